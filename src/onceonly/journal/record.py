@@ -1,0 +1,80 @@
+"""One journal row, and the chain that makes an edited row show (invariant E3).
+
+A row is written in the transaction that made it true and never changes. It carries no payload:
+a journal can be shown to a partner or an auditor.
+"""
+
+from hashlib import sha256
+from typing import NamedTuple
+
+from onceonly.message.event import Direction, Event
+
+SCHEMA_VERSION = 1
+"""Raised when a column is added; readers fill what an older row lacks with null."""
+
+CHAIN_START = "0" * 64
+"""`chain_hash` before the first row of a store."""
+
+
+class Record(NamedTuple):
+    """One row. Instants are microseconds UTC; every other unit is in the column's name.
+
+    `seq`, `store_epoch` and `chain_hash` are given by the store on append; the writer leaves
+    them at their defaults.
+    """
+
+    party: str
+    event: Event
+    at: int
+    monotonic_ns: int
+    direction: Direction | None = None
+    from_party: str | None = None
+    to_party: str | None = None
+    message_id: str | None = None
+    ref_to_message_id: str | None = None
+    conversation_id: str | None = None
+    agreement_id: str | None = None
+    profile: str | None = None
+    semantics: str | None = None
+    service: str | None = None
+    action: str | None = None
+    sequence_number: int | None = None
+    attempt: int | None = None
+    transport: str | None = None
+    endpoint: str | None = None
+    outcome: str | None = None
+    status_code: int | None = None
+    error_code: str | None = None
+    severity: str | None = None
+    size_bytes: int | None = None
+    digest: str | None = None
+    """Content digest of the message (`message.digest.content_digest`), hexadecimal SHA-256."""
+    hop: int | None = None
+    actor: str | None = None
+    """Who asked for it, where a person or a program outside the gateway did."""
+    reason: str | None = None
+    schema_version: int = SCHEMA_VERSION
+    seq: int = 0
+    store_epoch: int = 0
+    chain_hash: str = ""
+
+
+COLUMNS = Record._fields
+CHAINED = COLUMNS[: COLUMNS.index("chain_hash")]
+"""The columns under the hash: all but the hash itself."""
+
+
+def chain(previous_hash: str, record: Record) -> str:
+    """The `chain_hash` of `record` after a row whose hash was `previous_hash`.
+
+    SHA-256 over the previous hash and every other column, each as length-prefixed UTF-8 text
+    (`~` for null), so that no two rows have the same bytes.
+    """
+    parts = [previous_hash]
+    for value in record[:-1]:
+        if value is None:
+            parts.append("~")
+        else:
+            text = str(value)
+            parts.append(f"{len(text)}:{text}")
+    return sha256("|".join(parts).encode()).hexdigest()

@@ -1,0 +1,74 @@
+"""What can be wrong with a message, and whose fault it is.
+
+Whose fault is the first fact: `LocalError` is our caller's, `RemoteError` is the peer's and
+carries what goes back in an ErrorList (ruling R-25: the wire yields a value or a named error).
+"""
+
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """Severity of an Error, in its wire spelling.
+
+    In a DeliveryFailure notice, Error means that no byte of any copy ever left and Warning that
+    one may have arrived (ruling R-08).
+    """
+
+    WARNING = "Warning"
+    ERROR = "Error"
+
+
+class ErrorCode(StrEnum):
+    """Error codes in their wire spelling. Seeds name the first two; the rest are ebMS words."""
+
+    TRANSIENT_ERROR = "TransientError"
+    """The peer cannot take the message now; come again after MinRetrySecs (seed 000 §4.2)."""
+    INVALID_SEQUENCE_NUMBER = "InvalidSequenceNumber"
+    """Case 4 of the sequence rule: neither the next number, nor a repeat, nor a reset to 1."""
+    VALUE_NOT_RECOGNIZED = "ValueNotRecognized"
+    """A well-formed value that we do not know, such as an agreement or a party."""
+    NOT_SUPPORTED = "NotSupported"
+    """Understood, and not offered here."""
+    INCONSISTENT = "Inconsistent"
+    """Two values of the message, or the message and the agreement, contradict each other."""
+    OTHER_XML = "OtherXml"
+    """The header is not the XML document that the profile prescribes."""
+    MIME_PROBLEM = "MimeProblem"
+    """The package is not well formed, or the manifest names a part that is not there."""
+    MESSAGE_TOO_LARGE = "MessageTooLarge"
+    """Past a limit on bytes, parts, depth or count."""
+    SECURITY_FAILURE = "SecurityFailure"
+    """A known MessageId with other content, or an identity that does not fit the channel."""
+    TIME_TO_LIVE_EXPIRED = "TimeToLiveExpired"
+    """Arrived for the first time after its TimeToLive, or older than PersistDuration."""
+    DELIVERY_FAILURE = "DeliveryFailure"
+    """Surely or probably not delivered."""
+    UNKNOWN = "Unknown"
+    """Anything else, or a code of the peer's that we do not know."""
+
+
+class OnceonlyError(Exception):
+    """Root of every error that this product raises on purpose."""
+
+
+class LocalError(OnceonlyError):
+    """Our caller asked for something that cannot be done; nothing was changed.
+
+    `name` is a stable word for programs (`UnknownAgreement`), the text is for people.
+    """
+
+    def __init__(self, name: str, text: str) -> None:
+        super().__init__(text)
+        self.name = name
+
+
+class RemoteError(OnceonlyError):
+    """The peer sent something that we refuse: nothing is stored, nothing acknowledged."""
+
+    def __init__(
+        self, code: ErrorCode, description: str, severity: Severity = Severity.ERROR
+    ) -> None:
+        super().__init__(f"{code.value}: {description}")
+        self.code = code
+        self.description = description
+        self.severity = severity

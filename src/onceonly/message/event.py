@@ -1,0 +1,73 @@
+"""The words for what can happen to a message: one per journal row.
+
+The decisions name them, the journal keeps them, the lake counts them; they are defined once.
+"""
+
+from enum import StrEnum
+
+
+class Event(StrEnum):
+    """What happened, in the past tense. Who writes it stands behind each word."""
+
+    SUBMITTED = "Submitted"
+    """Sender: the application's message is stored and will be sent."""
+    TRANSMITTING = "Transmitting"
+    """Sender: transmission number `attempt` begins; its bytes may leave from now on."""
+    TRANSMITTED = "Transmitted"
+    """Sender: that transmission ended with `outcome`; accepted is not acknowledged (R-05)."""
+    ACK_RECEIVED = "AckReceived"
+    """Sender: the message is acknowledged."""
+    LATE_ACK_RECEIVED = "LateAckReceived"
+    """Sender: acknowledged after the application had been told of a failure (R-09)."""
+    REPEATED_ACK_RECEIVED = "RepeatedAckReceived"
+    """Sender: one more acknowledgement of an acknowledged message; nothing changed."""
+    ORPHAN_ACK_RECEIVED = "OrphanAckReceived"
+    """Sender: an acknowledgement for no message of ours, or from the wrong peer; dropped."""
+    ERROR_RECEIVED = "ErrorReceived"
+    """Sender: the peer answered with an error about the message."""
+    EXHAUSTED = "Exhausted"
+    """Sender: the retries are used up."""
+    EXPIRED = "Expired"
+    """Sender: TimeToLive passed before any byte left; final."""
+    FAILED = "Failed"
+    """Sender: not delivered; final."""
+    CANCELLED = "Cancelled"
+    """Sender: taken back before any byte left; final."""
+    NOTIFIED = "Notified"
+    """Sender: a notice for the application is in its notification inbox; `reason` says which."""
+    PAIR_SUSPENDED = "PairSuspended"
+    PAIR_RESUMED = "PairResumed"
+    PAIR_QUARANTINED = "PairQuarantined"
+    SEQUENCE_RESET = "SequenceReset"
+    """Sender: the next SequenceNumber of the pair is 1 (R-10)."""
+    STORED = "Stored"
+    """Receiver: the message is in persistent storage; an acknowledgement is owed."""
+    DUPLICATE_ELIMINATED = "DuplicateEliminated"
+    """Receiver: a repeat of a stored message; answered with the first response (R-03)."""
+    COLLISION_DETECTED = "CollisionDetected"
+    """Receiver: a known MessageId with other content; not acknowledged, not delivered (R-01)."""
+    REJECTED = "Rejected"
+    """Receiver: refused with `error_code`; nothing stored, nothing acknowledged."""
+    ACK_SENT = "AckSent"
+    """Receiver: a transmission of the acknowledgement ended with `outcome`."""
+    ERROR_SENT = "ErrorSent"
+    """Receiver: a transmission of an error ended with `outcome`."""
+    HANDED_OVER = "HandedOver"
+    """Receiver: the message is in the application's inbox."""
+    PROCESSING_CHANGED = "ProcessingChanged"
+    """Receiver: the application reported its processing state, in `reason`."""
+    SECURITY_EVENT = "SecurityEvent"
+    """Someone tried something; `reason` says what (R-26, attacks of every kind)."""
+    STARTED = "Started"
+    """The gateway opened the store under a new epoch."""
+    STOPPED = "Stopped"
+    """The gateway drained and closed the store."""
+    DRILL = "Drill"
+    """The gateway runs under a drill; its times and faults are not real."""
+
+
+class Direction(StrEnum):
+    """Which way the message of the row travels, seen from the journal's owner."""
+
+    OUT = "out"
+    IN = "in"

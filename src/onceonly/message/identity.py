@@ -1,0 +1,93 @@
+"""Who a message is from and for, and which message it is.
+
+Identifiers come from the wire and end in a database, a log, a web page and a Parquet file, so
+their grammar is narrow and checked once, here. Seed 000 §5.1 (2) and (7); ruling R-01.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from onceonly.message.errors import ErrorCode, RemoteError
+
+IDENTIFIER_LENGTH_MAX = 255
+"""Longest PartyId, MessageId, ConversationId …: what fits every database index we care about."""
+
+# White space and control characters inside an identifier are how two different strings are made
+# to look the same (attack X13), so nothing below U+0021 and no separator is let in.
+_IDENTIFIER = re.compile(r"[^\s\x00-\x20\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]{1,255}")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\s<>\"{}|\\^`\x00-\x20\x7f]+")
+_TEXT = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ufffe\uffff]{0,255}")
+
+
+def checked_identifier(value: str, name: str) -> str:
+    """`value`, if it is an identifier: 1-255 characters, no white space, no control characters.
+
+    Raises `RemoteError` (ValueNotRecognized) that names the field.
+    """
+    if _IDENTIFIER.fullmatch(value) is None:
+        raise RemoteError(ErrorCode.VALUE_NOT_RECOGNIZED, f"{name} is not an identifier")
+    return value
+
+
+def checked_text(value: str, name: str) -> str:
+    """`value`, if it is one line of at most 255 characters without control characters.
+
+    Service and Action are such text; they may be empty in signals (seed 000 §2.2.2).
+    Raises `RemoteError` (ValueNotRecognized) that names the field.
+    """
+    if _TEXT.fullmatch(value) is None or value != value.strip():
+        raise RemoteError(ErrorCode.VALUE_NOT_RECOGNIZED, f"{name} is not one line of text")
+    return value
+
+
+def is_uri(value: str) -> bool:
+    """Whether `value` has the form of an absolute URI."""
+    return len(value) <= IDENTIFIER_LENGTH_MAX and _URI.fullmatch(value) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class PartyId:
+    """One name of a Party. Without a `type` the value must be a URI (MS section 8.4.1).
+
+    Raises `RemoteError` (Inconsistent) when it is not.
+    """
+
+    value: str
+    type: str | None = None
+
+    def __post_init__(self) -> None:
+        checked_identifier(self.value, "PartyId")
+        if self.type is not None:
+            checked_identifier(self.type, "PartyId/@type")
+        elif not is_uri(self.value):
+            raise RemoteError(
+                ErrorCode.INCONSISTENT, f"PartyId {self.value!r} has no type and is not a URI"
+            )
+
+    def __str__(self) -> str:
+        """The one string that names this party in keys, columns and reports."""
+        return self.value if self.type is None else f"{self.type}:{self.value}"
+
+
+class Pair(NamedTuple):
+    """An ordered Sender-Receiver pair, named by the parties' first PartyIds.
+
+    SequenceNumbers, stop-and-wait and suspension belong to it (seed 000 §2.1.3, §5.1 (7)).
+    """
+
+    from_party: str
+    to_party: str
+
+
+class MessageKey(NamedTuple):
+    """What makes two arrivals the same message: ruling R-01's (From, To, MessageId)."""
+
+    from_party: str
+    to_party: str
+    message_id: str
+
+    @property
+    def pair(self) -> Pair:
+        """The Sender-Receiver pair that the message belongs to."""
+        return Pair(self.from_party, self.to_party)

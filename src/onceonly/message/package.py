@@ -1,0 +1,28 @@
+"""A message as it travels: bytes around payloads.
+
+The bytes of a package are `segments[0] + payload 0 + segments[1] + payload 1 + … + segments[-1]`.
+Keeping the segments apart from the payloads lets a resend be the same bytes to the last one
+(ruling R-04) without storing a 100 MiB payload twice or ever having it in memory.
+"""
+
+from dataclasses import dataclass
+
+from onceonly.message.message import Payload
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """`content_type` is the whole Content-Type value of the MIME package.
+
+    `segments` has exactly one element more than the message has payloads.
+    """
+
+    content_type: str
+    segments: tuple[bytes, ...]
+
+    def __post_init__(self) -> None:
+        assert self.segments, "a package has at least one segment"
+
+    def size_bytes(self, payloads: tuple[Payload, ...]) -> int:
+        """Length of the package with these payloads in it."""
+        return sum(map(len, self.segments)) + sum(payload.size_bytes for payload in payloads)

@@ -1,0 +1,90 @@
+"""What can happen to a message or a pair: past tense, frozen, complete.
+
+The shell makes these from arrivals, answers, timers and operators and hands them to `step`.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from onceonly.message.errors import ErrorCode, Severity
+
+
+class Outcome(StrEnum):
+    """What a transport knows after a transmission. Unknown is not failure (ruling R-05)."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+
+
+class Transmission(NamedTuple):
+    """How one transmission ended. `bytes_left` is False only when surely no byte left us."""
+
+    outcome: Outcome
+    bytes_left: bool
+    status_code: int | None = None
+    detail: str = ""
+
+
+class Admitted(NamedTuple):
+    """The pair gave the message its turn and its SequenceNumber."""
+
+    sequence_number: int | None
+
+
+class Transmitted(NamedTuple):
+    """The transmission numbered `attempt` ended."""
+
+    attempt: int
+    transmission: Transmission
+
+
+class DeadlineReached(NamedTuple):
+    """The monotonic deadline that the state asked for has come."""
+
+
+class AckReceived(NamedTuple):
+    """A fitting acknowledgement arrived: RefToMessageId and the peer's identity match (R-20)."""
+
+
+class ErrorReceived(NamedTuple):
+    """The peer answered with an error about the message."""
+
+    code: ErrorCode
+    severity: Severity
+    min_retry_s: int | None = None
+    description: str = ""
+
+
+class TimePassed(NamedTuple):
+    """The wall clock moved; TimeToLive and its fence may have been crossed."""
+
+
+class Held(NamedTuple):
+    """The pair was suspended while the message was on its way; it must be silent (I27)."""
+
+
+class Resumed(NamedTuple):
+    """The operator resumed the pair; the message starts anew with a full budget (R-07)."""
+
+
+class Restarted(NamedTuple):
+    """The gateway came up and found the message on its way."""
+
+
+class Cancelled(NamedTuple):
+    """The application or an operator takes the message back."""
+
+
+SendingEvent = (
+    Admitted
+    | Transmitted
+    | DeadlineReached
+    | AckReceived
+    | ErrorReceived
+    | TimePassed
+    | Held
+    | Resumed
+    | Restarted
+    | Cancelled
+)

@@ -1,0 +1,244 @@
+"""The sending side of a Sender-Receiver pair: whose turn it is, and which number it gets.
+
+The theory
+----------
+Seed 000 §2.1.3: with respect to a pair, one reliable message is completed before the next may be
+sent. That single rule gives order, bounds the doubt after a crash to one message, and makes the
+SequenceNumber of §2.2.2 a gap detector. Pairs never wait for one another.
+
+The pair gives turns; the message that has the turn runs its own machine (`sending`) and gives the
+turn back when it is settled. The pair has three conditions:
+
+    open         turns are given
+    suspended    a message used up its retries, or an operator asked; nothing of the pair is sent
+                 until the operator resumes (§2.1.4.3), except that a late acknowledgement of the
+                 message that caused it ends the suspension (I23)
+    quarantined  the peer's sequence and ours disagree (R-11); as suspended, and a resume also
+                 tells the operator's judgement that the peer is right again
+
+Numbers: 1 first, then +1, 1 after 999,999,999. The number of an abandoned message would leave a
+gap, so the pair forgets its numbers and restarts at 1, with a journal row before use (R-10, I33).
+That is safe only because receivers look at the MessageId first (R-01).
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import NamedTuple
+
+from onceonly.message.event import Event
+from onceonly.protocol.effects import (
+    Admit,
+    AdmitNext,
+    Effect,
+    Hold,
+    Journal,
+    OpenIncident,
+    ResolveIncident,
+    Restart,
+)
+from onceonly.protocol.sending import IllegalStep
+from onceonly.protocol.sequence import successor
+
+
+class PairStatus(StrEnum):
+    """Condition of a pair."""
+
+    OPEN = "open"
+    SUSPENDED = "suspended"
+    QUARANTINED = "quarantined"
+
+
+class SendingPair(NamedTuple):
+    """The durable state of the sending side of a pair."""
+
+    status: PairStatus = PairStatus.OPEN
+    sequence_number: int | None = None
+    """Last number given; None before the first one and after a reset."""
+    in_flight: str | None = None
+    """MessageId of the message that has the turn."""
+    reason: str | None = None
+    """Why the pair is not open."""
+
+
+class MessageQueued(NamedTuple):
+    """A message waits for its turn."""
+
+    message_id: str
+
+
+class MessageSettled(NamedTuple):
+    """The message gives its turn back, if it still has it."""
+
+    message_id: str
+    abandoned: bool
+
+
+class MessageGivenUp(NamedTuple):
+    """The message used up its retries and keeps the turn (R-07)."""
+
+    message_id: str
+    reason: str
+
+
+class SequenceDiverged(NamedTuple):
+    """The peer called our SequenceNumber invalid (R-11)."""
+
+    message_id: str
+    reason: str
+
+
+class SuspendRequested(NamedTuple):
+    """An operator suspends the pair."""
+
+    reason: str
+
+
+class ResumeRequested(NamedTuple):
+    """An operator resumes the pair."""
+
+
+PairEvent = (
+    MessageQueued
+    | MessageSettled
+    | MessageGivenUp
+    | SequenceDiverged
+    | SuspendRequested
+    | ResumeRequested
+)
+Step = tuple[SendingPair, tuple[Effect, ...]]
+
+
+def step(state: SendingPair, event: PairEvent) -> Step:
+    """The next state of the pair and what is to be done. Pure.
+
+    Raises `IllegalStep` for an event that the table lacks.
+    """
+    transition = TABLE.get((state.status, type(event)))
+    if transition is None:
+        raise IllegalStep(f"{type(event).__name__} in {state.status}")
+    return transition(state, event)
+
+
+def _give_turn(state: SendingPair, event: MessageQueued) -> Step:
+    if state.in_flight is not None:
+        return state, ()
+    number = successor(state.sequence_number)
+    state = state._replace(in_flight=event.message_id, sequence_number=number)
+    return state, (Admit(event.message_id, number),)
+
+
+def _let_wait(state: SendingPair, event: MessageQueued) -> Step:
+    return state, ()
+
+
+def _take_turn_back(state: SendingPair, event: MessageSettled) -> Step:
+    if state.in_flight != event.message_id:
+        return state, ()
+    state, rows = _vacate(state, event)
+    return state, (*rows, AdmitNext())
+
+
+def _vacate(state: SendingPair, event: MessageSettled) -> tuple[SendingPair, tuple[Effect, ...]]:
+    if not event.abandoned:
+        return state._replace(in_flight=None), ()
+    reason = "the number of an abandoned message is not used again"
+    state = state._replace(in_flight=None, sequence_number=None)
+    return state, (Journal(Event.SEQUENCE_RESET, reason=reason),)
+
+
+def _settle_while_closed(state: SendingPair, event: MessageSettled) -> Step:
+    """The message that closed the pair is settled. Acknowledged: open again; else: stay closed."""
+    if state.in_flight != event.message_id:
+        return state, ()
+    state, rows = _vacate(state, event)
+    if event.abandoned or state.reason == OPERATOR:
+        return state, rows
+    state, opened = _open(state, "acknowledged late")
+    return state, (*rows, *opened, AdmitNext())
+
+
+def _open(state: SendingPair, reason: str) -> Step:
+    state = state._replace(status=PairStatus.OPEN, reason=None)
+    return state, (Journal(Event.PAIR_RESUMED, reason=reason), ResolveIncident())
+
+
+OPERATOR = "operator"
+"""`reason` of a suspension that only an operator ends."""
+
+
+def _suspend(state: SendingPair, event: MessageGivenUp) -> Step:
+    state = state._replace(status=PairStatus.SUSPENDED, reason=event.reason)
+    return state, (
+        Journal(Event.PAIR_SUSPENDED, reason=event.reason),
+        OpenIncident(event.reason),
+    )
+
+
+def _quarantine(state: SendingPair, event: SequenceDiverged) -> Step:
+    state = state._replace(status=PairStatus.QUARANTINED, reason=event.reason)
+    return state, (
+        Journal(Event.PAIR_QUARANTINED, reason=event.reason),
+        OpenIncident(event.reason),
+    )
+
+
+def _stay_closed(state: SendingPair, event: MessageGivenUp) -> Step:
+    """A pause that ran out while the pair was closed; its incident is open already."""
+    return state, ()
+
+
+def _quarantine_too(state: SendingPair, event: SequenceDiverged) -> Step:
+    """The error was under way when the pair closed."""
+    if state.status is PairStatus.QUARANTINED:
+        return state, ()
+    return _quarantine(state, event)
+
+
+def _suspend_by_operator(state: SendingPair, event: SuspendRequested) -> Step:
+    hold = (Hold(state.in_flight),) if state.in_flight is not None else ()
+    state = state._replace(status=PairStatus.SUSPENDED, reason=OPERATOR)
+    return state, (Journal(Event.PAIR_SUSPENDED, reason=event.reason), *hold)
+
+
+def _stay_suspended(state: SendingPair, event: SuspendRequested) -> Step:
+    return state._replace(reason=OPERATOR), ()
+
+
+def _resume(state: SendingPair, event: ResumeRequested) -> Step:
+    """§2.1.4.3: re-start with the uncompleted message, if there is one."""
+    state, opened = _open(state, OPERATOR)
+    if state.in_flight is None:
+        return state, (*opened, AdmitNext())
+    return state, (*opened, Restart(state.in_flight))
+
+
+def _stay_open(state: SendingPair, event: ResumeRequested) -> Step:
+    return state, ()
+
+
+# Each transition takes its own event type; the key of the row is what guarantees it.
+Transition = Callable[[SendingPair, object], Step]
+
+_CLOSED = (PairStatus.SUSPENDED, PairStatus.QUARANTINED)
+
+TABLE: dict[tuple[PairStatus, type[PairEvent]], Transition] = {
+    (PairStatus.OPEN, MessageQueued): _give_turn,
+    (PairStatus.OPEN, MessageSettled): _take_turn_back,
+    (PairStatus.OPEN, MessageGivenUp): _suspend,
+    (PairStatus.OPEN, SequenceDiverged): _quarantine,
+    (PairStatus.OPEN, SuspendRequested): _suspend_by_operator,
+    (PairStatus.OPEN, ResumeRequested): _stay_open,
+    **{
+        row: transition
+        for status in _CLOSED
+        for row, transition in {
+            (status, MessageQueued): _let_wait,
+            (status, MessageSettled): _settle_while_closed,
+            (status, MessageGivenUp): _stay_closed,
+            (status, SequenceDiverged): _quarantine_too,
+            (status, SuspendRequested): _stay_suspended,
+            (status, ResumeRequested): _resume,
+        }.items()
+    },
+}  # type: ignore[assignment]  # because a transition takes just the event type of its row
+"""Every (status, event): the table is full."""

@@ -1,0 +1,39 @@
+"""When to act again: every wait of the sender is computed here and nowhere else.
+
+Ruling R-06: the first wait is Timeout, every later one RetryInterval, each from the end of the
+transmission and on the monotonic clock. Seed 000 §2.5.4 asks for RetryInterval after a transport
+error too; R-06 makes that the same single rule.
+"""
+
+from onceonly.message.instant import NS_PER_S, US_PER_S, Now
+from onceonly.message.terms import DeliveryTerms
+
+
+def response_due_ns(attempt: int, now: Now, terms: DeliveryTerms) -> int:
+    """Until when to wait for a response to transmission number `attempt` that ended `now`."""
+    wait_s = terms.timeout_s if attempt <= 1 else terms.retry_interval_s
+    return now.monotonic_ns + wait_s * NS_PER_S
+
+
+def pause_ends_ns(min_retry_s: int | None, now: Now, terms: DeliveryTerms) -> int:
+    """Until when to be silent after a TransientError (seed 000 §4.2)."""
+    wait_s = terms.retry_interval_s if min_retry_s is None else min_retry_s
+    return now.monotonic_ns + wait_s * NS_PER_S
+
+
+def expires_at(timestamp_at: int, terms: DeliveryTerms) -> int | None:
+    """When the message is past its TimeToLive, or None if it never is."""
+    if terms.time_to_live_s is None:
+        return None
+    return timestamp_at + terms.time_to_live_s * US_PER_S
+
+
+def is_past(instant_at: int | None, now: Now) -> bool:
+    """Whether the wall clock is past `instant_at`; never, where there is none."""
+    return instant_at is not None and now.at > instant_at
+
+
+def is_past_fence(expiry_at: int | None, now: Now, terms: DeliveryTerms) -> bool:
+    """Whether no receiver whose clock fits can still store the message (R-08, I26)."""
+    fence_us = terms.msh_time_accuracy_s * US_PER_S
+    return expiry_at is not None and now.at > expiry_at + fence_us

@@ -1,0 +1,337 @@
+"""The store's contract: what a crash must not take away, and in which steps it changes.
+
+`sqlite` (the product) and `memory` (simulations, with a crash of its own) both keep it and pass
+one contract suite, `tests/store/test_contract.py`.
+
+How it is used. `begin` opens the one write transaction; any number of *steps* run in it, each
+reading what it needs, deciding, then writing state, journal rows and what is owed; `commit` makes
+all of them durable together (group commit) and only then may anything that a step wants done
+leave the house. A step that raises before its first write leaves no trace; a step never raises
+after it (that is a bug, and stops the gateway). `store/group.py` does this for asyncio.
+
+What is owed needs no table of its own: it is a question to the state (`list_in_flight`,
+`list_stored`), so state and debt cannot disagree.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from onceonly.journal.record import Record
+from onceonly.message.errors import ErrorCode, OnceonlyError, Severity
+from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.message import Message, Payload
+from onceonly.message.package import Package
+from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.pairing import PairStatus, SendingPair
+from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
+from onceonly.protocol.sending import Outbound, OutboundStatus
+
+
+class StoreFull(OnceonlyError):  # noqa: N818 - because it is a condition that ends, see R-28
+    """No space: the transaction was rolled back, nothing of it is stored (ruling R-28)."""
+
+
+class StoreFailed(OnceonlyError):  # noqa: N818 - because it names what happened, like StoreFull
+    """An I/O error, a failed fsync or a foreign writer: the process must stop (R-22, R-23)."""
+
+
+class StoreRefused(OnceonlyError):  # noqa: N818 - because it names what happened, like StoreFull
+    """The store cannot be opened safely: locked, too new, damaged, or not durable here."""
+
+
+class Role(StrEnum):
+    """Which side of a pair we are on."""
+
+    SENDER = "sender"
+    RECEIVER = "receiver"
+
+
+class StoredPayload(NamedTuple):
+    """A payload part and its bytes; `body` is None where they are in the spool by digest."""
+
+    payload: Payload
+    body: bytes | None
+
+
+class OutboundEntry(NamedTuple):
+    """What a step on an outbound message reads: no header, no payload, no package."""
+
+    message_id: str
+    pair: Pair
+    agreement_id: str
+    state: Outbound
+
+
+class OutboundView(NamedTuple):
+    """An outbound message as its owner sees it."""
+
+    message: Message
+    state: Outbound
+    submitted_at: int
+    settled_at: int | None
+    """When the status became final, or None."""
+    digest: str
+
+
+class InboundEntry(NamedTuple):
+    """What a step on a stored inbound message reads."""
+
+    key: MessageKey
+    agreement_id: str
+    status: InboundStatus
+    processing: ProcessingState
+    digest: str
+    received_at: int
+
+
+class InboxItem(NamedTuple):
+    """A message in the application's inbox. Offsets grow, are never reused, and may have gaps."""
+
+    offset: int
+    message: Message
+    received_at: int
+    handed_over_at: int
+    processing: ProcessingState
+    digest: str
+
+
+class Notice(NamedTuple):
+    """One entry of the application's notification inbox; unique by (message, kind, episode)."""
+
+    message_id: str
+    kind: NoticeKind
+    severity: Severity
+    error_code: ErrorCode
+    reason: str
+    episode: int
+    at: int
+
+
+class Incident(NamedTuple):
+    """Something that an operator has to look at. `incident_id` is given by the store."""
+
+    incident_id: int
+    role: Role
+    pair: Pair
+    reason: str
+    opened_at: int
+    resolved_at: int | None
+
+
+class PairView(NamedTuple):
+    """One sending or receiving pair as operators see it."""
+
+    role: Role
+    pair: Pair
+    status: PairStatus
+    reason: str | None
+    sequence_number: int | None
+    in_flight: str | None
+    """MessageId with the turn (sender only)."""
+    queued: int
+    """Messages that wait for their turn (sender only)."""
+
+
+class MessageFilter(NamedTuple):
+    """Which outbound messages to list; None means any. Keyset paging by (submission order)."""
+
+    status: OutboundStatus | None = None
+    to_party: str | None = None
+    conversation_id: str | None = None
+    after: int = 0
+    """`position` of the last message of the page before."""
+    limit: int = 100
+
+
+class Page(NamedTuple):
+    """A page of outbound messages, oldest first; `next_after` is None on the last page."""
+
+    messages: Sequence[OutboundView]
+    next_after: int | None
+
+
+class Snapshot(Protocol):
+    """Reads. On a `Transaction` they see its own writes, elsewhere only committed rows."""
+
+    def find_outbound(self, message_id: str) -> OutboundEntry | None: ...
+
+    def find_outbound_view(self, message_id: str) -> OutboundView | None: ...
+
+    def find_message_id_by_key(self, idempotency_key: str) -> str | None:
+        """MessageId of the submission that was made under this Idempotency-Key."""
+        ...
+
+    def get_package(self, message_id: str) -> Package:
+        """The package of the first transmission. Raises `KeyError` where there was none."""
+        ...
+
+    def list_payloads(self, message_id: str) -> Sequence[StoredPayload]:
+        """Payloads of an outbound message, in their order, with their bytes where inline."""
+        ...
+
+    def list_messages(self, wanted: MessageFilter) -> Page: ...
+
+    def find_next_queued(self, pair: Pair) -> str | None:
+        """MessageId of the longest-waiting queued message of the pair."""
+        ...
+
+    def list_in_flight(self) -> Sequence[OutboundEntry]:
+        """Messages with the turn in an *open* pair: what is owed after a restart."""
+        ...
+
+    def list_waiting_pairs(self) -> Sequence[Pair]:
+        """Open sending pairs with nothing in flight and a queued message."""
+        ...
+
+    def list_overdue(self, now_at: int, limit: int) -> Sequence[OutboundEntry]:
+        """Messages queued, sending or in doubt whose `expires_at` is before `now_at`."""
+        ...
+
+    def get_sending_pair(self, pair: Pair) -> SendingPair:
+        """The pair, fresh where nothing was ever sent on it."""
+        ...
+
+    def get_receiving_pair(self, pair: Pair) -> ReceivingPair: ...
+
+    def list_pairs(self) -> Sequence[PairView]: ...
+
+    def find_inbound(self, key: MessageKey) -> InboundEntry | None: ...
+
+    def get_response(self, key: MessageKey) -> Package:
+        """The first stored response, byte for byte (R-03). Raises `KeyError` if there is none."""
+        ...
+
+    def list_stored(self) -> Sequence[InboundEntry]:
+        """Inbound messages not handed over yet: what is owed after a restart."""
+        ...
+
+    def list_inbox(self, after: int, limit: int) -> Sequence[InboxItem]:
+        """Messages handed over with an offset above `after`, in offset order."""
+        ...
+
+    def find_inbox_item(self, message_id: str) -> InboxItem | None:
+        """The newest inbox item with this MessageId."""
+        ...
+
+    def list_inbox_payloads(self, offset: int) -> Sequence[StoredPayload]: ...
+
+    def list_notices(self, after: int, limit: int) -> Sequence[tuple[int, Notice]]:
+        """(number, notice) above `after`, in order."""
+        ...
+
+    def list_incidents(self, *, is_open: bool) -> Sequence[Incident]:
+        """Open incidents, or all of them."""
+        ...
+
+    def list_journal(self, after: int, limit: int) -> Sequence[Record]:
+        """Journal rows with `seq` above `after`, in order."""
+        ...
+
+    def list_journal_of(self, message_id: str) -> Sequence[Record]:
+        """Every journal row about the message, in order."""
+        ...
+
+    def get_published_seq(self) -> int:
+        """Last journal `seq` that is in a published segment; 0 before the first."""
+        ...
+
+    def count_by_status(self) -> dict[str, int]:
+        """Outbound messages per status word, and `stored`, `handed_over` for inbound ones."""
+        ...
+
+
+class Transaction(Snapshot, Protocol):
+    """Writes, all of them durable together at `Store.commit`."""
+
+    def add_outbound(
+        self,
+        message: Message,
+        state: Outbound,
+        payloads: Sequence[StoredPayload],
+        *,
+        digest: str,
+        submitted_at: int,
+        idempotency_key: str | None,
+    ) -> None:
+        """Store a submission. The caller has checked that id and key are free."""
+        ...
+
+    def put_outbound(self, message_id: str, state: Outbound, *, at: int) -> None:
+        """Replace the state; `at` becomes `settled_at` when the status turns final."""
+        ...
+
+    def put_package(self, message_id: str, package: Package) -> None:
+        """Keep the package of the first transmission; every resend is these bytes (R-04)."""
+        ...
+
+    def put_sending_pair(self, pair: Pair, state: SendingPair) -> None: ...
+
+    def put_receiving_pair(self, pair: Pair, state: ReceivingPair) -> None: ...
+
+    def add_inbound(
+        self,
+        message: Message,
+        payloads: Sequence[StoredPayload],
+        response: Package | None,
+        *,
+        digest: str,
+        received_at: int,
+    ) -> None:
+        """Store a received message with its first response, as `stored`."""
+        ...
+
+    def hand_over(self, key: MessageKey, *, at: int) -> int:
+        """Put a stored message into the inbox and return its offset.
+
+        Again for the same key it changes nothing and returns the same offset (invariant I12).
+        """
+        ...
+
+    def put_processing(self, key: MessageKey, processing: ProcessingState) -> None: ...
+
+    def add_notice(self, notice: Notice) -> None:
+        """Add a notice, once per (message, kind, episode)."""
+        ...
+
+    def open_incident(self, role: Role, pair: Pair, reason: str, *, at: int) -> None:
+        """Open an incident, unless the pair has an open one with the same reason."""
+        ...
+
+    def resolve_incidents(self, role: Role, pair: Pair, *, at: int) -> None: ...
+
+    def append(self, records: Iterable[Record]) -> None:
+        """Append journal rows; the store gives seq, store_epoch and chain_hash."""
+        ...
+
+    def put_published_seq(self, seq: int) -> None: ...
+
+
+class Store(Protocol):
+    """One process, one store (R-23): opening takes the lock and begins a new epoch."""
+
+    @property
+    def epoch(self) -> int:
+        """Number of this opening, 1 for the first."""
+        ...
+
+    def begin(self) -> Transaction:
+        """Open the write transaction. There is at most one."""
+        ...
+
+    def commit(self) -> None:
+        """Make the transaction durable.
+
+        Raises `StoreFull` (rolled back, may be tried again later) or `StoreFailed` (stop).
+        """
+        ...
+
+    def rollback(self) -> None:
+        """Forget the transaction; harmless where there is none."""
+        ...
+
+    def snapshot(self) -> Snapshot:
+        """Reads of committed rows, beside the writer."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,95 @@
+"""The transports' contract: opaque bytes out with an honest outcome, opaque bytes in with limits.
+
+`http` (the product) and `loopback` (tests, simulation) both keep it. A transport never retries a
+message: that is the sender machine's decision. It may repeat what surely did not leave, such as
+a refused connection (seed 000 §2.5.4).
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import NamedTuple, Protocol
+
+from onceonly.protocol.events import Outcome, Transmission
+
+__all__ = [
+    "Answer",
+    "Body",
+    "Outcome",
+    "Outgoing",
+    "Receive",
+    "Request",
+    "TransferBroken",
+    "Transmission",
+    "Transport",
+]
+
+
+class Body(Protocol):
+    """Bytes to send: in memory, or from files in bounded chunks. May be read more than once."""
+
+    @property
+    def size_bytes(self) -> int: ...
+
+    def whole(self) -> bytes | None:
+        """All of it, where it is small and in memory; else None."""
+        ...
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The bytes in pieces of at most 256 KiB."""
+        ...
+
+
+class Outgoing(NamedTuple):
+    """One package on its way out."""
+
+    endpoint: str
+    """Absolute URI, from the agreement (R-26), never from a message."""
+    content_type: str
+    body: Body
+
+
+class Request(NamedTuple):
+    """The head of an incoming package, before any of its body is read."""
+
+    content_type: str
+    content_length: int | None
+    peer: str
+    """Address of the other side, for the journal; never an identity (attack H25)."""
+
+
+class Answer(NamedTuple):
+    """What the transport tells the other side: a status without a body (seed 000 §2.5.1).
+
+    `error` is the name of what was wrong, for a peer that looks: HTTP sends it in the header
+    `Onceonly-Error`.
+    """
+
+    status_code: int
+    error: str | None = None
+
+
+Receive = Callable[[Request, AsyncIterator[bytes]], Awaitable[Answer]]
+"""The gateway's side: called once per incoming package with its body in pieces.
+
+The iterator raises `TransferBroken` when the body does not arrive whole: nothing may be stored
+then. It may be left unread; the transport then answers and closes the connection.
+"""
+
+
+class TransferBroken(Exception):  # noqa: N818 - because it names what happened to the transfer
+    """The other side went away, or lied about the length, in the middle of a body."""
+
+
+class Transport(Protocol):
+    """Sends packages to endpoints of its URI schemes."""
+
+    schemes: frozenset[str]
+
+    async def send(self, outgoing: Outgoing) -> Transmission:
+        """Transmit once. Never raises for anything the network or the peer does.
+
+        accepted: the peer's transport took all of it. refused: it surely did not (no connection,
+        or a complete answer outside 2xx). unknown: everything else.
+        """
+        ...
+
+    async def close(self) -> None: ...
