@@ -1,0 +1,49 @@
+# The front door. Every target sets up what it needs; nothing but Python >= 3.11 is expected.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+export PYTHONUNBUFFERED := 1
+
+.PHONY: help setup demo test check bench docs nemesis lock clean
+
+help:  ## what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
+
+setup: $(READY)  ## .venv with everything that the locks name
+
+$(READY): requirements/dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "onceonly needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V). Try make PYTHON=python3.12" >&2; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(READY)  ## two gateways, a faulty link, hard kills, and Spark's verdict (under 90 s)
+	$(BIN)/onceonly demo $(ARGS)
+
+test: $(READY)  ## all tests, the short nemesis among them
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(READY)  ## style, types, rings, docs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/mkdocs build --strict --quiet
+
+bench: $(READY)  ## ratios against the floor of this machine, measured side by side
+	$(BIN)/python -m bench.run $(ARGS)
+
+nemesis: $(READY)  ## 200 cycles of kill -9 under load
+	$(BIN)/python -m pytest tests/nemesis --cycles 200 $(ARGS)
+
+docs: $(READY)  ## the documentation, in site/
+	$(BIN)/mkdocs build --strict
+
+lock: $(READY)  ## resolve the requirements anew (needs uv)
+	uv pip compile --quiet --generate-hashes --universal --no-header --python-version 3.11 \
+	  --no-emit-index-url --no-emit-find-links --extra spark \
+	  --output-file requirements/dev.lock pyproject.toml requirements/dev.in
+
+clean:  ## remove what was built
+	rm -rf .venv build dist site demo
