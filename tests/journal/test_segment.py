@@ -1,0 +1,102 @@
+"""A segment keeps every row, the same bytes for the same rows, under a name any system takes."""
+
+import hashlib
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from onceonly.journal.record import CHAIN_START, COLUMNS, Record, chain
+from onceonly.journal.segment import (
+    SEGMENT_SCHEMA,
+    party_folder,
+    segment_name,
+    to_parquet,
+    to_records,
+    to_table,
+)
+from onceonly.message.event import Direction, Event
+
+ROWS = [
+    Record("urn:duns:1", Event.STARTED, 1_000, 5, seq=1, store_epoch=1, chain_hash="a" * 64),
+    Record(
+        "urn:duns:1",
+        Event.TRANSMITTED,
+        2_000_000_000_000_000,
+        6,
+        direction=Direction.OUT,
+        from_party="urn:duns:1",
+        to_party="urn:duns:2",
+        message_id="m1@é.example",
+        attempt=2,
+        status_code=200,
+        seq=2,
+        store_epoch=1,
+        chain_hash="b" * 64,
+    ),
+]
+
+
+def read(body: bytes) -> pa.Table:
+    return pq.read_table(pa.BufferReader(body))
+
+
+def test_schema_has_the_columns_of_a_record_in_their_order():
+    """One fact, one definition: a column added to Record shows up here or this fails."""
+    assert tuple(SEGMENT_SCHEMA.names) == COLUMNS
+
+
+def test_rows_come_back_as_they_were():
+    """Every value of every column survives Parquet, enums included."""
+    assert to_records(read(to_parquet(ROWS))) == ROWS
+
+
+def test_chain_can_be_verified_from_a_segment():
+    """What was hashed before is hashed the same after a trip through Parquet (E3)."""
+    row = ROWS[1]
+    again = to_records(read(to_parquet(ROWS)))[1]
+    assert chain(CHAIN_START, again) == chain(CHAIN_START, row)
+
+
+def test_same_rows_give_the_same_bytes():
+    """Publishing twice changes nothing."""
+    assert to_parquet(ROWS) == to_parquet(list(ROWS))
+
+
+def test_no_rows_are_an_empty_table():
+    """Nothing to publish is a value, not an error."""
+    assert to_table([]).num_rows == 0
+    assert to_records(to_table([])) == []
+
+
+def test_a_column_that_an_older_segment_lacks_is_null():
+    """A journal of an older version stays readable."""
+    assert to_records(to_table(ROWS).drop_columns(["hop"])) == ROWS
+
+
+def test_name_orders_by_sequence():
+    """Names sort as the rows do, so a listing is a history."""
+    names = [segment_name("p", first, first + 8) for first in (1, 10, 100, 1_000_000)]
+    assert names == sorted(names)
+    assert names[0] == ("journal/party=p/segment-00000000000000000001-00000000000000000009.parquet")
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 3), (5, 4), (-1, -1)])
+def test_an_empty_range_has_no_name(first: int, last: int):
+    """A segment without rows would hide a mistake of the publisher."""
+    with pytest.raises(ValueError, match="no journal rows"):
+        segment_name("p", first, last)
+
+
+def test_folder_is_safe_for_every_party():
+    """Separators, wildcards and other scripts cannot leave the folder or name two parties alike."""
+    assert party_folder("urn:duns:1") == "party=urn%3Aduns%3A1"
+    assert party_folder("../{a}*é") == "party=..%2F%7Ba%7D%2A%C3%A9"
+
+
+def test_long_names_are_cut_and_stay_different():
+    """A PartyId of 255 characters with a type fits a file system and stays unique."""
+    one, other = ("é" * 255 + end for end in "ab")
+    assert len(party_folder(one)) < 255
+    assert party_folder(one) != party_folder(other)
+    assert party_folder(one).endswith(hashlib.sha256(one.encode()).hexdigest()[:16])
