@@ -1,0 +1,131 @@
+"""Columns: how a journal row answers one question.
+
+Every function returns a `Column` of native expressions. None of them reads, writes, counts, or
+asks for the time.
+"""
+
+from functools import reduce
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.journal.record import CHAINED
+from onceonly.message.event import Direction, Event
+
+US_PER_S = 1_000_000
+
+_CONTENT_DIGITS = 15
+"""Hexadecimal digits of the SHA-256 that fit a bigint: 60 bits.
+
+Enough to see that two contents differ; fixed-width numbers fold fast where strings do not. The
+receiver compares all 256 bits before it calls a copy a duplicate, and differences are shown with
+the whole digest.
+"""
+
+
+def is_event(*events: Event) -> Column:
+    """Whether the row is one of `events`."""
+    if len(events) == 1:
+        return F.col("event") == F.lit(events[0].value)
+    return F.col("event").isin([event.value for event in events])
+
+
+def is_outbound() -> Column:
+    """Whether the row was written by the sender's gateway."""
+    return F.col("direction") == F.lit(Direction.OUT.value)
+
+
+def is_inbound() -> Column:
+    """Whether the row was written by the receiver's gateway."""
+    return F.col("direction") == F.lit(Direction.IN.value)
+
+
+def at_of(*events: Event) -> Column:
+    """The row's instant, if it is one of `events`; else null."""
+    return F.when(is_event(*events), F.col("at"))
+
+
+def seq_of(*events: Event) -> Column:
+    """The row's number, if it is one of `events`; else null."""
+    return F.when(is_event(*events), F.col("seq"))
+
+
+def one_if(condition: Column) -> Column:
+    """1 where the condition holds, 0 where it does not or is null."""
+    return F.when(condition, F.lit(1)).otherwise(F.lit(0)).cast("bigint")
+
+
+def content() -> Column:
+    """The row's content digest as a number; null where there is none."""
+    return F.conv(F.substring("digest", 1, _CONTENT_DIGITS), 16, 10).cast("bigint")
+
+
+def content_of(event: Event) -> Column:
+    """`content()`, if the row is `event`; else null."""
+    return F.when(is_event(event), content())
+
+
+def holder() -> Column:
+    """The party whose deed the row tells: the sender of `out` rows, the receiver of `in` rows.
+
+    A gateway may send under several PartyIds and keeps one journal for all of them.
+    """
+    return F.coalesce(
+        F.when(is_outbound(), F.col("from_party")),
+        F.when(is_inbound(), F.col("to_party")),
+        F.col("party"),
+    )
+
+
+def subject() -> Column:
+    """MessageId of the message that the row is about; an orphan's is what it refers to."""
+    orphan = is_event(Event.ORPHAN_ACK_RECEIVED)
+    return F.when(orphan, F.coalesce("ref_to_message_id", "message_id")).otherwise(
+        F.col("message_id")
+    )
+
+
+def never() -> Column:
+    """False."""
+    return F.expr("false")
+
+
+def always() -> Column:
+    """True."""
+    return F.expr("true")
+
+
+def is_true(condition: Column) -> Column:
+    """The condition with null read as false."""
+    return F.coalesce(condition, never())
+
+
+def any_of(*conditions: Column) -> Column:
+    """Whether at least one condition holds; null counts as false."""
+    return reduce(Column.__or__, [is_true(condition) for condition in conditions])
+
+
+def earliest(*names: str) -> Column:
+    """Least of the columns that are not null."""
+    return F.least(*names) if len(names) > 1 else F.col(names[0])
+
+
+def chain_hash(previous: Column) -> Column:
+    """What `journal.record.chain` computes, from the row's own columns (invariant E3)."""
+    parts = [_chained(name) for name in CHAINED]
+    return F.sha2(F.concat_ws("|", previous, *parts), 256)
+
+
+def _chained(name: str) -> Column:
+    text = F.col(name).cast("string")
+    return F.coalesce(F.concat(F.length(text).cast("string"), F.lit(":"), text), F.lit("~"))
+
+
+def seconds(microseconds: Column) -> Column:
+    """Microseconds as seconds, for people and charts."""
+    return microseconds / F.lit(float(US_PER_S))
+
+
+def bin_start(instant: Column, width_us: int) -> Column:
+    """Start of the instant's bin, in microseconds."""
+    return instant - F.pmod(instant, F.lit(width_us).cast("bigint"))

@@ -1,0 +1,255 @@
+"""Once and only once, as a sheet: report 4. Each line must be 0.
+
+Knows which columns of a judged lifecycle break which invariant of `invariants.md`. It must not
+know how the sheet is shown. Order inside one journal is compared by row number, instants across
+journals only with the agreed clock accuracy between them.
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import any_of, is_true, never, one_if
+from onceonly.lake.schemas import KEY
+from onceonly.lake.verdicts import Policy, Verdict, is_altered
+
+EXAMPLES_MAX: Final = 5
+"""Counter-examples per invariant: enough to start looking, few enough to read."""
+
+_NEVER: Final = 9_223_372_036_854_775_807
+"""Row number of what has not happened: later than every row."""
+
+
+class Judgement(NamedTuple):
+    """When and by which policy the sheet is filled in."""
+
+    as_of: int
+    policy: Policy
+
+
+class Invariant(NamedTuple):
+    """One line of the sheet. `broken` is asked of each message that `applies`; null is no."""
+
+    name: str
+    claim: str
+    applies: Callable[[], Column]
+    broken: Callable[[Judgement], Column]
+
+
+def _is_there(name: str) -> Column:
+    return F.col(name).isNotNull()
+
+
+def _is_missing(name: str) -> Column:
+    return F.col(name).isNull()
+
+
+def _is_counted(name: str, least: int = 1) -> Column:
+    return F.col(name) >= F.lit(least)
+
+
+def _is_reliable() -> Column:
+    return is_true(F.coalesce("best_effort", F.lit(0)) == F.lit(0))
+
+
+def _is_overdue(name: str, wait_us: int, judgement: Judgement) -> Column:
+    return F.col(name) + F.lit(wait_us) < F.lit(judgement.as_of)
+
+
+def _has_verdict(*verdicts: Verdict) -> Column:
+    return F.col("verdict").isin([verdict.value for verdict in verdicts])
+
+
+def _is_silent(judgement: Judgement) -> Column:
+    ends = ("acked_at", "late_acked_at", "notified_at", "failed_at", "expired_at", "cancelled_at")
+    nothing = ~any_of(*[_is_there(name) for name in ends])
+    return nothing & _is_overdue("submitted_at", judgement.policy.verdict_within_us, judgement)
+
+
+def _is_over_budget(judgement: Judgement) -> Column:
+    if judgement.policy.retries is None:
+        return never()
+    return F.col("attempt_max") > F.lit(judgement.policy.retries + 1)
+
+
+def _is_zombie(judgement: Judgement) -> Column:
+    ends = F.least("failed_at", "expired_at", "cancelled_at")
+    return F.col("stored_at") > ends + F.lit(judgement.policy.clock_accuracy_us)
+
+
+INVARIANTS: Final = (
+    Invariant(
+        "I1",
+        "No message reached the receiving application twice.",
+        lambda: _is_there("handed_over_at") & _is_reliable(),
+        lambda _: _is_counted("hand_overs", 2),
+    ),
+    Invariant(
+        "I2",
+        "What was delivered is what was submitted: nothing invented, nothing altered.",
+        lambda: _is_there("stored_at"),
+        lambda _: is_altered() | _has_verdict(Verdict.RECEIVED_NOT_SENT),
+    ),
+    Invariant(
+        "I3",
+        "No acknowledgement left before its message was stored.",
+        lambda: _is_there("ack_sent_at"),
+        lambda _: _is_missing("stored_seq") | (F.col("ack_sent_seq") < F.col("stored_seq")),
+    ),
+    Invariant(
+        "I4",
+        "Every stored message was acknowledged by its receiver.",
+        lambda: _is_there("stored_at") & _is_reliable(),
+        lambda j: _is_missing("ack_sent_at") & _is_overdue("stored_at", j.policy.grace_us, j),
+    ),
+    Invariant(
+        "R-02",
+        "Nothing was called a duplicate before it had been stored.",
+        lambda: _is_counted("repeats"),
+        lambda _: _is_missing("stored_seq") | (F.col("first_repeat_seq") < F.col("stored_seq")),
+    ),
+    Invariant(
+        "I8",
+        "No MessageId came with two contents.",
+        lambda: _is_there("stored_at"),
+        lambda _: _is_counted("collisions"),
+    ),
+    Invariant(
+        "I13",
+        "Every acknowledged message is in its receiver's store.",
+        lambda: (_is_there("acked_at") | _is_there("late_acked_at")) & _is_reliable(),
+        lambda _: _has_verdict(Verdict.ACKED_NOT_STORED),
+    ),
+    Invariant(
+        "I14",
+        "No byte was sent before its message was in the sender's store.",
+        lambda: _is_counted("transmissions"),
+        lambda _: _is_missing("submitted_seq") | (F.col("first_sent_seq") < F.col("submitted_seq")),
+    ),
+    Invariant(
+        "I15",
+        "No message of a pair was sent while another one was under way.",
+        lambda: _is_counted("transmissions") & _is_reliable(),
+        lambda _: F.col("first_sent_seq") < F.col("turn_free_seq"),
+    ),
+    Invariant(
+        "I16",
+        "Messages of a pair were handed over in the order of their submission.",
+        lambda: _has_verdict(Verdict.MATCHED),
+        lambda _: F.col("handed_over_seq") < F.col("order_seq"),
+    ),
+    Invariant(
+        "I18",
+        "No message was sent more often than agreed.",
+        lambda: _is_counted("transmissions") & _is_reliable(),
+        _is_over_budget,
+    ),
+    Invariant(
+        "I20",
+        "No message was both acknowledged and failed, expired or taken back.",
+        lambda: _is_there("submitted_at"),
+        lambda _: (
+            _is_there("acked_at")
+            & any_of(*[_is_there(name) for name in ("failed_at", "expired_at", "cancelled_at")])
+        ),
+    ),
+    Invariant(
+        "I21",
+        "Every submitted message came to a verdict in time.",
+        lambda: _is_there("submitted_at") & _is_reliable(),
+        _is_silent,
+    ),
+    Invariant(
+        "I22",
+        "No message failed or expired without a notice to its application.",
+        lambda: _is_there("failed_at") | _is_there("expired_at"),
+        lambda _: _is_missing("notified_at"),
+    ),
+    Invariant(
+        "I23",
+        "Every acknowledgement after a failure notice was told to the application.",
+        lambda: _is_there("late_acked_at"),
+        lambda _: F.col("notices_late") == F.lit(0),
+    ),
+    Invariant(
+        "I24",
+        "Nothing was called surely undelivered and is in the receiver's store.",
+        lambda: _is_counted("notices_error"),
+        lambda _: _is_there("stored_at") & (F.col("notices_warning") == F.lit(0)),
+    ),
+    Invariant(
+        "I26",
+        "Nothing was stored after its sender had called it failed for good.",
+        lambda: any_of(*[_is_there(name) for name in ("failed_at", "expired_at", "cancelled_at")]),
+        _is_zombie,
+    ),
+    Invariant(
+        "L2",
+        "Every acknowledged message reached the receiving application.",
+        lambda: _is_there("stored_at"),
+        lambda _: _has_verdict(Verdict.NOT_DELIVERED_TO_APP),
+    ),
+)
+"""The lines of the sheet, in the order of `invariants.md`."""
+
+
+def with_order(judged: DataFrame) -> DataFrame:
+    """The judged lifecycles with what came before each in its pair.
+
+    `turn_free_seq`: row number at which the messages sent before it had given their turn back.
+    `order_seq`: row number of the latest hand-over among messages submitted before it.
+    """
+    before = (Window.unboundedPreceding, -1)
+    pair = Window.partitionBy("from_party", "to_party")
+    by_turn = pair.orderBy("first_sent_seq").rowsBetween(*before)
+    by_order = pair.orderBy("submitted_seq").rowsBetween(*before)
+    in_turn = is_true(F.col("transmissions") > F.lit(0)) & _is_reliable()
+    freed = F.when(in_turn, F.coalesce("released_seq", F.lit(_NEVER)))
+    handed = F.when(_has_verdict(Verdict.MATCHED), F.col("handed_over_seq"))
+    return judged.withColumn("turn_free_seq", F.max(freed).over(by_turn)).withColumn(
+        "order_seq", F.max(handed).over(by_order)
+    )
+
+
+def breaches(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
+    """Per message of `verdicts.verdict`: its key, and the names it is tried for and breaks.
+
+    `tried` and `broken` are arrays of invariant names.
+    """
+    judgement = Judgement(as_of, policy)
+    tried = [F.when(is_true(line.applies()), F.lit(line.name)) for line in INVARIANTS]
+    broken = [
+        F.when(is_true(line.applies()) & is_true(line.broken(judgement)), F.lit(line.name))
+        for line in INVARIANTS
+    ]
+    return with_order(judged).select(
+        *KEY,
+        F.array_compact(F.array(*tried)).alias("tried"),
+        F.array_compact(F.array(*broken)).alias("broken"),
+    )
+
+
+def sheet(tried_and_broken: DataFrame) -> DataFrame:
+    """One row per invariant that some message is tried for: name, messages, breaches, examples.
+
+    `examples` holds at most `EXAMPLES_MAX` MessageIds, the least first.
+    """
+    rows = tried_and_broken.select(
+        "message_id", "broken", F.explode("tried").alias("name")
+    ).withColumn("is_broken", F.array_contains("broken", F.col("name")))
+    counted = rows.groupBy("name").agg(
+        F.count("*").alias("messages"), F.sum(one_if(F.col("is_broken"))).alias("breaches")
+    )
+    ranked = rows.where("is_broken").withColumn(
+        "rank", F.row_number().over(Window.partitionBy("name").orderBy("message_id"))
+    )
+    examples = (
+        ranked.where(F.col("rank") <= EXAMPLES_MAX)
+        .groupBy("name")
+        .agg(F.array_sort(F.collect_list("message_id")).alias("examples"))
+    )
+    return counted.join(F.broadcast(examples), "name", "left").withColumn(
+        "examples", F.coalesce("examples", F.array().cast("array<string>"))
+    )

@@ -1,0 +1,296 @@
+"""From journal rows to the life of each message: folds that may be cut anywhere.
+
+The theory
+----------
+Every fact about a message is a least instant, a greatest instant or a sum over its rows, in
+either journal. Such folds commute and associate, so a batch of rows can be folded alone
+(`partial`), folded batches can be folded again (`merge`), and the result does not depend on how
+rows were cut into files, in which order they came, or how late one party's journal arrived
+(invariant E4). No per-message state is kept between batches.
+
+Both journals fold into the same row: a fold of a sender's event is null in the receiver's half.
+So one grouping replaces the outer join of the two halves, and nothing has a null-side case.
+
+Order within a journal is judged by `seq`, never by instants: a wall clock may jump (I40).
+Strings stand in the grouping key only; a string `min` costs Spark most of the whole job.
+"""
+
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import at_of, content_of, holder, is_event, one_if, seq_of, subject
+from onceonly.lake.schemas import KEY
+from onceonly.message.errors import Severity
+from onceonly.message.event import Event
+from onceonly.message.message import DeliverySemantics
+from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.events import Outcome
+
+
+class How(StrEnum):
+    """How two values of a fold become one; the same for rows and for folded batches."""
+
+    MIN = "min"
+    MAX = "max"
+    SUM = "sum"
+
+    def of(self, column: Column) -> Column:
+        """The aggregate."""
+        return {How.MIN: F.min, How.MAX: F.max, How.SUM: F.sum}[self](column)
+
+
+class Fold(NamedTuple):
+    """One column of a lifecycle. `of` gives the row's share; null where it has none."""
+
+    name: str
+    how: How
+    of: Callable[[], Column]
+    meaning: str
+
+
+SENDER_EVENTS: Final = (
+    Event.SUBMITTED,
+    Event.TRANSMITTING,
+    Event.TRANSMITTED,
+    Event.ACK_RECEIVED,
+    Event.LATE_ACK_RECEIVED,
+    Event.REPEATED_ACK_RECEIVED,
+    Event.ERROR_RECEIVED,
+    Event.EXHAUSTED,
+    Event.EXPIRED,
+    Event.FAILED,
+    Event.CANCELLED,
+    Event.NOTIFIED,
+)
+"""What only the sender of a message writes. An orphan acknowledgement is about nobody's."""
+
+RECEIVER_EVENTS: Final = (
+    Event.STORED,
+    Event.DUPLICATE_ELIMINATED,
+    Event.COLLISION_DETECTED,
+    Event.REJECTED,
+    Event.ACK_SENT,
+    Event.ERROR_SENT,
+    Event.HANDED_OVER,
+    Event.PROCESSING_CHANGED,
+)
+"""What only the receiver of a message writes."""
+
+_RELEASING: Final = (
+    Event.ACK_RECEIVED,
+    Event.LATE_ACK_RECEIVED,
+    Event.FAILED,
+    Event.EXPIRED,
+    Event.CANCELLED,
+    Event.NOTIFIED,
+)
+
+
+def _first(name: str, event: Event, meaning: str) -> Fold:
+    return Fold(name, How.MIN, lambda: at_of(event), meaning)
+
+
+def _last(name: str, event: Event, meaning: str) -> Fold:
+    return Fold(name, How.MAX, lambda: at_of(event), meaning)
+
+
+def _number(name: str, *events: Event) -> Fold:
+    words = " or ".join(event.value for event in events)
+    return Fold(name, How.MIN, lambda: seq_of(*events), f"journal number of the first {words}")
+
+
+def _count(name: str, *events: Event, meaning: str = "") -> Fold:
+    words = ", ".join(event.value for event in events)
+    return Fold(name, How.SUM, lambda: one_if(is_event(*events)), meaning or f"rows {words}")
+
+
+def _outcome(name: str, event: Event, outcome: Outcome) -> Fold:
+    return Fold(
+        name,
+        How.SUM,
+        lambda: one_if(is_event(event) & (F.col("outcome") == outcome.value)),
+        f"rows {event.value} with outcome {outcome.value}",
+    )
+
+
+def _is_notice(kind: NoticeKind) -> Column:
+    return is_event(Event.NOTIFIED) & (F.col("reason") == F.lit(kind.value))
+
+
+def _is_failure_notice(severity: Severity) -> Column:
+    return _is_notice(NoticeKind.DELIVERY_FAILURE) & (F.col("severity") == F.lit(severity.value))
+
+
+def _content(half: str, event: Event) -> tuple[Fold, Fold]:
+    meaning = f"digest in {event.value}, as 60 bits"
+    return (
+        Fold(f"{half}_content_min", How.MIN, lambda: content_of(event), f"least {meaning}"),
+        Fold(f"{half}_content_max", How.MAX, lambda: content_of(event), f"greatest {meaning}"),
+    )
+
+
+FOLDS: Final = (
+    # The sender's half.
+    _first("submitted_at", Event.SUBMITTED, "accepted from the application"),
+    _first("first_sent_at", Event.TRANSMITTING, "first transmission began"),
+    _last("last_sent_at", Event.TRANSMITTING, "last transmission began"),
+    _first("acked_at", Event.ACK_RECEIVED, "acknowledged"),
+    _first("late_acked_at", Event.LATE_ACK_RECEIVED, "acknowledged after a failure notice"),
+    _first("exhausted_at", Event.EXHAUSTED, "retries used up"),
+    _first("failed_at", Event.FAILED, "failed, final"),
+    _first("expired_at", Event.EXPIRED, "expired before any byte left"),
+    _first("cancelled_at", Event.CANCELLED, "taken back before any byte left"),
+    Fold(
+        "notified_at",
+        How.MIN,
+        lambda: F.when(_is_notice(NoticeKind.DELIVERY_FAILURE), F.col("at")),
+        "the application was told of a delivery failure",
+    ),
+    Fold(
+        "notified_seq",
+        How.MIN,
+        lambda: F.when(_is_notice(NoticeKind.DELIVERY_FAILURE), F.col("seq")),
+        "journal number of the first failure notice",
+    ),
+    _number("submitted_seq", Event.SUBMITTED),
+    _number("first_sent_seq", Event.TRANSMITTING),
+    _number("acked_seq", Event.ACK_RECEIVED),
+    _number("released_seq", *_RELEASING),
+    _count("submissions", Event.SUBMITTED),
+    _count("transmissions", Event.TRANSMITTING),
+    _outcome("sends_accepted", Event.TRANSMITTED, Outcome.ACCEPTED),
+    _outcome("sends_refused", Event.TRANSMITTED, Outcome.REFUSED),
+    _outcome("sends_unknown", Event.TRANSMITTED, Outcome.UNKNOWN),
+    _count(
+        "acks_received",
+        Event.ACK_RECEIVED,
+        Event.LATE_ACK_RECEIVED,
+        Event.REPEATED_ACK_RECEIVED,
+    ),
+    _count("orphan_acks", Event.ORPHAN_ACK_RECEIVED),
+    _count("errors_received", Event.ERROR_RECEIVED),
+    Fold(
+        "notices_error",
+        How.SUM,
+        lambda: one_if(_is_failure_notice(Severity.ERROR)),
+        "failure notices that say no byte ever left",
+    ),
+    Fold(
+        "notices_warning",
+        How.SUM,
+        lambda: one_if(_is_failure_notice(Severity.WARNING)),
+        "failure notices that say a copy may have arrived",
+    ),
+    Fold(
+        "notices_late",
+        How.SUM,
+        lambda: one_if(_is_notice(NoticeKind.ACKNOWLEDGED_LATE)),
+        "notices that an acknowledgement came after all",
+    ),
+    Fold("attempt_max", How.MAX, lambda: F.col("attempt"), "greatest attempt number"),
+    Fold(
+        "best_effort",
+        How.MAX,
+        lambda: F.when(
+            F.col("semantics").isNotNull(),
+            one_if(F.col("semantics") == F.lit(DeliverySemantics.BEST_EFFORT.value)),
+        ),
+        "1 where the semantics promise nothing",
+    ),
+    Fold(
+        "sent_bytes",
+        How.MAX,
+        lambda: F.when(is_event(Event.SUBMITTED), F.col("size_bytes")),
+        "size of the payloads as submitted",
+    ),
+    # The receiver's half.
+    _first("stored_at", Event.STORED, "in the receiver's persistent storage"),
+    _first("ack_sent_at", Event.ACK_SENT, "first transmission of the acknowledgement ended"),
+    _first("handed_over_at", Event.HANDED_OVER, "in the receiving application's inbox"),
+    _first("first_repeat_at", Event.DUPLICATE_ELIMINATED, "first repeat eliminated"),
+    _number("stored_seq", Event.STORED),
+    _number("ack_sent_seq", Event.ACK_SENT),
+    _number("handed_over_seq", Event.HANDED_OVER),
+    _number("first_repeat_seq", Event.DUPLICATE_ELIMINATED),
+    _count("stores", Event.STORED),
+    _count("acks_sent", Event.ACK_SENT),
+    _outcome("acks_accepted", Event.ACK_SENT, Outcome.ACCEPTED),
+    _count("hand_overs", Event.HANDED_OVER),
+    _count("repeats", Event.DUPLICATE_ELIMINATED, meaning="copies eliminated as duplicates"),
+    _count("collisions", Event.COLLISION_DETECTED),
+    _count("rejections", Event.REJECTED),
+    Fold(
+        "stored_bytes",
+        How.MAX,
+        lambda: F.when(is_event(Event.STORED), F.col("size_bytes")),
+        "size of the payloads as stored",
+    ),
+    # Both halves.
+    *_content("sent", Event.SUBMITTED),
+    *_content("stored", Event.STORED),
+    *_content("handed", Event.HANDED_OVER),
+    _count("sender_rows", *SENDER_EVENTS, meaning="rows of the sender's journal"),
+    _count("receiver_rows", *RECEIVER_EVENTS, meaning="rows of the receiver's journal"),
+    Fold("first_at", How.MIN, lambda: F.col("at"), "first row, in either journal"),
+    Fold("last_at", How.MAX, lambda: F.col("at"), "last row, in either journal"),
+)
+"""Every column of a lifecycle beside its key: microseconds UTC, counts, journal numbers."""
+
+
+def partial(journal: DataFrame) -> DataFrame:
+    """Lifecycles as far as these rows tell: one row per message key in them."""
+    rows = journal.withColumns(
+        {
+            "message_id": subject(),
+            "from_party": F.coalesce("from_party", "party"),
+        }
+    ).where(F.col("message_id").isNotNull() & F.col("to_party").isNotNull())
+    wanted = is_event(*SENDER_EVENTS, *RECEIVER_EVENTS, Event.ORPHAN_ACK_RECEIVED)
+    return rows.where(wanted).groupBy(*KEY).agg(*_folded(FOLDS))
+
+
+def merge(partials: DataFrame) -> DataFrame:
+    """Lifecycles from any union of partials of disjoint rows: one row per message key."""
+    return partials.groupBy(*KEY).agg(*_refolded(FOLDS))
+
+
+COVERAGE_KEY: Final = ("party", "holder")
+COVERAGE_FOLDS: Final = (
+    Fold("rows", How.SUM, lambda: F.lit(1).cast("bigint"), "journal rows"),
+    Fold("first_seq", How.MIN, lambda: F.col("seq"), "first row number"),
+    Fold("last_seq", How.MAX, lambda: F.col("seq"), "last row number"),
+    Fold("first_at", How.MIN, lambda: F.col("at"), "first instant"),
+    Fold("last_at", How.MAX, lambda: F.col("at"), "last instant"),
+    Fold("epochs", How.MAX, lambda: F.col("store_epoch"), "openings of the store"),
+    _count("suspensions", Event.PAIR_SUSPENDED),
+    _count("quarantines", Event.PAIR_QUARANTINED),
+    _count("resumptions", Event.PAIR_RESUMED),
+    _count("sequence_resets", Event.SEQUENCE_RESET),
+    _count("security_events", Event.SECURITY_EVENT),
+    _count("starts", Event.STARTED),
+    _count("stops", Event.STOPPED),
+    _count("drills", Event.DRILL),
+)
+
+
+def coverage(journal: DataFrame) -> DataFrame:
+    """Whose deeds these rows tell, in whose journal, and from when to when."""
+    rows = journal.withColumn("holder", holder())
+    return rows.groupBy(*COVERAGE_KEY).agg(*_folded(COVERAGE_FOLDS))
+
+
+def merge_coverage(partials: DataFrame) -> DataFrame:
+    """Coverage from any union of partials of disjoint rows."""
+    return partials.groupBy(*COVERAGE_KEY).agg(*_refolded(COVERAGE_FOLDS))
+
+
+def _folded(folds: Iterable[Fold]) -> list[Column]:
+    return [fold.how.of(fold.of()).alias(fold.name) for fold in folds]
+
+
+def _refolded(folds: Iterable[Fold]) -> list[Column]:
+    return [fold.how.of(F.col(fold.name)).alias(fold.name) for fold in folds]

@@ -1,0 +1,21 @@
+"""What the lake reads, declared: nothing is ever inferred from files.
+
+`JOURNAL` is `Record` in Spark's types (a test holds the two equal); what the lake derives has its
+schema from the functions that make it.
+"""
+
+from typing import Final
+
+from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
+
+from onceonly.journal.segment import SEGMENT_SCHEMA
+
+_TYPES: Final[dict[str, type[DataType]]] = {"int64": LongType, "string": StringType}
+
+JOURNAL: Final = StructType(
+    [StructField(field.name, _TYPES[str(field.type)](), field.nullable) for field in SEGMENT_SCHEMA]
+)
+"""One journal row; instants are microseconds UTC as bigint."""
+
+KEY: Final = ("from_party", "to_party", "message_id")
+"""What makes two rows speak of one message, in either journal (ruling R-01)."""

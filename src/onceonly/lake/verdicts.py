@@ -1,0 +1,302 @@
+"""The verdict on each message: report 3, two-party reconciliation (product, "Reports").
+
+The theory
+----------
+A message has two halves, like a tally stick: what its sender wrote and what its receiver wrote.
+Laid together they fall into exactly one class of `CLASSES`; the first class whose predicate holds
+is the verdict, so precedence is the order of the table: alarms before doubts before agreement.
+
+What is *absent* proves something only after a while, since journals are published late:
+`Policy.grace_us` is that while, counted back from `as_of`, the instant of judgement. Before it is
+over a message that lacks something is `IN_FLIGHT`. What is *present* counts at once. Where the
+other party's journal is not in the lake at all, nothing can be matched: `ONE_SIDED`.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import US_PER_S, always, any_of, is_true
+
+
+class Policy(NamedTuple):
+    """What the judge allows. Durations in microseconds."""
+
+    grace_us: int = 300 * US_PER_S
+    """How long evidence may be under way before its absence counts: publishing every minute,
+    ingesting every minute, and a margin."""
+    clock_accuracy_us: int = 30 * US_PER_S
+    """How far the parties' wall clocks may differ (mshTimeAccuracy)."""
+    verdict_within_us: int = 86_400 * US_PER_S
+    """Longest life of a message without a verdict at its sender (invariant L1)."""
+    retries: int | None = None
+    """Agreed retries; None where agreements differ, and then the budget is not checked (I18)."""
+
+
+class Standing(StrEnum):
+    """What a class asks of people."""
+
+    AGREED = "agreed"
+    """Both journals tell the same end."""
+    OPEN = "open"
+    """Not decided yet; time or the other journal will tell."""
+    DOUBT = "doubt"
+    """A difference that the two-army problem allows; an operator settles it."""
+    ALARM = "alarm"
+    """The promise was broken, or someone interfered."""
+    OUTSIDE = "outside"
+    """Nothing was promised."""
+
+
+class Verdict(StrEnum):
+    """The classes of report 3."""
+
+    DELIVERED_TWICE = "DELIVERED_TWICE"
+    CONTENT_MISMATCH = "CONTENT_MISMATCH"
+    COLLISION = "COLLISION"
+    RECEIVED_NOT_SENT = "RECEIVED_NOT_SENT"
+    ACKED_NOT_STORED = "ACKED_NOT_STORED"
+    NOT_DELIVERED_TO_APP = "NOT_DELIVERED_TO_APP"
+    ORPHAN_ACK = "ORPHAN_ACK"
+    FAILED_BUT_DELIVERED = "FAILED_BUT_DELIVERED"
+    ACK_LOST = "ACK_LOST"
+    SENT_NOT_RECEIVED = "SENT_NOT_RECEIVED"
+    MATCHED = "MATCHED"
+    MATCHED_LATE = "MATCHED_LATE"
+    FAILED_NOT_DELIVERED = "FAILED_NOT_DELIVERED"
+    BEST_EFFORT = "BEST_EFFORT"
+    REFUSED = "REFUSED"
+    ONE_SIDED = "ONE_SIDED"
+    IN_FLIGHT = "IN_FLIGHT"
+
+
+class Facts(NamedTuple):
+    """The lifecycle as yes and no; never null."""
+
+    promised: Column
+    submitted: Column
+    sent: Column
+    acked: Column
+    acked_late: Column
+    told: Column
+    """The application knows of a failure, or took the message back."""
+    stored: Column
+    handed: Column
+    handed_twice: Column
+    collided: Column
+    rejected: Column
+    orphaned: Column
+    altered: Column
+    two_sided: Column
+    """Both parties' journals are in the lake."""
+    store_overdue: Column
+    """Acknowledged longer ago than the grace."""
+    send_overdue: Column
+    """Sent longer ago than the grace."""
+    stored_long_ago: Column
+
+
+class VerdictClass(NamedTuple):
+    """One row of the table: what the class means and when it holds."""
+
+    verdict: Verdict
+    standing: Standing
+    meaning: str
+    holds: Callable[[Facts], Column]
+
+
+CLASSES: Final = (
+    VerdictClass(
+        Verdict.DELIVERED_TWICE,
+        Standing.ALARM,
+        "The receiving application got the message more than once (two or more HandedOver).",
+        lambda f: f.promised & f.handed_twice,
+    ),
+    VerdictClass(
+        Verdict.CONTENT_MISMATCH,
+        Standing.ALARM,
+        "The digests of Submitted, Stored and HandedOver are not all the same.",
+        lambda f: f.altered,
+    ),
+    VerdictClass(
+        Verdict.COLLISION,
+        Standing.ALARM,
+        "The receiver saw the MessageId again with other content (CollisionDetected).",
+        lambda f: f.collided,
+    ),
+    VerdictClass(
+        Verdict.RECEIVED_NOT_SENT,
+        Standing.ALARM,
+        "Stored longer ago than the grace, and the sender's journal has no Submitted.",
+        lambda f: f.two_sided & f.stored & f.stored_long_ago & ~f.submitted,
+    ),
+    VerdictClass(
+        Verdict.ACKED_NOT_STORED,
+        Standing.ALARM,
+        "Acknowledged longer ago than the grace, and the receiver's journal has no Stored.",
+        lambda f: f.promised & f.two_sided & f.acked & f.store_overdue & ~f.stored,
+    ),
+    VerdictClass(
+        Verdict.NOT_DELIVERED_TO_APP,
+        Standing.ALARM,
+        "Stored longer ago than the grace, and never handed to the application.",
+        lambda f: f.stored & f.stored_long_ago & ~f.handed,
+    ),
+    VerdictClass(
+        Verdict.ORPHAN_ACK,
+        Standing.ALARM,
+        "An acknowledgement came for a message that was never sent, or from the wrong peer, and "
+        "nothing of it was ever stored.",
+        lambda f: f.orphaned & ~f.sent & ~f.stored,
+    ),
+    VerdictClass(
+        Verdict.BEST_EFFORT,
+        Standing.OUTSIDE,
+        "Sent under BestEffort: nothing was promised, so nothing is to be proved.",
+        lambda f: ~f.promised,
+    ),
+    VerdictClass(
+        Verdict.MATCHED_LATE,
+        Standing.AGREED,
+        "Delivered once and acknowledged, but only after the sender had been told of a failure.",
+        lambda f: f.submitted & f.acked & f.stored & f.handed & (f.acked_late | f.told),
+    ),
+    VerdictClass(
+        Verdict.MATCHED,
+        Standing.AGREED,
+        "Submitted, stored, handed over once with the same digest, and acknowledged.",
+        lambda f: f.submitted & f.acked & f.stored & f.handed,
+    ),
+    VerdictClass(
+        Verdict.ONE_SIDED,
+        Standing.OPEN,
+        "The journal of the other party is not in the lake, so there is nothing to match.",
+        lambda f: ~f.two_sided,
+    ),
+    VerdictClass(
+        Verdict.FAILED_BUT_DELIVERED,
+        Standing.DOUBT,
+        "The sender was told of a failure, no acknowledgement came, and the receiver has it.",
+        lambda f: f.submitted & f.told & ~f.acked & f.stored,
+    ),
+    VerdictClass(
+        Verdict.FAILED_NOT_DELIVERED,
+        Standing.AGREED,
+        "The sender was told of a failure or took the message back, and it was never stored.",
+        lambda f: f.submitted & f.told & ~f.acked & ~f.stored,
+    ),
+    VerdictClass(
+        Verdict.ACK_LOST,
+        Standing.DOUBT,
+        "Stored longer ago than the grace, and the sender has neither acknowledgement nor notice.",
+        lambda f: f.submitted & f.stored & f.stored_long_ago & ~f.acked,
+    ),
+    VerdictClass(
+        Verdict.SENT_NOT_RECEIVED,
+        Standing.DOUBT,
+        "Last sent longer ago than the grace, never stored, and the sender has no verdict.",
+        lambda f: f.submitted & f.sent & f.send_overdue & ~f.stored & ~f.acked,
+    ),
+    VerdictClass(
+        Verdict.REFUSED,
+        Standing.OUTSIDE,
+        "Refused by the receiver, never stored, and unknown to the sender's journal.",
+        lambda f: f.rejected & ~f.submitted & ~f.stored,
+    ),
+    VerdictClass(
+        Verdict.IN_FLIGHT,
+        Standing.OPEN,
+        "None of the above: under way, or its evidence is.",
+        lambda _: always(),
+    ),
+)
+"""Every class, in the order in which they are tried; the first that holds is the verdict."""
+
+STANDING_OF: Final = {row.verdict: row.standing for row in CLASSES}
+DIFFERENCES: Final = tuple(
+    row.verdict for row in CLASSES if row.standing in (Standing.ALARM, Standing.DOUBT)
+)
+"""What makes `reconcile` end with the exit code for differences."""
+
+
+def verdict(lifecycle: DataFrame, coverage: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
+    """The lifecycles with `verdict`, `standing` and `is_two_sided`, judged at `as_of` (µs UTC).
+
+    `coverage` says whose journals are in the lake (`model.merge_coverage`).
+    """
+    judged = with_sides(lifecycle, coverage)
+    facts = _facts(as_of, policy)
+    word = F.coalesce(*[F.when(row.holds(facts), F.lit(row.verdict.value)) for row in CLASSES])
+    standing = F.coalesce(
+        *[
+            F.when(F.col("verdict").isin(_of_standing(standing)), F.lit(standing.value))
+            for standing in Standing
+        ]
+    )
+    return judged.withColumn("verdict", word).withColumn("standing", standing)
+
+
+def _of_standing(standing: Standing) -> list[str]:
+    return [row.verdict.value for row in CLASSES if row.standing is standing]
+
+
+def with_sides(lifecycle: DataFrame, coverage: DataFrame) -> DataFrame:
+    """The lifecycles with `is_two_sided`: whether both parties' journals are in the lake."""
+    holders = coverage.select("holder").where(F.col("holder").isNotNull()).distinct()
+    senders = holders.select(F.col("holder").alias("from_party"), F.lit(1).alias("has_sender"))
+    receivers = holders.select(F.col("holder").alias("to_party"), F.lit(1).alias("has_receiver"))
+    both = F.col("has_sender").isNotNull() & F.col("has_receiver").isNotNull()
+    return (
+        lifecycle.join(F.broadcast(senders), "from_party", "left")
+        .join(F.broadcast(receivers), "to_party", "left")
+        .withColumn("is_two_sided", both)
+        .drop("has_sender", "has_receiver")
+        .select(*lifecycle.columns, "is_two_sided")
+    )
+
+
+def _facts(as_of: int, policy: Policy) -> Facts:
+    def is_there(name: str) -> Column:
+        return F.col(name).isNotNull()
+
+    def is_counted(name: str, least: int = 1) -> Column:
+        return is_true(F.col(name) >= F.lit(least))
+
+    def is_overdue(name: str) -> Column:
+        return is_true(F.col(name) + F.lit(policy.grace_us) < F.lit(as_of))
+
+    told = [is_there(name) for name in ("notified_at", "failed_at", "expired_at", "cancelled_at")]
+    return Facts(
+        promised=is_true(F.coalesce("best_effort", F.lit(0)) == F.lit(0)),
+        submitted=is_there("submitted_at"),
+        sent=is_counted("transmissions"),
+        acked=is_there("acked_at") | is_there("late_acked_at"),
+        acked_late=is_there("late_acked_at"),
+        told=any_of(*told),
+        stored=is_there("stored_at"),
+        handed=is_counted("hand_overs"),
+        handed_twice=is_counted("hand_overs", 2),
+        collided=is_counted("collisions"),
+        rejected=is_counted("rejections"),
+        orphaned=is_counted("orphan_acks"),
+        altered=is_altered(),
+        two_sided=F.col("is_two_sided"),
+        store_overdue=is_true(
+            F.least("acked_at", "late_acked_at") + F.lit(policy.grace_us) < F.lit(as_of)
+        ),
+        send_overdue=is_overdue("last_sent_at"),
+        stored_long_ago=is_overdue("stored_at"),
+    )
+
+
+_CONTENTS: Final = ("sent_content", "stored_content", "handed_content")
+
+
+def is_altered() -> Column:
+    """Whether two of the message's digests differ, in whichever rows they stand."""
+    least = F.least(*[f"{name}_min" for name in _CONTENTS])
+    greatest = F.greatest(*[f"{name}_max" for name in _CONTENTS])
+    return is_true(least < greatest)

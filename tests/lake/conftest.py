@@ -1,0 +1,57 @@
+"""One Spark session for all of the lake's tests."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql import SparkSession
+
+from onceonly.journal.segment import to_table
+from onceonly.lake import java, schemas
+from onceonly.lake.runner import SETTINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from onceonly.journal.record import Record
+
+QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    home = java.prepare()
+    if home is not None:
+        os.environ["JAVA_HOME"] = str(home)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[2]").appName("onceonly tests")
+    settings = {
+        **SETTINGS,
+        "spark.ui.enabled": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": QUICK_START,
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+    }
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def frame(spark: SparkSession) -> Callable[[Sequence[Record]], DataFrame]:
+    """Journal rows as a DataFrame of the declared schema."""
+
+    def of(records: Sequence[Record]) -> DataFrame:
+        return spark.createDataFrame(to_table(records), schemas.JOURNAL)
+
+    return of

@@ -1,0 +1,357 @@
+"""Journals made to measure: what two gateways would have written, and what they must never write.
+
+`Ledger` numbers and chains rows as a store does. `Exchange` writes both halves of a message;
+each of its verbs is one fate, and `PLANTS` has one for every verdict.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from onceonly.journal.record import CHAIN_START, Record, chain
+from onceonly.journal.segment import segment_name, to_parquet
+from onceonly.lake.verdicts import Verdict
+from onceonly.message.errors import ErrorCode, Severity
+from onceonly.message.event import Direction, Event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+BUYER, SELLER = "urn:duns:111111111", "urn:duns:222222222"
+DAWN = 1_760_000_000_000_000
+"""First instant of every journal here, in microseconds UTC."""
+SECOND = 1_000_000
+MUCH_LATER = DAWN + 30 * 86_400 * SECOND
+"""An instant of judgement at which every grace is over."""
+
+
+@dataclass
+class Ledger:
+    """One party's journal."""
+
+    party: str
+    records: list[Record] = field(default_factory=list)
+    epoch: int = 1
+
+    def write(self, event: Event, at: int, **columns: Any) -> None:
+        """Append a row, numbered and chained."""
+        previous = self.records[-1].chain_hash if self.records else CHAIN_START
+        row = Record(
+            self.party,
+            event,
+            at,
+            at * 1_000,
+            seq=len(self.records) + 1,
+            store_epoch=self.epoch,
+            **columns,
+        )
+        self.records.append(row._replace(chain_hash=chain(previous, row)))
+
+    def restart(self, at: int) -> None:
+        """A crash and a new opening of the store."""
+        self.epoch += 1
+        self.write(Event.STARTED, at)
+
+
+def digest_of(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+@dataclass
+class Exchange:
+    """Two ledgers and a clock; one direction of traffic, from `sender` to `receiver`."""
+
+    sender: Ledger
+    receiver: Ledger
+    now: int = DAWN
+    number: int = 0
+
+    def key(self, message_id: str) -> dict[str, Any]:
+        return {
+            "from_party": self.sender.party,
+            "to_party": self.receiver.party,
+            "message_id": message_id,
+            "agreement_id": "tpa-1",
+        }
+
+    def out(self, event: Event, message_id: str, after_ms: int = 5, **columns: Any) -> None:
+        self.now += after_ms * 1_000
+        columns = {"direction": Direction.OUT, **self.key(message_id), **columns}
+        self.sender.write(event, self.now, **columns)
+
+    def into(self, event: Event, message_id: str, after_ms: int = 5, **columns: Any) -> None:
+        self.now += after_ms * 1_000
+        columns = {"direction": Direction.IN, **self.key(message_id), **columns}
+        self.receiver.write(event, self.now, **columns)
+
+    def header(self, message_id: str, size_bytes: int = 4_096) -> dict[str, Any]:
+        return {
+            "conversation_id": f"conversation-{message_id}",
+            "service": "urn:services:ordering",
+            "action": "Order" if self.sender.party == BUYER else "OrderResponse",
+            "profile": "rm-2000",
+            "semantics": "OnceAndOnlyOnce",
+            "size_bytes": size_bytes,
+            "digest": digest_of(message_id),
+        }
+
+    def submit(self, message_id: str, **columns: Any) -> None:
+        self.out(Event.SUBMITTED, message_id, **{**self.header(message_id), **columns})
+        self.number += 1
+
+    def send(self, message_id: str, attempt: int = 1, outcome: str | None = "accepted") -> None:
+        """One transmission; `outcome` None is a crash before its end."""
+        row = {"attempt": attempt, "sequence_number": self.number}
+        self.out(Event.TRANSMITTING, message_id, **row)
+        if outcome is not None:
+            status = {"accepted": 200, "refused": 503}.get(outcome)
+            self.out(
+                Event.TRANSMITTED,
+                message_id,
+                **row,
+                outcome=outcome,
+                status_code=status,
+                transport="http",
+            )
+
+    def store(self, message_id: str, **columns: Any) -> None:
+        row = {**self.header(message_id), "sequence_number": self.number, **columns}
+        self.into(Event.STORED, message_id, **row)
+
+    def answer(self, message_id: str, outcome: str = "accepted") -> None:
+        self.into(Event.ACK_SENT, message_id, outcome=outcome)
+
+    def hand_over(self, message_id: str, **columns: Any) -> None:
+        self.into(Event.HANDED_OVER, message_id, **{"digest": digest_of(message_id), **columns})
+
+    def repeat(self, message_id: str, outcome: str = "accepted") -> None:
+        self.into(Event.DUPLICATE_ELIMINATED, message_id, sequence_number=self.number)
+        self.answer(message_id, outcome)
+
+    def arrive(self, message_id: str, outcome: str = "accepted") -> None:
+        self.store(message_id)
+        self.answer(message_id, outcome)
+        self.hand_over(message_id)
+
+    def ack(self, message_id: str, event: Event = Event.ACK_RECEIVED, after_ms: int = 20) -> None:
+        self.out(event, message_id, after_ms)
+
+    def tell(self, message_id: str, severity: Severity = Severity.WARNING) -> None:
+        """The application is told that the retries are used up."""
+        code = ErrorCode.DELIVERY_FAILURE
+        self.out(Event.EXHAUSTED, message_id, error_code=code)
+        self.out(
+            Event.NOTIFIED,
+            message_id,
+            error_code=code,
+            severity=severity,
+            reason="DeliveryFailure",
+        )
+
+    # The fates.
+
+    def matched(self, message_id: str) -> None:
+        self.submit(message_id)
+        self.send(message_id)
+        self.arrive(message_id)
+        self.ack(message_id)
+
+    def matched_after_lost_ack(self, message_id: str) -> None:
+        self.submit(message_id)
+        self.send(message_id, outcome="unknown")
+        self.arrive(message_id)
+        self.now += 3 * SECOND
+        self.send(message_id, 2)
+        self.repeat(message_id)
+        self.ack(message_id)
+
+    def matched_after_lost_message(self, message_id: str, losses: int = 1) -> None:
+        self.submit(message_id)
+        for attempt in range(1, losses + 1):
+            self.send(message_id, attempt, "unknown")
+            self.now += 3 * SECOND
+        self.send(message_id, losses + 1)
+        self.arrive(message_id)
+        self.ack(message_id)
+
+    def matched_doubled(self, message_id: str) -> None:
+        self.submit(message_id)
+        self.send(message_id)
+        self.arrive(message_id)
+        self.repeat(message_id)
+        self.ack(message_id)
+        self.ack(message_id, Event.REPEATED_ACK_RECEIVED)
+
+    def matched_through_crash(self, message_id: str) -> None:
+        self.submit(message_id)
+        self.send(message_id, outcome=None)
+        self.now += SECOND
+        self.sender.restart(self.now)
+        self.send(message_id)
+        self.arrive(message_id)
+        self.ack(message_id)
+
+    def matched_late(self, message_id: str) -> None:
+        self.submit(message_id)
+        self.send(message_id, outcome="unknown")
+        self.arrive(message_id, outcome="unknown")
+        self.tell(message_id)
+        self.ack(message_id, Event.LATE_ACK_RECEIVED)
+        self.out(Event.NOTIFIED, message_id, severity=Severity.WARNING, reason="AcknowledgedLate")
+
+    def failed_but_delivered(self, message_id: str) -> None:
+        self.submit(message_id)
+        self.send(message_id, outcome="unknown")
+        self.arrive(message_id, outcome="unknown")
+        self.tell(message_id)
+
+    def failed_not_delivered(self, message_id: str) -> None:
+        self.submit(message_id)
+        self.send(message_id, outcome="refused")
+        self.tell(message_id, Severity.ERROR)
+        self.out(Event.FAILED, message_id, error_code=ErrorCode.DELIVERY_FAILURE)
+
+    def ack_lost(self, message_id: str) -> None:
+        self.submit(message_id)
+        self.send(message_id, outcome="unknown")
+        self.arrive(message_id, outcome="unknown")
+
+    def sent_not_received(self, message_id: str) -> None:
+        self.submit(message_id)
+        self.send(message_id)
+
+    def received_not_sent(self, message_id: str) -> None:
+        self.arrive(message_id)
+
+    def acked_not_stored(self, message_id: str) -> None:
+        self.submit(message_id)
+        self.send(message_id)
+        self.ack(message_id)
+
+    def not_delivered_to_app(self, message_id: str) -> None:
+        self.submit(message_id)
+        self.send(message_id)
+        self.store(message_id)
+        self.answer(message_id)
+        self.ack(message_id)
+
+    def delivered_twice(self, message_id: str) -> None:
+        self.matched(message_id)
+        self.hand_over(message_id)
+
+    def content_mismatch(self, message_id: str) -> None:
+        self.submit(message_id)
+        self.send(message_id)
+        self.store(message_id, digest=digest_of("altered"))
+        self.answer(message_id)
+        self.hand_over(message_id, digest=digest_of("altered"))
+        self.ack(message_id)
+
+    def collision(self, message_id: str) -> None:
+        self.matched(message_id)
+        self.into(
+            Event.COLLISION_DETECTED,
+            message_id,
+            error_code=ErrorCode.SECURITY_FAILURE,
+            digest=digest_of("other"),
+        )
+
+    def orphan_ack(self, message_id: str) -> None:
+        self.now += 5_000
+        self.sender.write(
+            Event.ORPHAN_ACK_RECEIVED,
+            self.now,
+            direction=Direction.OUT,
+            from_party=self.sender.party,
+            to_party=self.receiver.party,
+            ref_to_message_id=message_id,
+        )
+
+    def refused(self, message_id: str) -> None:
+        self.into(Event.REJECTED, message_id, error_code=ErrorCode.VALUE_NOT_RECOGNIZED)
+
+    def best_effort(self, message_id: str) -> None:
+        self.submit(message_id, semantics="BestEffort")
+        self.send(message_id)
+        self.store(message_id, semantics="BestEffort")
+        self.hand_over(message_id)
+        self.hand_over(message_id)
+
+    def queued(self, message_id: str) -> None:
+        self.submit(message_id)
+
+
+PLANTS: dict[Verdict, Callable[[Exchange, str], None]] = {
+    Verdict.MATCHED: Exchange.matched,
+    Verdict.MATCHED_LATE: Exchange.matched_late,
+    Verdict.FAILED_BUT_DELIVERED: Exchange.failed_but_delivered,
+    Verdict.FAILED_NOT_DELIVERED: Exchange.failed_not_delivered,
+    Verdict.ACK_LOST: Exchange.ack_lost,
+    Verdict.SENT_NOT_RECEIVED: Exchange.sent_not_received,
+    Verdict.RECEIVED_NOT_SENT: Exchange.received_not_sent,
+    Verdict.ACKED_NOT_STORED: Exchange.acked_not_stored,
+    Verdict.NOT_DELIVERED_TO_APP: Exchange.not_delivered_to_app,
+    Verdict.DELIVERED_TWICE: Exchange.delivered_twice,
+    Verdict.CONTENT_MISMATCH: Exchange.content_mismatch,
+    Verdict.COLLISION: Exchange.collision,
+    Verdict.ORPHAN_ACK: Exchange.orphan_ack,
+    Verdict.REFUSED: Exchange.refused,
+    Verdict.BEST_EFFORT: Exchange.best_effort,
+    Verdict.IN_FLIGHT: Exchange.queued,
+}
+"""A message of each class that needs both journals; `ONE_SIDED` is what is left without one."""
+
+HEALTHY: Sequence[tuple[Callable[[Exchange, str], None], int]] = (
+    (Exchange.matched, 60),
+    (Exchange.matched_after_lost_ack, 15),
+    (Exchange.matched_after_lost_message, 15),
+    (Exchange.matched_doubled, 7),
+    (Exchange.matched_through_crash, 3),
+)
+"""What happens on a bad line between two gateways that keep the promise, with weights."""
+
+
+def two_parties() -> tuple[Exchange, Exchange]:
+    """Both directions between two fresh journals."""
+    buyer, seller = Ledger(BUYER), Ledger(SELLER)
+    for ledger in (buyer, seller):
+        ledger.write(Event.STARTED, DAWN)
+    return Exchange(buyer, seller), Exchange(seller, buyer)
+
+
+def healthy(seed: int, messages: int) -> tuple[Exchange, Exchange]:
+    """Both directions after `messages` messages each, none of them harmed."""
+    chance = random.Random(seed)
+    exchanges = two_parties()
+    fates, weights = zip(*HEALTHY, strict=True)
+    for number in range(messages):
+        for exchange, way in zip(exchanges, ("order", "response"), strict=True):
+            exchange.now += chance.randrange(2_000) * 1_000
+            [fate] = chance.choices(fates, weights)
+            fate(exchange, f"{way}-{number:05d}@example")
+    return exchanges
+
+
+def plant(
+    exchange: Exchange, fates: dict[Verdict, Callable[[Exchange, str], None]]
+) -> dict[str, Verdict]:
+    """Write one message of each fate; MessageId to the verdict it must get."""
+    planted = {}
+    for verdict, fate in fates.items():
+        message_id = f"planted-{verdict.lower()}@example"
+        fate(exchange, message_id)
+        planted[message_id] = verdict
+    return planted
+
+
+def publish(lake: Path, ledger: Ledger, *, first: int = 1, last: int | None = None) -> Path:
+    """Publish rows `first` to `last` as a gateway does."""
+    last = len(ledger.records) if last is None else last
+    path = lake / segment_name(ledger.party, first, last)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(to_parquet(ledger.records[first - 1 : last]))
+    return path

@@ -1,0 +1,120 @@
+"""Planted discrepancies of every class are all found, and none is invented (E1, E2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import journals
+import pytest
+from journals import MUCH_LATER, PLANTS, SECOND, Exchange, healthy, plant, two_parties
+
+from onceonly.journal.record import COLUMNS
+from onceonly.lake import model, schemas
+from onceonly.lake.verdicts import CLASSES, DIFFERENCES, Policy, Standing, Verdict, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from onceonly.journal.record import Record
+
+    Frame = Callable[[Sequence[Record]], DataFrame]
+
+pytestmark = pytest.mark.spark
+
+
+def judge(rows: DataFrame, as_of: int = MUCH_LATER) -> dict[str, str]:
+    judged = verdict(
+        model.partial(rows), model.coverage(rows), as_of=as_of, policy=Policy()
+    ).select("message_id", "verdict")
+    return {row["message_id"]: row["verdict"] for row in judged.collect()}
+
+
+def records(exchange: Exchange) -> list[Record]:
+    return exchange.sender.records + exchange.receiver.records
+
+
+def test_schema_is_the_record():
+    """The declared schema has the columns of `Record`, in their order."""
+    assert tuple(schemas.JOURNAL.names) == COLUMNS
+
+
+def test_every_class_has_a_plant():
+    """A class without a planted example would be a claim without a proof."""
+    assert set(PLANTS) | {Verdict.ONE_SIDED} == set(Verdict) == {row.verdict for row in CLASSES}
+
+
+def test_every_plant_is_found_and_nothing_is_invented(frame: Frame):
+    """Among hundreds of healthy messages exactly the planted ones get another verdict."""
+    there, _ = healthy(seed=7, messages=60)
+    planted = {**plant(there, PLANTS)}
+    found = judge(frame(records(there)))
+    healthy_ids = set(found) - set(planted)
+    assert {found[message_id] for message_id in healthy_ids} == {Verdict.MATCHED}
+    assert len(healthy_ids) == 120
+    assert {message_id: found[message_id] for message_id in planted} == planted
+
+
+@pytest.mark.parametrize("fate", [fate for fate, _ in journals.HEALTHY])
+def test_a_bad_line_is_no_difference(frame: Frame, fate: Callable[[Exchange, str], None]):
+    """Losses, doubles and crashes that the protocol mended leave a match."""
+    there, _ = two_parties()
+    fate(there, "m@example")
+    assert judge(frame(records(there))) == {"m@example": Verdict.MATCHED}
+
+
+def test_absence_proves_nothing_within_the_grace(frame: Frame):
+    """What lacks evidence is in flight until the grace is over; what is there counts at once."""
+    there, _ = two_parties()
+    planted = plant(there, PLANTS)
+    found = judge(frame(records(there)), as_of=there.now + SECOND)
+    waiting = {
+        Verdict.ACK_LOST,
+        Verdict.SENT_NOT_RECEIVED,
+        Verdict.RECEIVED_NOT_SENT,
+        Verdict.ACKED_NOT_STORED,
+        Verdict.NOT_DELIVERED_TO_APP,
+    }
+    expected = {
+        message_id: Verdict.IN_FLIGHT if word in waiting else word
+        for message_id, word in planted.items()
+    }
+    assert found == expected
+
+
+def test_without_the_other_journal_nothing_is_matched(frame: Frame):
+    """A missing journal is no proof of loss: acknowledged and delivered alike are one-sided."""
+    there, _ = healthy(seed=3, messages=5)
+    found = judge(frame([row for row in there.sender.records if row.direction != "in"]))
+    assert Counter(found.values()) == {Verdict.ONE_SIDED: 5}
+
+
+def test_verdict_does_not_depend_on_cuts_or_order(frame: Frame):
+    """Any cut into batches, folded in any order, gives the same lifecycles (E4)."""
+    there, _ = healthy(seed=11, messages=12)
+    plant(there, PLANTS)
+    rows = records(there)
+    whole = model.partial(frame(rows))
+    parts = [rows[2::3], rows[0::3], rows[1::3]]
+    folded = [model.partial(frame(part)) for part in parts]
+    merged = model.merge(folded[0].unionByName(folded[1]).unionByName(folded[2]))
+    assert sorted(map(repr, merged.collect())) == sorted(map(repr, whole.collect()))
+
+
+def test_a_gateway_may_send_under_a_second_party_id(frame: Frame):
+    """One journal tells the deeds of every PartyId of its owner."""
+    there, _ = two_parties()
+    there.matched("m@example")
+    second = "urn:duns:999999999"
+    rows = [row._replace(from_party=second) if row.from_party else row for row in records(there)]
+    assert judge(frame(rows)) == {"m@example": Verdict.MATCHED}
+
+
+def test_differences_are_alarms_and_doubts():
+    """The exit code for differences depends on these classes and no others."""
+    calm = {row.verdict for row in CLASSES if row.standing not in (Standing.ALARM, Standing.DOUBT)}
+    assert set(DIFFERENCES) == set(Verdict) - calm
+    assert Verdict.MATCHED in calm
+    assert Verdict.IN_FLIGHT in calm
