@@ -154,9 +154,13 @@ class Page(NamedTuple):
 class Snapshot(Protocol):
     """Reads. On a `Transaction` they see its own writes, elsewhere only committed rows."""
 
-    def find_outbound(self, message_id: str) -> OutboundEntry | None: ...
+    def find_outbound(self, message_id: str) -> OutboundEntry | None:
+        """The outbound message with this id, as a step reads it."""
+        ...
 
-    def find_outbound_view(self, message_id: str) -> OutboundView | None: ...
+    def find_outbound_view(self, message_id: str) -> OutboundView | None:
+        """The outbound message with this id, as its owner sees it."""
+        ...
 
     def find_message_id_by_key(self, idempotency_key: str) -> str | None:
         """MessageId of the submission that was made under this Idempotency-Key."""
@@ -170,7 +174,9 @@ class Snapshot(Protocol):
         """Payloads of an outbound message, in their order, with their bytes where inline."""
         ...
 
-    def list_messages(self, wanted: MessageFilter) -> Page: ...
+    def list_messages(self, wanted: MessageFilter) -> Page:
+        """Outbound messages that fit every criterion of `wanted`, in submission order."""
+        ...
 
     def find_next_queued(self, pair: Pair) -> str | None:
         """MessageId of the longest-waiting queued message of the pair."""
@@ -192,11 +198,17 @@ class Snapshot(Protocol):
         """The pair, fresh where nothing was ever sent on it."""
         ...
 
-    def get_receiving_pair(self, pair: Pair) -> ReceivingPair: ...
+    def get_receiving_pair(self, pair: Pair) -> ReceivingPair:
+        """The pair, fresh where nothing was ever stored from it."""
+        ...
 
-    def list_pairs(self) -> Sequence[PairView]: ...
+    def list_pairs(self) -> Sequence[PairView]:
+        """Every pair that was ever put: senders first, then by name."""
+        ...
 
-    def find_inbound(self, key: MessageKey) -> InboundEntry | None: ...
+    def find_inbound(self, key: MessageKey) -> InboundEntry | None:
+        """The stored message with this duplicate key (R-01)."""
+        ...
 
     def get_response(self, key: MessageKey) -> Package:
         """The first stored response, byte for byte (R-03). Raises `KeyError` if there is none."""
@@ -214,7 +226,9 @@ class Snapshot(Protocol):
         """The newest inbox item with this MessageId."""
         ...
 
-    def list_inbox_payloads(self, offset: int) -> Sequence[StoredPayload]: ...
+    def list_inbox_payloads(self, offset: int) -> Sequence[StoredPayload]:
+        """Payloads of the inbox item, in their order; none where there is no such item."""
+        ...
 
     def list_notices(self, after: int, limit: int) -> Sequence[tuple[int, Notice]]:
         """(number, notice) above `after`, in order."""
@@ -242,7 +256,15 @@ class Snapshot(Protocol):
 
 
 class Transaction(Snapshot, Protocol):
-    """Writes, all of them durable together at `Store.commit`."""
+    """Writes, all of them durable together at `Store.commit`.
+
+    Each write raises `StoreFull` or `StoreFailed`; after either, only `rollback` is left to do.
+    """
+
+    @property
+    def write_count(self) -> int:
+        """Grows with every row written, so that a step that raised late is found out."""
+        ...
 
     def add_outbound(
         self,
@@ -265,9 +287,13 @@ class Transaction(Snapshot, Protocol):
         """Keep the package of the first transmission; every resend is these bytes (R-04)."""
         ...
 
-    def put_sending_pair(self, pair: Pair, state: SendingPair) -> None: ...
+    def put_sending_pair(self, pair: Pair, state: SendingPair) -> None:
+        """Replace the state of the pair."""
+        ...
 
-    def put_receiving_pair(self, pair: Pair, state: ReceivingPair) -> None: ...
+    def put_receiving_pair(self, pair: Pair, state: ReceivingPair) -> None:
+        """Replace the state of the pair."""
+        ...
 
     def add_inbound(
         self,
@@ -288,7 +314,9 @@ class Transaction(Snapshot, Protocol):
         """
         ...
 
-    def put_processing(self, key: MessageKey, processing: ProcessingState) -> None: ...
+    def put_processing(self, key: MessageKey, processing: ProcessingState) -> None:
+        """Keep what the application reported about a stored message."""
+        ...
 
     def add_notice(self, notice: Notice) -> None:
         """Add a notice, once per (message, kind, episode)."""
@@ -298,13 +326,17 @@ class Transaction(Snapshot, Protocol):
         """Open an incident, unless the pair has an open one with the same reason."""
         ...
 
-    def resolve_incidents(self, role: Role, pair: Pair, *, at: int) -> None: ...
+    def resolve_incidents(self, role: Role, pair: Pair, *, at: int) -> None:
+        """Resolve every open incident of the pair."""
+        ...
 
     def append(self, records: Iterable[Record]) -> None:
         """Append journal rows; the store gives seq, store_epoch and chain_hash."""
         ...
 
-    def put_published_seq(self, seq: int) -> None: ...
+    def put_published_seq(self, seq: int) -> None:
+        """Note that the journal is published up to and including `seq`."""
+        ...
 
 
 class Store(Protocol):
@@ -334,4 +366,6 @@ class Store(Protocol):
         """Reads of committed rows, beside the writer."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Roll back what is open and let the next process in."""
+        ...

@@ -1,0 +1,198 @@
+"""Questions to the SQLite store: the contract's `Snapshot`.
+
+Knows which named query answers which question; must not write. Each question is answered from
+one statement or from rows that never change, so no read transaction stays open and none can keep
+a checkpoint from finishing (fault D9).
+"""
+
+# ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+import apsw
+
+from onceonly.journal.record import Record
+from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.message import Payload
+from onceonly.message.package import Package
+from onceonly.protocol.pairing import PairStatus, SendingPair
+from onceonly.protocol.receiving import InboundStatus, ReceivingPair
+from onceonly.protocol.sending import OutboundStatus
+from onceonly.store import rows
+from onceonly.store.failures import from_sqlite
+from onceonly.store.queries import SQL
+from onceonly.store.store import (
+    InboundEntry,
+    InboxItem,
+    Incident,
+    MessageFilter,
+    Notice,
+    OutboundEntry,
+    OutboundView,
+    Page,
+    PairView,
+    Snapshot,
+    StoredPayload,
+    StoreFailed,
+)
+
+_PAIR_STATUS = {word.value: word for word in PairStatus}
+
+
+class SqliteSnapshot(Snapshot):
+    """Reads over one connection, used by one thread at a time."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._cursor = connection.cursor()
+
+    def _get(self, query: str, *bindings: Any) -> Any:
+        """The only row, or its only column, or None."""
+        try:
+            return self._cursor.execute(SQL[query], bindings).get
+        except apsw.Error as error:
+            raise from_sqlite(error) from error
+
+    def _list(self, query: str, *bindings: Any) -> list[Any]:
+        try:
+            return self._cursor.execute(SQL[query], bindings).fetchall()
+        except apsw.Error as error:
+            raise from_sqlite(error) from error
+
+    def find_outbound(self, message_id: str) -> OutboundEntry | None:
+        row = self._get("find_outbound", message_id)
+        return None if row is None else rows.to_outbound_entry(row)
+
+    def find_outbound_view(self, message_id: str) -> OutboundView | None:
+        row = self._get("find_outbound_view", message_id)
+        return None if row is None else rows.to_outbound_view(row)
+
+    def find_message_id_by_key(self, idempotency_key: str) -> str | None:
+        found: str | None = self._get("find_message_id_by_key", idempotency_key)
+        return found
+
+    def get_package(self, message_id: str) -> Package:
+        row = self._get("get_package", message_id)
+        if row is None:
+            raise KeyError(message_id)
+        return rows.to_package(row)
+
+    def list_payloads(self, message_id: str) -> Sequence[StoredPayload]:
+        return self._payloads(self._get("list_payloads", message_id), "list_outbound_bodies")
+
+    def list_messages(self, wanted: MessageFilter) -> Page:
+        found = self._list(
+            _narrowest(wanted),
+            wanted.after,
+            wanted.limit + 1,
+            wanted.status,
+            wanted.to_party,
+            wanted.conversation_id,
+        )
+        shown = found[: wanted.limit]
+        next_after = shown[-1][0] if len(found) > wanted.limit else None
+        return Page([rows.to_outbound_view(row) for row in shown], next_after)
+
+    def find_next_queued(self, pair: Pair) -> str | None:
+        found: str | None = self._get("find_next_queued", *pair)
+        return found
+
+    def list_in_flight(self) -> Sequence[OutboundEntry]:
+        return [rows.to_outbound_entry(row) for row in self._list("list_in_flight")]
+
+    def list_waiting_pairs(self) -> Sequence[Pair]:
+        return [Pair(*row) for row in self._list("list_waiting_pairs")]
+
+    def list_overdue(self, now_at: int, limit: int) -> Sequence[OutboundEntry]:
+        return [rows.to_outbound_entry(row) for row in self._list("list_overdue", now_at, limit)]
+
+    def get_sending_pair(self, pair: Pair) -> SendingPair:
+        row = self._get("get_sending_pair", *pair)
+        if row is None:
+            return SendingPair()
+        return SendingPair(_PAIR_STATUS[row[0]], *row[1:])
+
+    def get_receiving_pair(self, pair: Pair) -> ReceivingPair:
+        row = self._get("get_receiving_pair", *pair)
+        if row is None:
+            return ReceivingPair()
+        status, number, refused, takes_any, reason = row
+        return ReceivingPair(_PAIR_STATUS[status], number, refused, bool(takes_any), reason)
+
+    def list_pairs(self) -> Sequence[PairView]:
+        return [rows.to_pair_view(row) for row in self._list("list_pairs")]
+
+    def find_inbound(self, key: MessageKey) -> InboundEntry | None:
+        row = self._get("find_inbound", key.message_id, key.from_party, key.to_party)
+        return None if row is None else rows.to_inbound_entry(row)
+
+    def get_response(self, key: MessageKey) -> Package:
+        row = self._get("get_response", key.message_id, key.from_party, key.to_party)
+        if row is None:
+            raise KeyError(key)
+        return rows.to_package(row)
+
+    def list_stored(self) -> Sequence[InboundEntry]:
+        return [rows.to_inbound_entry(row) for row in self._list("list_stored")]
+
+    def list_inbox(self, after: int, limit: int) -> Sequence[InboxItem]:
+        return [rows.to_inbox_item(row) for row in self._list("list_inbox", after, limit)]
+
+    def find_inbox_item(self, message_id: str) -> InboxItem | None:
+        row = self._get("find_inbox_item", message_id)
+        return None if row is None else rows.to_inbox_item(row)
+
+    def list_inbox_payloads(self, offset: int) -> Sequence[StoredPayload]:
+        return self._payloads(self._get("list_inbox_payloads", offset), "list_inbound_bodies")
+
+    def _payloads(self, row: Any, bodies_query: str) -> Sequence[StoredPayload]:
+        if row is None:
+            return ()
+        position, payloads = row
+        bodies: dict[int, bytes] = dict(self._list(bodies_query, position))
+        return [
+            StoredPayload(payload, _undamaged(payload, bodies.get(number)))
+            for number, payload in enumerate(rows.decode_payloads(payloads))
+        ]
+
+    def list_notices(self, after: int, limit: int) -> Sequence[tuple[int, Notice]]:
+        return [rows.to_notice(row) for row in self._list("list_notices", after, limit)]
+
+    def list_incidents(self, *, is_open: bool) -> Sequence[Incident]:
+        query = "list_open_incidents" if is_open else "list_incidents"
+        return [rows.to_incident(row) for row in self._list(query)]
+
+    def list_journal(self, after: int, limit: int) -> Sequence[Record]:
+        return [rows.to_record(row) for row in self._list("list_journal", after, limit)]
+
+    def list_journal_of(self, message_id: str) -> Sequence[Record]:
+        return [rows.to_record(row) for row in self._list("list_journal_of", message_id)]
+
+    def get_published_seq(self) -> int:
+        seq: int = self._get("get_published_seq")
+        return seq
+
+    def count_by_status(self) -> dict[str, int]:
+        counts: dict[str, int] = {word.value: 0 for word in (*OutboundStatus, *InboundStatus)}
+        counts.update(self._list("count_by_status"))
+        return counts
+
+
+def _undamaged(payload: Payload, body: bytes | None) -> bytes | None:
+    # SQLite has no checksums, and a rotten body must never leave us as if it were the document.
+    if body is not None and sha256(body).hexdigest() != payload.digest:
+        raise StoreFailed(f"stored payload {payload.digest} is damaged: its SHA-256 is another")
+    return body
+
+
+def _narrowest(wanted: MessageFilter) -> str:
+    """The query whose index leaves the fewest rows to look at.
+
+    Nearly all messages end acknowledged, so that status is no way to find few of them.
+    """
+    if wanted.conversation_id is not None:
+        return "list_messages_by_conversation"
+    if wanted.status not in (None, OutboundStatus.ACKNOWLEDGED):
+        return "list_messages_by_status"
+    return "list_messages"

@@ -1,0 +1,201 @@
+"""Rows of the SQLite store and the values they stand for: one function per direction.
+
+Knows the order of columns in `sql/0001_first.sql` and in the named queries; must not know
+connections or transactions. Words become Enum members through tables, since this is the hot path.
+"""
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from typing import Any
+
+from onceonly.journal.record import Record
+from onceonly.message.errors import ErrorCode, Severity
+from onceonly.message.event import Direction, Event
+from onceonly.message.identity import MessageKey, Pair, PartyId
+from onceonly.message.message import DeliverySemantics, Message, Payload
+from onceonly.message.package import Package
+from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.pairing import PairStatus
+from onceonly.protocol.receiving import InboundStatus, ProcessingState
+from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
+from onceonly.store.store import (
+    InboundEntry,
+    InboxItem,
+    Incident,
+    Notice,
+    OutboundEntry,
+    OutboundView,
+    PairView,
+    Role,
+)
+
+Row = Sequence[Any]
+"""A row as SQLite gives it: the column types are the schema's, which are STRICT."""
+
+PARTIES_CACHED_MAX = 1_024
+"""Lists of PartyIds kept decoded: a gateway talks to far fewer parties than it has messages."""
+
+PAYLOADS_MAX = 1 << 16
+"""Payload parts per message that `place` can tell apart; the wire's own limit is far lower."""
+
+_OUTBOUND_STATUS = {word.value: word for word in OutboundStatus}
+_EXPOSURE = {word.value: word for word in Exposure}
+_SILENCE = {word.value: word for word in Silence}
+_ERROR_CODE: dict[str | None, ErrorCode | None] = {None: None, **{w.value: w for w in ErrorCode}}
+_INBOUND_STATUS = {word.value: word for word in InboundStatus}
+_PROCESSING = {word.value: word for word in ProcessingState}
+_EVENT = {word.value: word for word in Event}
+_DIRECTION: dict[str | None, Direction | None] = {None: None, **{w.value: w for w in Direction}}
+
+_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+@lru_cache(PARTIES_CACHED_MAX)
+def encode_parties(parties: tuple[PartyId, ...]) -> str:
+    """PartyIds as JSON: `[[value, type], …]`."""
+    return _to_json([[party.value, party.type] for party in parties])
+
+
+@lru_cache(PARTIES_CACHED_MAX)
+def decode_parties(text: str) -> tuple[PartyId, ...]:
+    """The inverse of `encode_parties`."""
+    return tuple(PartyId(value, kind) for value, kind in json.loads(text))
+
+
+def encode_payloads(payloads: Sequence[Payload]) -> str:
+    """Descriptions of payloads as JSON, in their order."""
+    return _to_json(
+        [[p.content_id, p.content_type, p.size_bytes, p.digest, p.name] for p in payloads]
+    )
+
+
+def decode_payloads(text: str) -> tuple[Payload, ...]:
+    """The inverse of `encode_payloads`."""
+    return tuple(Payload(*fields) for fields in json.loads(text))
+
+
+def place(position: int, number: int) -> int:
+    """Key of the body of payload `number` of the message at `position`."""
+    assert 0 <= number < PAYLOADS_MAX, "more payloads than a message may have"
+    return position << 16 | number
+
+
+def from_package(package: Package) -> tuple[str, str, bytes]:
+    """(content type, lengths of the segments, the segments in one)."""
+    lengths = _to_json([len(segment) for segment in package.segments])
+    return package.content_type, lengths, b"".join(package.segments)
+
+
+def to_package(row: Row) -> Package:
+    """The inverse of `from_package`."""
+    content_type, lengths, joined = row
+    bounds = pairwise(accumulate(json.loads(lengths), initial=0))
+    return Package(content_type, tuple(joined[start:end] for start, end in bounds))
+
+
+def from_message(message: Message) -> tuple[Any, ...]:
+    """The columns `from_ids` to `payloads`."""
+    return (
+        encode_parties(message.from_ids),
+        encode_parties(message.to_ids),
+        message.conversation_id,
+        message.service,
+        message.action,
+        message.timestamp_at,
+        message.semantics,
+        message.ref_to_message_id,
+        encode_payloads(message.payloads),
+    )
+
+
+def to_message(message_id: str, agreement_id: str, columns: Row) -> Message:
+    """The message whose columns `from_ids` to `payloads` are `columns`."""
+    from_ids, to_ids, conversation, service, action, timestamp_at, semantics, ref, payloads = (
+        columns
+    )
+    return Message(
+        message_id=message_id,
+        from_ids=decode_parties(from_ids),
+        to_ids=decode_parties(to_ids),
+        agreement_id=agreement_id,
+        conversation_id=conversation,
+        service=service,
+        action=action,
+        timestamp_at=timestamp_at,
+        semantics=DeliverySemantics(semantics),
+        ref_to_message_id=ref,
+        payloads=decode_payloads(payloads),
+    )
+
+
+def to_outbound(columns: Row) -> Outbound:
+    """The state whose columns `status` to `due_ns` are `columns`."""
+    status, attempt, episode, exposure, number, expires_at, transients, silence, code, due_ns = (
+        columns
+    )
+    return Outbound(
+        _OUTBOUND_STATUS[status],
+        attempt,
+        episode,
+        _EXPOSURE[exposure],
+        number,
+        expires_at,
+        transients,
+        _SILENCE[silence],
+        _ERROR_CODE[code],
+        due_ns,
+    )
+
+
+def to_outbound_entry(row: Row) -> OutboundEntry:
+    """`position, message_id, from_party, to_party, agreement_id`, then the state."""
+    return OutboundEntry(row[1], Pair(row[2], row[3]), row[4], to_outbound(row[5:15]))
+
+
+def to_outbound_view(row: Row) -> OutboundView:
+    """An entry's columns, then `settled_at`, the message, `digest` and `submitted_at`."""
+    message = to_message(row[1], row[4], row[16:25])
+    return OutboundView(message, to_outbound(row[5:15]), row[26], row[15], row[25])
+
+
+def to_inbound_entry(row: Row) -> InboundEntry:
+    """`position, message_id, from_party, to_party, agreement_id, status, processing, …`."""
+    _, message_id, from_party, to_party, agreement_id, status, processing, digest, at = row
+    key = MessageKey(from_party, to_party, message_id)
+    return InboundEntry(
+        key, agreement_id, _INBOUND_STATUS[status], _PROCESSING[processing], digest, at
+    )
+
+
+def to_inbox_item(row: Row) -> InboxItem:
+    """`inbox_offset, message_id, agreement_id, …, digest`, then the message."""
+    offset, message_id, agreement_id, received_at, handed_over_at, processing, digest = row[:7]
+    message = to_message(message_id, agreement_id, row[7:])
+    return InboxItem(offset, message, received_at, handed_over_at, _PROCESSING[processing], digest)
+
+
+def to_pair_view(row: Row) -> PairView:
+    """`role, from_party, to_party, status, reason, sequence_number, in_flight, queued`."""
+    role, from_party, to_party, status, *rest = row
+    return PairView(Role(role), Pair(from_party, to_party), PairStatus(status), *rest)
+
+
+def to_notice(row: Row) -> tuple[int, Notice]:
+    """`number`, then the notice's fields in their order."""
+    number, message_id, kind, severity, code, *rest = row
+    notice = Notice(message_id, NoticeKind(kind), Severity(severity), ErrorCode(code), *rest)
+    return number, notice
+
+
+def to_incident(row: Row) -> Incident:
+    """`incident_id, role, from_party, to_party, reason, opened_at, resolved_at`."""
+    incident_id, role, from_party, to_party, *rest = row
+    return Incident(incident_id, Role(role), Pair(from_party, to_party), *rest)
+
+
+def to_record(row: Row) -> Record:
+    """A journal row; its columns are those of `Record`."""
+    party, event, at, monotonic_ns, direction, *rest = row
+    return Record(party, _EVENT[event], at, monotonic_ns, _DIRECTION[direction], *rest)

@@ -1,0 +1,181 @@
+"""Payloads too large for a row: content-addressed files, written once.
+
+Knows a directory of files named by the SHA-256 of their bytes; must not know messages. A 100 MiB
+payload is never in memory. A file is *kept* (synced, renamed to its name, the directory synced)
+before the transaction that mentions its digest commits, so no committed row points at nothing
+(faults D1, D4, D7). What a crash leaves half-written has a temporary name and is swept at the
+next start; a kept file that no row mentions is harmless: the same content takes its place.
+"""
+
+import os
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from tempfile import mkstemp
+
+from onceonly.store.failures import from_system
+from onceonly.store.store import StoreFailed
+
+INLINE_BYTES_MAX = 64 * 1024
+"""Largest body that lives in a row. Up to here a row is cheaper than a file of its own (40 times
+at 4 KB); far above it a file is cheaper (5 times at 10 MB)."""
+
+CHUNK_BYTES = 256 * 1024
+"""Bytes per read: what one payload in transit costs in memory."""
+
+_TEMPORARY = "incoming-"
+_DIGEST_LENGTH = 64
+
+
+class Sink:
+    """Takes the bytes of one payload as they arrive. Use: `write`…, `close`, `keep` or `discard`.
+
+    Every method raises `StoreFull` without space and `StoreFailed` on any other error of the
+    file system. One thread at a time.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._digest = sha256()
+        self._size_bytes = 0
+        self._held: list[bytes] = []
+        self._file: int | None = None
+        self._temporary: Path | None = None
+        self._hexdigest: str | None = None
+
+    def write(self, chunk: bytes) -> None:
+        """Add `chunk` to the payload."""
+        assert self._hexdigest is None, "written to after close"
+        self._digest.update(chunk)
+        self._size_bytes += len(chunk)
+        if self._temporary is None:
+            # The wire hands out views of its receive buffer, which it will use again.
+            self._held.append(bytes(chunk))
+            if self._size_bytes > INLINE_BYTES_MAX:
+                self._spill()
+        else:
+            self._write_out(chunk)
+
+    def _spill(self) -> None:
+        try:
+            self._file, name = mkstemp(prefix=_TEMPORARY, dir=self._directory)
+        except OSError as error:
+            raise from_system(error, "the spool") from error
+        self._temporary = Path(name)
+        held = b"".join(self._held)
+        self._held.clear()
+        self._write_out(held)
+
+    def _write_out(self, chunk: bytes) -> None:
+        assert self._file is not None, "written to after discard"
+        rest = memoryview(chunk)
+        try:
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+        except OSError as error:
+            self.discard()
+            raise from_system(error, "the spool") from error
+
+    def close(self) -> tuple[int, str]:
+        """(size in bytes, lower-case hexadecimal SHA-256). Again, it says the same."""
+        if self._hexdigest is None:
+            self._hexdigest = self._digest.hexdigest()
+        return self._size_bytes, self._hexdigest
+
+    def body(self) -> bytes | None:
+        """The bytes, where they are few enough for a row; None where they are in the spool."""
+        if self._size_bytes > INLINE_BYTES_MAX:
+            return None
+        return b"".join(self._held)
+
+    def keep(self) -> None:
+        """Make the file durable under its final name; after `close`, before the commit.
+
+        Blocks on the disk, so a caller with an event loop runs it in a thread. Does nothing for
+        inline bytes and when called again.
+        """
+        _, hexdigest = self.close()
+        if self._file is None or self._temporary is None:
+            return
+        try:
+            # Never repeated: after a failed fsync the pages are gone, whatever a second one says.
+            os.fsync(self._file)
+            self._temporary.rename(self._directory / hexdigest)
+            os.close(self._file)
+            self._file = None
+            _sync_directory(self._directory)
+        except OSError as error:
+            self.discard()
+            raise from_system(error, "the spool") from error
+        self._temporary = None
+
+    def discard(self) -> None:
+        """Forget the payload, unless it was kept; harmless at any time."""
+        self._held.clear()
+        file, temporary = self._file, self._temporary
+        self._file = self._temporary = None
+        try:
+            if file is not None:
+                os.close(file)
+            if temporary is not None:
+                temporary.unlink(missing_ok=True)
+        except OSError as error:
+            raise from_system(error, "the spool") from error
+
+
+class Spool:
+    """A directory of large payloads. Opening it creates it and sweeps what a crash left behind.
+
+    Raises `StoreFull` or `StoreFailed` where the directory cannot be made or read.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        try:
+            if not directory.exists():
+                directory.mkdir(mode=0o700)
+                _sync_directory(directory.parent)
+            for leftover in directory.glob(f"{_TEMPORARY}*"):
+                leftover.unlink()
+        except OSError as error:
+            raise from_system(error, "the spool") from error
+
+    def open_sink(self) -> Sink:
+        """A new sink; no file until it holds more than `INLINE_BYTES_MAX`."""
+        return Sink(self._directory)
+
+    def path(self, digest: str) -> Path:
+        """Where the payload with this SHA-256 is, if it was kept."""
+        assert len(digest) == _DIGEST_LENGTH, "not a SHA-256 in hexadecimal"
+        assert digest.isalnum(), "a digest is never a path"
+        return self._directory / digest
+
+    def open_reader(self, digest: str) -> Iterator[bytes]:
+        """The payload's bytes in chunks of at most `CHUNK_BYTES`.
+
+        Raises `StoreFailed` where the file is missing or its bytes are no longer those of the
+        digest, and then before the last chunk, so that no altered payload is ever whole (D5).
+        """
+        running = sha256()
+        last: bytes | None = None
+        try:
+            with self.path(digest).open("rb", buffering=0) as file:
+                while chunk := file.read(CHUNK_BYTES):
+                    if last is not None:
+                        yield last
+                    running.update(chunk)
+                    last = chunk
+        except OSError as error:
+            raise from_system(error, f"spooled payload {digest}") from error
+        if running.hexdigest() != digest:
+            raise StoreFailed(f"spooled payload {digest} is damaged: its SHA-256 is another")
+        if last is not None:
+            yield last
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,265 @@
+-- Every statement of the SQLite store, by name. Bindings are by position.
+
+-- name: get_store
+SELECT party, epoch FROM store
+
+-- name: create_store
+INSERT INTO store VALUES (1, ?, 0, 0, 0, 0)
+
+-- name: begin_epoch
+UPDATE store SET epoch = ?, opened_at = ?
+
+-- name: forget_deadlines
+UPDATE outbound SET due_ns = NULL WHERE status = 'sending' AND due_ns IS NOT NULL
+
+-- name: get_epoch
+SELECT epoch FROM store
+
+-- name: put_last_offset
+UPDATE store SET last_offset = ?
+
+-- name: get_last_offset
+SELECT last_offset FROM store
+
+-- name: put_published_seq
+UPDATE store SET published_seq = ?
+
+-- name: get_published_seq
+SELECT published_seq FROM store
+
+-- name: count_more
+INSERT INTO tally VALUES (?, ?)
+  ON CONFLICT (status) DO UPDATE SET messages = messages + excluded.messages
+
+-- name: count_by_status
+SELECT status, messages FROM tally
+
+-- name: add_outbound
+INSERT INTO outbound VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: add_outbound_message
+INSERT INTO outbound_message VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: add_outbound_body
+INSERT INTO outbound_body VALUES (?, ?)
+
+-- name: add_idempotency_key
+INSERT INTO idempotency VALUES (?, ?)
+
+-- name: put_outbound
+UPDATE outbound SET status = ?, attempt = ?, episode = ?, exposure = ?, sequence_number = ?,
+    expires_at = ?, transients = ?, silence = ?, error_code = ?, due_ns = ?,
+    settled_at = coalesce(settled_at, ?)
+  WHERE position = ?
+
+-- name: put_package
+INSERT OR REPLACE INTO outbound_package VALUES (?, ?, ?, ?)
+
+-- name: find_position
+SELECT position, status FROM outbound WHERE message_id = ?
+
+-- name: find_outbound
+SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
+    exposure, sequence_number, expires_at, transients, silence, error_code, due_ns
+  FROM outbound WHERE message_id = ?
+
+-- name: find_outbound_view
+SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
+    exposure, sequence_number, expires_at, transients, silence, error_code, due_ns,
+    settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
+    ref_to_message_id, payloads, digest, submitted_at
+  FROM outbound JOIN outbound_message USING (position) WHERE message_id = ?
+
+-- name: list_messages
+SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
+    exposure, sequence_number, expires_at, transients, silence, error_code, due_ns,
+    settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
+    ref_to_message_id, payloads, digest, submitted_at
+  FROM outbound CROSS JOIN outbound_message USING (position)
+  WHERE position > ?1 AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR to_party = ?4)
+    AND ?5 IS NULL
+  ORDER BY position LIMIT ?2
+
+-- name: list_messages_by_status
+SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
+    exposure, sequence_number, expires_at, transients, silence, error_code, due_ns,
+    settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
+    ref_to_message_id, payloads, digest, submitted_at
+  FROM outbound INDEXED BY outbound_by_status CROSS JOIN outbound_message USING (position)
+  WHERE position > ?1 AND status = ?3 AND status <> 'acknowledged'
+    AND (?4 IS NULL OR to_party = ?4) AND ?5 IS NULL
+  ORDER BY position LIMIT ?2
+
+-- name: list_messages_by_conversation
+SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
+    exposure, sequence_number, expires_at, transients, silence, error_code, due_ns,
+    settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
+    ref_to_message_id, payloads, digest, submitted_at
+  FROM outbound_message INDEXED BY outbound_by_conversation CROSS JOIN outbound USING (position)
+  WHERE position > ?1 AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR to_party = ?4)
+    AND conversation_id = ?5
+  ORDER BY position LIMIT ?2
+
+-- name: find_message_id_by_key
+SELECT message_id FROM idempotency WHERE idempotency_key = ?
+
+-- name: get_package
+SELECT content_type, lengths, segments
+  FROM outbound JOIN outbound_package USING (position) WHERE message_id = ?
+
+-- name: list_payloads
+SELECT position, payloads
+  FROM outbound JOIN outbound_message USING (position) WHERE message_id = ?
+
+-- name: list_outbound_bodies
+SELECT place & 65535, body FROM outbound_body WHERE place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
+
+-- name: find_next_queued
+SELECT message_id FROM outbound
+  WHERE from_party = ? AND to_party = ? AND status = 'queued' ORDER BY position LIMIT 1
+
+-- name: list_in_flight
+SELECT position, message_id, outbound.from_party, outbound.to_party, agreement_id,
+    outbound.status, attempt, episode, exposure, outbound.sequence_number, expires_at,
+    transients, silence, error_code, due_ns
+  FROM sending_pair CROSS JOIN outbound ON message_id = in_flight
+  WHERE sending_pair.status = 'open' ORDER BY position
+
+-- name: list_waiting_pairs
+SELECT waiting.from_party, waiting.to_party
+  FROM (SELECT DISTINCT from_party, to_party FROM outbound WHERE status = 'queued') AS waiting
+  LEFT JOIN sending_pair USING (from_party, to_party)
+  WHERE coalesce(sending_pair.status, 'open') = 'open' AND in_flight IS NULL
+  ORDER BY waiting.from_party, waiting.to_party
+
+-- name: list_overdue
+SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
+    exposure, sequence_number, expires_at, transients, silence, error_code, due_ns
+  FROM outbound INDEXED BY outbound_expiring
+  WHERE expires_at < ? AND expires_at IS NOT NULL AND status IN ('queued', 'sending', 'in_doubt')
+  ORDER BY expires_at, position LIMIT ?
+
+-- name: get_sending_pair
+SELECT status, sequence_number, in_flight, reason FROM sending_pair
+  WHERE from_party = ? AND to_party = ?
+
+-- name: put_sending_pair
+INSERT OR REPLACE INTO sending_pair VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: get_receiving_pair
+SELECT status, sequence_number, refused_message_id, takes_any_number, reason FROM receiving_pair
+  WHERE from_party = ? AND to_party = ?
+
+-- name: put_receiving_pair
+INSERT OR REPLACE INTO receiving_pair VALUES (?, ?, ?, ?, ?, ?, ?)
+
+-- name: list_pairs
+SELECT 'sender', from_party, to_party, status, reason, sequence_number, in_flight,
+    (SELECT count(*) FROM outbound WHERE outbound.from_party = sending_pair.from_party
+      AND outbound.to_party = sending_pair.to_party AND outbound.status = 'queued')
+  FROM sending_pair
+UNION ALL
+SELECT 'receiver', from_party, to_party, status, reason, sequence_number, NULL, 0
+  FROM receiving_pair
+ORDER BY 1 DESC, 2, 3
+
+-- name: add_inbound
+INSERT INTO inbound VALUES (NULL, ?, ?, ?, ?, 'stored', 'not-started', ?, ?, NULL, NULL)
+
+-- name: add_inbound_key
+INSERT INTO inbound_key VALUES (?, ?, ?, ?)
+
+-- name: add_inbound_message
+INSERT INTO inbound_message VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: add_inbound_body
+INSERT INTO inbound_body VALUES (?, ?)
+
+-- name: find_inbound
+SELECT inbound.position, inbound.message_id, inbound.from_party, inbound.to_party, agreement_id,
+    status, processing, digest, received_at
+  FROM inbound_key CROSS JOIN inbound ON inbound.position = inbound_key.position
+  WHERE inbound_key.message_id = ? AND inbound_key.from_party = ? AND inbound_key.to_party = ?
+
+-- name: find_inbound_position
+SELECT inbound.position, inbox_offset
+  FROM inbound_key CROSS JOIN inbound ON inbound.position = inbound_key.position
+  WHERE inbound_key.message_id = ? AND inbound_key.from_party = ? AND inbound_key.to_party = ?
+
+-- name: get_response
+SELECT response_content_type, response_lengths, response_segments
+  FROM inbound_key CROSS JOIN inbound_message USING (position)
+  WHERE message_id = ? AND from_party = ? AND to_party = ? AND response_segments IS NOT NULL
+
+-- name: hand_over
+UPDATE inbound SET status = 'handed_over', inbox_offset = ?, handed_over_at = ?
+  WHERE position = ?
+
+-- name: put_processing
+UPDATE inbound SET processing = ? WHERE position = ?
+
+-- name: list_stored
+SELECT position, message_id, from_party, to_party, agreement_id, status, processing, digest,
+    received_at
+  FROM inbound WHERE status = 'stored' ORDER BY position
+
+-- name: list_inbox
+SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
+    from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
+    ref_to_message_id, payloads
+  FROM inbound CROSS JOIN inbound_message USING (position)
+  WHERE inbox_offset > ? AND inbox_offset IS NOT NULL ORDER BY inbox_offset LIMIT ?
+
+-- name: find_inbox_item
+SELECT inbox_offset, inbound.message_id, agreement_id, received_at, handed_over_at, processing,
+    digest, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
+    ref_to_message_id, payloads
+  FROM inbound_key CROSS JOIN inbound ON inbound.position = inbound_key.position
+    CROSS JOIN inbound_message ON inbound_message.position = inbound.position
+  WHERE inbound_key.message_id = ? AND inbox_offset IS NOT NULL
+  ORDER BY inbox_offset DESC LIMIT 1
+
+-- name: list_inbox_payloads
+SELECT position, payloads
+  FROM inbound CROSS JOIN inbound_message USING (position)
+  WHERE inbox_offset = ? AND inbox_offset IS NOT NULL
+
+-- name: list_inbound_bodies
+SELECT place & 65535, body FROM inbound_body WHERE place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
+
+-- name: add_notice
+INSERT INTO notice VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (message_id, kind, episode) DO NOTHING
+
+-- name: list_notices
+SELECT number, message_id, kind, severity, error_code, reason, episode, at
+  FROM notice WHERE number > ? ORDER BY number LIMIT ?
+
+-- name: open_incident
+INSERT INTO incident VALUES (NULL, ?, ?, ?, ?, ?, NULL)
+  ON CONFLICT (role, from_party, to_party, reason) WHERE resolved_at IS NULL DO NOTHING
+
+-- name: resolve_incidents
+UPDATE incident SET resolved_at = ?
+  WHERE role = ? AND from_party = ? AND to_party = ? AND resolved_at IS NULL
+
+-- name: list_open_incidents
+SELECT incident_id, role, from_party, to_party, reason, opened_at, resolved_at
+  FROM incident WHERE resolved_at IS NULL ORDER BY incident_id
+
+-- name: list_incidents
+SELECT incident_id, role, from_party, to_party, reason, opened_at, resolved_at
+  FROM incident ORDER BY incident_id
+
+-- name: append
+INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+    ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: get_journal_end
+SELECT seq, chain_hash FROM journal ORDER BY seq DESC LIMIT 1
+
+-- name: list_journal
+SELECT * FROM journal WHERE seq > ? ORDER BY seq LIMIT ?
+
+-- name: list_journal_of
+SELECT * FROM journal WHERE message_id = ? ORDER BY seq

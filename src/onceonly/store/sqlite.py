@@ -1,0 +1,314 @@
+"""The store that ships: one SQLite file, through APSW.
+
+Knows how a database is opened so that a commit is durable (ruling R-22), how one process keeps
+others out (R-23), and when the log is folded back into the file. What the rows mean stands in
+`rows`, `reading` and `writing`. Must not know messages, decisions or event loops.
+
+Why the pragmas: WAL with synchronous=FULL is one fsync per commit, and the one fsync covers every
+message of the batch. Both are set and *read back*, since SQLite answers a wish that it cannot
+fulfil (a network disk, a database in memory) with another mode and no error.
+"""
+
+# ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
+
+import os
+import threading
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from onceonly.journal.record import CHAIN_START, chain
+from onceonly.message.errors import OnceonlyError
+from onceonly.store.failures import from_sqlite, from_system
+from onceonly.store.lock import StoreLock
+from onceonly.store.migrate import migrate
+from onceonly.store.queries import SQL
+from onceonly.store.reading import SqliteSnapshot
+from onceonly.store.store import Store, StoreFailed, StoreFull, StoreRefused
+from onceonly.store.writing import SqliteTransaction
+
+SQLITE_VERSION_MIN = (3, 51, 3)
+"""Before it, a checkpoint that met a reset could corrupt the log (R-22)."""
+
+SYNCHRONOUS_FULL = 2
+
+STATEMENTS_CACHED = 256
+"""More than there are named queries, so that none is ever parsed twice."""
+
+BUSY_TIMEOUT_MS = 1_000
+"""How long a backup or an operator's shell may hold a lock before we call it a writer."""
+
+WRITER_CACHE_KIB = 64 * 1_024
+"""Page cache of the writer: the inner pages of every index of ten million messages fit."""
+
+JOURNAL_CHECKED_ROWS = 1_000
+"""Rows at the journal's end whose chain is verified at start: what a torn disk would hit first,
+in some 20 ms. The whole chain is verified by whoever reads the journal."""
+
+
+class LogLimits(NamedTuple):
+    """Bounds of the write-ahead log, in pages of 4 KiB (fault D9)."""
+
+    checkpoint_pages: int = 4_096
+    """Fold the log back at 16 MiB: often enough to keep it in the page cache, seldom enough that
+    a page written by many messages is copied once."""
+    pages_max: int = 65_536
+    """At 256 MiB, which only a reader that never ends can cause, refuse work until it ends."""
+
+
+LOG_LIMITS = LogLimits()
+
+
+class SqliteStore(Store):
+    """The contract's `Store`, made by `open_sqlite`.
+
+    Writing is for one thread at a time, where `commit` may run in another one than `begin`.
+    """
+
+    def __init__(
+        self, path: Path, *, party: str, clock_at: Callable[[], int], limits: LogLimits
+    ) -> None:
+        self._path = path
+        self._limits = limits
+        self._log_pages = 0
+        self._checkpoint_due = limits.checkpoint_pages
+        self._failure: StoreFailed | None = None
+        self._transaction: SqliteTransaction | None = None
+        self._of_thread = threading.local()
+        self._readers: list[apsw.Connection] = []
+        self._lock = StoreLock(path.with_name(path.name + ".lock"))
+        try:
+            self._writer = _connect_writer(path)
+            self._epoch = _begin_epoch(self._writer, party, clock_at())
+            self._settle_log()
+            self._journal_seq, self._chain_hash = _verified_journal_end(self._writer)
+            _sync_entry(path)
+        except apsw.Error as error:
+            self._lock.release()
+            raise StoreRefused(f"{path} cannot be opened: {from_sqlite(error)}") from error
+        except OnceonlyError as error:
+            self._lock.release()
+            raise StoreRefused(f"{path} cannot be opened: {error}") from error
+        self._writer.set_wal_hook(self._note_log_pages)
+
+    @property
+    def epoch(self) -> int:
+        return self._epoch
+
+    def begin(self) -> SqliteTransaction:
+        assert self._transaction is None, "one write transaction at a time"
+        if self._failure is not None:
+            raise self._failure
+        if self._log_pages > self._limits.pages_max:
+            self._shorten_log()
+        self._begin_alone()
+        self._transaction = SqliteTransaction(
+            self._writer,
+            epoch=self._epoch,
+            journal_seq=self._journal_seq,
+            chain_hash=self._chain_hash,
+        )
+        return self._transaction
+
+    def _begin_alone(self) -> None:
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+            epoch = self._writer.execute(SQL["get_epoch"]).get
+        except apsw.Error as error:
+            raise self._noted(from_sqlite(error)) from error
+        if epoch != self._epoch:
+            self._writer.execute("ROLLBACK")
+            raise self._noted(
+                StoreFailed(f"opened again under epoch {epoch}, while ours is {self._epoch}")
+            )
+
+    def commit(self) -> None:
+        transaction = self._transaction
+        assert transaction is not None, "commit without begin"
+        try:
+            transaction.flush()
+            self._writer.execute("COMMIT")
+        except (apsw.Error, StoreFull, StoreFailed) as error:
+            reason = from_sqlite(error) if isinstance(error, apsw.Error) else error
+            self._noted(reason)
+            self.rollback()
+            raise reason from error
+        self._journal_seq, self._chain_hash = transaction.journal_seq, transaction.chain_hash
+        self._transaction = None
+        if self._log_pages >= self._checkpoint_due:
+            self._checkpoint()
+
+    def rollback(self) -> None:
+        self._transaction = None
+        if not self._writer.in_transaction:
+            return
+        try:
+            self._writer.execute("ROLLBACK")
+        except apsw.Error as error:
+            raise self._noted(from_sqlite(error)) from error
+
+    def snapshot(self) -> SqliteSnapshot:
+        """Reads of committed rows; it belongs to the thread that asked for it."""
+        snapshot: SqliteSnapshot | None = getattr(self._of_thread, "snapshot", None)
+        if snapshot is None:
+            try:
+                reader = _connect_reader(self._path)
+            except apsw.Error as error:
+                raise from_sqlite(error) from error
+            self._readers.append(reader)
+            snapshot = self._of_thread.snapshot = SqliteSnapshot(reader)
+        return snapshot
+
+    def close(self) -> None:
+        """Roll back what is open and let the next process in.
+
+        The log is folded back, unless the store failed: then nothing more is written.
+        """
+        try:
+            self.rollback()
+            for reader in self._readers:
+                reader.close()
+            if self._failure is None:
+                self._checkpoint()
+            self._writer.close()
+        finally:
+            self._lock.release()
+
+    def _noted(self, reason: StoreFull | StoreFailed) -> StoreFull | StoreFailed:
+        # A failure is for good: what the disk says after it is worth nothing (R-22).
+        if isinstance(reason, StoreFailed):
+            self._failure = reason
+        return reason
+
+    def _note_log_pages(self, _writer: apsw.Connection, _name: str, pages: int) -> int:
+        if pages < self._log_pages:
+            # The log began anew, as it does after a checkpoint that no reader outlasted.
+            self._checkpoint_due = self._limits.checkpoint_pages
+        self._log_pages = pages
+        return apsw.SQLITE_OK
+
+    def _checkpoint(self) -> None:
+        # SQLite's own automatic checkpoint ignores a failed fsync, so we do it ourselves.
+        try:
+            self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        except apsw.FullError:
+            # What is in the log is durable there. It stays, and the next commits, which need
+            # space themselves, tell the callers.
+            pass
+        except apsw.Error as error:
+            raise self._noted(from_sqlite(error)) from error
+        self._checkpoint_due = self._log_pages + self._limits.checkpoint_pages
+
+    def _shorten_log(self) -> None:
+        self._writer.set_busy_timeout(0)
+        try:
+            self._settle_log()
+        except apsw.BusyError as error:
+            raise StoreFull("the log is at its limit and a reader holds it") from error
+        except apsw.Error as error:
+            raise self._noted(from_sqlite(error)) from error
+        finally:
+            self._writer.set_busy_timeout(BUSY_TIMEOUT_MS)
+
+    def _settle_log(self) -> None:
+        """Fold the whole log back and begin it anew.
+
+        At start this also writes again, and syncs, what a failed fsync before the restart may
+        have left in the page cache and nowhere else.
+        """
+        self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        self._log_pages = 0
+        self._checkpoint_due = self._limits.checkpoint_pages
+
+
+def open_sqlite(
+    path: Path, *, party: str, clock_at: Callable[[], int], limits: LogLimits = LOG_LIMITS
+) -> SqliteStore:
+    """Open or create the store of `party` at `path` under a new epoch.
+
+    `clock_at` gives the wall clock in microseconds UTC. The directory must exist. Large payloads
+    are not in it: see `spool`.
+
+    Raises `StoreRefused` where another process holds the store, it belongs to another party, it
+    is newer than this program or damaged, or a commit here would not be durable (R-22, R-23).
+    """
+    check_version(apsw.sqlite_lib_version())
+    return SqliteStore(path, party=party, clock_at=clock_at, limits=limits)
+
+
+def check_version(version: str) -> None:
+    """Raise `StoreRefused` for an SQLite older than `SQLITE_VERSION_MIN`."""
+    if tuple(map(int, version.split("."))) < SQLITE_VERSION_MIN:
+        least = ".".join(map(str, SQLITE_VERSION_MIN))
+        raise StoreRefused(f"SQLite {version} can corrupt its log; at least {least} is needed")
+
+
+def _connect_writer(path: Path) -> apsw.Connection:
+    writer = apsw.Connection(str(path), statementcachesize=STATEMENTS_CACHED)
+    writer.set_busy_timeout(BUSY_TIMEOUT_MS)
+    # Closing after a failure must not fold the log back: that would be the second fsync of R-22.
+    writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    writer.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    writer.pragma("cell_size_check", 1)
+    writer.pragma("cache_size", -WRITER_CACHE_KIB)
+    _set(writer, "journal_mode", "wal")
+    _set(writer, "synchronous", SYNCHRONOUS_FULL)
+    return writer
+
+
+def _set(writer: apsw.Connection, pragma: str, wanted: str | int) -> None:
+    writer.pragma(pragma, wanted)
+    found = writer.pragma(pragma)
+    if found != wanted:
+        writer.close()
+        raise StoreRefused(f"{pragma} is {found!r} here and cannot be {wanted!r}: not durable")
+
+
+def _connect_reader(path: Path) -> apsw.Connection:
+    reader = apsw.Connection(
+        str(path), flags=apsw.SQLITE_OPEN_READONLY, statementcachesize=STATEMENTS_CACHED
+    )
+    reader.set_busy_timeout(BUSY_TIMEOUT_MS)
+    return reader
+
+
+def _begin_epoch(writer: apsw.Connection, party: str, now_at: int) -> int:
+    """Migrate, check whose store it is, and count this opening: one transaction."""
+    with writer:
+        migrate(writer)
+        row = writer.execute(SQL["get_store"]).get
+        if row is None:
+            writer.execute(SQL["create_store"], (party,))
+            row = (party, 0)
+        owner, epoch = row
+        if owner != party:
+            raise StoreRefused(f"the store belongs to {owner}, not to {party}")
+        writer.execute(SQL["begin_epoch"], (epoch + 1, now_at))
+        writer.execute(SQL["forget_deadlines"])
+    return int(epoch) + 1
+
+
+def _verified_journal_end(writer: apsw.Connection) -> tuple[int, str]:
+    """`seq` and `chain_hash` of the last journal row; its neighbours' chain holds."""
+    snapshot = SqliteSnapshot(writer)
+    seq, chain_hash = writer.execute(SQL["get_journal_end"]).get or (0, CHAIN_START)
+    last = snapshot.list_journal(max(0, seq - JOURNAL_CHECKED_ROWS), JOURNAL_CHECKED_ROWS)
+    for before, record in pairwise(last):
+        if record.seq != before.seq + 1 or chain(before.chain_hash, record) != record.chain_hash:
+            raise StoreRefused(f"the journal is damaged at seq {record.seq}")
+    return seq, chain_hash
+
+
+def _sync_entry(path: Path) -> None:
+    """Make the file's name durable: its bytes are worth nothing without it (fault D7)."""
+    try:
+        directory = os.open(path.resolve().parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+    except OSError as error:
+        raise from_system(error, "the directory of the store") from error
