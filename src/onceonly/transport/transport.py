@@ -27,7 +27,9 @@ class Body(Protocol):
     """Bytes to send: in memory, or from files in bounded chunks. May be read more than once."""
 
     @property
-    def size_bytes(self) -> int: ...
+    def size_bytes(self) -> int:
+        """How many bytes; known before the first one is read."""
+        ...
 
     def whole(self) -> bytes | None:
         """All of it, where it is small and in memory; else None."""
@@ -92,4 +94,6 @@ class Transport(Protocol):
         """
         ...
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Cut what is under way and send no more."""
+        ...

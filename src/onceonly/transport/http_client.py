@@ -1,0 +1,99 @@
+"""The HTTP sender: `Transport` for http and https endpoints.
+
+Builds the request and judges what the exchange means for a message that must go out once and
+only once. Everything that it is not sure of is unknown (R-05); it retries nothing that might
+have arrived, but for a kept connection that turned out dead, see `send`.
+"""
+
+import ssl
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from onceonly.message.errors import LocalError
+from onceonly.transport.http_limits import HttpClientLimits
+from onceonly.transport.http_pool import ConnectionPool, Host, NotConnectedError
+from onceonly.transport.transport import Outcome, Outgoing, Transmission
+
+DEFAULT = HttpClientLimits()
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class _Target(NamedTuple):
+    host: Host
+    request_line_and_host: bytes
+
+
+class HttpTransport:
+    """Posts packages; keeps connections alive; bounded in everything by `limits`.
+
+    `tls` is for all https endpoints: trust anchors, our client certificate, versions. Without
+    it the system's trust anchors are used.
+    """
+
+    schemes = frozenset(_PORTS)
+
+    def __init__(
+        self, *, limits: HttpClientLimits = DEFAULT, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self._pool = ConnectionPool(limits, tls)
+
+    async def send(self, outgoing: Outgoing) -> Transmission:
+        """Transmit once, see `Transport.send`.
+
+        A kept connection may have died unnoticed. When it is lost without one byte of an answer,
+        the request goes out once more on a fresh connection: peers drop a second copy by its
+        MessageId (R-01), and the outcome never claims that nothing left. LocalError for an
+        endpoint that is no URI of ours; errors of the body's files are raised.
+        """
+        target = _read_endpoint(outgoing.endpoint)
+        head = _render_head(target, outgoing)
+        try:
+            connection, is_used = await self._pool.get_connection(target.host)
+        except NotConnectedError as error:
+            return Transmission(Outcome.REFUSED, bytes_left=False, detail=str(error))
+        exchanged = await connection.exchange(head, outgoing.body)
+        if is_used and exchanged.is_unanswered:
+            return await self._send_again(target, head, outgoing)
+        return exchanged.transmission
+
+    async def close(self) -> None:
+        """Cut every connection; what was under way has an unknown outcome."""
+        self._pool.close()
+
+    async def _send_again(self, target: _Target, head: bytes, outgoing: Outgoing) -> Transmission:
+        self._pool.drop_idle(target.host)
+        try:
+            connection, _ = await self._pool.get_connection(target.host)
+        except NotConnectedError as error:
+            detail = f"connection lost, then {error}"
+            return Transmission(Outcome.UNKNOWN, bytes_left=True, detail=detail)
+        return (await connection.exchange(head, outgoing.body)).transmission
+
+
+@lru_cache(maxsize=1024)
+def _read_endpoint(endpoint: str) -> _Target:
+    try:
+        parts = urlsplit(endpoint)
+        port = parts.port
+    except ValueError:
+        raise LocalError("UnusableEndpoint", f"{endpoint!r} is not a URI") from None
+    is_clean = endpoint.isascii() and endpoint.isprintable() and " " not in endpoint
+    if not is_clean or parts.scheme not in _PORTS or not parts.hostname or parts.username:
+        raise LocalError("UnusableEndpoint", f"{endpoint!r} is no http or https endpoint")
+    host = Host(parts.hostname, port or _PORTS[parts.scheme], parts.scheme == "https")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    start = f"POST {path} HTTP/1.1\r\nHost: {parts.netloc}\r\n"
+    return _Target(host, start.encode("ascii"))
+
+
+def _render_head(target: _Target, outgoing: Outgoing) -> bytes:
+    content_type = outgoing.content_type
+    assert content_type.isascii(), "the wire made it"
+    assert content_type.isprintable(), "a line break would be another header"
+    return b"%sContent-Type: %s\r\nContent-Length: %d\r\n\r\n" % (
+        target.request_line_and_host,
+        content_type.encode("ascii"),
+        outgoing.body.size_bytes,
+    )

@@ -1,0 +1,244 @@
+"""One connection of our own to a peer's endpoint: a request out, an honest outcome back.
+
+The outcome is decided when the head of a final answer is whole (R-05). Whatever ends the
+connection before that, once a byte was written, is unknown. A 3xx is an answer outside 2xx like
+any other and never followed (H29). Bodies of answers are read over (S0-68).
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple, cast
+
+import httptools
+
+from onceonly.message.errors import LocalError
+from onceonly.transport.http_limits import ANSWER_BODY_MAX, HEAD_BYTES_MAX, HttpClientLimits
+from onceonly.transport.http_refusal import read_error_name
+from onceonly.transport.transport import Body, Outcome, Transmission
+
+SWITCHING_PROTOCOLS = 101
+
+
+class Exchanged(NamedTuple):
+    """How an exchange ended."""
+
+    transmission: Transmission
+    is_unanswered: bool
+    """The connection was lost without one byte of an answer: perhaps it was dead before."""
+
+
+class _BadAnswerError(Exception):
+    """The peer answered twice, or with no status that exists; llhttp carries it outwards."""
+
+
+class ClientConnection(asyncio.Protocol):
+    """Exchanges one after another, for a pool that is told when it is free and when it is lost.
+
+    `became_free` is called at the end of each exchange that left the connection usable.
+    """
+
+    def __init__(
+        self,
+        limits: HttpClientLimits,
+        *,
+        became_free: Callable[["ClientConnection"], None],
+        lost: Callable[["ClientConnection"], None],
+    ) -> None:
+        self._limits = limits
+        self._became_free = became_free
+        self._lost = lost
+        self._loop = asyncio.get_running_loop()
+        self._parser = httptools.HttpResponseParser(self)
+        self._exchange: asyncio.Future[Exchanged] | None = None
+        self._writable: asyncio.Future[None] | None = None
+        self._is_writing = False
+        self._answer_bytes = 0
+        self._error_name = ""
+        self._is_answer_whole = True
+        self._progress_at = self._loop.time()
+        self._deadline = 0.0
+        self._unsent_bytes = 0
+        self.is_open = False
+
+    # Called by the loop.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Connected, and the TLS handshake is over."""
+        self._transport = cast("asyncio.Transport", transport)
+        self.is_open = True
+
+    def data_received(self, data: bytes) -> None:
+        """A piece of an answer, of any size."""
+        if self._is_answer_whole:
+            self._break("answered without a request")
+            return
+        self._answer_bytes += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self._break("malformed answer")
+            return
+        self._free_if_done()
+        if self._answer_bytes > (HEAD_BYTES_MAX if self._is_pending() else ANSWER_BODY_MAX):
+            self._break("answer too large")
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        """Over, whoever ended it."""
+        self.is_open = False
+        is_unanswered = not self._answer_bytes
+        self._settle(Outcome.UNKNOWN, None, "connection lost", is_unanswered=is_unanswered)
+        self._lost(self)
+
+    def pause_writing(self) -> None:
+        """Enough waits to be sent."""
+        self._writable = self._loop.create_future()
+
+    def resume_writing(self) -> None:
+        """Room again for the next chunk."""
+        self._release_writer()
+
+    # Called by llhttp.
+
+    def on_message_begin(self) -> None:
+        """The first byte of an answer, or of one too many."""
+        if self._is_answer_whole:
+            raise _BadAnswerError
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header line of an answer; the peer may name what was wrong."""
+        if name.lower() == b"onceonly-error" and self._is_pending():
+            self._error_name = read_error_name(value)
+
+    def on_headers_complete(self) -> None:
+        """The outcome, unless the answer is an interim one."""
+        status = self._parser.get_status_code()
+        if status < 100:
+            raise _BadAnswerError
+        if self._is_interim(status):
+            return
+        if not 200 <= status < 300:
+            self._settle(Outcome.REFUSED, status, self._error_name)
+        elif self._is_sent():
+            self._settle(Outcome.ACCEPTED, status, self._error_name)
+        else:
+            self._settle(Outcome.UNKNOWN, status, "answered before the end of the body")
+
+    def on_message_complete(self) -> None:
+        """Answer whole: another request may follow, if both sides are ready for it."""
+        if self._is_interim(self._parser.get_status_code()):
+            return
+        self._is_answer_whole = True
+        if not self._parser.should_keep_alive():
+            self.is_open = False
+
+    # Called by the pool.
+
+    async def exchange(self, head: bytes, body: Body) -> Exchanged:
+        """Send one request and await the head of its answer; never raises for the peer's doing.
+
+        An error of the body's own files is raised; the peer then sees a cut transfer.
+        """
+        assert self._exchange is None, "one exchange at a time"
+        self._begin(body.size_bytes)
+        exchange = self._exchange = self._loop.create_future()
+        whole = body.whole()
+        try:
+            if whole is not None:
+                self._transport.write(head + whole)
+                self._is_writing = False
+            else:
+                await self._write_chunks(head, body)
+            exchanged: Exchanged = await exchange
+        finally:
+            self._exchange = None
+            if not exchange.done() or not self._is_sent():
+                self.abort()
+            self._free_if_done()
+        return exchanged
+
+    def close(self) -> None:
+        """End an idle connection."""
+        self.is_open = False
+        self._transport.close()
+
+    def abort(self) -> None:
+        """End now, whatever is going on."""
+        self.is_open = False
+        self._transport.abort()
+
+    def check(self, now: float) -> None:
+        """Enforce every time limit (N7, N11)."""
+        if not self._is_pending():
+            if now - self._progress_at > self._limits.idle_timeout_s:
+                self.close()
+            return
+        unsent_bytes = self._transport.get_write_buffer_size()
+        if unsent_bytes != self._unsent_bytes or (self._is_writing and not unsent_bytes):
+            self._unsent_bytes = unsent_bytes
+            self._progress_at = now
+        waited_s = now - self._progress_at
+        if now > self._deadline:
+            self._break("took too long altogether")
+        elif unsent_bytes and waited_s > self._limits.write_timeout_s:
+            self._break("no progress while sending")
+        elif not unsent_bytes and waited_s > self._limits.response_timeout_s:
+            self._break("no answer in time")
+
+    def _begin(self, size_bytes: int) -> None:
+        self._is_writing = True
+        self._is_answer_whole = False
+        self._answer_bytes = 0
+        self._error_name = ""
+        self._unsent_bytes = 0
+        self._progress_at = self._loop.time()
+        allowed_s = self._limits.total_s + size_bytes / self._limits.rate_min
+        self._deadline = self._progress_at + allowed_s
+
+    async def _write_chunks(self, head: bytes, body: Body) -> None:
+        self._transport.write(head)
+        written = 0
+        async for chunk in body.chunks():
+            if self._writable is not None:
+                await self._writable
+            if not self._is_pending():
+                return
+            self._transport.write(chunk)
+            written += len(chunk)
+        if written != body.size_bytes:
+            raise LocalError(
+                "BodyChanged", f"{written} bytes where {body.size_bytes} were promised"
+            )
+        self._is_writing = False
+
+    def _is_interim(self, status: int) -> bool:
+        return 100 <= status < 200 and status != SWITCHING_PROTOCOLS
+
+    def _is_sent(self) -> bool:
+        return not self._is_writing and not self._transport.get_write_buffer_size()
+
+    def _is_pending(self) -> bool:
+        return self._exchange is not None and not self._exchange.done()
+
+    def _settle(
+        self, outcome: Outcome, status: int | None, detail: str, *, is_unanswered: bool = False
+    ) -> None:
+        if self._exchange is not None and not self._exchange.done():
+            transmission = Transmission(outcome, bytes_left=True, status_code=status, detail=detail)
+            self._exchange.set_result(Exchanged(transmission, is_unanswered))
+        self._release_writer()
+
+    def _break(self, detail: str) -> None:
+        self._settle(Outcome.UNKNOWN, None, detail)
+        self.abort()
+
+    def _free_if_done(self) -> None:
+        # Not before `exchange` is over, although its answer is whole: its task wakes up later.
+        if self._exchange is None and self._is_answer_whole and self.is_open:
+            self._became_free(self)
+        elif self._is_answer_whole and not self.is_open:
+            self._transport.close()
+
+    def _release_writer(self) -> None:
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+        self._writable = None

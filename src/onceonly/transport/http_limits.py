@@ -1,0 +1,91 @@
+"""The bounds of the HTTP transport, each with its reason.
+
+Knows numbers only. Tests make the times small; deployments rarely change anything but the body
+limit. Threats H8-H26 and faults N7, N11, R1, A4 are what the bounds are against.
+"""
+
+from dataclasses import dataclass
+
+KIB = 1024
+MIB = 1024 * KIB
+
+HEAD_BYTES_MAX = 16 * KIB
+"""Of a request or of an answer. What MSHs and proxies send is below 2 KiB."""
+
+HEADERS_MAX = 64
+"""Header lines in one request: four times what a chain of proxies adds."""
+
+BODY_BUFFER_MAX = 256 * KIB
+"""Body bytes held for a receiver that is slower than the network; then reading pauses."""
+
+PIPELINE_BYTES_MAX = 64 * KIB
+"""Bytes of further requests held while one is being received; then reading pauses."""
+
+CHUNK_OVERHEAD_MAX = 64 * KIB
+"""Chunk sizes, extensions and trailers of one request, beyond an eighth of its body. Ordinary
+chunks of 1 KiB and more cost below 1 %; one-byte chunks cost 500 % and are an attack (H13)."""
+
+CHUNK_OVERHEAD_SHARE = 8
+"""One byte of chunk framing is allowed for so many bytes of body, see CHUNK_OVERHEAD_MAX."""
+
+LINGER_BYTES_MAX = 4 * MIB
+"""Thrown away after an early refusal, so that the peer can read the answer before the reset."""
+
+ANSWER_BODY_MAX = 64 * KIB
+"""Of a body that an answer should not have: read over it and keep the connection, up to here."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpLimits:
+    """Of the endpoint. Times in seconds."""
+
+    body_bytes_max: int = 1024 * MIB + 16 * MIB
+    """One payload of 1 GiB and room for the MIME around it."""
+    header_timeout_s: float = 10.0
+    """From the first byte of a request, or from the connect, to the end of the head (A4)."""
+    body_grace_s: float = 10.0
+    """A body may pause for so long altogether before the minimum rate counts."""
+    body_rate_min: int = 1000
+    """Bytes per second over the whole body, not counting times when we paused the reading."""
+    idle_timeout_s: float = 60.0
+    """A connection kept alive without a request. Longer than our own client's, so that the
+    client closes first and seldom meets a connection that just died."""
+    write_timeout_s: float = 10.0
+    """A peer that does not read its answers."""
+    linger_s: float = 2.0
+    """How long a refused peer may go on sending before the connection is reset."""
+    connections_max: int = 1024
+    """All together: the usual limit of open files is 1,024 at least, and more is an attack."""
+    connections_per_address_max: int = 512
+    """From one address, so that one peer alone cannot lock all others out."""
+    backlog: int = 512
+    """Connections that the kernel holds until we accept them."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpClientLimits:
+    """Of the sender. Times in seconds."""
+
+    connect_timeout_s: float = 5.0
+    """TCP and TLS together."""
+    connect_pause_s: float = 0.25
+    """Before the one second try of a refused connection (seed 000 §2.5.4): a peer that restarts
+    its listener is back by then."""
+    write_timeout_s: float = 30.0
+    """Without any progress: the peer's window stayed closed."""
+    response_timeout_s: float = 20.0
+    """From the last byte that left to the head of the answer."""
+    total_s: float = 120.0
+    """Of one exchange, beside what its size is worth at `rate_min`."""
+    rate_min: int = 10_000
+    """Bytes per second. A 1 GiB body may take 30 hours, but not for ever."""
+    idle_timeout_s: float = 45.0
+    """Shorter than what endpoints usually grant (60 s and more)."""
+    wait_s: float = 30.0
+    """For a free connection to the host; then the transmission is refused, nothing left."""
+    waiters_max: int = 4096
+    """Sends that wait for a connection; beyond that they are refused at once."""
+    connections_per_host_max: int = 128
+    """One slow peer holds so many and cannot stall the others."""
+    connections_max: int = 512
+    """All together; half of the usual limit of open files."""
