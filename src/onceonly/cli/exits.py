@@ -1,0 +1,72 @@
+"""Exit codes: what a script can tell from `$?`. One place, shown by `onceonly --help`."""
+
+from enum import IntEnum
+
+import click
+
+
+class Exit(IntEnum):
+    """Every exit code there is."""
+
+    OK = 0
+    UNEXPECTED = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    UNREACHABLE = 5
+    FAILED = 6
+    IN_DOUBT = 7
+    REFUSED = 8
+    STILL_TRYING = 9
+    SUSPENDED = 10
+    DIFFERENCES = 11
+    INTERRUPTED = 130
+
+
+MEANINGS = {
+    Exit.OK: "done",
+    Exit.UNEXPECTED: "unexpected error",
+    Exit.USAGE: "usage or configuration",
+    Exit.NOT_FOUND: "not found",
+    Exit.UNREACHABLE: "the gateway cannot be reached",
+    Exit.FAILED: "delivery failed",
+    Exit.IN_DOUBT: "in doubt: perhaps delivered",
+    Exit.REFUSED: "refused by the peer",
+    Exit.STILL_TRYING: "still trying",
+    Exit.SUSPENDED: "the pair is suspended",
+    Exit.DIFFERENCES: "differences found",
+    Exit.INTERRUPTED: "interrupted",
+}
+
+
+class Failure(click.ClickException):
+    """Ends the command with one line on stderr and a documented exit code."""
+
+    def __init__(self, code: Exit, text: str) -> None:
+        super().__init__(text)
+        self.exit_code = int(code)
+
+
+_NOT_FOUND = {"NotFound", "UnknownPartner", "UnknownAgreement"}
+
+
+def exit_of_refusal(name: str) -> Exit:
+    """The exit code for a refusal of the gateway's with this name."""
+    return Exit.NOT_FOUND if name in _NOT_FOUND else Exit.USAGE
+
+
+def exit_of_message(message: dict[str, object]) -> Exit:
+    """The exit code that tells the fate of a message (`message wait`, `send --wait`)."""
+    state = message["state"]
+    if state == "acknowledged":
+        return Exit.OK
+    refused = message["error_code"] not in (None, "DeliveryFailure", "TimeToLiveExpired")
+    if state in ("failed", "in_doubt") and refused:
+        return Exit.REFUSED
+    if state in ("failed", "expired", "cancelled"):
+        return Exit.FAILED
+    if state == "in_doubt":
+        return Exit.IN_DOUBT
+    pair = message.get("pair")
+    if isinstance(pair, dict) and pair["state"] != "open":
+        return Exit.SUSPENDED
+    return Exit.STILL_TRYING

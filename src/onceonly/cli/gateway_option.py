@@ -1,0 +1,70 @@
+"""Which gateway a command talks to, and what its refusals mean for the exit code."""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from onceonly.cli.exits import Exit, Failure, exit_of_refusal
+from onceonly.client import Client, GatewayUnreachable
+from onceonly.message.errors import LocalError
+
+
+def configuration_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`-c FILE`: the gateway's own configuration file."""
+    return click.option(
+        "-c",
+        "--config",
+        "config",
+        type=click.Path(dir_okay=False, path_type=Path),
+        envvar="ONCEONLY_CONFIG",
+        help="The gateway's configuration file.  [env: ONCEONLY_CONFIG]",
+    )(command)
+
+
+def gateway_command(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`-c FILE` or `--api URL`: gives the command an open `Client` as its first argument."""
+
+    @configuration_option
+    @click.option("--api", envvar="ONCEONLY_API", help="API address, instead of -c.")
+    @click.option("--token", envvar="ONCEONLY_TOKEN", help="API token, instead of the file's.")
+    @functools.wraps(command)
+    def wrapped(config: Path | None, api: str | None, token: str | None, **arguments: Any) -> Any:
+        with _open(config, api, token) as client:
+            return _translated(functools.partial(command, client, **arguments))
+
+    return wrapped
+
+
+def _open(config: Path | None, api: str | None, token: str | None) -> Client:
+    if api is not None:
+        return Client(api, token=token)
+    configuration = load_configuration(config)
+    return Client(configuration.api, token=token or configuration.api_token)
+
+
+def load_configuration(config: Path | None) -> Any:
+    """The checked configuration. Ends the command with exit code 2 where it cannot be used."""
+    # The configuration reader is the gateway's; commands that talk to --api never load it.
+    from onceonly.gateway.config import (  # noqa: PLC0415 - because --help must stay quick
+        ConfigurationError,
+        read_configuration,
+    )
+
+    if config is None:
+        raise click.UsageError("say which gateway: -c FILE (or --api URL)")
+    try:
+        return read_configuration(config)
+    except ConfigurationError as error:
+        raise Failure(Exit.USAGE, str(error)) from error
+
+
+def _translated(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except GatewayUnreachable as error:
+        raise Failure(Exit.UNREACHABLE, f"the gateway cannot be reached: {error}") from error
+    except LocalError as error:
+        raise Failure(exit_of_refusal(error.name), f"{error.name}: {error}") from error

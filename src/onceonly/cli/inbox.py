@@ -1,0 +1,86 @@
+"""`onceonly inbox …`: received messages, for applications without code of their own."""
+
+import hashlib
+from pathlib import Path
+
+import click
+
+from onceonly.cli.exits import Exit, Failure
+from onceonly.cli.gateway_option import gateway_command
+from onceonly.cli.output import JSON, output_option, print_json, print_rows, say
+from onceonly.client import Client
+
+COLUMNS = ("offset", "message_id", "from", "service", "action", "processing", "size_bytes")
+
+
+@click.group()
+def inbox() -> None:
+    """Received messages: list, take, done."""
+
+
+@inbox.command("list")
+@click.option("--after", default=0, show_default=True, help="Offset of the last one seen.")
+@click.option("--limit", default=100, show_default=True, help="Most messages to print.")
+@output_option
+@gateway_command
+def list_inbox(client: Client, after: int, limit: int, output: str) -> None:
+    """List received messages in order."""
+    items = client.inbox(after, limit)
+    rows = [{**item, "from": item["from"][0]} if output == "table" else item for item in items]
+    print_rows(rows, COLUMNS, output)
+
+
+@inbox.command()
+@click.argument("message_id")
+@click.option(
+    "--into",
+    default=Path(),
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Directory for the payload files.  [default: here]",
+)
+@output_option
+@gateway_command
+def take(client: Client, message_id: str, into: Path, output: str) -> None:
+    """Write the payloads of a message to files and report it in progress."""
+    item = _item(client, message_id)
+    into.mkdir(parents=True, exist_ok=True)
+    files = [_write(client, item, number, into) for number in range(len(item["payloads"]))]
+    if item["processing"] == "not-started":
+        client.report(item, "in-progress")
+    if output == "json":
+        print_json({"message_id": message_id, "files": [str(path) for path in files]})
+        return
+    for path in files:
+        click.echo(path)
+
+
+@inbox.command()
+@click.argument("message_id")
+@gateway_command
+def done(client: Client, message_id: str) -> None:
+    """Report that a message is processed completely."""
+    client.report(_item(client, message_id), "complete")
+    say(f"{message_id}: complete")
+
+
+def _item(client: Client, message_id: str) -> JSON:
+    item = client.find_inbox_item(message_id)
+    if item is None:
+        raise Failure(Exit.NOT_FOUND, f"no message {message_id!r} in the inbox")
+    return item
+
+
+def _write(client: Client, item: JSON, number: int, into: Path) -> Path:
+    """Under the payload's own digest: what a sender calls a file is never a path here (P11)."""
+    payload = item["payloads"][number]
+    path = into / f"{item['offset']:08d}-{number}-{payload['digest'][:16]}"
+    temporary = path.with_suffix(".part")
+    digest = hashlib.sha256()
+    with temporary.open("wb") as file:
+        for piece in client.payload(item, number):
+            digest.update(piece)
+            file.write(piece)
+    if digest.hexdigest() != payload["digest"]:
+        raise Failure(Exit.UNEXPECTED, f"payload {number} arrived altered; {temporary} is left")
+    temporary.rename(path)
+    return path

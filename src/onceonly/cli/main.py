@@ -1,0 +1,112 @@
+"""The root command and the commands that stand alone: serve, send, check, demo, version."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from onceonly import __version__
+from onceonly.cli.exits import MEANINGS, Exit, Failure
+from onceonly.cli.gateway_option import configuration_option, load_configuration
+from onceonly.cli.inbox import inbox
+from onceonly.cli.lake import lake
+from onceonly.cli.message import message, send
+from onceonly.cli.partner import partner
+
+_EXIT_CODES = "  ".join(f"{code.value} {meaning}\n" for code, meaning in MEANINGS.items())
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=f"\b\nExit codes:\n  {_EXIT_CODES}",
+)
+def cli() -> None:
+    """Deliver business documents once and only once, and prove it.
+
+    \b
+    onceonly demo                                  see it work
+    onceonly serve -c gateway.toml                 run a gateway
+    onceonly send order.xml -c gateway.toml --to urn:duns:222222222 --service Ordering --action New
+    onceonly lake reconcile buyer/lake seller/lake find every difference
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+
+
+@cli.command()
+@configuration_option
+def serve(config: Path | None) -> None:
+    """Run the gateway until SIGTERM or Ctrl-C; then finish what is under way and stop."""
+    from onceonly.gateway.supervise import serve as run  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.store.store import StoreRefused  # noqa: PLC0415 - because --help must stay quick
+
+    configuration = load_configuration(config)
+    try:
+        code = run(configuration)
+    except StoreRefused as error:
+        raise Failure(Exit.UNEXPECTED, f"{configuration.store}: {error}") from error
+    except OSError as error:
+        raise Failure(Exit.UNEXPECTED, str(error)) from error
+    sys.exit(code)
+
+
+@cli.command()
+@configuration_option
+def check(config: Path | None) -> None:
+    """Check a configuration file and say what it amounts to."""
+    configuration = load_configuration(config)
+    click.echo(f"party   {', '.join(map(str, configuration.party))}")
+    click.echo(f"listen  {configuration.listen}")
+    for agreement in configuration.agreements:
+        budget = agreement.terms.verdict_after_s
+        click.echo(
+            f"agreement {agreement.id}: {agreement.profile.value} with "
+            f"{agreement.their_party} at {agreement.send_to}; a verdict within {budget} s"
+        )
+    if configuration.drill is not None:
+        click.echo("THIS IS A DRILL: times and faults are not real", err=True)
+
+
+@cli.command()
+def version() -> None:
+    """Print the version."""
+    click.echo(__version__)
+
+
+@cli.command()
+@click.option("--messages", default=60, show_default=True, help="Messages each way.")
+@click.option("--loss", default=0.15, show_default=True, help="Share of requests that go wrong.")
+@click.option("--seed", type=int, help="Seed of every fault; printed, random unless given.")
+@click.option("--kill-every", default=4.0, show_default=True, help="Seconds between kills.")
+@click.option(
+    "--documents",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Send every file of this directory instead of sample orders.",
+)
+@click.option(
+    "--out",
+    default=Path("demo"),
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where report, journals and stores go.",
+)
+@click.option("--keep", is_flag=True, help="Keep the stores of both gateways.")
+def demo(**options: object) -> None:
+    """Two gateways, a faulty link, hard kills; then Spark's verdict on every message."""
+    from onceonly.demo.drive import run_demo  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.demo.options import DemoOptions  # noqa: PLC0415 - because --help must stay quick
+
+    sys.exit(run_demo(DemoOptions(**options)))  # type: ignore[arg-type]  # because click has typed them
+
+
+for command in (send, message, inbox, partner, lake):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Entry point: the root command, with a documented exit code for Ctrl-C."""
+    try:
+        cli(standalone_mode=False, prog_name="onceonly")
+    except click.Abort:
+        sys.exit(Exit.INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)

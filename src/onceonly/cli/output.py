@@ -1,0 +1,64 @@
+"""Data on stdout: a table for people, one JSON document for programs."""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+JSON = dict[str, Any]
+
+
+def output_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`-o table|json`, on every command that prints data."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(("table", "json")),
+        default="table",
+        show_default=True,
+        envvar="ONCEONLY_OUTPUT",
+        help="How to print the data on stdout.",
+    )(command)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_rows(rows: Sequence[JSON], columns: Sequence[str], output: str) -> None:
+    """The rows: as they are for JSON, their named columns for a table."""
+    if output == "json":
+        print_json(list(rows))
+        return
+    if not sys.stdout.isatty():
+        for row in rows:
+            click.echo("\t".join(_cell(row.get(column)) for column in columns))
+        return
+    table = Table(*columns, box=None, header_style="bold")
+    for row in rows:
+        table.add_row(*(_cell(row.get(column)) for column in columns))
+    Console().print(table)
+
+
+def print_fields(value: JSON, output: str) -> None:
+    """One noun: its fields, or the JSON document."""
+    if output == "json":
+        print_json(value)
+        return
+    for name, field in value.items():
+        if field is not None and not isinstance(field, list | dict):
+            click.echo(f"{name:16} {field}")
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def say(text: str) -> None:
+    """Talk: one line on stderr."""
+    click.echo(text, err=True)

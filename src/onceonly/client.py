@@ -1,0 +1,246 @@
+"""A small client of the application API: what the command line, Spark and tests use.
+
+It knows HTTP and the API's JSON, nothing of the gateway's inside.
+"""
+
+import json
+import mimetypes
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, NamedTuple, Self
+from urllib.parse import quote
+
+import httpx
+
+from onceonly.message.errors import LocalError, OnceonlyError
+
+TIMEOUT_S = 60.0
+"""Longest silence of the gateway before a call counts as unreachable."""
+
+JSON = dict[str, Any]
+
+
+class GatewayUnreachable(OnceonlyError):  # noqa: N818 - because it is a condition, not a fault
+    """No answer: not sent, or sent with an unknown end. Calls with an id are safe to repeat."""
+
+
+class Document(NamedTuple):
+    """One payload to send: bytes or a file, what it is, and what it is called."""
+
+    content: bytes | Path
+    content_type: str
+    name: str
+
+    @classmethod
+    def from_file(cls, path: Path) -> "Document":
+        """The file under its own name, its type guessed from that name."""
+        kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+        return cls(path, kind, path.name)
+
+
+class Client:
+    """Calls one gateway. Use as a context manager.
+
+    Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave.
+    """
+
+    def __init__(self, api: str, *, token: str | None = None) -> None:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        # No proxy from the environment: the gateway's API is next to us or named by the user.
+        self._http = httpx.Client(
+            base_url=api, headers=headers, timeout=TIMEOUT_S, trust_env=False
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def submit(
+        self,
+        documents: Sequence[Document | tuple[bytes | Path, str, str]],
+        *,
+        to: str,
+        service: str,
+        action: str,
+        message_id: str | None = None,
+        key: str | None = None,
+        conversation: str | None = None,
+        ref: str | None = None,
+        agreement: str | None = None,
+    ) -> JSON:
+        """Submit a message; the answer is its state, `replayed` if it was submitted before."""
+        header = {
+            "to": to,
+            "service": service,
+            "action": action,
+            "message_id": message_id,
+            "key": key,
+            "conversation": conversation,
+            "ref": ref,
+            "agreement": agreement,
+        }
+        given = {name: value for name, value in header.items() if value is not None}
+        with ExitStack() as opened:
+            files: list[tuple[str, tuple[str | None, bytes | BinaryIO, str]]] = [
+                ("message", (None, json.dumps(given).encode(), "application/json"))
+            ]
+            for document in documents:
+                content, content_type, name = document
+                if isinstance(content, Path):
+                    content = opened.enter_context(content.open("rb"))
+                files.append(("payload", (name or "payload", content, content_type)))
+            return self._json("POST", "/v1/messages", files=files)
+
+    def get(self, message_id: str) -> JSON:
+        """State and timeline of an outbound message."""
+        return self._json("GET", f"/v1/messages/{_quoted(message_id)}")
+
+    def list(self, **query: str | int) -> JSON:
+        """A page of outbound messages: `messages` and `next_after`."""
+        return self._json("GET", "/v1/messages", params=query)
+
+    def cancel(self, message_id: str) -> JSON:
+        """Take back a message of which no byte left."""
+        return self._json("POST", f"/v1/messages/{_quoted(message_id)}/cancel")
+
+    def inbox(self, after: int = 0, limit: int = 100, wait_s: float = 0.0) -> Sequence[JSON]:
+        """Received messages above the offset, in order."""
+        params: dict[str, str | int] = {"after": after, "limit": limit, "wait": str(wait_s)}
+        items: Sequence[JSON] = self._json("GET", "/v1/inbox", params=params)["items"]
+        return items
+
+    def payload(self, item: JSON, n: int) -> Iterator[bytes]:
+        """The bytes of a payload of an inbox item, in pieces."""
+        with self._call("GET", item["payloads"][n]["href"]) as response:
+            yield from response.iter_bytes()
+
+    def report(self, item: JSON, processing: str) -> JSON:
+        """Report the application's processing state of an inbox item."""
+        path = f"/v1/inbox/{_quoted(item['message_id'])}/processing?offset={item['offset']}"
+        return self._json("POST", path, json={"processing": processing})
+
+    def find_inbox_item(self, message_id: str) -> JSON | None:
+        """The inbox item with this MessageId, by reading the inbox through."""
+        after = 0
+        while items := self.inbox(after, limit=1000):
+            for item in items:
+                if item["message_id"] == message_id:
+                    return item
+            after = items[-1]["offset"]
+        return None
+
+    def notices(self, after: int = 0, limit: int = 100) -> Sequence[JSON]:
+        """Notices for the application."""
+        params = {"after": after, "limit": limit}
+        notices: Sequence[JSON] = self._json("GET", "/v1/notices", params=params)["notices"]
+        return notices
+
+    def partners(self) -> Sequence[JSON]:
+        """Pairs with every partner."""
+        partners: Sequence[JSON] = self._json("GET", "/v1/partners")["partners"]
+        return partners
+
+    def suspend(self, partner: str, reason: str | None = None) -> Sequence[JSON]:
+        """Suspend sending to a partner."""
+        return self._on_partner(partner, "suspend", {"reason": reason})
+
+    def resume(self, partner: str) -> Sequence[JSON]:
+        """Resume both directions with a partner."""
+        return self._on_partner(partner, "resume", {})
+
+    def _on_partner(self, partner: str, verb: str, body: JSON) -> Sequence[JSON]:
+        path = f"/v1/partners/{_quoted(partner)}/{verb}"
+        partners: Sequence[JSON] = self._json("POST", path, json=body)["partners"]
+        return partners
+
+    def incidents(self) -> Sequence[JSON]:
+        """Open incidents."""
+        incidents: Sequence[JSON] = self._json("GET", "/v1/incidents")["incidents"]
+        return incidents
+
+    def journal(self, after: int = 0, limit: int = 1000) -> Sequence[JSON]:
+        """Journal rows above a seq."""
+        params = {"after": after, "limit": limit}
+        records: Sequence[JSON] = self._json("GET", "/v1/journal", params=params)["records"]
+        return records
+
+    def publish(self) -> int:
+        """Publish the journal's new rows; returns how many."""
+        count: int = self._json("POST", "/v1/lake/publish")["published"]
+        return count
+
+    def health(self) -> JSON:
+        """Who the gateway is."""
+        return self._json("GET", "/healthz")
+
+    def is_ready(self) -> bool:
+        """Whether it takes packages and submissions now; False while it cannot be reached."""
+        try:
+            return self._http.get("/readyz").status_code == httpx.codes.OK
+        except httpx.TransportError:
+            return False
+
+    def _json(self, method: str, path: str, **arguments: Any) -> JSON:
+        with self._call(method, path, **arguments) as response:
+            response.read()
+            answer: JSON = response.json()
+            return answer
+
+    def _call(self, method: str, path: str, **arguments: Any) -> "_Call":
+        return _Call(self._http, method, path, arguments)
+
+
+class _Call:
+    """One request whose response is open inside the `with`."""
+
+    def __init__(
+        self, http: httpx.Client, method: str, path: str, arguments: dict[str, Any]
+    ) -> None:
+        self._http = http
+        self._request = http.build_request(method, path, **arguments)
+
+    def __enter__(self) -> httpx.Response:
+        try:
+            self._response = self._http.send(self._request, stream=True)
+            if self._response.is_error:
+                self._response.read()
+        except httpx.TransportError as error:
+            raise GatewayUnreachable(f"{self._request.url.host}: {error}") from error
+        if self._response.is_error:
+            raise _refusal(self._response)
+        return self._response
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._response.close()
+        if isinstance(error, httpx.TransportError):
+            raise GatewayUnreachable(str(error)) from error
+
+
+def _refusal(response: httpx.Response) -> LocalError:
+    try:
+        refused = response.json()["error"]
+        return LocalError(refused["name"], refused["text"])
+    except (ValueError, KeyError, TypeError):
+        return LocalError("UnexpectedAnswer", f"the gateway answered {response.status_code}")
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="")

@@ -1,0 +1,39 @@
+"""Where the gateway reads the time; the core gets it as an argument.
+
+A drill may let every wait of the protocol pass faster (`clock_rate`: the seeds count in whole
+seconds) and may make the wall clock jump (`clock_offset_file`). The rate leaves the wall clock
+true, so that timestamps of two gateways and of their journals stay comparable.
+"""
+
+import time
+from pathlib import Path
+
+from onceonly.message.instant import NS_PER_S, US_PER_S, Now
+
+
+class Clock:
+    """Both clocks of this process, under the drill's rate and offset."""
+
+    def __init__(self, *, rate: float = 1.0, offset_file: Path | None = None) -> None:
+        self._rate = rate
+        self._offset_file = offset_file
+
+    def now(self) -> Now:
+        """Wall and monotonic clock, read together."""
+        return Now(self.at(), int(time.monotonic_ns() * self._rate))
+
+    def at(self) -> int:
+        """Wall clock, microseconds UTC."""
+        at = time.time_ns() // 1000
+        return at if self._offset_file is None else at + self._offset_us(self._offset_file)
+
+    def real_wait_s(self, due_ns: int) -> float:
+        """Seconds of the event loop until the monotonic deadline `due_ns`; 0 if it has come."""
+        return max(0.0, (due_ns / self._rate - time.monotonic_ns()) / NS_PER_S)
+
+    def _offset_us(self, file: Path) -> int:
+        """The offset, in seconds, is read each time: a drill changes it while we run."""
+        try:
+            return int(float(file.read_text(encoding="ascii").strip() or 0) * US_PER_S)
+        except FileNotFoundError:
+            return 0

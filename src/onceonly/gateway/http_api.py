@@ -1,0 +1,406 @@
+"""The application API: HTTP and JSON for applications and operators.
+
+Every call is a thin reading of one of the parts; nothing is decided here. Errors have one shape,
+`{"error": {"name", "text"}}`, and a name that stays. `openapi.py` describes the same routes.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from onceonly.gateway import api_shapes as shapes
+from onceonly.gateway.access import Access
+from onceonly.gateway.inbox import Inbox
+from onceonly.gateway.openapi import openapi_document
+from onceonly.gateway.operations import Operations
+from onceonly.gateway.submit import PAYLOADS_MAX, Part, Submission, Submissions
+from onceonly.message.errors import LocalError
+from onceonly.message.identity import Pair
+from onceonly.protocol.receiving import ProcessingState
+from onceonly.protocol.sending import OutboundStatus
+from onceonly.store.spool import Sink, Spool
+from onceonly.store.store import MessageFilter, PairView, Role, Snapshot, Store, StoreFull
+
+LIMIT_MAX = 1000
+"""Most items of one page."""
+
+WAIT_S_MAX = 60.0
+"""Longest long-poll of the inbox."""
+
+COPY_BYTES = 1 << 18
+"""Piece in which an upload goes to the spool."""
+
+HEADER_BYTES_MAX = 1 << 16
+"""Largest `message` JSON of a submission."""
+
+_STATUS_OF = {
+    "NotFound": 404,
+    "UnknownPartner": 404,
+    "UnknownAgreement": 404,
+    "MessageIdTaken": 409,
+    "IdempotencyKeyTaken": 409,
+    "NotCancellable": 409,
+    "ProcessingWentBack": 409,
+    "PayloadTooLarge": 413,
+    "TooManyPayloads": 413,
+    "QueueFull": 503,
+}
+
+Call = Callable[["Api", Request], Awaitable[Response]]
+
+
+class Api:
+    """The routes over the parts that they read."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        spool: Spool,
+        submissions: Submissions,
+        inbox: Inbox,
+        operations: Operations,
+        payload_bytes_max: int,
+    ) -> None:
+        self._store = store
+        self._spool = spool
+        self._submissions = submissions
+        self._inbox = inbox
+        self._operations = operations
+        self._payload_bytes_max = payload_bytes_max
+
+    def application(self, access: Access) -> Any:
+        """The ASGI application behind `access`."""
+        routes = [
+            Route(path, self._endpoint(call), methods=[method]) for method, path, call in ROUTES
+        ]
+        handlers: dict[Any, Any] = {
+            HTTPException: _on_http_exception,
+            LocalError: _on_local_error,
+            StoreFull: _on_store_full,
+        }
+        return access.guard(Starlette(routes=routes, exception_handlers=handlers))
+
+    def _endpoint(self, call: Call) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            return await call(self, request)
+
+        return endpoint
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        return self._store.snapshot()
+
+    async def put_message(self, request: Request) -> Response:
+        return await self._submit(request, request.path_params["message_id"])
+
+    async def post_message(self, request: Request) -> Response:
+        return await self._submit(request, None)
+
+    async def _submit(self, request: Request, message_id: str | None) -> Response:
+        self._refuse_too_large(request)
+        try:
+            form = await request.form(max_files=PAYLOADS_MAX, max_fields=1, max_part_size=HEADER_BYTES_MAX)
+        except MultiPartException as error:
+            raise LocalError("InvalidMultipart", error.message) from error
+        sinks: list[Sink] = []
+        try:
+            header: Any = None
+            parts: list[Part] = []
+            for name, value in form.multi_items():
+                if name == "message":
+                    header = await _header_json(value)
+                elif isinstance(value, UploadFile):
+                    parts.append(await self._spooled(value, sinks))
+                else:
+                    raise LocalError("InvalidMultipart", f"part {name!r} is no file")
+            if header is None:
+                raise LocalError("InvalidMultipart", "the part 'message' with the JSON is missing")
+            key = request.headers.get("idempotency-key")
+            submission = _submission(header, parts, message_id, key)
+            receipt = await self._submissions.submit(submission)
+        finally:
+            for sink in sinks:
+                sink.discard()
+            await form.close()
+        shape = {**self._message(receipt.message_id), "replayed": receipt.is_replayed}
+        return JSONResponse(shape, status_code=200 if receipt.is_replayed else 201)
+
+    def _refuse_too_large(self, request: Request) -> None:
+        length = request.headers.get("content-length", "0")
+        limit = self._payload_bytes_max + HEADER_BYTES_MAX
+        if not length.isdecimal() or int(length) > limit:
+            raise LocalError("PayloadTooLarge", f"the payloads of a message have {limit} bytes at most")
+
+    async def _spooled(self, upload: UploadFile, sinks: list[Sink]) -> Part:
+        sink = self._spool.open_sink()
+        sinks.append(sink)
+        written = 0
+        while piece := await upload.read(COPY_BYTES):
+            written += len(piece)
+            if written > self._payload_bytes_max:
+                raise LocalError("PayloadTooLarge", f"more than {self._payload_bytes_max} bytes")
+            sink.write(piece)
+        content_type = upload.content_type or "application/octet-stream"
+        return Part(sink, content_type, upload.filename or "")
+
+    def _message(self, message_id: str) -> dict[str, Any]:
+        view = self._snapshot.find_outbound_view(message_id)
+        if view is None:
+            raise LocalError("NotFound", f"no outbound message {message_id!r}")
+        return shapes.message_shape(view, self._pair_view(view.message.pair))
+
+    def _pair_view(self, pair: Pair) -> PairView:
+        state = self._snapshot.get_sending_pair(pair)
+        return PairView(
+            Role.SENDER, pair, state.status, state.reason, state.sequence_number, state.in_flight, 0
+        )
+
+    async def get_message(self, request: Request) -> Response:
+        message_id = request.path_params["message_id"]
+        timeline = shapes.timeline_shape(list(self._snapshot.list_journal_of(message_id)))
+        return JSONResponse({**self._message(message_id), "timeline": timeline})
+
+    async def list_messages(self, request: Request) -> Response:
+        query = request.query_params
+        status = query.get("state")
+        if status is not None and status not in list(OutboundStatus):
+            legal = ", ".join(OutboundStatus)
+            raise LocalError("InvalidField", f"state {status!r} is none of {legal}")
+        page = self._snapshot.list_messages(
+            MessageFilter(
+                status=None if status is None else OutboundStatus(status),
+                to_party=query.get("to"),
+                conversation_id=query.get("conversation"),
+                after=_whole(request, "after", 0),
+                limit=_limit(request),
+            )
+        )
+        items = [shapes.message_shape(view, None) for view in page.messages]
+        return JSONResponse({"messages": items, "next_after": page.next_after})
+
+    async def cancel_message(self, request: Request) -> Response:
+        message_id = request.path_params["message_id"]
+        await self._operations.cancel(message_id)
+        return JSONResponse(self._message(message_id))
+
+    async def list_inbox(self, request: Request) -> Response:
+        wait_s = min(_number(request, "wait", 0.0), WAIT_S_MAX)
+        items = await self._inbox.read(_whole(request, "after", 0), _limit(request), wait_s)
+        return JSONResponse({"items": [shapes.inbox_shape(item) for item in items]})
+
+    async def get_payload(self, request: Request) -> Response:
+        offset = _whole(request, "offset", 0) or None
+        stored = self._inbox.payload(
+            request.path_params["message_id"], request.path_params["n"], offset
+        )
+        headers = {
+            # A payload is never shown as a page of ours (attack R6).
+            "content-type": stored.payload.content_type,
+            "content-disposition": "attachment",
+            "x-content-type-options": "nosniff",
+            "content-security-policy": "sandbox",
+            "content-length": str(stored.payload.size_bytes),
+            "etag": f'"{stored.payload.digest}"',
+        }
+        if stored.body is not None:
+            return Response(stored.body, headers=headers)
+        return StreamingResponse(self._pieces(stored.payload.digest), headers=headers)
+
+    async def _pieces(self, digest: str) -> AsyncIterator[bytes]:
+        for piece in self._spool.open_reader(digest):
+            yield piece
+
+    async def post_processing(self, request: Request) -> Response:
+        body = await _json_object(request)
+        word = body.get("processing")
+        if word not in list(ProcessingState):
+            legal = ", ".join(ProcessingState)
+            raise LocalError("InvalidField", f"processing {word!r} is none of {legal}")
+        message_id = request.path_params["message_id"]
+        item = await self._inbox.report(
+            message_id, ProcessingState(word), _whole(request, "offset", 0) or None
+        )
+        return JSONResponse(shapes.inbox_shape(item))
+
+    async def list_notices(self, request: Request) -> Response:
+        notices = self._snapshot.list_notices(_whole(request, "after", 0), _limit(request))
+        return JSONResponse({"notices": [shapes.notice_shape(*notice) for notice in notices]})
+
+    async def list_partners(self, request: Request) -> Response:
+        del request
+        return JSONResponse({"partners": self._operations.partners()})
+
+    async def suspend_partner(self, request: Request) -> Response:
+        body = await _json_object(request)
+        reason = body.get("reason") or "asked for over the API"
+        partners = await self._operations.suspend(request.path_params["partner"], str(reason))
+        return JSONResponse({"partners": partners})
+
+    async def resume_partner(self, request: Request) -> Response:
+        partners = await self._operations.resume(request.path_params["partner"])
+        return JSONResponse({"partners": partners})
+
+    async def list_incidents(self, request: Request) -> Response:
+        incidents = self._snapshot.list_incidents(is_open=request.query_params.get("all") is None)
+        return JSONResponse({"incidents": [shapes.incident_shape(one) for one in incidents]})
+
+    async def list_journal(self, request: Request) -> Response:
+        records = self._snapshot.list_journal(_whole(request, "after", 0), _limit(request))
+        return JSONResponse({"records": [shapes.record_shape(record) for record in records]})
+
+    async def publish(self, request: Request) -> Response:
+        del request
+        return JSONResponse({"published": await self._operations.publish()})
+
+    async def healthz(self, request: Request) -> Response:
+        del request
+        return JSONResponse(self._operations.health())
+
+    async def readyz(self, request: Request) -> Response:
+        del request
+        is_ready = self._operations.is_ready
+        return JSONResponse({"ready": is_ready}, status_code=200 if is_ready else 503)
+
+    async def metrics(self, request: Request) -> Response:
+        del request
+        text, content_type = await asyncio.to_thread(self._operations.metrics)
+        return PlainTextResponse(text, media_type=content_type)
+
+    async def openapi(self, request: Request) -> Response:
+        del request
+        return JSONResponse(openapi_document())
+
+
+ROUTES: list[tuple[str, str, Call]] = [
+    ("POST", "/v1/messages", Api.post_message),
+    ("GET", "/v1/messages", Api.list_messages),
+    ("POST", "/v1/messages/{message_id:path}/cancel", Api.cancel_message),
+    ("PUT", "/v1/messages/{message_id:path}", Api.put_message),
+    ("GET", "/v1/messages/{message_id:path}", Api.get_message),
+    ("GET", "/v1/inbox", Api.list_inbox),
+    ("GET", "/v1/inbox/{message_id:path}/payloads/{n:int}", Api.get_payload),
+    ("POST", "/v1/inbox/{message_id:path}/processing", Api.post_processing),
+    ("GET", "/v1/notices", Api.list_notices),
+    ("GET", "/v1/partners", Api.list_partners),
+    ("POST", "/v1/partners/{partner:path}/suspend", Api.suspend_partner),
+    ("POST", "/v1/partners/{partner:path}/resume", Api.resume_partner),
+    ("GET", "/v1/incidents", Api.list_incidents),
+    ("GET", "/v1/journal", Api.list_journal),
+    ("POST", "/v1/lake/publish", Api.publish),
+    ("GET", "/healthz", Api.healthz),
+    ("GET", "/readyz", Api.readyz),
+    ("GET", "/metrics", Api.metrics),
+    ("GET", "/openapi.json", Api.openapi),
+]
+"""Every route; `openapi.py` must describe each, and a test says so."""
+
+
+async def _header_json(value: str | UploadFile) -> Any:
+    try:
+        text = value if isinstance(value, str) else await value.read(HEADER_BYTES_MAX + 1)
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise LocalError("InvalidMultipart", f"the part 'message' is no JSON: {error}") from error
+
+
+async def _json_object(request: Request) -> dict[str, Any]:
+    body = await request.body()
+    if not body:
+        return {}
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise LocalError("InvalidJson", str(error)) from error
+    if not isinstance(value, dict):
+        raise LocalError("InvalidJson", "the body is not a JSON object")
+    return value
+
+
+_SUBMISSION_FIELDS = {
+    "to": "to",
+    "service": "service",
+    "action": "action",
+    "agreement": "agreement_id",
+    "message_id": "message_id",
+    "key": "idempotency_key",
+    "conversation": "conversation_id",
+    "ref": "ref_to_message_id",
+}
+
+
+def _submission(
+    header: Any, parts: list[Part], message_id: str | None, key: str | None
+) -> Submission:
+    if not isinstance(header, dict):
+        raise LocalError("InvalidMultipart", "the part 'message' is no JSON object")
+    for name, value in header.items():
+        if name not in _SUBMISSION_FIELDS:
+            legal = ", ".join(_SUBMISSION_FIELDS)
+            raise LocalError("InvalidField", f"{name!r} is no field; legal: {legal}")
+        if value is not None and not isinstance(value, str):
+            raise LocalError("InvalidField", f"{name} is not a text")
+    for name in ("to", "service", "action"):
+        if not header.get(name):
+            raise LocalError("InvalidField", f"{name} is missing")
+    fields = {_SUBMISSION_FIELDS[name]: value for name, value in header.items()}
+    if message_id is not None and fields.get("message_id", message_id) != message_id:
+        raise LocalError("InvalidField", "message_id in the JSON is not the one in the path")
+    if message_id is not None:
+        fields["message_id"] = message_id
+    if key is not None:
+        fields["idempotency_key"] = key
+    return Submission(parts=parts, **fields)
+
+
+def _whole(request: Request, name: str, default: int) -> int:
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise LocalError("InvalidField", f"{name} {text!r} is not a whole number")
+    return int(text)
+
+
+def _number(request: Request, name: str, default: float) -> float:
+    text = request.query_params.get(name)
+    try:
+        value = default if text is None else float(text)
+    except ValueError as error:
+        raise LocalError("InvalidField", f"{name} {text!r} is not a number") from error
+    if not 0 <= value < float("inf"):
+        raise LocalError("InvalidField", f"{name} {text!r} is not a time")
+    return value
+
+
+def _limit(request: Request) -> int:
+    return max(1, min(_whole(request, "limit", 100), LIMIT_MAX))
+
+
+async def _on_local_error(request: Request, error: LocalError) -> Response:
+    del request
+    status = _STATUS_OF.get(error.name, 400)
+    return JSONResponse(shapes.error_shape(error.name, str(error)), status_code=status)
+
+
+async def _on_store_full(request: Request, error: StoreFull) -> Response:
+    del request, error
+    text = "the disk is full; nothing was accepted, try again when there is space"
+    return JSONResponse(shapes.error_shape("StoreFull", text), status_code=507)
+
+
+async def _on_http_exception(request: Request, error: HTTPException) -> Response:
+    del request
+    name = {404: "NotFound", 405: "MethodNotAllowed"}.get(error.status_code, "InvalidRequest")
+    return JSONResponse(
+        shapes.error_shape(name, error.detail), status_code=error.status_code, headers=error.headers
+    )

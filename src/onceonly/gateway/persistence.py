@@ -1,0 +1,22 @@
+"""Steps that must happen although the disk is full: they wait for space (ruling R-28)."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+from onceonly.store.group import GroupCommit
+from onceonly.store.store import StoreFull, Transaction
+
+T = TypeVar("T")
+
+FULL_STORE_PAUSE_S = 1.0
+"""Between attempts to write what happened while the disk is full."""
+
+
+async def persist(group: GroupCommit, step: Callable[[Transaction], T]) -> T:
+    """Run the step, again and again while the store is full."""
+    while True:
+        try:
+            return await group.transact(step)
+        except StoreFull:
+            await asyncio.sleep(FULL_STORE_PAUSE_S)

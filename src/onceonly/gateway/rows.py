@@ -1,0 +1,107 @@
+"""Journal rows as the gateway writes them: a decision's `Journal` effect plus who and when."""
+
+from onceonly.gateway.config import Agreement
+from onceonly.journal.record import Record
+from onceonly.message.event import Direction, Event
+from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.instant import Now
+from onceonly.message.message import Message
+from onceonly.protocol.effects import Journal
+
+
+class Rows:
+    """Builds rows of one journal, whose owner is the gateway's first PartyId."""
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+
+    def about_message(
+        self,
+        key: MessageKey,
+        agreement: Agreement,
+        direction: Direction,
+        effect: Journal,
+        now: Now,
+        *,
+        endpoint: str | None = None,
+        digest: str | None = None,
+    ) -> Record:
+        """A row about a message whose header stands in an earlier row."""
+        return Record(
+            party=self._owner,
+            event=effect.event,
+            at=now.at,
+            monotonic_ns=now.monotonic_ns,
+            direction=direction,
+            from_party=key.from_party,
+            to_party=key.to_party,
+            message_id=key.message_id,
+            agreement_id=agreement.id,
+            profile=agreement.profile.value,
+            sequence_number=effect.sequence_number,
+            attempt=effect.attempt,
+            transport=None if endpoint is None else endpoint.partition(":")[0],
+            endpoint=endpoint,
+            outcome=effect.outcome,
+            status_code=effect.status_code,
+            error_code=effect.error_code,
+            severity=effect.severity,
+            digest=digest,
+            reason=effect.reason,
+        )
+
+    def with_header(
+        self,
+        message: Message,
+        agreement: Agreement,
+        direction: Direction,
+        effect: Journal,
+        now: Now,
+        digest: str,
+    ) -> Record:
+        """A row with everything of the header that evidence needs."""
+        return Record(
+            party=self._owner,
+            event=effect.event,
+            at=now.at,
+            monotonic_ns=now.monotonic_ns,
+            direction=direction,
+            from_party=str(message.from_ids[0]),
+            to_party=str(message.to_ids[0]),
+            message_id=message.message_id,
+            ref_to_message_id=message.ref_to_message_id,
+            conversation_id=message.conversation_id,
+            agreement_id=agreement.id,
+            profile=agreement.profile.value,
+            semantics=message.semantics.value,
+            service=message.service,
+            action=message.action,
+            sequence_number=effect.sequence_number,
+            error_code=effect.error_code,
+            severity=effect.severity,
+            size_bytes=message.size_bytes,
+            digest=digest,
+            reason=effect.reason,
+        )
+
+    def about_pair(
+        self, pair: Pair, message_id: str | None, direction: Direction, effect: Journal, now: Now
+    ) -> Record:
+        """A row about a pair, and the message that has the turn, if one has it."""
+        return Record(
+            party=self._owner,
+            event=effect.event,
+            at=now.at,
+            monotonic_ns=now.monotonic_ns,
+            direction=direction,
+            from_party=pair.from_party,
+            to_party=pair.to_party,
+            message_id=message_id,
+            reason=effect.reason,
+        )
+
+    def about_gateway(self, event: Event, now: Now, reason: str | None = None) -> Record:
+        """A row about the gateway itself."""
+        return Record(
+            party=self._owner, event=event, at=now.at, monotonic_ns=now.monotonic_ns, reason=reason
+        )

@@ -1,0 +1,229 @@
+"""Submissions: what an application hands over is stored before anybody says yes (I14).
+
+A submission is idempotent on its MessageId or its Idempotency-Key: the same again returns the
+first one; something else under the same name is refused.
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from onceonly.gateway.agreements import Agreements
+from onceonly.gateway.clock import Clock
+from onceonly.gateway.config import Agreement
+from onceonly.gateway.dispatch import Dispatch
+from onceonly.gateway.ids import Identifiers
+from onceonly.gateway.outbound import Outcome
+from onceonly.gateway.rows import Rows
+from onceonly.message.digest import content_digest
+from onceonly.message.errors import LocalError, RemoteError
+from onceonly.message.event import Direction, Event
+from onceonly.message.message import Message, Payload
+from onceonly.protocol import schedule
+from onceonly.protocol.effects import Journal
+from onceonly.protocol.sending import Outbound
+from onceonly.store.group import GroupCommit
+from onceonly.store.spool import Sink
+from onceonly.store.store import OutboundView, Store, StoredPayload, Transaction
+
+PAYLOADS_MAX = 99
+"""A package has at most 100 parts, and one of them is the header."""
+
+_CONTENT_TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+(;[\x20-\x7e]*)?")
+_NAME = re.compile(r"[^\x00-\x1f\x7f]{0,255}")
+
+
+class Part(NamedTuple):
+    """One payload as the application gave it, its bytes already in a sink."""
+
+    sink: Sink
+    content_type: str
+    name: str
+
+
+class Submission(NamedTuple):
+    """What the application asks for; None where it leaves the choice to us."""
+
+    to: str
+    service: str
+    action: str
+    parts: Sequence[Part]
+    agreement_id: str | None = None
+    message_id: str | None = None
+    idempotency_key: str | None = None
+    conversation_id: str | None = None
+    ref_to_message_id: str | None = None
+
+
+class Receipt(NamedTuple):
+    """What the application is told: the message is stored and will be sent, once."""
+
+    message_id: str
+    is_replayed: bool
+    """The same submission was made before; nothing was added."""
+
+
+class Submissions:
+    """Takes submissions in."""
+
+    def __init__(  # noqa: PLR0913 - because this is where the parts of a submission meet
+        self,
+        *,
+        store: Store,
+        group: GroupCommit,
+        agreements: Agreements,
+        dispatch: Dispatch,
+        rows: Rows,
+        clock: Clock,
+        ids: Identifiers,
+        queued_max: int,
+    ) -> None:
+        self._store = store
+        self._group = group
+        self._agreements = agreements
+        self._dispatch = dispatch
+        self._rows = rows
+        self._clock = clock
+        self._ids = ids
+        self._queued_max = queued_max
+        self._unsettled = count_unsettled(store)
+
+    async def submit(self, submission: Submission) -> Receipt:
+        """Store the message and queue it on its pair.
+
+        Returns after the commit. Raises `LocalError` (UnknownPartner, UnknownAgreement,
+        AmbiguousAgreement, InvalidField, TooManyPayloads, MessageIdTaken, IdempotencyKeyTaken,
+        QueueFull) or `StoreFull`; then nothing is stored.
+        """
+        agreement = self._agreements.choose(submission.to, submission.agreement_id)
+        self._check_room()
+        message = self._message(submission, agreement)
+        bodies = [part.sink.body() for part in submission.parts]
+        if None in bodies:
+            await asyncio.to_thread(_keep_all, submission.parts)
+        payloads = [
+            StoredPayload(payload, body)
+            for payload, body in zip(message.payloads, bodies, strict=True)
+        ]
+        receipt, outcome = await self._group.transact(
+            lambda txn: self._store_step(txn, submission, message, payloads, agreement)
+        )
+        if outcome is not None:
+            self._unsettled += 1
+            self._dispatch.release(outcome)
+        return receipt
+
+    def _check_room(self) -> None:
+        """Ruling R-27. The count is kept as an upper bound and made exact when it gets near."""
+        if self._unsettled >= self._queued_max:
+            self._unsettled = count_unsettled(self._store)
+        if self._unsettled >= self._queued_max:
+            raise LocalError(
+                "QueueFull", f"{self._unsettled} messages wait for a verdict; queued_max is reached"
+            )
+
+    def _message(self, submission: Submission, agreement: Agreement) -> Message:
+        if not submission.service or not submission.action:
+            raise LocalError("InvalidField", "service and action must not be empty")
+        if len(submission.parts) > PAYLOADS_MAX:
+            raise LocalError("TooManyPayloads", f"a message has at most {PAYLOADS_MAX} payloads")
+        try:
+            return Message(
+                message_id=submission.message_id or self._ids.message_id(),
+                from_ids=agreement.our_ids,
+                to_ids=agreement.their_ids,
+                agreement_id=agreement.id,
+                conversation_id=submission.conversation_id or self._ids.message_id(),
+                service=submission.service,
+                action=submission.action,
+                timestamp_at=self._clock.at(),
+                semantics=agreement.terms.semantics,
+                ref_to_message_id=submission.ref_to_message_id,
+                payloads=self._payloads(submission.parts),
+            )
+        except RemoteError as error:
+            raise LocalError("InvalidField", error.description) from error
+
+    def _payloads(self, parts: Sequence[Part]) -> tuple[Payload, ...]:
+        token = self._ids.token()
+        return tuple(
+            _payload(part, f"payload-{number}-{token}") for number, part in enumerate(parts, 1)
+        )
+
+    def _store_step(
+        self,
+        txn: Transaction,
+        submission: Submission,
+        message: Message,
+        payloads: Sequence[StoredPayload],
+        agreement: Agreement,
+    ) -> tuple[Receipt, Outcome | None]:
+        digest = content_digest(message.payloads)
+        earlier = _find_earlier(txn, submission)
+        if earlier is not None:
+            _check_same(earlier, message, digest, submission)
+            return Receipt(earlier.message.message_id, is_replayed=True), None
+        now = self._clock.now()
+        state = Outbound(expires_at=schedule.expires_at(message.timestamp_at, agreement.terms))
+        txn.add_outbound(
+            message,
+            state,
+            payloads,
+            digest=digest,
+            submitted_at=now.at,
+            idempotency_key=submission.idempotency_key,
+        )
+        submitted = Journal(Event.SUBMITTED)
+        row = self._rows.with_header(message, agreement, Direction.OUT, submitted, now, digest)
+        txn.append((row,))
+        outcome = self._dispatch.enqueue(txn, message, payloads)
+        return Receipt(message.message_id, is_replayed=False), outcome
+
+
+def count_unsettled(store: Store) -> int:
+    """Outbound messages without a final status."""
+    counts = store.snapshot().count_by_status()
+    return sum(counts.get(status, 0) for status in ("queued", "sending", "in_doubt"))
+
+
+def _keep_all(parts: Sequence[Part]) -> None:
+    for part in parts:
+        part.sink.keep()
+
+
+def _payload(part: Part, content_id: str) -> Payload:
+    if _CONTENT_TYPE.fullmatch(part.content_type) is None:
+        raise LocalError("InvalidField", f"{part.content_type!r} is not a content type")
+    if _NAME.fullmatch(part.name) is None:
+        raise LocalError("InvalidField", "a payload name has control characters or is too long")
+    size_bytes, digest = part.sink.close()
+    return Payload(content_id, part.content_type, size_bytes, digest, part.name)
+
+
+def _find_earlier(txn: Transaction, submission: Submission) -> OutboundView | None:
+    message_id = submission.message_id
+    if submission.idempotency_key is not None:
+        message_id = txn.find_message_id_by_key(submission.idempotency_key) or message_id
+    return None if message_id is None else txn.find_outbound_view(message_id)
+
+
+def _check_same(
+    earlier: OutboundView, message: Message, digest: str, submission: Submission
+) -> None:
+    then = earlier.message
+    same = (
+        earlier.digest == digest
+        and (then.agreement_id, then.service, then.action)
+        == (message.agreement_id, message.service, message.action)
+        and submission.message_id in (None, then.message_id)
+        and submission.conversation_id in (None, then.conversation_id)
+        and submission.ref_to_message_id in (None, then.ref_to_message_id)
+    )
+    if same:
+        return
+    if submission.message_id == then.message_id:
+        raise LocalError("MessageIdTaken", f"another message is stored as {then.message_id!r}")
+    raise LocalError(
+        "IdempotencyKeyTaken", f"another message was submitted under that key: {then.message_id!r}"
+    )

@@ -1,0 +1,195 @@
+"""One gateway process from start to end: listen, sweep, publish, drain, or fail-stop.
+
+A SIGTERM or SIGINT drains: no new transmission, no new package, what is under way ends, the
+journal is published, the store closed, all within `DRAIN_S`. The first I/O error of the store
+stops the process at once with a non-zero exit: an fsync is never tried again (R-22).
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import structlog
+import uvicorn
+
+from onceonly.gateway.config import Configuration
+from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
+from onceonly.message.errors import LocalError
+from onceonly.message.event import Event
+from onceonly.store.store import StoreFull
+from onceonly.transport.http_limits import HttpLimits
+from onceonly.transport.http_server import HttpServer, serve_http
+
+DRAIN_S = 4.0
+"""For what is under way to end; with closing the store it stays under five seconds."""
+
+SWEEP_S = 1.0
+"""Between looks for messages whose time has passed."""
+
+log: Any = structlog.get_logger("onceonly")
+
+
+def serve(configuration: Configuration) -> int:
+    """Run the gateway until it is told to stop; returns the exit code.
+
+    Raises `StoreRefused` or `OSError` when it cannot start.
+    """
+    configure_log()
+    clock = clock_of(configuration)
+    store = open_store(configuration, clock)
+    try:
+        return asyncio.Runner(loop_factory=_new_loop).run(_Supervisor(configuration, store).run())
+    finally:
+        store.close()
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    import uvloop  # noqa: PLC0415 - because only a serving process needs it
+
+    return uvloop.new_event_loop()
+
+
+def configure_log() -> None:
+    """One JSON line per event on stderr; readable colours where stderr is a terminal."""
+    renderer: Any = (
+        structlog.dev.ConsoleRenderer()
+        if sys.stderr.isatty()
+        else structlog.processors.JSONRenderer()
+    )
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+    )
+
+
+class _ApiServer(uvicorn.Server):
+    """uvicorn without its own idea of signals: the supervisor has them."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Any:
+        yield
+
+
+class _Supervisor:
+    def __init__(self, configuration: Configuration, store: Any) -> None:
+        self._configuration = configuration
+        self._store = store
+        self._stop = asyncio.Event()
+
+    async def run(self) -> int:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop.set)
+        gateway = join(self._configuration, self._store, self._fail)
+        await self._announce(gateway)
+        limits = HttpLimits(body_bytes_max=self._configuration.payload_bytes_max + (4 << 20))
+        msh = await serve_http(self._configuration.listen, gateway.receiver.receive, limits=limits)
+        try:
+            async with self._api(gateway):
+                await gateway.dispatch.start()
+                await gateway.receiver.start()
+                gateway.operations.is_ready = True
+                log.info("ready", listen=self._configuration.listen, api=self._configuration.api)
+                await self._live(gateway)
+                gateway.operations.is_ready = False
+                await self._drain(gateway, msh)
+        finally:
+            await msh.close(0)
+        return 0
+
+    def _fail(self, error: BaseException) -> None:
+        """Fail-stop: whatever is not committed now must not be acknowledged by anybody."""
+        log.critical("stopping", error=f"{type(error).__name__}: {error}", exc_info=error)
+        sys.stderr.flush()
+        os._exit(1)
+
+    async def _announce(self, gateway: Gateway) -> None:
+        now = gateway.clock.now()
+        rows = [gateway.rows.about_gateway(Event.STARTED, now)]
+        drill = self._configuration.drill
+        if drill is not None:
+            text = f"clock_rate={drill.clock_rate} failpoints={drill.failpoints}"
+            rows.append(gateway.rows.about_gateway(Event.DRILL, now, text))
+            log.warning("THIS IS A DRILL: times and faults are not real", drill=text)
+        await gateway.group.transact(lambda txn: txn.append(rows))
+
+    @contextlib.asynccontextmanager
+    async def _api(self, gateway: Gateway) -> AsyncIterator[None]:
+        host, port = api_address(self._configuration.api)
+        config = uvicorn.Config(
+            gateway.application,
+            host=host,
+            port=port,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=1,
+        )
+        server = _ApiServer(config)
+        running = asyncio.create_task(server.serve())
+        while not server.started and not running.done():
+            await asyncio.sleep(0.01)
+        if running.done():
+            raise OSError(f"the API cannot listen on {self._configuration.api}")
+        try:
+            yield
+        finally:
+            server.should_exit = True
+            await running
+
+    async def _live(self, gateway: Gateway) -> None:
+        loop = asyncio.get_running_loop()
+        publish_at = loop.time() + self._configuration.publish_interval_s
+        while not self._stop.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), SWEEP_S)
+            try:
+                await gateway.dispatch.sweep()
+            except StoreFull as error:
+                log.error("store full", error=str(error))
+            if loop.time() >= publish_at:
+                publish_at = loop.time() + self._configuration.publish_interval_s
+                gateway.tasks.start(_publish(gateway))
+
+    async def _drain(self, gateway: Gateway, msh: HttpServer) -> None:
+        log.info("draining")
+        gateway.dispatch.drain()
+        await msh.close(DRAIN_S / 2)
+        await gateway.tasks.drain(DRAIN_S / 2)
+        now = gateway.clock.now()
+        stopped = gateway.rows.about_gateway(Event.STOPPED, now)
+        with contextlib.suppress(StoreFull):
+            await gateway.group.transact(lambda txn: txn.append((stopped,)))
+        await _publish(gateway)
+        await gateway.transport.close()
+        log.info("stopped")
+
+
+async def _publish(gateway: Gateway) -> None:
+    try:
+        count = await gateway.operations.publish()
+    except LocalError as error:
+        log.error("publish failed; the journal keeps the rows", error=str(error))
+        return
+    if count:
+        log.info("published", rows=count)
+
+
+def api_address(uri: str) -> tuple[str, int]:
+    """Host and port of the API's URI."""
+    parts = urlsplit(uri)
+    assert parts.hostname is not None, "configuration has checked the URI"
+    assert parts.port is not None, "configuration has checked the URI"
+    return parts.hostname, parts.port

@@ -1,0 +1,187 @@
+"""The composition root: the one place that takes a configuration apart and joins the parts."""
+
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from onceonly.gateway.access import Access
+from onceonly.gateway.agreements import Agreements
+from onceonly.gateway.clock import Clock
+from onceonly.gateway.config import Configuration
+from onceonly.gateway.dispatch import Dispatch
+from onceonly.gateway.drill import Failpoints
+from onceonly.gateway.growth import Growth
+from onceonly.gateway.http_api import Api
+from onceonly.gateway.ids import Identifiers
+from onceonly.gateway.inbound import Receiver
+from onceonly.gateway.inbox import Inbox
+from onceonly.gateway.operations import Operations
+from onceonly.gateway.outbound import SendingSteps
+from onceonly.gateway.publish import publish
+from onceonly.gateway.rows import Rows
+from onceonly.gateway.signals import Signals
+from onceonly.gateway.submit import Submissions
+from onceonly.gateway.tasks import Tasks
+from onceonly.store.group import GroupCommit
+from onceonly.store.spool import Spool
+from onceonly.store.sqlite import SqliteStore, open_sqlite
+from onceonly.store.store import Store, StoreRefused
+from onceonly.transport.http_client import HttpTransport
+from onceonly.transport.transport import Transport
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """The joined parts, for the supervisor and for tests."""
+
+    configuration: Configuration
+    store: Store
+    group: GroupCommit
+    transport: Transport
+    dispatch: Dispatch
+    receiver: Receiver
+    submissions: Submissions
+    inbox: Inbox
+    operations: Operations
+    rows: Rows
+    clock: Clock
+    tasks: Tasks
+    application: Any
+
+
+def open_store(configuration: Configuration, clock: Clock) -> SqliteStore:
+    """The store of the configuration. Raises `StoreRefused`."""
+    configuration.store.parent.mkdir(parents=True, exist_ok=True)
+    return open_sqlite(
+        configuration.store, party=str(configuration.party[0]), clock_at=clock.at
+    )
+
+
+def clock_of(configuration: Configuration) -> Clock:
+    """The clock, under the drill's rate and offset if there is a drill."""
+    drill = configuration.drill
+    if drill is None:
+        return Clock()
+    return Clock(rate=drill.clock_rate, offset_file=drill.clock_offset_file)
+
+
+def join(
+    configuration: Configuration, store: Store, on_failure: Callable[[BaseException], None]
+) -> Gateway:
+    """Join all parts over an open store. Raises `StoreRefused` where they do not fit."""
+    clock = clock_of(configuration)
+    drill = configuration.drill
+    failpoints = Failpoints(drill.failpoints if drill else None)
+    agreements = Agreements(configuration.agreements)
+    _check_agreements(store, agreements)
+    rows = Rows(str(configuration.party[0]))
+    ids = Identifiers(configuration.uri)
+    tasks = Tasks(on_failure)
+    group = GroupCommit(store, on_failure=on_failure)
+    spool = Spool(configuration.store.with_name(f"{configuration.store.name}-spool"))
+    transport = HttpTransport(tls=ssl.create_default_context())
+    growth = Growth()
+    steps = SendingSteps(agreements=agreements, rows=rows, ids=ids, our_uri=configuration.uri)
+    dispatch = Dispatch(
+        steps=steps,
+        store=store,
+        group=group,
+        spool=spool,
+        transport=transport,
+        clock=clock,
+        failpoints=failpoints,
+        tasks=tasks,
+    )
+    signals = Signals(
+        group=group, transport=transport, rows=rows, clock=clock, ids=ids, our_uri=configuration.uri
+    )
+    receiver = Receiver(
+        store=store,
+        group=group,
+        spool=spool,
+        agreements=agreements,
+        dispatch=dispatch,
+        signals=signals,
+        rows=rows,
+        clock=clock,
+        our_party=str(configuration.party[0]),
+        our_uri=configuration.uri,
+        payload_bytes_max=configuration.payload_bytes_max,
+        failpoints=failpoints,
+        tasks=tasks,
+        growth=growth,
+    )
+    submissions = Submissions(
+        store=store,
+        group=group,
+        agreements=agreements,
+        dispatch=dispatch,
+        rows=rows,
+        clock=clock,
+        ids=ids,
+        queued_max=configuration.queued_max,
+    )
+    inbox = Inbox(
+        store=store, group=group, agreements=agreements, rows=rows, clock=clock, growth=growth
+    )
+    operations = Operations(
+        configuration=configuration,
+        store=store,
+        agreements=agreements,
+        dispatch=dispatch,
+        receiver=receiver,
+        failpoints=failpoints,
+    )
+    api = Api(
+        store=store,
+        spool=spool,
+        submissions=submissions,
+        inbox=inbox,
+        operations=operations,
+        payload_bytes_max=configuration.payload_bytes_max,
+    )
+    access = Access(origin=configuration.api, token=configuration.api_token)
+    return Gateway(
+        configuration=configuration,
+        store=store,
+        group=group,
+        transport=transport,
+        dispatch=dispatch,
+        receiver=receiver,
+        submissions=submissions,
+        inbox=inbox,
+        operations=operations,
+        rows=rows,
+        clock=clock,
+        tasks=tasks,
+        application=api.application(access),
+    )
+
+
+def _check_agreements(store: Store, agreements: Agreements) -> None:
+    """A stored message without a verdict must find its agreement, or nobody could send it."""
+    named = store.snapshot().list_unsettled_agreements()
+    missing = sorted(name for name in named if agreements.find(name) is None)
+    if missing:
+        raise StoreRefused(
+            f"the store holds messages without a verdict under agreements that are not "
+            f"configured: {', '.join(missing)}"
+        )
+
+
+def publish_offline(configuration: Configuration) -> int:
+    """Publish the journal of a gateway that is not running; returns how many rows.
+
+    Raises `StoreRefused`, above all where the gateway does run and has the store's lock.
+    """
+    store = open_store(configuration, clock_of(configuration))
+    try:
+        return publish(
+            store.snapshot(),
+            party=str(configuration.party[0]),
+            lake=configuration.lake,
+            failpoints=Failpoints(),
+        )
+    finally:
+        store.close()
