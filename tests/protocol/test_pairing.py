@@ -16,6 +16,7 @@ from onceonly.protocol.effects import (
     ResolveIncident,
     Restart,
 )
+from onceonly.protocol.sending import IllegalStep
 from onceonly.protocol.pairing import (
     MessageGivenUp,
     MessageQueued,
@@ -146,6 +147,19 @@ def test_resuming_an_open_pair_changes_nothing():
     run = Run().on(MessageQueued("a"))
     before = run.state
     assert run.on(ResumeRequested()).state == before
+
+
+def test_an_operator_suspends_an_idle_pair():
+    """Nothing is in flight, so nothing has to fall silent."""
+    run = Run().on(SuspendRequested("maintenance"), SuspendRequested("again"))
+    assert run.of(Hold) == []
+    assert run.on(MessageSettled("old", abandoned=False)).state.status is PairStatus.SUSPENDED
+
+
+def test_an_event_outside_the_table_is_our_bug():
+    """It stops us instead of guessing."""
+    with pytest.raises(IllegalStep, match="str in open"):
+        Run().on("nonsense")
 
 
 EVENTS = (

@@ -361,6 +361,27 @@ def test_a_certain_failure_that_is_acknowledged_after_all_is_reported_as_late():
     assert run.of(Notify)[-1].kind is NoticeKind.ACKNOWLEDGED_LATE
 
 
+def test_what_loses_a_race_against_a_verdict_changes_nothing():
+    """Timers, sweeps and holds may come just too late; a verdict is one thing to ask for."""
+    run = Run().sent().on(1, AckReceived())
+    before = run.state
+    run.on(40, DeadlineReached(), TimePassed(), Held())
+    assert run.state == before
+    assert run.state.status.is_final
+
+
+def test_a_message_whose_first_byte_never_left_expires_at_its_deadline():
+    """Refused connections all the way, then TimeToLive: certain, not a doubt."""
+    run = Run().sent(NEVER_LEFT).on(3601, DeadlineReached())
+    assert run.state.status is OutboundStatus.EXPIRED
+
+
+def test_a_refusal_tells_the_application_why():
+    """The peer's own words go into the notice."""
+    refused = ErrorReceived(ErrorCode.VALUE_NOT_RECOGNIZED, Severity.ERROR, None, "no such TPAId")
+    assert "no such TPAId" in Run().sent().on(1, refused).of(Notify)[0].reason
+
+
 ILLEGAL = {
     (OutboundStatus.QUEUED, Transmitted): "nothing was transmitted",
     (OutboundStatus.QUEUED, DeadlineReached): "nothing is due",

@@ -4,8 +4,11 @@
 inside the transaction of the step. `Transmit`, `Acknowledge` and `Answer` leave the house, so the
 shell releases them only when the store says *committed*: "acknowledge before the fsync" cannot be
 expressed.
+
+An effect without fields is no tuple: two empty tuples of different names are equal.
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -76,7 +79,8 @@ class Admit(NamedTuple):
     sequence_number: int
 
 
-class AdmitNext(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class AdmitNext:
     """Pair: the turn is free; look for the longest-waiting message."""
 
 
@@ -98,15 +102,18 @@ class OpenIncident(NamedTuple):
     reason: str
 
 
-class ResolveIncident(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ResolveIncident:
     """Pair: what needed an operator is over."""
 
 
-class Acknowledge(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Acknowledge:
     """Send the stored response of the message."""
 
 
-class HandOver(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class HandOver:
     """Put the message into the application's inbox."""
 
 

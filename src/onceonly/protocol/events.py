@@ -3,6 +3,7 @@
 The shell makes these from arrivals, answers, timers and operators and hands them to `step`.
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -39,11 +40,13 @@ class Transmitted(NamedTuple):
     transmission: Transmission
 
 
-class DeadlineReached(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class DeadlineReached:
     """The monotonic deadline that the state asked for has come."""
 
 
-class AckReceived(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class AckReceived:
     """A fitting acknowledgement arrived: RefToMessageId and the peer's identity match (R-20)."""
 
 
@@ -56,23 +59,28 @@ class ErrorReceived(NamedTuple):
     description: str = ""
 
 
-class TimePassed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TimePassed:
     """The wall clock moved; TimeToLive and its fence may have been crossed."""
 
 
-class Held(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Held:
     """The pair was suspended while the message was on its way; it must be silent (I27)."""
 
 
-class Resumed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Resumed:
     """The operator resumed the pair; the message starts anew with a full budget (R-07)."""
 
 
-class Restarted(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Restarted:
     """The gateway came up and found the message on its way."""
 
 
-class Cancelled(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Cancelled:
     """The application or an operator takes the message back."""
 
 
