@@ -1,0 +1,124 @@
+"""The other witness: both journals, published, matched by Spark, and laid beside what was seen.
+
+Knows the lake's jobs and the shape of a segment. It must not trust either witness more than the
+other: where the applications and the journals disagree about one message, the demonstration has
+failed.
+"""
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import time_ns
+
+import pyarrow.parquet as pq
+
+from onceonly.demo.gateways import DemoFailed, Site
+from onceonly.demo.verdict import Delivery, Sent
+from onceonly.journal.segment import JOURNAL_FOLDER
+from onceonly.message.instant import US_PER_S
+
+PUBLISH_S = 60.0
+AS_OF_MARGIN_S = 3600
+"""Both gateways are down and their journals whole, so what is absent is absent for good: the
+judge's grace for evidence under way is over."""
+
+AGREED = frozenset({"MATCHED", "MATCHED_LATE"})
+"""Verdicts under which both journals tell of one delivery of the same bytes, acknowledged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What the journals say."""
+
+    verdicts: Mapping[tuple[str, str], str]
+    """By receiving party and MessageId."""
+    counts: Mapping[str, int]
+    """Messages per verdict."""
+    breaches: Mapping[str, int]
+    """Messages that break each invariant of the lake's sheet."""
+    events: Mapping[str, int]
+    """Journal rows per event, both parties together."""
+    html: Path
+
+
+def publish(sites: Iterable[Site]) -> None:
+    """Bring every committed row of the stopped gateways into their lakes. Raises `DemoFailed`."""
+    for site in sites:
+        command = [sys.executable, "-m", "onceonly", "lake", "publish"]
+        done = subprocess.run(  # noqa: S603 - because it is our own program with our own paths
+            [*command, "-c", str(site.configuration)],
+            capture_output=True,
+            text=True,
+            timeout=PUBLISH_S,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise DemoFailed(f"the {site.name}'s journal was not published:\n{done.stderr}")
+
+
+def count_events(lake: Path) -> Counter[str]:
+    """Rows per event in the journal segments of one lake, without Spark."""
+    counts: Counter[str] = Counter()
+    for segment in sorted((lake / JOURNAL_FOLDER).glob("party=*/segment-*.parquet")):
+        column = pq.ParquetFile(segment).read(columns=["event"]).column("event")
+        counts.update(column.to_pylist())
+    return counts
+
+
+def disagreements(
+    sent: Sequence[Sent],
+    states: Mapping[str, str],
+    seen: Sequence[Delivery],
+    verdicts: Mapping[tuple[str, str], str],
+    parties: Mapping[str, str],
+) -> tuple[str, ...]:
+    """Where applications and journals tell different stories, in words.
+
+    `verdicts` is by (receiving party, MessageId), `parties` translates our sites' names.
+    """
+    times = Counter((parties[one.receiver], one.message_id) for one in seen)
+    fetched = {(parties[one.receiver], one.message_id): one.digests for one in seen}
+    told = []
+    for message in sent:
+        key = (parties[message.receiver], message.message_id)
+        is_fine = (
+            states.get(message.message_id) == "acknowledged"
+            and times[key] == 1
+            and fetched[key] == message.digests
+        )
+        verdict = verdicts.get(key)
+        if verdict is None:
+            told.append(f"{message.message_id}: the journals do not know it")
+        elif is_fine != (verdict in AGREED):
+            saw = "one good delivery" if is_fine else "no good delivery"
+            told.append(f"{message.message_id}: the applications saw {saw}, journals say {verdict}")
+    strangers = verdicts.keys() - {(parties[one.receiver], one.message_id) for one in sent}
+    told += [f"{key[1]}: the journals judge a message that nobody sent" for key in strangers]
+    return tuple(told)
+
+
+def prove(sites: Sequence[Site], html: Path) -> Proof:
+    """Run the lake's jobs on the published journals. Raises `DemoFailed` without Spark."""
+    try:
+        from onceonly.lake import jobs  # noqa: PLC0415 - because Spark is an extra of its own
+    except ImportError as error:
+        raise DemoFailed(f"the lake needs onceonly[spark]: {error}") from error
+    lakes = [str(site.lake) for site in sites]
+    for lake in lakes:
+        jobs.ingest(lake)
+    as_of = time_ns() // 1000 + AS_OF_MARGIN_S * US_PER_S
+    summary = jobs.reconcile(lakes, as_of=as_of)
+    jobs.report(lakes, out=html)
+    table = pq.read_table(summary.table)
+    rows = table.select(["to_party", "message_id", "verdict"]).to_pylist()
+    verdicts = {(row["to_party"], row["message_id"]): row["verdict"] for row in rows}
+    return Proof(
+        verdicts=verdicts,
+        counts=Counter(verdicts.values()),
+        breaches=summary.breaches,
+        events=sum(map(count_events, (site.lake for site in sites)), Counter()),
+        html=html,
+    )

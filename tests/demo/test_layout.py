@@ -1,0 +1,90 @@
+"""The demonstration clears only what is its own, and refuses what it cannot do."""
+
+import json
+import tomllib
+
+import pytest
+
+from onceonly.demo.gateways import configuration, free_ports
+from onceonly.demo.layout import prepare, tidy
+from onceonly.demo.options import DemoOptions
+from onceonly.gateway.config import read_configuration
+from onceonly.message.errors import LocalError
+
+
+def test_a_second_demonstration_replaces_the_first(tmp_path):
+    """Results, lakes and stores of the last time are gone; other files stay."""
+    options = DemoOptions(out=tmp_path / "demo")
+    layout, buyer, _ = prepare(options)
+    for file in (layout.html, layout.json, buyer.configuration, buyer.lake / "x"):
+        file.write_text("old")
+    (layout.out / "notes.txt").write_text("mine")
+    layout, buyer, seller = prepare(options)
+    assert sorted(path.name for path in layout.out.iterdir() if not path.name.startswith(".")) == [
+        "buyer",
+        "lake",
+        "notes.txt",
+        "seller",
+    ]
+    assert not any(buyer.directory.iterdir())
+    tidy(buyer, seller)
+    assert not buyer.directory.exists()
+    assert buyer.lake.exists()
+
+
+def test_a_directory_with_foreign_files_is_left_alone(tmp_path):
+    """Someone's own `lake` must not be removed because of its name."""
+    (tmp_path / "lake").mkdir()
+    with pytest.raises(LocalError) as refusal:
+        prepare(DemoOptions(out=tmp_path))
+    assert refusal.value.name == "BadOption"
+    assert (tmp_path / "lake").exists()
+
+
+@pytest.mark.parametrize(("out", "documents"), [("d/demo", "d"), ("d", "d/docs"), ("d", "d")])
+def test_documents_and_results_must_not_lie_in_each_other(tmp_path, out, documents):
+    """Clearing must not hit documents, nor results be sent as documents."""
+    (tmp_path / documents).mkdir(parents=True)
+    options = DemoOptions(out=tmp_path / out, documents=tmp_path / documents)
+    with pytest.raises(LocalError):
+        prepare(options)
+    assert (tmp_path / documents).exists()
+
+
+@pytest.mark.parametrize(
+    "illegal",
+    [{"messages": 0}, {"loss": 0.9}, {"loss": -0.1}, {"kill_every": -1}, {"kill_every": 1e9}],
+)
+def test_illegal_options_are_refused(illegal):
+    """Each option says what is legal."""
+    with pytest.raises(LocalError) as refusal:
+        DemoOptions(**illegal).check()
+    assert refusal.value.name == "BadOption"
+
+
+def test_a_directory_that_is_not_there_is_refused(tmp_path):
+    """Before anything starts."""
+    with pytest.raises(LocalError):
+        DemoOptions(documents=tmp_path / "nowhere").check()
+
+
+def test_the_generated_configuration_is_one_that_the_gateway_takes(tmp_path):
+    """All of it: addresses, agreement, drill; also under a directory with odd characters."""
+    odd = tmp_path / 'a "quoted" \\ näme'
+    _, buyer, seller = prepare(DemoOptions(out=odd))
+    text = configuration(buyer, announced_port=1111, theirs=seller, send_to_port=2222)
+    buyer.configuration.write_text(text, encoding="utf-8")
+    read = read_configuration(buyer.configuration)
+    assert read.uri == "http://127.0.0.1:1111/msh"
+    assert read.agreements[0].send_to == "http://127.0.0.1:2222/msh"
+    assert read.lake == str(buyer.lake)
+    assert read.store == buyer.directory / "gateway.db"
+    assert read.drill is not None
+    assert json.dumps(tomllib.loads(text))
+
+
+def test_free_ports_are_distinct_and_below_those_of_clients():
+    """A dead gateway's port must not be given to a client's connection."""
+    ports = free_ports(8)
+    assert len(set(ports)) == 8
+    assert all(port < 32768 for port in ports)
