@@ -1,6 +1,263 @@
-"""The two public functions of the wire: `encode` and `decode`.
+"""The two public functions of the wire: `encode` and `Decoder`.
 
 `encode` turns a value into a `Package`; `Decoder` turns the pieces of a package into a value,
 while the payloads run past it into sinks of the caller's. Everything that a peer can send yields
 an `Envelope` or a `RemoteError`, nothing else (ruling R-25).
+
+Knows how a header document and payloads make a package (`wire.md` Part A2); the document itself
+is the profile's, the cutting of bytes is MIME's.
 """
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from onceonly.message.errors import ErrorCode, LocalError, RemoteError
+from onceonly.message.message import Message, Payload, Profile, RoutingHeader
+from onceonly.message.package import Package
+from onceonly.wire import names, rm2000, rm2000_writing
+from onceonly.wire.limits import DEFAULT, Limits
+from onceonly.wire.mime import (
+    PartBegun,
+    PartBytes,
+    PartEvent,
+    PartHead,
+    Splitter,
+    check_writable_type,
+    checked_content_id,
+    is_boundary,
+    is_content_id,
+    parse_media_type,
+)
+from onceonly.wire.rm2000 import About, Content
+from onceonly.wire.transfer import Transfer, transfer_of
+from onceonly.wire.xml import Element, parse
+
+__all__ = [
+    "About",
+    "Content",
+    "Decoder",
+    "Envelope",
+    "Limits",
+    "PartHead",
+    "PayloadSink",
+    "boundary_for",
+    "encode",
+]
+
+_BOUNDARY_TOKEN: Final = re.compile(r"[0-9A-Za-z]{16,48}")
+_PACKAGE_TYPE = f'{names.PACKAGE_TYPE}; type="{names.HEADER_TYPE}"; version="{names.VERSION}"'
+_HEADER_PART_TYPE = f'{names.HEADER_TYPE}; version="{names.VERSION}"; charset="utf-8"'
+
+
+def boundary_for(token: str) -> str:
+    """A boundary that no payload contains, made of a random token of 16-48 letters and digits.
+
+    Payloads are chosen before the token, so only chance could put it there; the `=_` in front
+    keeps it out of base64 and quoted-printable altogether. Raises `LocalError` (InvalidText).
+    """
+    if _BOUNDARY_TOKEN.fullmatch(token) is None:
+        raise LocalError("InvalidText", "a boundary token is 16-48 ASCII letters and digits")
+    return f"=_onceonly_{token}"
+
+
+def encode(
+    content: Content,
+    routing: RoutingHeader,
+    *,
+    profile: Profile,
+    boundary: str,
+    root_content_id: str,
+) -> Package:
+    """The package that carries `content` over one hop. Pure: the same values, the same bytes.
+
+    The payload bytes belong between the segments; `boundary` must not occur in them
+    (`boundary_for`). Timestamps lose what they have below the millisecond. Raises `LocalError`:
+    InvalidText for what the wire cannot carry, SemanticsNotOnWire.
+    """
+    assert profile is Profile.RM_2000, "the only profile so far"
+    if not is_boundary(boundary):
+        raise LocalError("InvalidText", "not a boundary of RFC 2046")
+    payloads = content.payloads if isinstance(content, Message) else ()
+    _check_writable(payloads, root_content_id)
+    segments = []
+    # No line of the document begins with two hyphens, so the boundary cannot occur in it.
+    before = (
+        f"--{boundary}\r\n{_part_head(_HEADER_PART_TYPE, root_content_id)}"
+        f"{rm2000_writing.write(content, routing)}"
+    )
+    for payload in payloads:
+        head = _part_head(payload.content_type, payload.content_id)
+        segments.append(f"{before}\r\n--{boundary}\r\n{head}".encode())
+        before = ""
+    segments.append(f"{before}\r\n--{boundary}--\r\n".encode())
+    content_type = f'{_PACKAGE_TYPE}; boundary="{boundary}"; start="<{root_content_id}>"'
+    return Package(content_type, tuple(segments))
+
+
+def _check_writable(payloads: tuple[Payload, ...], root_content_id: str) -> None:
+    content_ids = [root_content_id, *(payload.content_id for payload in payloads)]
+    if not all(map(is_content_id, content_ids)) or len(set(content_ids)) < len(content_ids):
+        raise LocalError("InvalidText", "a Content-ID is malformed, or stands there twice")
+    for payload in payloads:
+        check_writable_type(payload.content_type)
+
+
+def _part_head(content_type: str, content_id: str) -> str:
+    return f"Content-Type: {content_type}\r\nContent-ID: <{content_id}>\r\n\r\n"
+
+
+class PayloadSink(Protocol):
+    """Where the bytes of one payload go."""
+
+    def write(self, data: bytes, /) -> None:
+        """Take the next bytes, never none."""
+        ...
+
+    def close(self) -> tuple[int, str]:
+        """Called once, after the last byte: their number and hexadecimal SHA-256."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A whole package that was received."""
+
+    content: Content
+    routing: tuple[RoutingHeader, ...]
+    """In the order of the document; the last one is the current hop."""
+    profile: Profile
+    header: bytes
+    """The header document as received, its transfer encoding undone."""
+    sinks: tuple[PayloadSink, ...]
+    """Parallel to the payloads of the content."""
+
+
+class Decoder:
+    """Reads one package, in pieces of any size. What comes out does not depend on the pieces.
+
+    `content_type` is that of the package. `open_sink` is called once per payload part, after the
+    header was read and the part was found in its Manifest; sinks that were opened belong to the
+    caller, also when the package is refused later. Not to be used again after a `RemoteError`.
+    """
+
+    def __init__(
+        self,
+        content_type: str,
+        open_sink: Callable[[PartHead], PayloadSink],
+        limits: Limits = DEFAULT,
+    ) -> None:
+        self._limits = limits
+        self._open_sink = open_sink
+        boundary, self._start = _read_package_type(content_type, limits)
+        self._splitter = Splitter(boundary, limits)
+        self._transfer: Transfer = transfer_of("binary")
+        self._charset: str | None = None
+        self._header = bytearray()
+        self._root: Element | None = None
+        self._document: rm2000.Document | None = None
+        self._content_ids: set[str] = set()
+        self._payloads: list[Payload] = []
+        self._heads: list[PartHead] = []
+        self._sinks: list[PayloadSink] = []
+
+    @property
+    def about(self) -> About | None:
+        """What is known of the sender; None until the header part has been read.
+
+        Also there when the header or what followed it was refused.
+        """
+        if self._document is not None:
+            return rm2000.about(self._document)
+        return None if self._root is None else rm2000.salvage(self._root, self._limits)
+
+    def feed(self, data: bytes) -> None:
+        """Read the next piece. Raises `RemoteError`."""
+        for event in self._splitter.feed(data):
+            self._apply(event)
+
+    def finish(self) -> Envelope:
+        """The whole package, once every piece was fed. Raises `RemoteError`."""
+        for event in self._splitter.finish():
+            self._apply(event)
+        document = self._document
+        assert document is not None, "the splitter refuses a package without a part"
+        if len(self._payloads) < len(document.labels):
+            raise RemoteError(ErrorCode.MIME_PROBLEM, "the Manifest names a part that is not there")
+        content = document.content
+        if isinstance(content, Message) and self._payloads:
+            content = replace(content, payloads=tuple(self._payloads))
+        return Envelope(
+            content, document.routing, Profile.RM_2000, bytes(self._header), tuple(self._sinks)
+        )
+
+    def _apply(self, event: PartEvent) -> None:
+        if isinstance(event, PartBytes):
+            self._take(self._transfer.decode(event.data))
+        elif isinstance(event, PartBegun):
+            if self._document is None:
+                self._begin_header(event.head)
+            else:
+                self._begin_payload(event.head, self._document)
+        else:
+            self._transfer.finish()
+            if self._document is None:
+                self._end_header()
+            else:
+                self._end_payload(self._document)
+
+    def _begin_header(self, head: PartHead) -> None:
+        media_type = parse_media_type(head.content_type, self._limits)
+        if media_type.essence != names.HEADER_TYPE:
+            raise RemoteError(ErrorCode.MIME_PROBLEM, "the first part is not the header")
+        if self._start is not None and head.content_id != self._start:
+            raise RemoteError(ErrorCode.MIME_PROBLEM, "start does not name the first part")
+        if head.content_id is not None:
+            self._content_ids.add(head.content_id)
+        self._charset = media_type.parameters.get("charset")
+        self._transfer = transfer_of(head.transfer_encoding)
+
+    def _begin_payload(self, head: PartHead, document: rm2000.Document) -> None:
+        parse_media_type(head.content_type, self._limits)
+        if head.content_id not in document.labels:
+            raise RemoteError(ErrorCode.MIME_PROBLEM, "a part that the Manifest does not name")
+        if head.content_id in self._content_ids:
+            raise RemoteError(ErrorCode.MIME_PROBLEM, "two parts with one Content-ID")
+        self._content_ids.add(head.content_id)
+        self._transfer = transfer_of(head.transfer_encoding)
+        self._heads.append(head)
+        self._sinks.append(self._open_sink(head))
+
+    def _take(self, data: bytes) -> None:
+        if self._document is not None:
+            if data:
+                self._sinks[-1].write(data)
+            return
+        if len(self._header) + len(data) > self._limits.header_bytes_max:
+            raise RemoteError(ErrorCode.MESSAGE_TOO_LARGE, "the header document is too long")
+        self._header += data
+
+    def _end_header(self) -> None:
+        self._root = parse(bytes(self._header), self._charset, self._limits)
+        self._document = rm2000.read(self._root, self._limits)
+
+    def _end_payload(self, document: rm2000.Document) -> None:
+        content_type, content_id, _ = self._heads[-1]
+        assert content_id is not None, "checked when the part began"
+        size_bytes, digest = self._sinks[-1].close()
+        self._payloads.append(
+            Payload(content_id, content_type, size_bytes, digest, document.labels[content_id])
+        )
+
+
+def _read_package_type(content_type: str, limits: Limits) -> tuple[str, str | None]:
+    """The boundary and the start parameter, without angle brackets."""
+    essence, parameters = parse_media_type(content_type, limits)
+    if essence != names.PACKAGE_TYPE or parameters.get("type", "").lower() != names.HEADER_TYPE:
+        raise RemoteError(ErrorCode.NOT_SUPPORTED, f"a package is {_PACKAGE_TYPE}")
+    boundary = parameters.get("boundary")
+    if boundary is None:
+        raise RemoteError(ErrorCode.MIME_PROBLEM, "the package has no boundary parameter")
+    start = parameters.get("start")
+    return boundary, None if start is None else checked_content_id(start)
