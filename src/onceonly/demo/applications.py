@@ -7,9 +7,10 @@ It must not know the link, the kills or the journal.
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import sha256
-from threading import Event, Thread
-from typing import Any, Self, TypeVar
+from threading import Event
+from typing import Any, TypeVar
 
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.demo.documents import Document
@@ -38,43 +39,33 @@ class Posting:
 
 
 class Program:
-    """A thread that works until it is done or told to stop; its error is kept for `check`."""
+    """A thread that works until it is done or told to stop; `check` raises what it ended with."""
 
     def __init__(self, name: str, stop: Event) -> None:
         self._stop = stop
-        self._error: BaseException | None = None
-        self._thread = Thread(target=self._run, name=name, daemon=True)
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._done: Future[None] | None = None
         self.unreachable = 0
         """Calls that found no gateway and were repeated."""
 
-    def start(self) -> Self:
-        """Begin."""
-        self._thread.start()
-        return self
-
-    def join(self) -> None:
-        """Wait until the program has ended."""
-        self._thread.join()
+    def start(self) -> None:
+        """Begin; once."""
+        self._done = self._executor.submit(self.work)
+        self._executor.shutdown(wait=False)
 
     @property
     def is_running(self) -> bool:
-        """Whether it still works."""
-        return self._thread.is_alive()
+        """Whether it was started and still works."""
+        return self._done is not None and not self._done.done()
 
     def check(self) -> None:
         """Raise what the program ended with, if it did not end well."""
-        if self._error is not None:
-            raise self._error
+        if self._done is not None and self._done.done():
+            self._done.result()
 
     def work(self) -> None:
         """What the program does."""
         raise NotImplementedError
-
-    def _run(self) -> None:
-        try:
-            self.work()
-        except BaseException as error:  # noqa: BLE001 - because `check` raises it in the main thread
-            self._error = error
 
     def _insist(self, call: Callable[[], T]) -> T | None:
         """The result of the call, repeated while the gateway is down; None when told to stop."""

@@ -9,6 +9,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 LINE_EVERY_S = 3.0
@@ -44,7 +45,8 @@ class Display:
     def tell(self, text: str) -> None:
         """One line about what happens now."""
         if self._console.is_terminal:
-            self._console.print(f"[dim]{monotonic() - self._started:6.1f} s[/]  {text}")
+            elapsed = monotonic() - self._started
+            self._console.print(f"[dim]{elapsed:6.1f} s[/]  {escape(text)}", highlight=False)
         else:
             self._line(text)
 
@@ -82,4 +84,6 @@ class Display:
     def _line(self, text: str) -> None:
         self._last_line = monotonic()
         elapsed = self._last_line - self._started
-        self._console.print(f"{elapsed:6.1f} s  {text}", highlight=False, soft_wrap=True)
+        self._console.print(
+            f"{elapsed:6.1f} s  {text}", highlight=False, markup=False, soft_wrap=True
+        )

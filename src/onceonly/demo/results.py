@@ -11,6 +11,7 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from onceonly.demo.exchange import Observations
@@ -113,7 +114,7 @@ def show(results: Results, console: Console) -> None:
         highlight=False,
     )
     for line in (*results.broken[:SHOWN_MAX], *results.outcome.unsettled):
-        console.print(f"[bold red]![/] {line}", highlight=False)
+        console.print(f"[bold red]![/] {escape(line)}", highlight=False)
     if results.exit_code == EXIT_HELD:
         console.print("[bold green]What was promised held.[/]", highlight=False)
     else:
