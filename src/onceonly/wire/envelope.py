@@ -29,6 +29,7 @@ from onceonly.wire.mime import (
     is_boundary,
     is_content_id,
     parse_media_type,
+    part_media_type,
 )
 from onceonly.wire.rm2000 import About, Content
 from onceonly.wire.transfer import Transfer, transfer_of
@@ -208,7 +209,7 @@ class Decoder:
                 self._end_payload(self._document)
 
     def _begin_header(self, head: PartHead) -> None:
-        media_type = parse_media_type(head.content_type, self._limits)
+        media_type = part_media_type(head.content_type, self._limits)
         if media_type.essence != names.HEADER_TYPE:
             raise RemoteError(ErrorCode.MIME_PROBLEM, "the first part is not the header")
         if self._start is not None and head.content_id != self._start:
@@ -219,7 +220,7 @@ class Decoder:
         self._transfer = transfer_of(head.transfer_encoding)
 
     def _begin_payload(self, head: PartHead, document: rm2000.Document) -> None:
-        parse_media_type(head.content_type, self._limits)
+        part_media_type(head.content_type, self._limits)
         if head.content_id not in document.labels:
             raise RemoteError(ErrorCode.MIME_PROBLEM, "a part that the Manifest does not name")
         if head.content_id in self._content_ids:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Limits:
     """Most of each. Past a limit a `RemoteError` (MessageTooLarge) is raised."""
 

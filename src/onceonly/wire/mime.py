@@ -101,6 +101,10 @@ def parse_media_type(value: str, limits: Limits = DEFAULT) -> MediaType:
     return MediaType(essence, parameters)
 
 
+# Partners send the same few types for ever. Bounded: 256 values of 16 KiB at the very most.
+part_media_type = lru_cache(maxsize=256)(parse_media_type)
+
+
 def _add_parameter(parameters: dict[str, str], found: re.Match[str]) -> None:
     name = found[1].lower()
     if name in parameters:

@@ -7,7 +7,6 @@ the same bytes might take it for the real one (attack X12).
 """
 
 import re
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from onceonly.message.errors import ErrorCode, RemoteError, Severity
@@ -164,24 +163,27 @@ def _unrecognized(description: str) -> RemoteError:
     return RemoteError(ErrorCode.VALUE_NOT_RECOGNIZED, description)
 
 
-def _known_children(element: Element, order: _Order) -> Iterator[tuple[str, Element]]:
+def _known_children(element: Element, order: _Order) -> list[tuple[str, Element]]:
     """The children that we know, by name. Refuses text beside them, and a wrong order."""
-    if element.text and element.text.strip(WHITE_SPACE):
+    text = element.text
+    if text is not None and text.strip(WHITE_SPACE):
         raise _misshapen(f"{order.parent} holds text")
-    last = 0
+    places, last = order.places, 0
+    found = []
     for child in element:
-        if child.tail and child.tail.strip(WHITE_SPACE):
+        known = places.get(child.tag)
+        if known is not None:
+            place, name = known
+            if place < last:
+                raise _misshapen(f"the elements of {order.parent} are out of order")
+            last = place
+            found.append((name, child))
+        elif child.tag.rpartition("}")[2] in _OUR_NAMES:
+            raise _misshapen(f"{order.parent} holds an element that belongs elsewhere")
+        tail = child.tail
+        if tail is not None and tail.strip(WHITE_SPACE):
             raise _misshapen(f"{order.parent} holds text")
-        known = order.places.get(child.tag)
-        if known is None:
-            if child.tag.rpartition("}")[2] in _OUR_NAMES:
-                raise _misshapen(f"{order.parent} holds an element that belongs elsewhere")
-            continue
-        place, name = known
-        if place < last:
-            raise _misshapen(f"the elements of {order.parent} are out of order")
-        last = place
-        yield name, child
+    return found
 
 
 def _once(element: Element, order: _Order) -> dict[str, Element]:
