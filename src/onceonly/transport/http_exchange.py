@@ -11,9 +11,9 @@ from typing import NamedTuple, cast
 
 import httptools
 
-from onceonly.message.errors import LocalError
 from onceonly.transport.http_limits import ANSWER_BODY_MAX, HEAD_BYTES_MAX, HttpClientLimits
 from onceonly.transport.http_refusal import read_error_name
+from onceonly.transport.outgoing_body import check_size
 from onceonly.transport.transport import Body, Outcome, Transmission
 
 SWITCHING_PROTOCOLS = 101
@@ -195,19 +195,20 @@ class ClientConnection(asyncio.Protocol):
         self._deadline = self._progress_at + allowed_s
 
     async def _write_chunks(self, head: bytes, body: Body) -> None:
-        self._transport.write(head)
-        written = 0
+        # Each piece leaves when the next one is known: the last byte only once the size is right.
+        held, size_bytes = head, 0
         async for chunk in body.chunks():
             if self._writable is not None:
                 await self._writable
             if not self._is_pending():
                 return
-            self._transport.write(chunk)
-            written += len(chunk)
-        if written != body.size_bytes:
-            raise LocalError(
-                "BodyChanged", f"{written} bytes where {body.size_bytes} were promised"
-            )
+            self._transport.write(held)
+            held = chunk
+            size_bytes += len(chunk)
+        check_size(body, size_bytes)
+        if not self._is_pending():
+            return
+        self._transport.write(held)
         self._is_writing = False
 
     def _is_interim(self, status: int) -> bool:

@@ -32,7 +32,9 @@ _HEAD = re.compile(
 )
 _BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
 _HOST = re.compile(rb"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
-_LENGTH = re.compile(rb"[0-9]{1,18}")
+
+_LENGTH_DIGITS_MAX = 18
+"""Far beyond every limit, and still a 64-bit number for llhttp."""
 
 # A second value of these is always a trick. Repeats of others are joined, as RFC 9110 §5.3 says.
 _SINGLE = frozenset({b"host", b"content-length", b"content-type"})
@@ -74,7 +76,7 @@ def read_request_head(raw: bytes, *, path: bytes, body_bytes_max: int) -> Reques
         content_type=fields.get(b"content-type", b"").decode("latin-1"),
         content_length=length,
         expects_continue=_expects_continue(fields, is_http_1_0=is_http_1_0),
-        is_last=is_http_1_0 or _has_token(fields.get(b"connection", b""), b"close"),
+        is_last=is_http_1_0 or _closes(fields.get(b"connection")),
     )
 
 
@@ -107,7 +109,8 @@ def _read_length(fields: dict[bytes, bytes], *, is_http_1_0: bool) -> int | None
         return None
     if length is None:
         return None
-    if not _LENGTH.fullmatch(length):
+    # isdigit of bytes knows the ten ASCII digits only (H4).
+    if not length.isdigit() or len(length) > _LENGTH_DIGITS_MAX:
         raise HttpRefused(refusal.BAD_CONTENT_LENGTH)
     return int(length)
 
@@ -138,8 +141,10 @@ def _expects_continue(fields: dict[bytes, bytes], *, is_http_1_0: bool) -> bool:
     return True
 
 
-def _has_token(value: bytes, token: bytes) -> bool:
-    return any(part.strip(b" \t").lower() == token for part in value.split(b","))
+def _closes(connection: bytes | None) -> bool:
+    if connection is None:
+        return False
+    return any(token.strip(b" \t").lower() == b"close" for token in connection.split(b","))
 
 
 def _without_upgrade(raw: bytes) -> bytes:

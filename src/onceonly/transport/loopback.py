@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from onceonly.transport.http_limits import MIB
 from onceonly.transport.incoming_body import IncomingBody
+from onceonly.transport.outgoing_body import check_size
 from onceonly.transport.transport import (
     Answer,
     Body,
@@ -129,7 +130,8 @@ class LoopbackNetwork:
         finally:
             transfer.incoming.break_off("connection lost")
             await asyncio.wait([reception])
-        return _answer_of(reception)
+            answer = _answer_of(reception)
+        return answer
 
 
 class LoopbackTransport:
@@ -158,8 +160,7 @@ class _Transfer:
 
     def __init__(self, body: Body, cut_at: int | None) -> None:
         self._body = body
-        self._left_bytes = body.size_bytes if cut_at is None else cut_at
-        self._is_cut = cut_at is not None
+        self._cut_at = cut_at
         self._is_stopped = False
         self._wanted = asyncio.Event()
         self.incoming = IncomingBody(self._wanted.set)
@@ -171,18 +172,26 @@ class _Transfer:
 
     async def pour(self) -> None:
         """Carry the body over, up to the cut if there is one."""
+        held, size_bytes = b"", 0
         async for chunk in self._body.chunks():
-            piece = chunk[: self._left_bytes]
-            self._left_bytes -= len(piece)
-            self._wanted.clear()
-            self.incoming.feed(piece)
-            if not self._left_bytes and self._is_cut:
+            if self._cut_at is not None and size_bytes + len(chunk) > self._cut_at:
+                self.incoming.feed(held + chunk[: self._cut_at - size_bytes])
                 return
-            await self._wanted.wait()
+            if held:
+                await self._hand_over(held)
             if self._is_stopped:
                 return
-        if not self._is_cut and not self._left_bytes:
+            held = chunk
+            size_bytes += len(chunk)
+        check_size(self._body, size_bytes)
+        if self._cut_at is None:
+            self.incoming.feed(held)
             self.incoming.finish()
+
+    async def _hand_over(self, piece: bytes) -> None:
+        self._wanted.clear()
+        self.incoming.feed(piece)
+        await self._wanted.wait()
 
 
 def _answer_of(reception: asyncio.Future[Answer]) -> Answer | None:

@@ -1,0 +1,199 @@
+"""What every transport promises, whichever it is: one suite over HTTP and loopback."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from http_peers import (
+    CONTENT_TYPE,
+    PATIENCE_S,
+    Gate,
+    Inbox,
+    PiecedBody,
+    UnreadableBody,
+    WholeBody,
+    endpoint,
+    refuse_unread,
+)
+
+from onceonly.message.errors import LocalError
+from onceonly.transport.http_client import HttpTransport
+from onceonly.transport.http_limits import HttpClientLimits, HttpLimits
+from onceonly.transport.loopback import LoopbackNetwork, LoopbackTransport
+from onceonly.transport.transport import (
+    Answer,
+    Body,
+    Outcome,
+    Outgoing,
+    Receive,
+    Transmission,
+    Transport,
+)
+
+pytestmark = pytest.mark.anyio
+
+BODY_BYTES_MAX = 3_000_000
+
+
+class Line:
+    """A transport with a receiver at its other end."""
+
+    def __init__(self, transport: Transport, uri: str, hang_up) -> None:
+        self.transport = transport
+        self.uri = uri
+        self.hang_up = hang_up
+
+    async def send(self, body: Body) -> Transmission:
+        async with asyncio.timeout(PATIENCE_S):
+            return await self.transport.send(Outgoing(self.uri, CONTENT_TYPE, body))
+
+
+@asynccontextmanager
+async def http_line(receive: Receive) -> AsyncIterator[Line]:
+    async with endpoint(receive, HttpLimits(body_bytes_max=BODY_BYTES_MAX)) as server:
+        transport = HttpTransport(limits=HttpClientLimits(connect_pause_s=0.001))
+        yield Line(transport, f"http://127.0.0.1:{server.port}/msh", server.close)
+        await transport.close()
+
+
+@asynccontextmanager
+async def loopback_line(receive: Receive) -> AsyncIterator[Line]:
+    network = LoopbackNetwork(body_bytes_max=BODY_BYTES_MAX)
+    uri = "http://peer.example/msh"
+    network.listen(uri, receive)
+
+    async def hang_up() -> None:
+        network.silence(uri)
+
+    yield Line(LoopbackTransport(network), uri, hang_up)
+
+
+@pytest.fixture(params=[http_line, loopback_line], ids=["http", "loopback"])
+def line(request):
+    return request.param
+
+
+async def test_a_small_body_arrives_as_it_was(line):
+    """Content type, length and bytes are the same at the other end."""
+    inbox = Inbox()
+    async with line(inbox) as to_peer:
+        transmission = await to_peer.send(WholeBody(b"a message"))
+    assert transmission == (Outcome.ACCEPTED, True, 200, "")
+    assert inbox.bodies == [b"a message"]
+    assert inbox.requests[0][:2] == (CONTENT_TYPE, 9)
+    assert inbox.requests[0].peer
+
+
+async def test_a_large_body_arrives_as_it_was(line):
+    """Pieces come out in order whatever their number, with more than any buffer in between."""
+    pieces = [bytes([number]) * 256 * 1024 for number in range(10)]
+    inbox = Inbox(Answer(204))
+    async with line(inbox) as to_peer:
+        transmission = await to_peer.send(PiecedBody(*pieces))
+    assert transmission == (Outcome.ACCEPTED, True, 204, "")
+    assert inbox.bodies == [b"".join(pieces)]
+
+
+async def test_an_empty_body_arrives(line):
+    """Nothing is a body too."""
+    inbox = Inbox()
+    async with line(inbox) as to_peer:
+        assert (await to_peer.send(WholeBody(b""))).outcome is Outcome.ACCEPTED
+    assert inbox.bodies == [b""]
+
+
+@pytest.mark.parametrize("status_code", [300, 307, 400, 403, 404, 408, 429, 500, 503])
+async def test_an_answer_outside_2xx_is_a_refusal(line, status_code):
+    """S0-73, N10: the peer's transport says no; bytes have left; redirects aren't followed."""
+    inbox = Inbox(Answer(status_code, "MimeProblem"))
+    async with line(inbox) as to_peer:
+        transmission = await to_peer.send(WholeBody(b"a message"))
+    assert transmission == (Outcome.REFUSED, True, status_code, "MimeProblem")
+    assert len(inbox.requests) == 1
+
+
+async def test_an_answer_before_the_body_was_read_counts(line):
+    """A receiver may refuse by the head alone, and the sender learns it."""
+    pieces = [bytes(256 * 1024)] * 10
+    async with line(refuse_unread) as to_peer:
+        small = await to_peer.send(WholeBody(b"a message"))
+        large = await to_peer.send(PiecedBody(*pieces))
+    assert small == large == (Outcome.REFUSED, True, 403, "SecurityFailure")
+
+
+async def test_nobody_listening_is_a_refusal_of_which_no_byte_left(line):
+    """Only then may a failure be certain (R-08)."""
+    async with line(Inbox()) as to_peer:
+        await to_peer.hang_up()
+        transmission = await to_peer.send(WholeBody(b"a message"))
+    assert transmission[:3] == (Outcome.REFUSED, False, None)
+    assert transmission.detail == "connection refused"
+
+
+async def test_a_body_over_the_limit_is_refused(line):
+    """413, and the receiver never gets it whole."""
+    inbox = Inbox()
+    async with line(inbox) as to_peer:
+        transmission = await to_peer.send(PiecedBody(*[bytes(200_000)] * 20))
+    assert transmission[:3] == (Outcome.REFUSED, True, 413)
+    assert inbox.bodies == []
+
+
+async def test_a_body_that_cannot_be_read_never_arrives_whole(line):
+    """The sender gets its own disk's error, the receiver a broken transfer."""
+    inbox = Inbox()
+    async with line(inbox) as to_peer:
+        with pytest.raises(OSError, match="the disk failed"):
+            await to_peer.send(UnreadableBody(b"first", promised=100))
+        async with asyncio.timeout(PATIENCE_S):
+            await inbox.ended.wait()
+    assert inbox.bodies == []
+    assert len(inbox.broken) == 1
+
+
+@pytest.mark.parametrize("promised", [5, 500])
+async def test_a_body_that_changed_its_size_never_arrives_whole(line, promised):
+    """A spooled file that is shorter or longer than it was is an error on our side."""
+    inbox = Inbox()
+    async with line(inbox) as to_peer:
+        with pytest.raises(LocalError, match="promised"):
+            await to_peer.send(PiecedBody(b"first", b"second", promised=promised))
+    assert inbox.bodies == []
+
+
+async def test_sends_do_not_wait_for_each_other(line):
+    """While one reception takes its time, others are answered."""
+    gate = Gate()
+    async with line(gate) as to_peer, asyncio.TaskGroup() as tasks:
+        sends = [tasks.create_task(to_peer.send(WholeBody(b"m"))) for _ in range(3)]
+        for _ in range(3):
+            await gate.arrival()
+        gate.opened.set()
+    assert [send.result().outcome for send in sends] == [Outcome.ACCEPTED] * 3
+
+
+async def test_a_receiver_that_fails_is_a_refusal_and_is_reported(line):
+    """Our own bug answers 500 and goes to the loop's exception handler, not into a log."""
+
+    async def receive(_request, _body):
+        raise ZeroDivisionError
+
+    reports: list[dict[str, object]] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _loop, context: reports.append(context))
+    async with line(receive) as to_peer:
+        transmission = await to_peer.send(WholeBody(b"a message"))
+    loop.set_exception_handler(None)
+    assert transmission[:3] == (Outcome.REFUSED, True, 500)
+    assert [type(report["exception"]) for report in reports] == [ZeroDivisionError]
+
+
+async def test_a_closed_transport_sends_nothing(line):
+    """After close, nothing leaves."""
+    inbox = Inbox()
+    async with line(inbox) as to_peer:
+        await to_peer.transport.close()
+        transmission = await to_peer.send(WholeBody(b"a message"))
+    assert transmission[:3] == (Outcome.REFUSED, False, None)
+    assert inbox.requests == []
