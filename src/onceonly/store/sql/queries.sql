@@ -136,7 +136,7 @@ SELECT waiting.from_party, waiting.to_party
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
     exposure, sequence_number, expires_at, transients, silence, error_code, due_ns
   FROM outbound INDEXED BY outbound_expiring
-  WHERE expires_at < ? AND expires_at IS NOT NULL AND status IN ('queued', 'sending', 'in_doubt')
+  WHERE expires_at < ? AND expires_at IS NOT NULL AND settled_at IS NULL
   ORDER BY expires_at, position LIMIT ?
 
 -- name: get_sending_pair
