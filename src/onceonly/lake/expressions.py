@@ -14,14 +14,6 @@ from onceonly.message.event import Direction, Event
 
 US_PER_S = 1_000_000
 
-_CONTENT_DIGITS = 15
-"""Hexadecimal digits of the SHA-256 that fit a bigint: 60 bits.
-
-Enough to see that two contents differ; fixed-width numbers fold fast where strings do not. The
-receiver compares all 256 bits before it calls a copy a duplicate, and differences are shown with
-the whole digest.
-"""
-
 
 def is_event(*events: Event) -> Column:
     """Whether the row is one of `events`."""
@@ -40,29 +32,9 @@ def is_inbound() -> Column:
     return F.col("direction") == F.lit(Direction.IN.value)
 
 
-def at_of(*events: Event) -> Column:
-    """The row's instant, if it is one of `events`; else null."""
-    return F.when(is_event(*events), F.col("at"))
-
-
-def seq_of(*events: Event) -> Column:
-    """The row's number, if it is one of `events`; else null."""
-    return F.when(is_event(*events), F.col("seq"))
-
-
 def one_if(condition: Column) -> Column:
     """1 where the condition holds, 0 where it does not or is null."""
     return F.when(condition, F.lit(1)).otherwise(F.lit(0)).cast("bigint")
-
-
-def content() -> Column:
-    """The row's content digest as a number; null where there is none."""
-    return F.conv(F.substring("digest", 1, _CONTENT_DIGITS), 16, 10).cast("bigint")
-
-
-def content_of(event: Event) -> Column:
-    """`content()`, if the row is `event`; else null."""
-    return F.when(is_event(event), content())
 
 
 def holder() -> Column:
@@ -103,11 +75,6 @@ def is_true(condition: Column) -> Column:
 def any_of(*conditions: Column) -> Column:
     """Whether at least one condition holds; null counts as false."""
     return reduce(Column.__or__, [is_true(condition) for condition in conditions])
-
-
-def earliest(*names: str) -> Column:
-    """Least of the columns that are not null."""
-    return F.least(*names) if len(names) > 1 else F.col(names[0])
 
 
 def chain_hash(previous: Column) -> Column:

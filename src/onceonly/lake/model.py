@@ -15,14 +15,13 @@ Order within a journal is judged by `seq`, never by instants: a wall clock may j
 Strings stand in the grouping key only; a string `min` costs Spark most of the whole job.
 """
 
-from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import at_of, content_of, holder, is_event, one_if, seq_of, subject
+from onceonly.lake.expressions import holder, is_event, subject
 from onceonly.lake.schemas import KEY
 from onceonly.message.errors import Severity
 from onceonly.message.event import Event
@@ -38,18 +37,30 @@ class How(StrEnum):
     MAX = "max"
     SUM = "sum"
 
-    def of(self, column: Column) -> Column:
-        """The aggregate."""
-        return {How.MIN: F.min, How.MAX: F.max, How.SUM: F.sum}[self](column)
-
 
 class Fold(NamedTuple):
-    """One column of a lifecycle. `of` gives the row's share; null where it has none."""
+    """One column of a lifecycle: `how` over `value` of the rows where `when` holds.
+
+    `value` and `when` are SQL expressions over a journal row, in Spark's own language: the
+    reference prints them as they are, and one call makes the column where typed building would
+    make a dozen, each a round trip into the JVM.
+    """
 
     name: str
     how: How
-    of: Callable[[], Column]
+    value: str
+    when: str
     meaning: str
+
+    def of_rows(self) -> Column:
+        """The fold over journal rows."""
+        otherwise = " ELSE 0L" if self.how is How.SUM else ""
+        share = f"CASE WHEN {self.when} THEN {self.value}{otherwise} END"
+        return F.expr(f"{self.how}({share}) AS {self.name}")
+
+    def of_folds(self) -> Column:
+        """The fold over values of itself."""
+        return F.expr(f"{self.how}({self.name}) AS {self.name}")
 
 
 SENDER_EVENTS: Final = (
@@ -90,46 +101,58 @@ _RELEASING: Final = (
 )
 
 
+def _is(*events: Event) -> str:
+    words = ", ".join(f"'{event.value}'" for event in events)
+    return f"event IN ({words})" if len(events) > 1 else f"event = {words}"
+
+
 def _first(name: str, event: Event, meaning: str) -> Fold:
-    return Fold(name, How.MIN, lambda: at_of(event), meaning)
+    return Fold(name, How.MIN, "at", _is(event), meaning)
 
 
 def _last(name: str, event: Event, meaning: str) -> Fold:
-    return Fold(name, How.MAX, lambda: at_of(event), meaning)
+    return Fold(name, How.MAX, "at", _is(event), meaning)
 
 
-def _number(name: str, *events: Event) -> Fold:
+def _row_number(name: str, *events: Event) -> Fold:
     words = " or ".join(event.value for event in events)
-    return Fold(name, How.MIN, lambda: seq_of(*events), f"journal number of the first {words}")
+    return Fold(name, How.MIN, "seq", _is(*events), f"journal number of the first {words}")
 
 
-def _count(name: str, *events: Event, meaning: str = "") -> Fold:
+def _count(name: str, *events: Event, meaning: str = "", only: str = "") -> Fold:
     words = ", ".join(event.value for event in events)
-    return Fold(name, How.SUM, lambda: one_if(is_event(*events)), meaning or f"rows {words}")
+    when = f"{_is(*events)} AND {only}" if only else _is(*events)
+    return Fold(name, How.SUM, "1L", when, meaning or f"rows {words}")
 
 
 def _outcome(name: str, event: Event, outcome: Outcome) -> Fold:
-    return Fold(
-        name,
-        How.SUM,
-        lambda: one_if(is_event(event) & (F.col("outcome") == outcome.value)),
-        f"rows {event.value} with outcome {outcome.value}",
-    )
+    meaning = f"rows {event.value} with outcome {outcome.value}"
+    return _count(name, event, meaning=meaning, only=f"outcome = '{outcome.value}'")
 
 
-def _is_notice(kind: NoticeKind) -> Column:
-    return is_event(Event.NOTIFIED) & (F.col("reason") == F.lit(kind.value))
+_FAILURE_TOLD = f"reason = '{NoticeKind.DELIVERY_FAILURE.value}'"
 
 
-def _is_failure_notice(severity: Severity) -> Column:
-    return _is_notice(NoticeKind.DELIVERY_FAILURE) & (F.col("severity") == F.lit(severity.value))
+def _notices(name: str, severity: Severity, meaning: str) -> Fold:
+    only = f"{_FAILURE_TOLD} AND severity = '{severity.value}'"
+    return _count(name, Event.NOTIFIED, meaning=meaning, only=only)
+
+
+CONTENT_DIGITS: Final = 15
+"""Hexadecimal digits of the SHA-256 that fit a bigint: 60 bits.
+
+Enough to see that two contents differ; fixed-width numbers fold fast where strings do not. The
+receiver compares all 256 bits before it calls a copy a duplicate, and differences are shown with
+the whole digest.
+"""
+_CONTENT = f"CAST(conv(substring(digest, 1, {CONTENT_DIGITS}), 16, 10) AS BIGINT)"
 
 
 def _content(half: str, event: Event) -> tuple[Fold, Fold]:
-    meaning = f"digest in {event.value}, as 60 bits"
+    meaning = f"digest in {event.value}, as a number of 60 bits"
     return (
-        Fold(f"{half}_content_min", How.MIN, lambda: content_of(event), f"least {meaning}"),
-        Fold(f"{half}_content_max", How.MAX, lambda: content_of(event), f"greatest {meaning}"),
+        Fold(f"{half}_content_min", How.MIN, _CONTENT, _is(event), f"least {meaning}"),
+        Fold(f"{half}_content_max", How.MAX, _CONTENT, _is(event), f"greatest {meaning}"),
     )
 
 
@@ -147,19 +170,14 @@ FOLDS: Final = (
     Fold(
         "notified_at",
         How.MIN,
-        lambda: F.when(_is_notice(NoticeKind.DELIVERY_FAILURE), F.col("at")),
+        "at",
+        f"{_is(Event.NOTIFIED)} AND {_FAILURE_TOLD}",
         "the application was told of a delivery failure",
     ),
-    Fold(
-        "notified_seq",
-        How.MIN,
-        lambda: F.when(_is_notice(NoticeKind.DELIVERY_FAILURE), F.col("seq")),
-        "journal number of the first failure notice",
-    ),
-    _number("submitted_seq", Event.SUBMITTED),
-    _number("first_sent_seq", Event.TRANSMITTING),
-    _number("acked_seq", Event.ACK_RECEIVED),
-    _number("released_seq", *_RELEASING),
+    _row_number("submitted_seq", Event.SUBMITTED),
+    _row_number("first_sent_seq", Event.TRANSMITTING),
+    _row_number("acked_seq", Event.ACK_RECEIVED),
+    _row_number("released_seq", *_RELEASING),
     _count("submissions", Event.SUBMITTED),
     _count("transmissions", Event.TRANSMITTING),
     _outcome("sends_accepted", Event.TRANSMITTED, Outcome.ACCEPTED),
@@ -173,49 +191,40 @@ FOLDS: Final = (
     ),
     _count("orphan_acks", Event.ORPHAN_ACK_RECEIVED),
     _count("errors_received", Event.ERROR_RECEIVED),
-    Fold(
-        "notices_error",
-        How.SUM,
-        lambda: one_if(_is_failure_notice(Severity.ERROR)),
-        "failure notices that say no byte ever left",
-    ),
-    Fold(
-        "notices_warning",
-        How.SUM,
-        lambda: one_if(_is_failure_notice(Severity.WARNING)),
-        "failure notices that say a copy may have arrived",
-    ),
-    Fold(
+    _notices("notices_error", Severity.ERROR, "failure notices that say no byte ever left"),
+    _notices("notices_warning", Severity.WARNING, "failure notices that say a copy may be there"),
+    _count(
         "notices_late",
-        How.SUM,
-        lambda: one_if(_is_notice(NoticeKind.ACKNOWLEDGED_LATE)),
-        "notices that an acknowledgement came after all",
+        Event.NOTIFIED,
+        meaning="notices that an acknowledgement came after all",
+        only=f"reason = '{NoticeKind.ACKNOWLEDGED_LATE.value}'",
     ),
-    Fold("attempt_max", How.MAX, lambda: F.col("attempt"), "greatest attempt number"),
+    Fold(
+        "attempt_max",
+        How.MAX,
+        "attempt",
+        _is(Event.TRANSMITTING, Event.TRANSMITTED),
+        "greatest attempt number",
+    ),
     Fold(
         "best_effort",
         How.MAX,
-        lambda: F.when(
-            F.col("semantics").isNotNull(),
-            one_if(F.col("semantics") == F.lit(DeliverySemantics.BEST_EFFORT.value)),
-        ),
+        f"CAST(semantics = '{DeliverySemantics.BEST_EFFORT.value}' AS BIGINT)",
+        "semantics IS NOT NULL",
         "1 where the semantics promise nothing",
     ),
     Fold(
-        "sent_bytes",
-        How.MAX,
-        lambda: F.when(is_event(Event.SUBMITTED), F.col("size_bytes")),
-        "size of the payloads as submitted",
+        "sent_bytes", How.MAX, "size_bytes", _is(Event.SUBMITTED), "size of the payloads submitted"
     ),
     # The receiver's half.
     _first("stored_at", Event.STORED, "in the receiver's persistent storage"),
     _first("ack_sent_at", Event.ACK_SENT, "first transmission of the acknowledgement ended"),
     _first("handed_over_at", Event.HANDED_OVER, "in the receiving application's inbox"),
     _first("first_repeat_at", Event.DUPLICATE_ELIMINATED, "first repeat eliminated"),
-    _number("stored_seq", Event.STORED),
-    _number("ack_sent_seq", Event.ACK_SENT),
-    _number("handed_over_seq", Event.HANDED_OVER),
-    _number("first_repeat_seq", Event.DUPLICATE_ELIMINATED),
+    _row_number("stored_seq", Event.STORED),
+    _row_number("ack_sent_seq", Event.ACK_SENT),
+    _row_number("handed_over_seq", Event.HANDED_OVER),
+    _row_number("first_repeat_seq", Event.DUPLICATE_ELIMINATED),
     _count("stores", Event.STORED),
     _count("acks_sent", Event.ACK_SENT),
     _outcome("acks_accepted", Event.ACK_SENT, Outcome.ACCEPTED),
@@ -223,20 +232,15 @@ FOLDS: Final = (
     _count("repeats", Event.DUPLICATE_ELIMINATED, meaning="copies eliminated as duplicates"),
     _count("collisions", Event.COLLISION_DETECTED),
     _count("rejections", Event.REJECTED),
-    Fold(
-        "stored_bytes",
-        How.MAX,
-        lambda: F.when(is_event(Event.STORED), F.col("size_bytes")),
-        "size of the payloads as stored",
-    ),
+    Fold("stored_bytes", How.MAX, "size_bytes", _is(Event.STORED), "size of the payloads stored"),
     # Both halves.
     *_content("sent", Event.SUBMITTED),
     *_content("stored", Event.STORED),
     *_content("handed", Event.HANDED_OVER),
     _count("sender_rows", *SENDER_EVENTS, meaning="rows of the sender's journal"),
     _count("receiver_rows", *RECEIVER_EVENTS, meaning="rows of the receiver's journal"),
-    Fold("first_at", How.MIN, lambda: F.col("at"), "first row, in either journal"),
-    Fold("last_at", How.MAX, lambda: F.col("at"), "last row, in either journal"),
+    Fold("first_at", How.MIN, "at", "TRUE", "first row, in either journal"),
+    Fold("last_at", How.MAX, "at", "TRUE", "last row, in either journal"),
 )
 """Every column of a lifecycle beside its key: microseconds UTC, counts, journal numbers."""
 
@@ -250,22 +254,22 @@ def partial(journal: DataFrame) -> DataFrame:
         }
     ).where(F.col("message_id").isNotNull() & F.col("to_party").isNotNull())
     wanted = is_event(*SENDER_EVENTS, *RECEIVER_EVENTS, Event.ORPHAN_ACK_RECEIVED)
-    return rows.where(wanted).groupBy(*KEY).agg(*_folded(FOLDS))
+    return rows.where(wanted).groupBy(*KEY).agg(*[fold.of_rows() for fold in FOLDS])
 
 
 def merge(partials: DataFrame) -> DataFrame:
     """Lifecycles from any union of partials of disjoint rows: one row per message key."""
-    return partials.groupBy(*KEY).agg(*_refolded(FOLDS))
+    return partials.groupBy(*KEY).agg(*[fold.of_folds() for fold in FOLDS])
 
 
 COVERAGE_KEY: Final = ("party", "holder")
 COVERAGE_FOLDS: Final = (
-    Fold("rows", How.SUM, lambda: F.lit(1).cast("bigint"), "journal rows"),
-    Fold("first_seq", How.MIN, lambda: F.col("seq"), "first row number"),
-    Fold("last_seq", How.MAX, lambda: F.col("seq"), "last row number"),
-    Fold("first_at", How.MIN, lambda: F.col("at"), "first instant"),
-    Fold("last_at", How.MAX, lambda: F.col("at"), "last instant"),
-    Fold("epochs", How.MAX, lambda: F.col("store_epoch"), "openings of the store"),
+    Fold("rows", How.SUM, "1L", "TRUE", "journal rows"),
+    Fold("first_seq", How.MIN, "seq", "TRUE", "first row number"),
+    Fold("last_seq", How.MAX, "seq", "TRUE", "last row number"),
+    Fold("first_at", How.MIN, "at", "TRUE", "first instant"),
+    Fold("last_at", How.MAX, "at", "TRUE", "last instant"),
+    Fold("epochs", How.MAX, "store_epoch", "TRUE", "openings of the store"),
     _count("suspensions", Event.PAIR_SUSPENDED),
     _count("quarantines", Event.PAIR_QUARANTINED),
     _count("resumptions", Event.PAIR_RESUMED),
@@ -280,17 +284,9 @@ COVERAGE_FOLDS: Final = (
 def coverage(journal: DataFrame) -> DataFrame:
     """Whose deeds these rows tell, in whose journal, and from when to when."""
     rows = journal.withColumn("holder", holder())
-    return rows.groupBy(*COVERAGE_KEY).agg(*_folded(COVERAGE_FOLDS))
+    return rows.groupBy(*COVERAGE_KEY).agg(*[fold.of_rows() for fold in COVERAGE_FOLDS])
 
 
 def merge_coverage(partials: DataFrame) -> DataFrame:
     """Coverage from any union of partials of disjoint rows."""
-    return partials.groupBy(*COVERAGE_KEY).agg(*_refolded(COVERAGE_FOLDS))
-
-
-def _folded(folds: Iterable[Fold]) -> list[Column]:
-    return [fold.how.of(fold.of()).alias(fold.name) for fold in folds]
-
-
-def _refolded(folds: Iterable[Fold]) -> list[Column]:
-    return [fold.how.of(F.col(fold.name)).alias(fold.name) for fold in folds]
+    return partials.groupBy(*COVERAGE_KEY).agg(*[fold.of_folds() for fold in COVERAGE_FOLDS])

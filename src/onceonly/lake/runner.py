@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from onceonly.lake import checks, java, manifest, model, schemas
@@ -26,6 +27,7 @@ SETTINGS: Final = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 _LOCAL_SETTINGS: Final = {
     "spark.ui.enabled": "false",
@@ -72,11 +74,23 @@ def session(master: str | None, app_name: str) -> SparkSession:
     return spark
 
 
-def ingest(spark: SparkSession, shelf: Shelf, trigger: dict[str, Any]) -> Manifest:
-    """Take in the segments that the party published since the last time, and publish them.
+def ingest(spark: SparkSession, shelves: Sequence[Shelf], trigger: dict[str, Any]) -> None:
+    """Take in the segments that the parties published since the last time: one query for each.
 
-    Every batch ends in the manifest exactly once, however often the job dies and starts again.
+    Every batch ends in its party's manifest exactly once, however often the job dies and starts
+    again. Returns when all queries have ended; raises what ended one of them early.
     """
+    queries: list[StreamingQuery] = []
+    try:
+        queries += [_start(spark, shelf, trigger) for shelf in shelves]
+        for query in queries:
+            query.awaitTermination()
+    finally:
+        for query in queries:
+            query.stop()
+
+
+def _start(spark: SparkSession, shelf: Shelf, trigger: dict[str, Any]) -> StreamingQuery:
     known = manifest.load(shelf)
     if known.generation == 0 or not manifest.has_folder(shelf.checkpoint(known.generation)):
         known = replace(known, generation=known.generation + 1)
@@ -86,18 +100,16 @@ def ingest(spark: SparkSession, shelf: Shelf, trigger: dict[str, Any]) -> Manife
     def take(rows: DataFrame, batch: int) -> None:
         _take_batch(shelf, rows, f"batch-{generation}-{batch}")
 
-    query = (
+    return (
         spark.readStream.schema(schemas.JOURNAL)
         .option("maxFilesPerTrigger", SEGMENTS_PER_BATCH)
         .parquet(shelf.journal)
-        .writeStream.queryName(f"ingest {shelf.folder}")
+        .writeStream.queryName(f"ingest {shelf.lake} {shelf.folder}")
         .option("checkpointLocation", shelf.checkpoint(generation))
         .foreachBatch(take)
         .trigger(**trigger)
         .start()
     )
-    query.awaitTermination()
-    return manifest.load(shelf)
 
 
 def _take_batch(shelf: Shelf, rows: DataFrame, name: str) -> None:

@@ -1,0 +1,68 @@
+"""Report 1, the delivery ledger: the whole life of each message in one row, with its verdict."""
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import is_event
+from onceonly.lake.schemas import KEY
+from onceonly.lake.tables.definition import Definition
+from onceonly.message.event import Event
+
+DEFINITION: Final = Definition(
+    "delivery_ledger",
+    "one row per message, whichever journal knows it",
+    "when it was submitted, sent, stored, acknowledged and handed over, how often, and the verdict",
+)
+
+INSTANTS: Final = (
+    "submitted_at",
+    "first_sent_at",
+    "last_sent_at",
+    "stored_at",
+    "acked_at",
+    "late_acked_at",
+    "handed_over_at",
+    "notified_at",
+    "exhausted_at",
+    "failed_at",
+    "expired_at",
+    "cancelled_at",
+    "last_at",
+)
+COUNTS: Final = (
+    "transmissions",
+    "sends_accepted",
+    "sends_refused",
+    "sends_unknown",
+    "acks_received",
+    "acks_sent",
+    "repeats",
+    "hand_overs",
+    "collisions",
+    "rejections",
+    "sent_bytes",
+    "stored_bytes",
+)
+HEADER: Final = ("conversation_id", "agreement_id", "semantics", "service", "action", "digest")
+
+
+def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
+    """The ledger of `verdicts.verdict`'s rows; the header is the sender's own."""
+    header = (
+        journal.where(is_event(Event.SUBMITTED)).dropDuplicates(list(KEY)).select(*KEY, *HEADER)
+    )
+    return judged.join(header, list(KEY), "left").select(
+        *KEY,
+        "verdict",
+        "standing",
+        "is_two_sided",
+        *HEADER,
+        *[_instant(name) for name in INSTANTS],
+        *COUNTS,
+    )
+
+
+def _instant(name: str) -> Column:
+    return F.timestamp_micros(name).alias(name)
