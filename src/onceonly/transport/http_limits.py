@@ -58,8 +58,9 @@ class HttpLimits:
     """All together: the usual limit of open files is 1,024 at least, and more is an attack."""
     connections_per_address_max: int = 512
     """From one address, so that one peer alone cannot lock all others out."""
-    backlog: int = 512
-    """Connections that the kernel holds until we accept them."""
+    backlog: int = 128
+    """Connections that the kernel holds until we accept them. asyncio tries as many accepts in
+    one go, and reports each when descriptors are used up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,151 @@
+"""The strict head check: every lenience of HTTP that smuggling needs is refused (H1-H26)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onceonly.transport.http_head import RequestHead, read_request_head
+from onceonly.transport.http_refusal import HttpRefused
+
+LINE = b"POST /msh HTTP/1.1\r\n"
+HOST = b"Host: partner.example\r\n"
+LENGTH = b"Content-Length: 4\r\n"
+CHUNKED = b"Transfer-Encoding: chunked\r\n"
+
+
+def read(raw: bytes) -> RequestHead:
+    return read_request_head(raw, path=b"/msh", body_bytes_max=1000)
+
+
+def refusal_of(raw: bytes) -> tuple[int, str | None]:
+    with pytest.raises(HttpRefused) as caught:
+        read(raw)
+    return caught.value.answer
+
+
+REFUSED = {
+    "H1 both lengths": (LINE + HOST + LENGTH + CHUNKED, 400),
+    "H2 two lengths": (LINE + HOST + LENGTH + b"Content-Length: 5\r\n", 400),
+    "H3 the same length twice": (LINE + HOST + LENGTH + LENGTH, 400),
+    "H3 a list of lengths": (LINE + HOST + b"Content-Length: 4, 4\r\n", 400),
+    "H4 signed length": (LINE + HOST + b"Content-Length: +4\r\n", 400),
+    "H4 negative length": (LINE + HOST + b"Content-Length: -1\r\n", 400),
+    "H4 hexadecimal length": (LINE + HOST + b"Content-Length: 0x4\r\n", 400),
+    "H4 Arabic digit": (LINE + HOST + "Content-Length: ٤\r\n".encode(), 400),
+    "H4 superscript digit": (LINE + HOST + b"Content-Length: \xb2\r\n", 400),
+    "H4 empty length": (LINE + HOST + b"Content-Length:\r\n", 400),
+    "H4 length past 64 bits": (LINE + HOST + b"Content-Length: 18446744073709551620\r\n", 400),
+    "H5 space before the colon": (LINE + HOST + b"Content-Length : 4\r\n", 400),
+    "H6 another coding": (LINE + HOST + b"Transfer-Encoding: xchunked\r\n", 501),
+    "H6 two codings": (LINE + HOST + b"Transfer-Encoding: chunked, identity\r\n", 501),
+    "H6 coding twice": (LINE + HOST + CHUNKED + CHUNKED, 501),
+    "H6 gzip, chunked": (LINE + HOST + b"Transfer-Encoding: gzip, chunked\r\n", 501),
+    "H7 coding in HTTP/1.0": (b"POST /msh HTTP/1.0\r\n" + HOST + CHUNKED, 400),
+    "H8 folded line": (LINE + HOST + LENGTH + b"X: y\r\n Transfer-Encoding: chunked\r\n", 400),
+    "H8 fold after the request line": (LINE + b" X: y\r\n" + HOST + LENGTH, 400),
+    "H9 bare line feed": (LINE + HOST + LENGTH + b"X: y\nTransfer-Encoding: chunked\r\n", 400),
+    "H9 request line with bare line feed": (b"POST /msh HTTP/1.1\n" + HOST + LENGTH, 400),
+    "H10 bare carriage return": (LINE + HOST + LENGTH + b"X: y\rZ: z\r\n", 400),
+    "H10 NUL": (LINE + HOST + LENGTH + b"X: \x00\r\n", 400),
+    "H10 vertical tab": (LINE + HOST + b"Transfer-Encoding:\x0bchunked\r\n" + LENGTH, 400),
+    "H10 DEL": (LINE + HOST + LENGTH + b"X: \x7f\r\n", 400),
+    "H14 no Host": (LINE + LENGTH, 400),
+    "H14 two Hosts": (LINE + HOST + HOST + LENGTH, 400),
+    "H14 empty Host": (LINE + b"Host:\r\n" + LENGTH, 400),
+    "H14 Host with a path": (LINE + b"Host: a/b\r\n" + LENGTH, 400),
+    "H14 Host with a user": (LINE + b"Host: a@b\r\n" + LENGTH, 400),
+    "H15 HTTP/9.9": (b"POST /msh HTTP/9.9\r\n" + HOST + LENGTH, 505),
+    "H15 HTTP/2 preface": (b"PRI * HTTP/2.0\r\n", 505),
+    "H15 HTTP/1.2": (b"POST /msh HTTP/1.2\r\n" + HOST + LENGTH, 505),
+    "H15 no version": (b"POST /msh\r\n" + HOST + LENGTH, 400),
+    "H16 absolute form": (b"POST http://other.example/msh HTTP/1.1\r\n" + HOST + LENGTH, 421),
+    "H16 authority form": (b"POST other.example:80 HTTP/1.1\r\n" + HOST + LENGTH, 421),
+    "H17 too many lines": (LINE + HOST + LENGTH + b"X: y\r\n" * 63, 431),
+    "H18 unknown expectation": (LINE + HOST + LENGTH + b"Expect: 200-ok\r\n", 417),
+    "H18 expectation twice": (LINE + HOST + LENGTH + b"Expect: 100-continue\r\n" * 2, 417),
+    "H20 GET": (b"GET /msh HTTP/1.1\r\n" + HOST, 405),
+    "H20 PUT": (b"PUT /msh HTTP/1.1\r\n" + HOST + LENGTH, 405),
+    "H20 TRACE": (b"TRACE /msh HTTP/1.1\r\n" + HOST, 405),
+    "H20 CONNECT": (b"CONNECT other.example:443 HTTP/1.1\r\n" + HOST, 405),
+    "H20 overridden GET": (
+        b"GET /msh HTTP/1.1\r\n" + HOST + b"X-HTTP-Method-Override: POST\r\n",
+        405,
+    ),
+    "H20 lower case": (b"post /msh HTTP/1.1\r\n" + HOST + LENGTH, 400),
+    "H21 gzip": (LINE + HOST + LENGTH + b"Content-Encoding: gzip\r\n", 415),
+    "H21 identity, gzip": (LINE + HOST + LENGTH + b"Content-Encoding: identity, gzip\r\n", 415),
+    "H23 dot segments": (b"POST /msh/../msh HTTP/1.1\r\n" + HOST + LENGTH, 404),
+    "H23 encoded dots": (b"POST /%2e%2e/msh HTTP/1.1\r\n" + HOST + LENGTH, 404),
+    "H23 double slash": (b"POST //msh HTTP/1.1\r\n" + HOST + LENGTH, 404),
+    "H23 encoded NUL": (b"POST /msh%00 HTTP/1.1\r\n" + HOST + LENGTH, 404),
+    "H23 encoded letter": (b"POST /%6dsh HTTP/1.1\r\n" + HOST + LENGTH, 404),
+    "query": (b"POST /msh?a=b HTTP/1.1\r\n" + HOST + LENGTH, 404),
+    "another path": (b"POST / HTTP/1.1\r\n" + HOST + LENGTH, 404),
+    "space in the target": (b"POST /m sh HTTP/1.1\r\n" + HOST + LENGTH, 400),
+    "two spaces": (b"POST  /msh HTTP/1.1\r\n" + HOST + LENGTH, 400),
+    "no length at all": (LINE + HOST, 411),
+    "a length over the limit": (LINE + HOST + b"Content-Length: 1001\r\n", 413),
+    "a line without a name": (LINE + HOST + LENGTH + b": y\r\n", 400),
+    "a line without a colon": (LINE + HOST + LENGTH + b"X\r\n", 400),
+    "two content types": (LINE + HOST + LENGTH + b"Content-Type: a/b\r\n" * 2, 400),
+}
+
+
+@pytest.mark.parametrize(("raw", "status_code"), REFUSED.values(), ids=REFUSED)
+def test_a_lenient_reading_is_refused(raw, status_code):
+    """Each way to make two parsers disagree gets its status and a name."""
+    answer = refusal_of(raw + b"\r\n")
+    assert answer[0] == status_code
+    assert answer[1]
+
+
+def test_an_ordinary_head_is_read():
+    """What MSHs send passes, with the values that the gateway needs."""
+    raw = LINE + HOST + b'Content-Type: multipart/related; boundary="x"\r\n' + LENGTH
+    raw += b'SOAPAction: "ebXML"\r\nUser-Agent: caf\xe9\r\n\r\n'
+    head = read(raw)
+    assert head == (raw, 'multipart/related; boundary="x"', 4, False, False)
+
+
+def test_a_chunked_head_has_no_length():
+    """The coding is recognised in any case of letters."""
+    assert read(LINE + HOST + b"transfer-encoding:Chunked \r\n\r\n").content_length is None
+
+
+@pytest.mark.parametrize(
+    ("line", "is_last"),
+    [(b"Connection: close", True), (b"Connection: x, Close", True), (b"Connection: closed", False)],
+)
+def test_connection_close_is_seen(line, is_last):
+    """It is a token in a list, in any case of letters."""
+    assert read(LINE + HOST + LENGTH + line + b"\r\n\r\n").is_last is is_last
+
+
+def test_http_1_0_needs_no_host_and_ends_the_connection():
+    """Old clients are served once."""
+    assert read(b"POST /msh HTTP/1.0\r\n" + LENGTH + b"\r\n").is_last
+
+
+def test_an_empty_line_before_the_request_is_forgiven():
+    """RFC 9112 §2.2; it hides nothing."""
+    assert read(b"\r\n" + LINE + HOST + LENGTH + b"\r\n").content_length == 4
+
+
+def test_an_upgrade_is_kept_from_llhttp():
+    """H24: llhttp would end the request at the offer and take the body for another protocol."""
+    offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+    head = read(LINE + HOST + offer + LENGTH + b"\r\n")
+    assert b"Upgrade: h2c" not in head.for_llhttp
+    assert head.content_length == 4
+
+
+@given(st.binary(max_size=200), st.integers(0, 100))
+def test_any_bytes_give_a_head_or_a_refusal(noise, position):
+    """R-25: nothing else comes out, wherever the noise is."""
+    raw = LINE + HOST + LENGTH + b"\r\n"
+    try:
+        head = read(raw[:position] + noise + raw[position:])
+    except HttpRefused as error:
+        assert 400 <= error.answer.status_code <= 505  # noqa: PT017 - because both ways are right
+    else:
+        assert head.content_length == 4
