@@ -1,129 +1,189 @@
-"""Group commit for asyncio: everything that waits is made durable together.
+"""Group commit for asyncio: everything that waits is made durable by one fsync.
 
-Steps run on the event loop, in the order in which they came, inside one transaction. The commit
-runs in a worker thread, where its fsync blocks nobody, while new steps queue up for the next
-batch; then all waiters of the batch are released together. The slower the disk, the larger the
-batches: the cost of an fsync is shared by whoever waits.
+Knows when a batch begins and ends and whom to tell; must not know what the steps do. Steps run on
+the event loop, in the order in which they were asked for, one batch in one transaction. The
+COMMIT may run in a thread, which frees the loop during the fsync, while new steps queue up for
+the next batch: the slower the disk, the larger the batches, with nothing to tune.
+
+Nobody is released before the commit returned, so nothing that a step wants to say can leave the
+house before it is true (ruling R-02, invariants I3 and I14).
 """
 
 import asyncio
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from contextlib import suppress
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.store.store import Store, StoreFailed, StoreFull, Transaction
 
 T = TypeVar("T")
 
-BATCH_STEPS_MAX = 1024
-"""Bounds the length of a transaction, and with it the wait of whoever comes just too late."""
+STEPS_MAX = 512
+"""Steps per transaction. At some 100 µs a step the event loop is never away longer than 50 ms,
+and one fsync shared by 512 is no cost any more."""
+
+WAITING_MAX = 16_384
+"""Steps that may wait for the disk. More of them would only wait longer than any peer does, so
+they are refused before anything is accepted (ruling R-27)."""
+
+
+class _Waiter(NamedTuple):
+    step: Callable[[Transaction], Any]
+    future: "asyncio.Future[Any]"
+
+
+class _Outcome(NamedTuple):
+    """What the waiter of a step gets once the commit has returned."""
+
+    result: Any
+    error: LocalError | RemoteError | None
 
 
 class GroupCommit:
-    """Runs steps of one store in batches. `is_threaded=False` commits on the event loop.
+    """Runs steps in shared transactions of `store`; belongs to one event loop.
 
-    `on_failure` is told once about whatever must stop the process: `StoreFailed`, or a bug that
-    made a step raise something else; nothing is committed after it.
+    `on_failure` is called once, on the loop, when the store cannot be trusted any more or a step
+    broke its contract; every waiter has failed by then and every later one fails (R-22). With
+    `thread=False` the COMMIT runs on the loop itself.
     """
 
     def __init__(
-        self,
-        store: Store,
-        *,
-        on_failure: Callable[[BaseException], None],
-        is_threaded: bool = True,
+        self, store: Store, *, on_failure: Callable[[StoreFailed], None], thread: bool = True
     ) -> None:
         self._store = store
         self._on_failure = on_failure
-        self._thread = ThreadPoolExecutor(1, "onceonly-commit") if is_threaded else None
-        self._waiting: list[tuple[Callable[[Transaction], Any], asyncio.Future[Any]]] = []
-        self._is_running = False
-        self._failure: BaseException | None = None
+        self._thread = ThreadPoolExecutor(1, "commit") if thread else None
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[_Waiter] = deque()
+        self._is_busy = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._failure: StoreFailed | None = None
 
     async def transact(self, step: Callable[[Transaction], T]) -> T:
-        """The result of `step`, once it is durable.
+        """The result of `step`, once everything that it wrote is durable.
 
-        Raises what the step raised as `LocalError` or `RemoteError` (it wrote nothing then),
-        `StoreFull` if its whole batch was rolled back, or the failure that stopped the store.
+        Raises what the step raised, if that was a `LocalError` or `RemoteError`; `StoreFull` when
+        there was no space or too many wait, with nothing stored; `StoreFailed` when it is unknown
+        what is stored and the process must stop. A waiter that is cancelled before its step ran
+        takes the step back; later, the step counts.
         """
         if self._failure is not None:
             raise self._failure
-        loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[T] = loop.create_future()
-        self._waiting.append((step, waiter))
-        if not self._is_running:
-            self._is_running = True
-            # The next iteration: whatever else becomes ready in this one joins the batch.
-            loop.call_soon(self._run_batch)
-        return await waiter
+        if len(self._waiting) >= WAITING_MAX:
+            raise StoreFull("too many steps wait for the disk")
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._waiting.append(_Waiter(step, future))
+        if not self._is_busy:
+            self._is_busy = True
+            self._idle.clear()
+            self._loop.call_soon(self._run_batch)
+        return await future
+
+    async def drain(self) -> None:
+        """Return when nothing waits any more, and give the thread back. The store stays open."""
+        await self._idle.wait()
+        if self._thread is not None:
+            self._thread.shutdown()
 
     def _run_batch(self) -> None:
-        batch = self._waiting[:BATCH_STEPS_MAX]
-        del self._waiting[:BATCH_STEPS_MAX]
+        count = min(len(self._waiting), STEPS_MAX)
+        taken = [self._waiting.popleft() for _ in range(count)]
+        batch = [waiter for waiter in taken if not waiter.future.done()]
         try:
-            released = self._run_steps(batch)
-        except BaseException as error:  # noqa: BLE001 - because every waiter has to hear of it
-            self._end_batch(batch, error)
-            return
-        if self._thread is None:
-            self._commit_here(released)
-            return
-        committed = asyncio.get_running_loop().run_in_executor(self._thread, self._store.commit)
-        committed.add_done_callback(lambda done: self._after_commit(released, done.exception()))
-
-    def _run_steps(
-        self, batch: list[tuple[Callable[[Transaction], Any], asyncio.Future[Any]]]
-    ) -> list[tuple[asyncio.Future[Any], Any]]:
-        transaction = self._store.begin()
-        released = []
-        for step, waiter in batch:
-            try:
-                released.append((waiter, step(transaction)))
-            except (LocalError, RemoteError) as error:
-                if not waiter.done():
-                    waiter.set_exception(error)
-        return released
-
-    def _commit_here(self, released: list[tuple[asyncio.Future[Any], Any]]) -> None:
-        try:
-            self._store.commit()
-        except (StoreFull, StoreFailed) as error:
-            self._after_commit(released, error)
+            transaction = self._store.begin()
+            outcomes = [_run(waiter.step, transaction) for waiter in batch]
+            if self._thread is None:
+                self._store.commit()
+        except StoreFull as full:
+            self._refuse(batch, full)
+        except StoreFailed as failure:
+            self._stop(batch, failure)
+        except BaseException as bug:
+            self._stop(batch, _broken(bug))
+            raise
         else:
-            self._after_commit(released, None)
+            self._finish_here_or_in_thread(batch, outcomes)
 
-    def _after_commit(
-        self, released: list[tuple[asyncio.Future[Any], Any]], error: BaseException | None
-    ) -> None:
-        if error is not None:
-            self._end_batch([(None, waiter) for waiter, _ in released], error)
+    def _finish_here_or_in_thread(self, batch: list[_Waiter], outcomes: list[_Outcome]) -> None:
+        if self._thread is None:
+            self._release(batch, outcomes)
             return
-        for waiter, result in released:
-            if not waiter.done():
-                waiter.set_result(result)
+        committed = self._loop.run_in_executor(self._thread, self._store.commit)
+        committed.add_done_callback(partial(self._note_commit, batch, outcomes))
+
+    def _note_commit(
+        self, batch: list[_Waiter], outcomes: list[_Outcome], committed: "asyncio.Future[None]"
+    ) -> None:
+        error = committed.exception()
+        if error is None:
+            self._release(batch, outcomes)
+        elif isinstance(error, StoreFull):
+            self._refuse(batch, error)
+        else:
+            self._stop(batch, error if isinstance(error, StoreFailed) else _broken(error))
+
+    def _release(self, batch: list[_Waiter], outcomes: list[_Outcome]) -> None:
+        for (_, future), (result, error) in zip(batch, outcomes, strict=True):
+            if future.done():
+                continue
+            if error is None:
+                future.set_result(result)
+            else:
+                future.set_exception(error)
         self._go_on()
 
-    def _end_batch(
-        self, batch: list[tuple[Any, asyncio.Future[Any]]], error: BaseException
-    ) -> None:
-        """Roll back and tell every waiter; anything but a full disk ends the store's life."""
-        self._store.rollback()
-        is_final = not isinstance(error, StoreFull)
-        if is_final:
-            self._failure = error
-            batch = batch + self._waiting  # type: ignore[operator]  # because both are pairs
-            self._waiting = []
-        for _, waiter in batch:
-            if not waiter.done():
-                waiter.set_exception(error)
-        if is_final:
-            self._on_failure(error)
+    def _refuse(self, batch: list[_Waiter], full: StoreFull) -> None:
+        """Ruling R-28: nothing of the batch is stored, and its askers may come again."""
+        try:
+            self._store.rollback()
+        except StoreFailed as failure:
+            self._stop(batch, failure)
         else:
+            _fail(batch, full)
             self._go_on()
 
     def _go_on(self) -> None:
         if self._waiting:
-            asyncio.get_running_loop().call_soon(self._run_batch)
+            # Behind the callbacks of those just released, so that what they ask for comes along.
+            self._loop.call_soon(self._run_batch)
         else:
-            self._is_running = False
+            self._is_busy = False
+            self._idle.set()
+
+    def _stop(self, batch: list[_Waiter], failure: StoreFailed) -> None:
+        """Ruling R-22: fail-stop. Whether the batch is stored is for the next start to find out."""
+        self._failure = failure
+        with suppress(StoreFailed):  # the first failure is the one that says why
+            self._store.rollback()
+        _fail([*batch, *self._waiting], failure)
+        self._waiting.clear()
+        self._is_busy = False
+        self._idle.set()
+        self._on_failure(failure)
+
+
+def _run(step: Callable[[Transaction], Any], transaction: Transaction) -> _Outcome:
+    """The outcome of one step. A refusal after the first write would leave half a step behind."""
+    written_before = transaction.write_count
+    try:
+        return _Outcome(step(transaction), None)
+    except (LocalError, RemoteError) as error:
+        assert transaction.write_count == written_before, "a step refused after it had written"
+        return _Outcome(None, error)
+
+
+def _fail(waiters: Iterable[_Waiter], reason: StoreFull | StoreFailed) -> None:
+    for _, future in waiters:
+        if not future.done():
+            future.set_exception(type(reason)(*reason.args))
+
+
+def _broken(bug: BaseException) -> StoreFailed:
+    failure = StoreFailed(f"a step broke its contract: {type(bug).__name__}: {bug}")
+    failure.__cause__ = bug
+    return failure

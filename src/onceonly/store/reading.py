@@ -107,6 +107,9 @@ class SqliteSnapshot(Snapshot):
     def list_overdue(self, now_at: int, limit: int) -> Sequence[OutboundEntry]:
         return [rows.to_outbound_entry(row) for row in self._list("list_overdue", now_at, limit)]
 
+    def list_unsettled_agreements(self) -> Sequence[str]:
+        return [row[0] for row in self._list("list_unsettled_agreements")]
+
     def get_sending_pair(self, pair: Pair) -> SendingPair:
         row = self._get("get_sending_pair", *pair)
         if row is None:

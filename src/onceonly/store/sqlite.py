@@ -74,7 +74,7 @@ class SqliteStore(Store):
         self._path = path
         self._limits = limits
         self._log_pages = 0
-        self._checkpoint_due = limits.checkpoint_pages
+        self._pages_folded = 0
         self._failure: StoreFailed | None = None
         self._transaction: SqliteTransaction | None = None
         self._of_thread = threading.local()
@@ -92,7 +92,6 @@ class SqliteStore(Store):
         except OnceonlyError as error:
             self._lock.release()
             raise StoreRefused(f"{path} cannot be opened: {error}") from error
-        self._writer.set_wal_hook(self._note_log_pages)
 
     @property
     def epoch(self) -> int:
@@ -138,7 +137,7 @@ class SqliteStore(Store):
             raise reason from error
         self._journal_seq, self._chain_hash = transaction.journal_seq, transaction.chain_hash
         self._transaction = None
-        if self._log_pages >= self._checkpoint_due:
+        if self._pages_written() - self._pages_folded >= self._limits.checkpoint_pages:
             self._checkpoint()
 
     def rollback(self) -> None:
@@ -183,24 +182,23 @@ class SqliteStore(Store):
             self._failure = reason
         return reason
 
-    def _note_log_pages(self, _writer: apsw.Connection, _name: str, pages: int) -> int:
-        if pages < self._log_pages:
-            # The log began anew, as it does after a checkpoint that no reader outlasted.
-            self._checkpoint_due = self._limits.checkpoint_pages
-        self._log_pages = pages
-        return apsw.SQLITE_OK
+    def _pages_written(self) -> int:
+        # Asked for, not told by a hook: a hook in Python would want the interpreter's lock in the
+        # middle of a COMMIT that runs in a thread to be without it.
+        written, _ = self._writer.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE)
+        return written
 
     def _checkpoint(self) -> None:
         # SQLite's own automatic checkpoint ignores a failed fsync, so we do it ourselves.
+        self._pages_folded = self._pages_written()
         try:
-            self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            self._log_pages, _ = self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.FullError:
             # What is in the log is durable there. It stays, and the next commits, which need
             # space themselves, tell the callers.
-            pass
+            self._log_pages += self._limits.checkpoint_pages
         except apsw.Error as error:
             raise self._noted(from_sqlite(error)) from error
-        self._checkpoint_due = self._log_pages + self._limits.checkpoint_pages
 
     def _shorten_log(self) -> None:
         self._writer.set_busy_timeout(0)
@@ -220,8 +218,8 @@ class SqliteStore(Store):
         have left in the page cache and nowhere else.
         """
         self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        self._pages_folded = self._pages_written()
         self._log_pages = 0
-        self._checkpoint_due = self._limits.checkpoint_pages
 
 
 def open_sqlite(
@@ -256,6 +254,7 @@ def _connect_writer(path: Path) -> apsw.Connection:
     writer.pragma("cache_size", -WRITER_CACHE_KIB)
     _set(writer, "journal_mode", "wal")
     _set(writer, "synchronous", SYNCHRONOUS_FULL)
+    _set(writer, "wal_autocheckpoint", 0)
     return writer
 
 

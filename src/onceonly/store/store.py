@@ -194,6 +194,10 @@ class Snapshot(Protocol):
         """Messages queued, sending or in doubt whose `expires_at` is before `now_at`."""
         ...
 
+    def list_unsettled_agreements(self) -> Sequence[str]:
+        """Agreements of outbound messages without a final status and of stored inbound ones."""
+        ...
+
     def get_sending_pair(self, pair: Pair) -> SendingPair:
         """The pair, fresh where nothing was ever sent on it."""
         ...

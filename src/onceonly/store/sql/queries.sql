@@ -139,6 +139,11 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
   WHERE expires_at < ? AND expires_at IS NOT NULL AND settled_at IS NULL
   ORDER BY expires_at, position LIMIT ?
 
+-- name: list_unsettled_agreements
+SELECT agreement_id FROM outbound INDEXED BY outbound_by_status
+  WHERE status <> 'acknowledged' AND settled_at IS NULL
+UNION SELECT agreement_id FROM inbound WHERE status = 'stored' ORDER BY 1
+
 -- name: get_sending_pair
 SELECT status, sequence_number, in_flight, reason FROM sending_pair
   WHERE from_party = ? AND to_party = ?
