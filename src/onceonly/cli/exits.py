@@ -43,7 +43,7 @@ class Failure(click.ClickException):
 
     def __init__(self, code: Exit, text: str) -> None:
         super().__init__(text)
-        self.exit_code = int(code)
+        self.exit_code = int(code)  # type: ignore[misc]  # because click reads it from the instance
 
 
 _NOT_FOUND = {"NotFound", "UnknownPartner", "UnknownAgreement"}

@@ -1,13 +1,15 @@
 """`onceonly lake …`: from journals to proof. Spark is loaded only when a job runs."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import configuration_option, load_configuration
-from onceonly.cli.output import output_option, print_json, say
+from onceonly.cli.output import output_option, print_json, print_rows, say
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.message.errors import LocalError
 
@@ -40,3 +42,93 @@ def _publish_from_store(configuration: object) -> int:
         return publish_offline(configuration)  # type: ignore[arg-type]  # because load_configuration is lazy
     except StoreRefused as error:
         raise Failure(Exit.UNEXPECTED, str(error)) from error
+
+
+def _spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What every Spark job takes: the lakes and the master, passed on as given."""
+    command = click.option(
+        "--master", help="Spark master, given to Spark as it is.  [default: local[*]]"
+    )(command)
+    return click.argument("lakes", nargs=-1, required=True, metavar="LAKE…")(command)
+
+
+def _with_spark(job: Callable[[Any], Any]) -> Any:
+    """Run a job of `onceonly.lake.jobs`; a missing Spark or lake is one line and an exit code."""
+    try:
+        from onceonly.lake import jobs  # noqa: PLC0415 - because only these verbs need Spark
+    except ImportError as error:
+        text = f"the lake needs Spark: pip install 'onceonly[spark]' ({error})"
+        raise Failure(Exit.USAGE, text) from error
+    try:
+        return job(jobs)
+    except LocalError as error:
+        raise Failure(Exit.USAGE, f"{error.name}: {error}") from error
+
+
+@lake.command()
+@_spark_options
+@click.option(
+    "--trigger",
+    default="available-now",
+    show_default=True,
+    help="available-now, or an interval such as '30 seconds' (runs until stopped).",
+)
+@output_option
+def ingest(lakes: tuple[str, ...], master: str | None, trigger: str, output: str) -> None:
+    """Take newly published segments in; again, it changes nothing."""
+    done = _with_spark(lambda jobs: jobs.ingest(lakes, master=master, trigger=trigger))
+    rows = [
+        {"journal": name, "batches": count, "last_seq": done.last_seq[name]}
+        for name, count in sorted(done.batches.items())
+    ]
+    print_rows(rows, ("journal", "batches", "last_seq"), output)
+
+
+@lake.command()
+@_spark_options
+@click.option("--as-of", type=int, help="Instant of judgement, microseconds UTC.  [default: now]")
+@click.option("--out", help="Folder for the delivery ledger.  [default: in the first lake]")
+@output_option
+def reconcile(
+    lakes: tuple[str, ...], master: str | None, as_of: int | None, out: str | None, output: str
+) -> None:
+    """Match the journals of both parties and judge every message.
+
+    Exit code 11 where anything differs or an invariant is broken.
+
+    \b
+    onceonly lake ingest buyer/lake seller/lake
+    onceonly lake reconcile buyer/lake seller/lake
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    found = _with_spark(lambda jobs: jobs.reconcile(lakes, master=master, as_of=as_of, out=out))
+    if output == "json":
+        print_json(
+            {
+                "verdicts": found.verdicts,
+                "differences": found.differences,
+                "invariants": {line.name: line.breaches for line in found.invariants},
+                "ledger": found.ledger,
+            }
+        )
+    else:
+        counts = [{"verdict": k, "messages": n} for k, n in found.verdicts.items() if n]
+        print_rows(counts, ("verdict", "messages"), output)
+        for line in found.invariants:
+            if line.breaches:
+                say(f"BROKEN {line.name}: {line.claim} {line.breaches}: {', '.join(line.examples)}")
+        say(f"{found.differences} differences; ledger: {found.ledger}")
+    sys.exit(Exit.OK if found.holds else Exit.DIFFERENCES)
+
+
+@lake.command()
+@_spark_options
+@click.option(
+    "--out",
+    default=Path("report.html"),
+    show_default=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where the page goes.",
+)
+def report(lakes: tuple[str, ...], master: str | None, out: Path) -> None:
+    """Write one static HTML page: verdicts, invariants, plots; no network needed to read it."""
+    click.echo(_with_spark(lambda jobs: jobs.report(lakes, master=master, out=out)))

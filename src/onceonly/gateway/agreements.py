@@ -4,7 +4,7 @@ Everything that is sent anywhere goes to an address of an agreement, never to on
 in a message (ruling R-26).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from onceonly.gateway.config import Agreement
@@ -23,7 +23,7 @@ class Agreements:
             for party in agreement.their_ids:
                 self._by_party.setdefault(str(party), []).append(agreement)
 
-    def __iter__(self) -> Iterable[Agreement]:
+    def __iter__(self) -> Iterator[Agreement]:
         return iter(self._by_id.values())
 
     def find(self, agreement_id: str) -> Agreement | None:

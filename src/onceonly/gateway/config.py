@@ -9,7 +9,7 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from onceonly.gateway.config_keys import AGREEMENT_KEYS, DRILL_KEYS, GATEWAY_KEYS, Illegal, Key, is_loopback
 from onceonly.message.errors import OnceonlyError
@@ -216,7 +216,7 @@ class _Reader:
             reason = f"{error}; legal: {key.legal}"
             self._refuse(table, index, key.name, reason)
 
-    def _refuse(self, table: str, index: int | None, key: str | None, reason: str) -> Any:
+    def _refuse(self, table: str, index: int | None, key: str | None, reason: str) -> NoReturn:
         line = self._line_of(table, index or 0, key)
         where = str(self._path) if line is None else f"{self._path}:{line}"
         subject = f"[{table}]" if key is None else f"[{table}] {key}"

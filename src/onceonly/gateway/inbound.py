@@ -6,7 +6,7 @@ row, and stores nothing.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NamedTuple
 
 from onceonly.gateway.agreements import Agreements
@@ -144,7 +144,7 @@ class Receiver:
             for sink in sinks:
                 sink.discard()
 
-    def _sink_opener(self, sinks: list[Sink]):  # noqa: ANN202 - because it is a local closure
+    def _sink_opener(self, sinks: list[Sink]) -> Callable[[PartHead], Sink]:
         def open_sink(_: PartHead) -> Sink:
             sink = self._spool.open_sink()
             sinks.append(sink)

@@ -38,6 +38,7 @@ class Gateway:
     configuration: Configuration
     store: Store
     group: GroupCommit
+    spool: Spool
     transport: Transport
     dispatch: Dispatch
     receiver: Receiver
@@ -146,6 +147,7 @@ def join(
         configuration=configuration,
         store=store,
         group=group,
+        spool=spool,
         transport=transport,
         dispatch=dispatch,
         receiver=receiver,

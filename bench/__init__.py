@@ -1,0 +1,1 @@
+"""Ratios against the floor of this machine, measured side by side in one run."""

@@ -1,0 +1,159 @@
+"""`make bench`: gateway and floor in turn, several rounds, medians, ratios.
+
+Absolute rates say little on a shared machine; the ratio of two things measured in turn in one run
+says more. Writes `build/bench.json`.
+"""
+
+import argparse
+import json
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+CASES = {
+    "pair-stop-and-wait": {"pairs": 1, "per_pair": 1500},
+    "200-pairs": {"pairs": 200, "per_pair": 40},
+}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Contender:
+    """A started process of a measurement."""
+
+    def __init__(self, task: dict[str, Any]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bench.contender", json.dumps(task)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def hear(self) -> dict[str, Any]:
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit(f"a contender died with {self._process.wait()}")
+        return json.loads(line)
+
+    def go(self) -> None:
+        self._process.stdin.write("go\n")
+        self._process.stdin.flush()
+
+    def end(self) -> None:
+        self._process.wait(timeout=60)
+
+
+def measure(kind: str, case: dict[str, int]) -> dict[str, float]:
+    """One round of one kind: messages per second, CPU microseconds per message, both sides."""
+    with tempfile.TemporaryDirectory(prefix="onceonly-bench-") as directory:
+        tasks = floor_tasks(directory, case) if kind == "floor" else gateway_tasks(directory, case)
+        receiver, sender = Contender(tasks["receiver"]), Contender(tasks["sender"])
+        receiver.hear()
+        sender.hear()
+        sender.go()
+        sent = sender.hear()
+        receiver.go()
+        received = receiver.hear()
+        receiver.end()
+        sender.end()
+    messages = case["pairs"] * case["per_pair"]
+    return {
+        "rate": messages / sent["elapsed_s"],
+        "cpu_us": (sent["cpu_s"] + received["cpu_s"]) / messages * 1e6,
+    }
+
+
+def floor_tasks(directory: str, case: dict[str, int]) -> dict[str, dict[str, Any]]:
+    there, back = free_port(), free_port()
+    shared = {"kind": "floor", "directory": directory, **case}
+    return {
+        "receiver": {**shared, "side": "receiver", "port": there, "their_port": back},
+        "sender": {**shared, "side": "sender", "port": back, "their_port": there},
+    }
+
+
+def gateway_tasks(directory: str, case: dict[str, int]) -> dict[str, dict[str, Any]]:
+    ports = {"receiver": free_port(), "sender": free_port()}
+    tasks = {}
+    for side, other in (("receiver", "sender"), ("sender", "receiver")):
+        config = Path(directory) / f"{side}.toml"
+        config.write_text(configuration(side, ports[side], ports[other], case["pairs"]))
+        tasks[side] = {"kind": "gateway", "side": side, "config": str(config), **case}
+    return tasks
+
+
+def configuration(side: str, port: int, their_port: int, pairs: int) -> str:
+    """A buyer with `pairs` partners, which all live in the other gateway."""
+    buyer = "urn:duns:111111111"
+    sellers = [f"urn:duns:{222_000_000 + number}" for number in range(pairs)]
+    ours = [buyer] if side == "sender" else sellers
+    lines = [
+        "[gateway]",
+        f"party = {json.dumps(ours)}",
+        f'listen = "http://127.0.0.1:{port}/msh"',
+        f'api = "http://127.0.0.1:{free_port()}"',
+        f'store = "{side}.db"',
+    ]
+    for number, seller in enumerate(sellers):
+        with_, party = (seller, buyer) if side == "sender" else (buyer, seller)
+        lines += [
+            "[[agreement]]",
+            f'id = "tpa-{number}"',
+            f'with = ["{with_}"]',
+            f'party = ["{party}"]',
+            f'send_to = "http://127.0.0.1:{their_port}/msh"',
+        ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--rounds", type=int, default=5)
+    arguments.add_argument("--case", choices=CASES, action="append")
+    rounds = arguments.parse_args().rounds
+    wanted = arguments.parse_args().case or list(CASES)
+    report: dict[str, Any] = {"rounds": rounds, "cases": []}
+    for name in wanted:
+        floors, gateways = [], []
+        for _ in range(rounds):
+            floors.append(measure("floor", CASES[name]))
+            gateways.append(measure("gateway", CASES[name]))
+        report["cases"].append(summary(name, floors, gateways))
+    target = Path("build/bench.json")
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(json.dumps(report, indent=2) + "\n")
+    print(f"written to {target}")
+
+
+def summary(
+    name: str, floors: list[dict[str, float]], gateways: list[dict[str, float]]
+) -> dict[str, Any]:
+    ratios = [ours["rate"] / least["rate"] for ours, least in zip(gateways, floors, strict=True)]
+    case = {
+        "case": name,
+        "rate": round(median(one["rate"] for one in gateways)),
+        "floor": round(median(one["rate"] for one in floors)),
+        "ratio": round(median(ratios), 3),
+        "ratio_min": round(min(ratios), 3),
+        "ratio_max": round(max(ratios), 3),
+        "cpu_us_per_message": round(median(one["cpu_us"] for one in gateways)),
+        "floor_cpu_us_per_message": round(median(one["cpu_us"] for one in floors)),
+    }
+    print(
+        f"{name:20} {case['rate']:>7}/s  floor {case['floor']:>7}/s  ratio {case['ratio']:.3f} "
+        f"({case['ratio_min']:.3f}-{case['ratio_max']:.3f})  CPU {case['cpu_us_per_message']} us "
+        f"per message (floor {case['floor_cpu_us_per_message']})"
+    )
+    return case
+
+
+if __name__ == "__main__":
+    main()
