@@ -1,8 +1,9 @@
 """The other side of a transport in tests: receivers, bodies, raw clients and scripted servers."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from onceonly.transport.http_client import HttpTransport
 from onceonly.transport.http_limits import HttpClientLimits, HttpLimits
@@ -193,6 +194,7 @@ class ScriptedPeer:
         self._script = script
         self.request_count = 0
         self.connection_count = 0
+        self.hung_up = asyncio.Event()
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connection_count += 1
@@ -203,10 +205,8 @@ class ScriptedPeer:
                 await reader.readexactly(length)
                 self.request_count += 1
                 await self._script(client, head)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
         finally:
-            writer.transport.abort()
+            self.hung_up.set()
 
     async def _read_head(self, reader: asyncio.StreamReader) -> bytes:
         try:
@@ -215,12 +215,43 @@ class ScriptedPeer:
             return b""
 
 
+OnConnection = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def listening(
+    on_connection: OnConnection, listener: socket.socket | None = None
+) -> AsyncIterator[asyncio.Server]:
+    """A server of a test's own; at the end its connections are cut and their tasks awaited."""
+    tasks: set[asyncio.Task[None]] = set()
+    writers: set[asyncio.StreamWriter] = set()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.current_task())
+        writers.add(writer)
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            await on_connection(reader, writer)
+        writer.transport.abort()
+
+    listener = listener or socket.create_server(("127.0.0.1", 0))
+    server = await asyncio.start_server(accept, sock=listener)
+    try:
+        yield server
+    finally:
+        server.close()
+        for writer in writers:
+            writer.transport.abort()
+        if tasks:
+            await asyncio.wait(tasks, timeout=PATIENCE_S)
+
+
+def port_of(server: asyncio.Server) -> int:
+    return server.sockets[0].getsockname()[1]
+
+
 @asynccontextmanager
 async def scripted(script: Script) -> AsyncIterator[tuple[int, ScriptedPeer]]:
     """A scripted peer on a free port."""
     peer = ScriptedPeer(script)
-    server = await asyncio.start_server(peer, "127.0.0.1", 0)
-    try:
-        yield server.sockets[0].getsockname()[1], peer
-    finally:
-        server.close()
+    async with listening(peer) as server:
+        yield port_of(server), peer

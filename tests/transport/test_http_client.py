@@ -1,0 +1,469 @@
+"""The sender against peers that answer well, badly, slowly, twice or not at all (R-05, N7-N11)."""
+
+import asyncio
+import socket
+
+import pytest
+from http_peers import (
+    OK,
+    PATIENCE_S,
+    Gate,
+    Inbox,
+    PiecedBody,
+    ScriptedPeer,
+    endpoint,
+    listening,
+    package,
+    port_of,
+    scripted,
+    sender,
+)
+
+from onceonly.message.errors import LocalError
+from onceonly.transport.http_limits import HttpClientLimits
+from onceonly.transport.http_server import HttpServer, serve_http
+from onceonly.transport.transport import Answer, Outcome, Outgoing, Transmission
+
+pytestmark = pytest.mark.anyio
+
+SHORT = 0.05
+ACCEPTED = (Outcome.ACCEPTED, True, 200, "")
+
+
+async def send_to(port: int, limits: HttpClientLimits | None = None) -> Transmission:
+    async with sender(limits) as transport, asyncio.timeout(PATIENCE_S):
+        return await transport.send(package(port))
+
+
+async def outcome_of(answer: bytes, limits: HttpClientLimits | None = None) -> Transmission:
+    """What a send makes of a peer that reads the request, says `answer` and hangs up."""
+
+    async def script(client, _head):
+        await client.say(answer)
+        client.writer.close()
+
+    async with scripted(script) as (port, _peer):
+        return await send_to(port, limits)
+
+
+async def test_the_request_is_one_plain_post():
+    """S0-67: what goes over the wire, byte for byte."""
+    heads = []
+
+    async def script(client, head):
+        heads.append(head)
+        await client.say(OK)
+
+    async with scripted(script) as (port, _peer):
+        assert await send_to(port) == ACCEPTED
+    assert heads == [
+        b"POST /msh HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
+        b'Content-Type: multipart/related; type="text/xml"; boundary="b"\r\n'
+        b"Content-Length: 9\r\n\r\n" % port
+    ]
+
+
+ANSWERS = {
+    "200": (OK, ACCEPTED),
+    "204": (b"HTTP/1.1 204 No Content\r\n\r\n", (Outcome.ACCEPTED, True, 204, "")),
+    "HTTP/1.0": (b"HTTP/1.0 200 OK\r\n\r\n", ACCEPTED),
+    "no reason": (b"HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", ACCEPTED),
+    "body": (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabcd", ACCEPTED),
+    "body cut": (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab", ACCEPTED),
+    "body to the end": (b"HTTP/1.1 200 OK\r\n\r\nabcd", ACCEPTED),
+    "chunked body": (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n0\r\n\r\n",
+        ACCEPTED,
+    ),
+    "interim answers": (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\n\r\n" + OK, ACCEPTED),
+    "two answers": (OK + b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", ACCEPTED),
+    "redirect": (
+        b"HTTP/1.1 307 Elsewhere\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
+        (Outcome.REFUSED, True, 307, ""),
+    ),
+    "404": (b"HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nno", (Outcome.REFUSED, True, 404, "")),
+    "named error": (
+        b"HTTP/1.1 400 No\r\nonceonly-error: MimeProblem\r\nContent-Length: 0\r\n\r\n",
+        (Outcome.REFUSED, True, 400, "MimeProblem"),
+    ),
+    "named error that is no word": (
+        b"HTTP/1.1 400 No\r\nOnceonly-Error: <script>\r\nContent-Length: 0\r\n\r\n",
+        (Outcome.REFUSED, True, 400, ""),
+    ),
+    "switching protocols": (
+        b"HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n",
+        (Outcome.REFUSED, True, 101, ""),
+    ),
+    "nothing": (b"", (Outcome.UNKNOWN, True, None, "connection lost")),
+    "not HTTP": (b"SSH-2.0-x\r\n\r\n", (Outcome.UNKNOWN, True, None, "malformed answer")),
+    "bare line feeds": (
+        b"HTTP/1.1 200 OK\nContent-Length: 0\n\n",
+        (Outcome.UNKNOWN, True, None, "malformed answer"),
+    ),
+    "status below 100": (
+        b"HTTP/1.1 099 X\r\nContent-Length: 0\r\n\r\n",
+        (Outcome.UNKNOWN, True, None, "malformed answer"),
+    ),
+    "endless head": (
+        b"HTTP/1.1 200 OK\r\nX: " + b"y" * 20_000,
+        (Outcome.UNKNOWN, True, None, "answer too large"),
+    ),
+    "endless interim answers": (
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 1000,
+        (Outcome.UNKNOWN, True, None, "answer too large"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("answer", "expected"), ANSWERS.values(), ids=ANSWERS)
+async def test_every_answer_has_one_outcome(answer, expected):
+    """N10: complete 2xx is accepted, other complete answers refuse, all else is unknown."""
+    assert await outcome_of(answer) == expected
+
+
+@pytest.mark.parametrize("name", ["200", "named error", "chunked body", "interim answers"])
+async def test_an_answer_split_at_any_byte_has_the_same_outcome(name):
+    """Where the network cuts makes no difference."""
+    answer, expected = ANSWERS[name]
+    cut = 0
+
+    async def script(client, _head):
+        await client.say(answer[:cut])
+        await asyncio.sleep(0)
+        await client.say(answer[cut:])
+        client.writer.close()
+
+    async with scripted(script) as (port, _peer), sender() as transport:
+        for cut in range(len(answer)):  # noqa: B007 - because the script reads it
+            assert await transport.send(package(port)) == expected
+
+
+async def test_an_answer_cut_in_its_head_is_unknown():
+    """N9: not one byte less than the whole head is an answer."""
+    head_end = OK.index(b"\r\n\r\n") + 4
+    for size in range(head_end):
+        assert (await outcome_of(OK[:size]))[:2] == (Outcome.UNKNOWN, True)
+
+
+async def test_a_reset_is_unknown():
+    """N8: bytes left, and nobody knows how many arrived."""
+
+    async def script(client, _head):
+        client.reset()
+
+    async with scripted(script) as (port, _peer):
+        assert await send_to(port) == (Outcome.UNKNOWN, True, None, "connection lost")
+
+
+async def test_a_peer_that_never_answers_is_unknown():
+    """N7: half-open; the response timeout fires and the connection is gone."""
+
+    async def script(client, _head):
+        await client.hear_all()
+
+    limits = HttpClientLimits(response_timeout_s=SHORT)
+    async with scripted(script) as (port, peer):
+        assert await send_to(port, limits) == (Outcome.UNKNOWN, True, None, "no answer in time")
+    assert peer.request_count == 1
+
+
+async def test_a_peer_that_never_reads_is_unknown():
+    """N11: the write timeout counts from the last progress."""
+
+    async def ignore(_reader, writer):
+        await writer.wait_closed()
+
+    body = PiecedBody(*[bytes(256 * 1024)] * 200)
+    limits = HttpClientLimits(write_timeout_s=SHORT)
+    async with listening(ignore) as server, sender(limits) as transport:
+        uri = f"http://127.0.0.1:{port_of(server)}/"
+        transmission = await transport.send(Outgoing(uri, "a/b", body))
+    assert transmission == (Outcome.UNKNOWN, True, None, "no progress while sending")
+
+
+async def test_the_whole_exchange_is_bounded():
+    """A peer that always makes a little progress does not hold us for ever."""
+
+    async def script(client, _head):
+        while True:
+            await client.say(b"HTTP/1.1 100 Continue\r\n\r\n")
+            await client.reader.read(1)
+
+    limits = HttpClientLimits(total_s=SHORT, rate_min=1_000_000)
+    async with scripted(script) as (port, _peer):
+        transmission = await send_to(port, limits)
+    assert transmission == (Outcome.UNKNOWN, True, None, "took too long altogether")
+
+
+async def test_success_before_the_end_of_the_body_is_unknown():
+    """A 2xx for what is not sent yet promises nothing."""
+
+    async def promise(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(OK)
+        await writer.wait_closed()
+
+    body = PiecedBody(*[bytes(256 * 1024)] * 200)
+    async with listening(promise) as server, sender() as transport:
+        uri = f"http://127.0.0.1:{port_of(server)}/"
+        transmission = await transport.send(Outgoing(uri, "a/b", body))
+    detail = "answered before the end of the body"
+    assert transmission == (Outcome.UNKNOWN, True, 200, detail)
+
+
+async def test_a_connection_is_used_again():
+    """Keep-alive: one connection for one send after another, bodies of answers read over."""
+
+    async def script(client, _head):
+        await client.say(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabcd")
+
+    async with scripted(script) as (port, peer), sender() as transport:
+        for _ in range(5):
+            assert await transport.send(package(port)) == ACCEPTED
+    assert (peer.connection_count, peer.request_count) == (1, 5)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n",
+        OK + OK,
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + bytes(100_000),
+    ],
+    ids=["close", "HTTP/1.0", "two answers", "large body"],
+)
+async def test_a_connection_that_is_not_to_be_trusted_is_not_used_again(answer):
+    """The peer wants it so, said too much, or says it too slowly."""
+
+    async def script(client, _head):
+        await client.say(answer)
+
+    async with scripted(script) as (port, peer), sender() as transport:
+        for _ in range(2):
+            assert await transport.send(package(port)) == ACCEPTED
+    assert peer.connection_count == 2
+
+
+async def test_a_dead_kept_connection_costs_one_more_try():
+    """The peer closed it just as we sent: once more on a fresh one, and it counts as left."""
+    hang_ups = iter([False, True, False])
+
+    async def script(client, _head):
+        if next(hang_ups):
+            client.reset()
+        else:
+            await client.say(OK)
+
+    async with scripted(script) as (port, peer), sender() as transport:
+        assert await transport.send(package(port)) == ACCEPTED
+        assert await transport.send(package(port)) == ACCEPTED
+    assert (peer.connection_count, peer.request_count) == (2, 3)
+
+
+async def test_there_is_only_one_more_try():
+    """A peer that dies of every message does not get it for ever."""
+    hang_ups = iter([False, True, True])
+
+    async def script(client, _head):
+        if next(hang_ups):
+            client.reset()
+        else:
+            await client.say(OK)
+
+    async with scripted(script) as (port, peer), sender() as transport:
+        assert await transport.send(package(port)) == ACCEPTED
+        transmission = await transport.send(package(port))
+    assert transmission == (Outcome.UNKNOWN, True, None, "connection lost")
+    assert peer.request_count == 3
+
+
+async def test_a_lost_kept_connection_and_no_other_is_unknown():
+    """The first try may have left bytes, so the refused second one proves nothing (R-08)."""
+    limits = HttpClientLimits(connect_pause_s=0.001)
+    answers = iter([OK])
+
+    async def script(client, _head):
+        if answer := next(answers, None):
+            await client.say(answer)
+        else:
+            server.close()
+            client.reset()
+
+    async with listening(ScriptedPeer(script)) as server, sender(limits) as transport:
+        port = port_of(server)
+        assert await transport.send(package(port)) == ACCEPTED
+        transmission = await transport.send(package(port))
+    detail = "connection lost, then connection refused"
+    assert transmission == (Outcome.UNKNOWN, True, None, detail)
+
+
+async def test_one_refused_connection_is_the_transports_own_affair():
+    """S0-72: tried once more after a pause, and the sender machine never hears of it."""
+    inbox = Inbox()
+    reserved = socket.socket()
+    reserved.bind(("127.0.0.1", 0))
+    port = reserved.getsockname()[1]
+    reserved.close()
+
+    async with sender(HttpClientLimits(connect_pause_s=4 * SHORT)) as transport:
+        sending = asyncio.create_task(transport.send(package(port)))
+        started: asyncio.Queue[asyncio.Task[HttpServer]] = asyncio.Queue()
+        listening = serve_http(f"http://127.0.0.1:{port}/msh", inbox)
+        asyncio.get_running_loop().call_later(
+            SHORT, lambda: started.put_nowait(asyncio.create_task(listening))
+        )
+        assert await sending == ACCEPTED
+        await (await (await started.get())).close()
+    assert inbox.bodies == [b"a message"]
+
+
+@pytest.mark.parametrize(
+    ("endpoint_uri", "detail"),
+    [
+        ("http://127.0.0.1:{port}/msh", "connection refused"),
+        ("https://127.0.0.1:{port}/msh", "connection refused"),
+        ("http://name.invalid:{port}/msh", "name not resolved"),
+    ],
+)
+async def test_no_connection_is_a_refusal_of_which_no_byte_left(endpoint_uri, detail):
+    """The three ways to be certain that nothing left."""
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        uri = endpoint_uri.format(port=reserved.getsockname()[1])
+        async with sender(HttpClientLimits(connect_pause_s=0.001)) as transport:
+            transmission = await transport.send(Outgoing(uri, "a/b", PiecedBody(b"x")))
+    assert transmission == (Outcome.REFUSED, False, None, detail)
+
+
+async def test_a_tls_handshake_that_fails_is_a_refusal_of_which_no_byte_left():
+    """The other side speaks no TLS: the message stayed here."""
+    async with endpoint(Inbox()) as server, sender() as transport:
+        uri = f"https://127.0.0.1:{server.port}/msh"
+        transmission = await transport.send(Outgoing(uri, "a/b", PiecedBody(b"x")))
+    assert transmission == (Outcome.REFUSED, False, None, "TLS handshake failed")
+
+
+async def test_connections_to_one_host_are_bounded():
+    """More sends than connections wait for their turn, and all come through."""
+    gate = Gate()
+    limits = HttpClientLimits(connections_per_host_max=2)
+    async with endpoint(gate) as server, sender(limits) as transport, asyncio.TaskGroup() as tasks:
+        sends = [tasks.create_task(transport.send(package(server.port))) for _ in range(10)]
+        await gate.arrival()
+        await gate.arrival()
+        assert server.connection_count == 2
+        gate.opened.set()
+    assert [send.result() for send in sends] == [ACCEPTED] * 10
+
+
+async def test_one_slow_host_does_not_stall_another():
+    """N11: each host has its own bound, and idle connections elsewhere make room."""
+    gate, inbox = Gate(), Inbox()
+    limits = HttpClientLimits(connections_per_host_max=2, connections_max=3)
+    async with (
+        endpoint(gate) as slow,
+        endpoint(inbox) as quick,
+        endpoint(inbox) as third,
+        sender(limits) as transport,
+        asyncio.TaskGroup() as tasks,
+    ):
+        sends = [tasks.create_task(transport.send(package(slow.port))) for _ in range(5)]
+        await gate.arrival()
+        await gate.arrival()
+        async with asyncio.timeout(PATIENCE_S):
+            for port in (quick.port, third.port, quick.port):
+                assert await transport.send(package(port)) == ACCEPTED
+        gate.opened.set()
+    assert [send.result() for send in sends] == [ACCEPTED] * 5
+
+
+async def test_waiting_for_a_connection_is_bounded_in_time_and_number():
+    """Then it is refused, and surely no byte left (R-27)."""
+    gate = Gate()
+    limits = HttpClientLimits(connections_per_host_max=1, waiters_max=1, wait_s=SHORT)
+    async with endpoint(gate) as server, sender(limits) as transport, asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(transport.send(package(server.port)))
+        await gate.arrival()
+        second = tasks.create_task(transport.send(package(server.port)))
+        await asyncio.sleep(0)
+        third = await transport.send(package(server.port))
+        async with asyncio.timeout(PATIENCE_S):
+            await second
+        gate.opened.set()
+    assert third == (Outcome.REFUSED, False, None, "too many wait for a connection")
+    assert second.result() == (Outcome.REFUSED, False, None, "no free connection")
+    assert first.result() == ACCEPTED
+
+
+async def test_a_cancelled_send_leaves_the_pool_usable():
+    """Neither a connection nor a waiter's place is lost, whoever is cancelled."""
+    gate = Gate()
+    limits = HttpClientLimits(connections_per_host_max=1)
+    async with endpoint(gate) as server, sender(limits) as transport:
+        sends = [asyncio.create_task(transport.send(package(server.port))) for _ in range(3)]
+        await gate.arrival()
+        sends[0].cancel()
+        sends[1].cancel()
+        gate.opened.set()
+        async with asyncio.timeout(PATIENCE_S):
+            assert await sends[2] == ACCEPTED
+            assert await transport.send(package(server.port)) == ACCEPTED
+    assert sends[0].cancelled()
+    assert sends[1].cancelled()
+
+
+async def test_closing_ends_what_is_under_way():
+    """The exchange is unknown, the waiter surely sent nothing."""
+    gate = Gate()
+    limits = HttpClientLimits(connections_per_host_max=1)
+    async with endpoint(gate) as server, sender(limits) as transport:
+        sends = [asyncio.create_task(transport.send(package(server.port))) for _ in range(2)]
+        await gate.arrival()
+        await transport.close()
+        async with asyncio.timeout(PATIENCE_S):
+            assert await sends[0] == (Outcome.UNKNOWN, True, None, "connection lost")
+            assert await sends[1] == (Outcome.REFUSED, False, None, "transport closed")
+        gate.opened.set()
+
+
+async def test_an_idle_connection_is_closed():
+    """Before the peer does it, so that dead connections are rare."""
+
+    async def script(client, _head):
+        await client.say(OK)
+
+    limits = HttpClientLimits(idle_timeout_s=SHORT)
+    async with scripted(script) as (port, peer), sender(limits) as transport:
+        assert await transport.send(package(port)) == ACCEPTED
+        async with asyncio.timeout(PATIENCE_S):
+            await peer.hung_up.wait()
+        assert await transport.send(package(port)) == ACCEPTED
+    assert peer.connection_count == 2
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "",
+        "msh",
+        "ftp://a/b",
+        "http://",
+        "http://a b/",
+        "http://a/\r\nX: y",
+        "http://a:99999/",
+        "http://u:p@a/",
+    ],
+)
+async def test_an_endpoint_that_is_none_is_our_own_error(uri):
+    """It comes from the agreement, so the configuration should have refused it."""
+    async with sender() as transport:
+        with pytest.raises(LocalError, match="http"):
+            await transport.send(Outgoing(uri, "a/b", PiecedBody(b"x")))
+
+
+async def test_an_answer_names_its_error_to_the_sender():
+    """Both halves together: the name that the endpoint sent is the detail of the outcome."""
+    async with endpoint(Inbox(Answer(503, "Overloaded"))) as server:
+        transmission = await send_to(server.port)
+    assert transmission == (Outcome.REFUSED, True, 503, "Overloaded")
