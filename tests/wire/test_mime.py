@@ -1,0 +1,376 @@
+"""The splitter, the heads of parts and the transfer encodings, each by itself."""
+
+import email
+import email.policy
+from base64 import b64encode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onceonly.message.errors import ErrorCode, RemoteError
+from onceonly.wire.limits import Limits
+from onceonly.wire.mime import (
+    PADDING_BYTES_MAX,
+    MediaType,
+    PartBegun,
+    PartBytes,
+    PartEnded,
+    PartHead,
+    Splitter,
+    parse_media_type,
+    parse_part_head,
+)
+from onceonly.wire.transfer import transfer_of
+
+
+def split(body, sizes=(), boundary="b", limits=None):
+    """Heads and bodies of the parts, fed in pieces of the given sizes and the rest in one."""
+    splitter = Splitter(boundary) if limits is None else Splitter(boundary, limits)
+    pieces, at = [], 0
+    for size in sizes:
+        pieces.append(body[at : at + size])
+        at += size
+    events = [event for piece in [*pieces, body[at:]] for event in splitter.feed(piece)]
+    events += splitter.finish()
+    parts = []
+    for event in events:
+        match event:
+            case PartBegun(head):
+                parts.append([head, b""])
+            case PartBytes(data):
+                assert data
+                parts[-1][1] += data
+            case PartEnded():
+                parts[-1] = tuple(parts[-1])
+    return parts
+
+
+def bodies(body, **options):
+    return [data for _, data in split(body, **options)]
+
+
+def refusal(body, **options):
+    with pytest.raises(RemoteError) as refused:
+        split(body, **options)
+    return refused.value
+
+
+# --- Delimiters --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"--b\r\n\r\nx\r\n--b--\r\n", [b"x"]),
+        (b"--b\r\n\r\nx\r\n--b--", [b"x"]),
+        (b"--b\r\n\r\nx\r\n--b-- \t", [b"x"]),
+        (b"preamble\r\n--b\r\n\r\nx\r\n--b--\r\nepilogue\r\n--b\r\n\r\ny\r\n--b--", [b"x"]),
+        (b"\r\n--b\r\n\r\nx\r\n--b--", [b"x"]),
+        (b"--b \t \r\n\r\nx\r\n--b--", [b"x"]),
+        (b"--b\r\n\r\n\r\n--b--", [b""]),
+        (b"--b\r\nA: b\r\n\r\n--b--", [b""]),
+        (b"--b\r\n\r\n--b--", [b""]),
+        (b"--b\r\n\r\n\r\n\r\n--b--", [b"\r\n"]),
+        (b"--b\r\n\r\nx\r\n--b\r\n\r\ny\r\n--b--", [b"x", b"y"]),
+        (b"--b\r\n\r\nx\r\n--bc\r\n--b-\r\n--b-c\r\n-b\r\n--b--", [b"x\r\n--bc\r\n--b-\r\n--b-c\r\n-b"]),
+        (b"--b\r\n\r\nx\n--b--\n\r\n--b--", [b"x\n--b--\n"]),
+        (b"--b\r\n\r\nx\r--b--\r\r\n--b--", [b"x\r--b--\r"]),
+        (b"--b\r\n\r\nx\r\n--b--y\r\n--b--", [b"x\r\n--b--y"]),
+        (b"--b\r\n\r\nx\r\n--b\ry\r\n--b--", [b"x\r\n--b\ry"]),
+        (b"--b\r\n\r\nx\r\n --b--\r\n--b--", [b"x\r\n --b--"]),
+        (b"--b\r\n\r\nx\r\n\r\n--b--", [b"x\r\n"]),
+    ],
+)  # fmt: skip
+def test_a_delimiter_is_a_whole_line_after_crlf(body, expected):
+    """P5: RFC 2046 decides what is a delimiter; everything else is the part's, byte by byte."""
+    assert bodies(body) == expected
+    assert bodies(body, sizes=[1] * len(body)) == expected
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\r\n",
+        b"--b",
+        b"--b\r\n",
+        b"--b\r\n\r\n",
+        b"--b\r\n\r\nx",
+        b"--b\r\n\r\nx\r\n--b",
+        b"--b\r\n\r\nx\r\n--b\r\n",
+        b"--b\r\n\r\nx\r\n--b-",
+        b"--b\n\nx\n--b--\n",
+        b"--b--\r\n",
+        b"--c\r\n\r\nx\r\n--c--\r\n",
+        b"--b\r\nno colon\r\n\r\nx\r\n--b--",
+        b"--b\r\nbad name: x\r\n\r\nx\r\n--b--",
+        b"--b\r\n--b--\r\n\r\n",
+    ],
+)
+def test_a_body_without_a_part_or_an_end_is_refused(body):
+    """P4: what has no final boundary is not whole; line ends of LF make no lines."""
+    assert refusal(body).code is ErrorCode.MIME_PROBLEM
+    assert refusal(body, sizes=[1] * len(body)).code is ErrorCode.MIME_PROBLEM
+
+
+def test_the_final_boundary_is_missed_by_name():
+    """The peer reads what was wrong with its package."""
+    assert refusal(b"--b\r\n\r\nx").description == "missing final boundary"
+
+
+@pytest.mark.parametrize("boundary", ["", "x" * 71, "x ", "x\ny", 'x"', "\u00e4"])
+def test_an_illegal_boundary_is_refused(boundary):
+    """P5: 1-70 characters of RFC 2046's set, not ending in a space."""
+    with pytest.raises(RemoteError):
+        Splitter(boundary)
+
+
+@given(st.binary(max_size=300), st.lists(st.integers(1, 20), max_size=40))
+def test_the_bytes_of_a_part_are_what_was_sent(data, sizes):
+    """Whatever a part holds, in whatever pieces it comes."""
+    boundary = "a-boundary-that-chance-does-not-find"
+    line = b"--" + boundary.encode()
+    body = line + b"\r\n\r\n" + data + b"\r\n" + line + b"\r\nA: b\r\n\r\n\r\n" + line + b"--\r\n"
+    assert bodies(body, sizes=sizes, boundary=boundary) == [data, b""]
+
+
+PIECES = st.sampled_from([b"--b", b"--b--", b"\r\n", b"\r", b"\n", b"-", b"A: b\r\n", b" ", b"x"])
+
+
+@given(st.lists(PIECES, max_size=25).map(b"".join), st.lists(st.integers(1, 5), max_size=30))
+def test_what_is_found_does_not_depend_on_the_pieces(body, sizes):
+    """One byte at a time or all at once: the same parts or the same refusal."""
+
+    def outcome(sizes):
+        try:
+            return split(body, sizes)
+        except RemoteError as error:
+            return str(error)
+
+    assert outcome(sizes) == outcome([])
+
+
+@given(st.lists(st.binary(max_size=40).filter(lambda data: b"\n" not in data), min_size=1))
+def test_the_standard_library_finds_the_same_parts(datas):
+    """A second opinion on well-formed bodies."""
+    boundary = "a-boundary-that-chance-does-not-find"
+    body = b"".join(
+        f"--{boundary}\r\nContent-Type: application/x\r\n"
+        "Content-Transfer-Encoding: base64\r\n\r\n".encode()
+        + b64encode(data)
+        + b"\r\n"
+        for data in datas
+    )
+    body += f"--{boundary}--\r\n".encode()
+    head = f'Content-Type: multipart/related; boundary="{boundary}"\r\n\r\n'
+    message = email.message_from_bytes(head.encode() + body, policy=email.policy.default)
+    decoded = [transfer_of("base64").decode(data) for data in bodies(body, boundary=boundary)]
+    assert decoded == [part.get_payload(decode=True) for part in message.iter_parts()] == datas
+
+
+# --- Bounds ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sizes", [[], [1] * 30_000])
+def test_too_many_parts_are_refused(sizes):
+    """P1: a hundred parts, and not one more."""
+    assert len(split(b"--b\r\n\r\n\r\n" * 100 + b"--b--", sizes)) == 100
+    error = refusal(b"--b\r\n\r\n\r\n" * 101 + b"--b--", sizes=sizes)
+    assert error.code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize("end", [b"", b"\r\n\r\n"])
+def test_a_head_past_its_limit_is_refused(end):
+    """P3: with an end in sight or without."""
+    limits = Limits(part_head_bytes_max=20)
+    split(b"--b\r\n" + b"A: " + b"x" * 17 + b"\r\n\r\n\r\n--b--", limits=limits)
+    body = b"--b\r\n" + b"A: " + b"x" * (18 if end else 21) + end
+    assert refusal(body, limits=limits).code is ErrorCode.MESSAGE_TOO_LARGE
+    assert refusal(body, limits=limits, sizes=[5] * 9).code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_padding_behind_a_boundary_is_bounded():
+    """White space cannot make us hold back bytes for ever."""
+    padding = b" " * (PADDING_BYTES_MAX - 2)
+    assert bodies(b"--b" + padding + b"\r\n\r\nx\r\n--b--") == [b"x"]
+    for sizes in ([], [1] * 2000):
+        body = b"--b" + padding + b" \r\n\r\nx\r\n--b--"
+        assert refusal(body, sizes=sizes).code is ErrorCode.MIME_PROBLEM
+
+
+def test_the_bytes_of_a_body_are_counted():
+    """P10: preamble and epilogue count like everything else."""
+    body = b"preamble\r\n--b\r\n\r\nx\r\n--b--"
+    split(body, limits=Limits(package_bytes_max=len(body)))
+    error = refusal(body, limits=Limits(package_bytes_max=len(body) - 1))
+    assert error.code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_little_is_held_back():
+    """All but the last few bytes of a part come out with the piece that brought them."""
+    splitter = Splitter("b")
+    list(splitter.feed(b"--b\r\n\r\n"))
+    came = sum(len(e.data) for e in splitter.feed(b"x" * 10_000) if isinstance(e, PartBytes))
+    assert came > 10_000 - len(b"\r\n--b") - 1
+
+
+# --- Heads -------------------------------------------------------------------------------------
+
+
+def test_the_fields_that_we_use_are_read_in_any_case_and_fold():
+    """Names without case, folded lines, fields that we do not know."""
+    head = (
+        b"content-TYPE:  text/xml;\r\n\tcharset=utf-8 \r\nX-Other: a\r\nX-Other: b\r\n"
+        b"Content-Id: <a@b>\r\nContent-Transfer-Encoding: 8BIT"
+    )
+    assert parse_part_head(head) == PartHead("text/xml;\tcharset=utf-8", "a@b", "8bit")
+
+
+def test_an_empty_head_has_the_defaults():
+    """RFC 2046 §5.1; over HTTP no transfer encoding means binary."""
+    assert parse_part_head(b"") == PartHead("text/plain; charset=us-ascii", None, "binary")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"Content-Type: a/b\r\nContent-Type: a/b",
+        b"Content-Type:\r\ncontent-type: a/b",
+        b"Content-ID: <a>\r\nContent-Id: <b>",
+        b"Content-Transfer-Encoding: 8bit\r\nContent-Transfer-Encoding: base64",
+        b"Content-ID:",
+        b"Content-ID: <>",
+        b"Content-ID: <a b>",
+        b"Content-ID: <<a>>",
+        b"Content-ID: <a",
+        b"Content-ID: <" + b"a" * 251 + b">",
+        b"Content-ID: <\xc3\xa4>",
+        b"Content-ID : <a>",
+        b" Content-ID: <a>",
+        b": x",
+        b"X: a\nContent-ID: <a>",
+        b"X: a\rContent-ID: <a>",
+        b"X: a\0b",
+    ],
+)
+def test_a_head_that_two_readers_could_read_differently_is_refused(head):
+    """P6: nothing twice, no bare line ends, no control characters."""
+    with pytest.raises(RemoteError) as refused:
+        parse_part_head(head)
+    assert refused.value.code is ErrorCode.MIME_PROBLEM
+
+
+# --- Content-Type ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("Text/XML", MediaType("text/xml", {})),
+        ("a/b;", MediaType("a/b", {})),
+        (' a/b ; C = "d"'.replace(" = ", "="), MediaType("a/b", {"c": "d"})),
+        ('a/b;c="x;\\"y\\\\ z";d=e', MediaType("a/b", {"c": 'x;"y\\ z', "d": "e"})),
+        ('a/b; c=""', MediaType("a/b", {"c": ""})),
+        ("a/b; start=<x@y>; type=text/xml", MediaType("a/b", {"start": "<x@y>", "type": "text/xml"})),
+    ],
+)  # fmt: skip
+def test_a_content_type_is_taken_apart(value, expected):
+    """Quoted and unquoted values, escapes, white space, a trailing semicolon."""
+    assert parse_media_type(value) == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "text",
+        "text/",
+        "a/b c",
+        "a/b; c",
+        "a/b; c=",
+        'a/b; c="d',
+        'a/b; c="d"e',
+        "a/b; c=d; C=e",
+        "a/b (comment)",
+        "a/b; c=\u00e4",
+        'a/b; c="\r\n"',
+        "a/b; =d",
+    ],
+)
+def test_a_malformed_content_type_is_refused(value):
+    """Nothing is guessed."""
+    with pytest.raises(RemoteError) as refused:
+        parse_media_type(value)
+    assert refused.value.code is ErrorCode.MIME_PROBLEM
+
+
+def test_the_parameters_of_a_content_type_are_bounded():
+    """P3: sixty-four, and an end to their length."""
+    parse_media_type("a/b" + "".join(f";p{n}=v" for n in range(64)))
+    for value in ("a/b" + ";" * 65, "a/b; c=" + "d" * (1 << 14)):
+        with pytest.raises(RemoteError) as refused:
+            parse_media_type(value)
+        assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+# --- Transfer encodings ------------------------------------------------------------------------
+
+
+@given(st.binary(max_size=200), st.integers(1, 90), st.integers(1, 50))
+def test_base64_is_undone_in_any_pieces(data, line, size):
+    """Lines of any length, pieces of any size."""
+    text = b64encode(data)
+    text = b"\r\n".join(text[at : at + line] for at in range(0, len(text), line))
+    transfer = transfer_of("base64")
+    decoded = b"".join(transfer.decode(text[at : at + size]) for at in range(0, len(text), size))
+    transfer.finish()
+    assert decoded == data
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [b"QUJD!"],
+        [b"QU JD"],
+        [b"QUJD-_=="],
+        [b"QQ=Q"],
+        [b"QQ==QQ=="],
+        [b"QQ==", b"QQ=="],
+        [b"===="],
+        [b"Q==="],
+        [b"QUJ"],
+        [b"Q"],
+    ],
+)
+def test_base64_with_junk_is_refused(pieces):
+    """P9: no other alphabet, no white space inside lines, nothing behind the padding."""
+    transfer = transfer_of("base64")
+    with pytest.raises(RemoteError) as refused:
+        for piece in pieces:
+            transfer.decode(piece)
+        transfer.finish()
+    assert refused.value.code is ErrorCode.MIME_PROBLEM
+
+
+@pytest.mark.parametrize("encoding", ["8bit", "binary"])
+def test_binary_bytes_stay_as_they_are(encoding):
+    """No encoding, no change."""
+    transfer = transfer_of(encoding)
+    assert transfer.decode(b"\0\xff\r\n") == b"\0\xff\r\n"
+    transfer.finish()
+
+
+def test_seven_bits_are_seven_bits():
+    """P9: a part that says 7bit and is not was damaged or lies."""
+    assert transfer_of("7bit").decode(b"abc\r\n") == b"abc\r\n"
+    with pytest.raises(RemoteError):
+        transfer_of("7bit").decode(b"\x80")
+
+
+@pytest.mark.parametrize("encoding", ["", "quoted-printable", "uuencode", "x-gzip", "gzip"])
+def test_other_transfer_encodings_are_refused(encoding):
+    """P9: quoted-printable does not carry documents unchanged; the rest nobody agreed."""
+    with pytest.raises(RemoteError) as refused:
+        transfer_of(encoding)
+    assert refused.value.code is ErrorCode.MIME_PROBLEM

@@ -1,0 +1,78 @@
+"""Instants on the wire."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onceonly.message.errors import ErrorCode, RemoteError
+from onceonly.message.instant import from_datetime
+from onceonly.wire.timestamp import EARLIEST_AT, LATEST_AT, read_timestamp, write_timestamp
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("19991110T102344.000Z", datetime(1999, 11, 10, 10, 23, 44, tzinfo=UTC)),
+        ("19991110T102344Z", datetime(1999, 11, 10, 10, 23, 44, tzinfo=UTC)),
+        ("19991110T102344,5Z", datetime(1999, 11, 10, 10, 23, 44, 500_000, tzinfo=UTC)),
+        ("19991110T102344.123456789Z", datetime(1999, 11, 10, 10, 23, 44, 123_456, tzinfo=UTC)),
+        ("19991110T102344+0130", datetime(1999, 11, 10, 8, 53, 44, tzinfo=UTC)),
+        ("1999-11-10T10:23:44Z", datetime(1999, 11, 10, 10, 23, 44, tzinfo=UTC)),
+        ("1999-11-10T10:23:44.25-01:30", datetime(1999, 11, 10, 11, 53, 44, 250_000, tzinfo=UTC)),
+        ("2000-02-29T00:00:00+14:00", datetime(2000, 2, 28, 10, tzinfo=UTC)),
+        ("00010101T000000Z", datetime(1, 1, 1, tzinfo=UTC)),
+        ("99991231T235959.999999Z", datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)),
+    ],
+)
+def test_compact_and_extended_forms_are_read(text, moment):
+    """S0-60 and A2: the sample's form, and ISO 8601 with a zone."""
+    assert read_timestamp(text) == from_datetime(moment)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "19991110T102344.000",
+        "1999-11-10T10:23:44",
+        "00000101T000000Z",
+        "100000101T000000Z",
+        "-0010101T000000Z",
+        "19991110T240000Z",
+        "19991231T235960Z",
+        "19990229T000000Z",
+        "19991310T000000Z",
+        "1999-11-10T102344Z",
+        "19991110T10:23:44Z",
+        "19991110 102344Z",
+        "19991110T102344.Z",
+        "19991110T102344.0000000000Z",
+        "19991110T102344+1500",
+        "19991110T102344+0160",
+        "00010101T000000+0001",
+        "99991231T235959-0001",
+        "\u0661\u0669\u0669\u06691110T102344Z",
+        "19991110t102344z",
+        " 19991110T102344Z",
+        "19991110T102344Z\n",
+    ],
+)
+def test_what_names_no_instant_is_refused(text):
+    """X15: no zone, year 0 or 10000, 24:00, a leap second, no such day."""
+    with pytest.raises(RemoteError) as refused:
+        read_timestamp(text)
+    assert refused.value.code is ErrorCode.VALUE_NOT_RECOGNIZED
+
+
+def test_the_compact_form_is_written():
+    """S0-60: milliseconds, cut and not rounded."""
+    moment = datetime(1999, 11, 10, 10, 23, 44, 999_999, tzinfo=UTC)
+    assert write_timestamp(from_datetime(moment)) == "19991110T102344.999Z"
+
+
+@given(st.integers(EARLIEST_AT, LATEST_AT))
+def test_what_is_written_reads_back_to_the_millisecond(at):
+    """For every instant that a journal can hold."""
+    assert read_timestamp(write_timestamp(at)) == at // 1000 * 1000
