@@ -1,4 +1,4 @@
-"""Tests of the transports run in one asyncio loop each."""
+"""Each test of the transports runs on both event loops."""
 
 import sys
 from pathlib import Path
@@ -9,6 +9,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
+@pytest.fixture(params=[False, True], ids=["asyncio", "uvloop"])
+def anyio_backend(request):
+    """Both loops: the gateway runs on uvloop where it can, and the two differ at the edges."""
+    return ("asyncio", {"use_uvloop": request.param})

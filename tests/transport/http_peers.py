@@ -151,6 +151,8 @@ class RawClient:
         self.writer = writer
 
     async def say(self, data: bytes) -> None:
+        if self.writer.is_closing():
+            raise ConnectionResetError
         self.writer.write(data)
         async with asyncio.timeout(PATIENCE_S):
             await self.writer.drain()

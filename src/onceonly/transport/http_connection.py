@@ -274,7 +274,7 @@ class HttpConnection(asyncio.Protocol):
         self._task.add_done_callback(self._received)
 
     def _on_body_taken(self) -> None:
-        if self._phase is not _Phase.REQUEST:
+        if self._phase is not _Phase.REQUEST or self._transport.is_closing():
             return
         if self._owes_continue:
             self._owes_continue = False
@@ -312,7 +312,8 @@ class HttpConnection(asyncio.Protocol):
         self._answer(answer, is_last=True)
 
     def _answer(self, answer: Answer, *, is_last: bool = False) -> None:
-        if self._phase not in (_Phase.HEAD, _Phase.REQUEST):
+        # A transport that is being closed takes no more; uvloop's even raises.
+        if self._phase not in (_Phase.HEAD, _Phase.REQUEST) or self._transport.is_closing():
             return
         is_read = self._phase is _Phase.REQUEST and self._body.is_complete
         is_last = is_last or self._is_last or not is_read
@@ -353,11 +354,12 @@ class HttpConnection(asyncio.Protocol):
         self._transport.close()
 
     def _pause_reading(self) -> None:
-        if not self._is_reading_paused:
+        if not self._is_reading_paused and not self._transport.is_closing():
             self._is_reading_paused = True
             self._transport.pause_reading()
 
     def _resume_reading(self) -> None:
-        if self._is_reading_paused and self._write_blocked_at is None:
+        is_blocked = self._write_blocked_at is not None or self._transport.is_closing()
+        if self._is_reading_paused and not is_blocked:
             self._is_reading_paused = False
             self._transport.resume_reading()

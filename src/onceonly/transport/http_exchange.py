@@ -58,14 +58,13 @@ class ClientConnection(asyncio.Protocol):
         self._progress_at = self._loop.time()
         self._deadline = 0.0
         self._unsent_bytes = 0
-        self.is_open = False
+        self._is_trusted = True
 
     # Called by the loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Connected, and the TLS handshake is over."""
         self._transport = cast("asyncio.Transport", transport)
-        self.is_open = True
 
     def data_received(self, data: bytes) -> None:
         """A piece of an answer, of any size."""
@@ -84,7 +83,6 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_lost(self, _exc: Exception | None) -> None:
         """Over, whoever ended it."""
-        self.is_open = False
         is_unanswered = not self._answer_bytes
         self._settle(Outcome.UNKNOWN, None, "connection lost", is_unanswered=is_unanswered)
         self._lost(self)
@@ -129,9 +127,14 @@ class ClientConnection(asyncio.Protocol):
             return
         self._is_answer_whole = True
         if not self._parser.should_keep_alive():
-            self.is_open = False
+            self._is_trusted = False
 
     # Called by the pool.
+
+    @property
+    def is_open(self) -> bool:
+        """Another exchange may be tried on it."""
+        return self._is_trusted and not self._transport.is_closing()
 
     async def exchange(self, head: bytes, body: Body) -> Exchanged:
         """Send one request and await the head of its answer; never raises for the peer's doing.
@@ -158,12 +161,10 @@ class ClientConnection(asyncio.Protocol):
 
     def close(self) -> None:
         """End an idle connection."""
-        self.is_open = False
         self._transport.close()
 
     def abort(self) -> None:
         """End now, whatever is going on."""
-        self.is_open = False
         self._transport.abort()
 
     def check(self, now: float) -> None:
@@ -200,13 +201,13 @@ class ClientConnection(asyncio.Protocol):
         async for chunk in body.chunks():
             if self._writable is not None:
                 await self._writable
-            if not self._is_pending():
+            if not self._is_pending() or self._transport.is_closing():
                 return
             self._transport.write(held)
             held = chunk
             size_bytes += len(chunk)
         check_size(body, size_bytes)
-        if not self._is_pending():
+        if not self._is_pending() or self._transport.is_closing():
             return
         self._transport.write(held)
         self._is_writing = False
