@@ -44,7 +44,7 @@ class _Outcome(NamedTuple):
 
 
 class GroupCommit:
-    """Runs steps in shared transactions of `store`; belongs to one event loop.
+    """Runs steps in shared transactions of `store`; all use is on one event loop.
 
     `on_failure` is called once, on the loop, when the store cannot be trusted any more or a step
     broke its contract; every waiter has failed by then and every later one fails (R-22). With
@@ -57,7 +57,6 @@ class GroupCommit:
         self._store = store
         self._on_failure = on_failure
         self._thread = ThreadPoolExecutor(1, "commit") if thread else None
-        self._loop = asyncio.get_running_loop()
         self._waiting: deque[_Waiter] = deque()
         self._is_busy = False
         self._idle = asyncio.Event()
@@ -76,12 +75,12 @@ class GroupCommit:
             raise self._failure
         if len(self._waiting) >= WAITING_MAX:
             raise StoreFull("too many steps wait for the disk")
-        future: asyncio.Future[T] = self._loop.create_future()
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiter(step, future))
         if not self._is_busy:
             self._is_busy = True
             self._idle.clear()
-            self._loop.call_soon(self._run_batch)
+            asyncio.get_running_loop().call_soon(self._run_batch)
         return await future
 
     async def drain(self) -> None:
@@ -113,7 +112,7 @@ class GroupCommit:
         if self._thread is None:
             self._release(batch, outcomes)
             return
-        committed = self._loop.run_in_executor(self._thread, self._store.commit)
+        committed = asyncio.get_running_loop().run_in_executor(self._thread, self._store.commit)
         committed.add_done_callback(partial(self._note_commit, batch, outcomes))
 
     def _note_commit(
@@ -150,7 +149,7 @@ class GroupCommit:
     def _go_on(self) -> None:
         if self._waiting:
             # Behind the callbacks of those just released, so that what they ask for comes along.
-            self._loop.call_soon(self._run_batch)
+            asyncio.get_running_loop().call_soon(self._run_batch)
         else:
             self._is_busy = False
             self._idle.set()

@@ -75,6 +75,7 @@ class SqliteStore(Store):
         self._limits = limits
         self._log_pages = 0
         self._pages_folded = 0
+        self._is_closed = False
         self._failure: StoreFailed | None = None
         self._transaction: SqliteTransaction | None = None
         self._of_thread = threading.local()
@@ -166,6 +167,9 @@ class SqliteStore(Store):
 
         The log is folded back, unless the store failed: then nothing more is written.
         """
+        if self._is_closed:
+            return
+        self._is_closed = True
         try:
             self.rollback()
             for reader in self._readers:

@@ -371,5 +371,5 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Roll back what is open and let the next process in."""
+        """Roll back what is open and let the next process in. Again, it does nothing."""
         ...

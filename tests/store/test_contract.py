@@ -1,0 +1,648 @@
+"""The store's contract, sentence by sentence, on every store there is (style rule 32)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from store_samples import (
+    ACKNOWLEDGED,
+    CARRIER,
+    OTHER_PAIR,
+    PACKAGE,
+    PAIR,
+    QUEUED,
+    RESPONSE,
+    SENDING,
+    message,
+    receive,
+    row,
+    spooled,
+    stored,
+    submit,
+)
+
+from onceonly.journal.record import CHAIN_START, chain
+from onceonly.message.errors import ErrorCode, Severity
+from onceonly.message.event import Event
+from onceonly.message.identity import MessageKey
+from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.pairing import PairStatus, SendingPair
+from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
+from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
+from onceonly.store.store import (
+    MessageFilter,
+    Notice,
+    Role,
+    Store,
+    StoredPayload,
+    StoreFailed,
+    StoreRefused,
+    Transaction,
+)
+
+BODY = b"<Order/>"
+NOTICE = Notice(
+    "m-1",
+    NoticeKind.DELIVERY_FAILURE,
+    Severity.WARNING,
+    ErrorCode.DELIVERY_FAILURE,
+    "no acknowledgement",
+    0,
+    5,
+)
+
+
+def commit(store: Store, *steps: Callable[[Transaction], Any]) -> list[Any]:
+    """Run the steps in one transaction and commit it."""
+    transaction = store.begin()
+    results = [step(transaction) for step in steps]
+    store.commit()
+    return results
+
+
+def submitted(store: Store, message_id: str, state: Outbound = SENDING, **fields: Any) -> None:
+    """Commit a submission without payloads."""
+    commit(store, lambda tx: submit(tx, message(message_id, **fields), state=state))
+
+
+def handed_over(store: Store, message_id: str) -> int:
+    """Commit an arrival and its hand-over; returns the offset."""
+    arrived = message(message_id, stored(BODY))
+    commit(store, lambda tx: receive(tx, arrived, stored(BODY)))
+    [offset] = commit(store, lambda tx: tx.hand_over(arrived.key, at=9))
+    assert isinstance(offset, int)
+    return offset
+
+
+class TestTransactions:
+    def test_a_transaction_sees_its_own_writes(self, store: Store) -> None:
+        """Reads on a transaction include what it wrote."""
+        transaction = store.begin()
+        submit(transaction, message("m-1"))
+        found = transaction.find_outbound("m-1")
+        assert found is not None
+        assert found.state == SENDING
+        store.rollback()
+
+    def test_a_snapshot_sees_only_committed_rows(self, store: Store) -> None:
+        """A snapshot sees nothing of an open transaction, and all of it after the commit."""
+        snapshot = store.snapshot()
+        transaction = store.begin()
+        submit(transaction, message("m-1"))
+        transaction.append([row(Event.SUBMITTED, "m-1")])
+        assert snapshot.find_outbound("m-1") is None
+        assert snapshot.list_journal(0, 10) == []
+        assert snapshot.count_by_status()["sending"] == 0
+        store.commit()
+        assert snapshot.find_outbound("m-1") is not None
+
+    def test_a_rollback_leaves_no_trace(self, store: Store) -> None:
+        """After a rollback the store answers as if the transaction had never been."""
+        submitted(store, "m-1")
+        transaction = store.begin()
+        submit(transaction, message("m-2"), state=QUEUED, idempotency_key="k")
+        transaction.put_outbound("m-1", ACKNOWLEDGED, at=5)
+        transaction.append([row(Event.SUBMITTED, "m-2")])
+        transaction.add_notice(NOTICE)
+        store.rollback()
+        snapshot = store.snapshot()
+        assert snapshot.find_outbound("m-2") is None
+        assert snapshot.find_message_id_by_key("k") is None
+        assert snapshot.count_by_status()["sending"] == 1
+        assert snapshot.list_journal(0, 10) == []
+        assert snapshot.list_notices(0, 10) == []
+        assert snapshot.find_outbound("m-1").state == SENDING  # type: ignore[union-attr]
+
+    def test_a_rollback_without_a_transaction_is_harmless(self, store: Store) -> None:
+        """Rolling back nothing changes nothing."""
+        store.rollback()
+        submitted(store, "m-1")
+        assert store.snapshot().find_outbound("m-1") is not None
+
+    def test_journal_and_offsets_go_on_after_a_rollback(self, store: Store) -> None:
+        """Numbers given in a transaction that was rolled back are given again or skipped safely."""
+        arrived = message("m-1")
+        commit(store, lambda tx: receive(tx, arrived))
+        transaction = store.begin()
+        transaction.append([row(Event.STORED, "m-1")])
+        transaction.hand_over(arrived.key, at=9)
+        store.rollback()
+        commit(
+            store,
+            lambda tx: tx.append([row(Event.ACK_SENT, "m-1")]),
+            lambda tx: tx.hand_over(arrived.key, at=9),
+        )
+        assert [record.seq for record in store.snapshot().list_journal(0, 10)] == [1]
+        assert len(store.snapshot().list_inbox(0, 10)) == 1
+
+    def test_the_write_count_grows_with_writes_only(self, store: Store) -> None:
+        """A step that only read can be told from one that wrote."""
+        transaction = store.begin()
+        before = transaction.write_count
+        transaction.find_outbound("m-1")
+        transaction.get_sending_pair(PAIR)
+        assert transaction.write_count == before
+        transaction.put_sending_pair(PAIR, SendingPair())
+        assert transaction.write_count > before
+        store.rollback()
+
+
+class TestOpenings:
+    def test_the_first_epoch_is_one_and_each_opening_counts(self, openings: Any) -> None:
+        """The epoch numbers the openings of the store, from 1."""
+        for epoch in (1, 2, 3):
+            store = openings.open()
+            assert store.epoch == epoch
+            store.close()
+
+    def test_a_second_opener_is_refused(self, openings: Any) -> None:
+        """One process, one store (R-23, fault C5)."""
+        openings.open()
+        with pytest.raises(StoreRefused, match="in use by"):
+            openings.open()
+
+    def test_a_store_can_be_opened_after_it_was_closed(self, openings: Any) -> None:
+        """Closing lets the next process in, and closing twice is harmless."""
+        store = openings.open()
+        store.close()
+        store.close()
+        openings.open()
+
+    def test_committed_rows_survive_and_open_ones_do_not(self, openings: Any) -> None:
+        """A new opening finds every committed transaction and nothing else (I14)."""
+        store = openings.open()
+        submitted(store, "m-1")
+        submit(store.begin(), message("m-2"))
+        store.close()
+        snapshot = openings.open().snapshot()
+        assert snapshot.find_outbound("m-1") is not None
+        assert snapshot.find_outbound("m-2") is None
+
+    def test_monotonic_deadlines_are_forgotten_at_a_restart(self, openings: Any) -> None:
+        """All of `Outbound` is durable except `due_ns`, which another process's clock gave."""
+        store = openings.open()
+        state = SENDING._replace(due_ns=99, expires_at=7)
+        submitted(store, "m-1", state)
+        assert store.snapshot().find_outbound("m-1").state == state
+        store.close()
+        found = openings.open().snapshot().find_outbound("m-1")
+        assert found.state == state._replace(due_ns=None)
+
+
+class TestOutbound:
+    def test_a_submission_is_found_whole(self, store: Store) -> None:
+        """Every field of message, state and submission comes back as it was put."""
+        parts = (stored(BODY), spooled(10**8, "f" * 64), stored(b"", 3))
+        sent = message("m-1", *parts, ref_to_message_id="earlier")
+        state = Outbound(
+            OutboundStatus.IN_DOUBT,
+            attempt=3,
+            episode=2,
+            exposure=Exposure.LEFT,
+            sequence_number=999_999_999,
+            expires_at=2**52,
+            transients=4,
+            silence=Silence.PAUSED,
+            error_code=ErrorCode.TRANSIENT_ERROR,
+            due_ns=2**60,
+        )
+        commit(store, lambda tx: submit(tx, sent, *parts, state=state))
+        view = store.snapshot().find_outbound_view("m-1")
+        assert view is not None
+        assert view == (sent, state, 2_000_000, None, "d" * 64)
+        entry = store.snapshot().find_outbound("m-1")
+        assert entry == ("m-1", PAIR, "tpa-1", state)
+        assert list(store.snapshot().list_payloads("m-1")) == list(parts)
+
+    def test_an_unknown_message_is_none(self, store: Store) -> None:
+        """What was never stored is not found, and has no payloads and no package."""
+        snapshot = store.snapshot()
+        assert snapshot.find_outbound("m-1") is None
+        assert snapshot.find_outbound_view("m-1") is None
+        assert list(snapshot.list_payloads("m-1")) == []
+        with pytest.raises(KeyError):
+            snapshot.get_package("m-1")
+
+    def test_a_message_is_added_once(self, store: Store) -> None:
+        """A second submission under the same MessageId is our bug, and stops the store."""
+        submitted(store, "m-1")
+        with pytest.raises(StoreFailed):
+            submit(store.begin(), message("m-1"))
+        store.rollback()
+
+    def test_an_idempotency_key_leads_to_its_message(self, store: Store) -> None:
+        """The MessageId of a submission is found by its Idempotency-Key."""
+        commit(store, lambda tx: submit(tx, message("m-1"), idempotency_key="key-1"))
+        assert store.snapshot().find_message_id_by_key("key-1") == "m-1"
+        assert store.snapshot().find_message_id_by_key("key-2") is None
+
+    def test_a_package_comes_back_byte_for_byte(self, store: Store) -> None:
+        """Segments keep their number, order and bytes, empty ones too (R-04)."""
+        submitted(store, "m-1")
+        commit(store, lambda tx: tx.put_package("m-1", PACKAGE))
+        assert store.snapshot().get_package("m-1") == PACKAGE
+
+    def test_a_status_that_turns_final_is_settled_once(self, store: Store) -> None:
+        """`settled_at` is the instant of the final status, and later news do not move it."""
+        submitted(store, "m-1")
+        commit(store, lambda tx: tx.put_outbound("m-1", SENDING._replace(attempt=2), at=5))
+        assert store.snapshot().find_outbound_view("m-1").settled_at is None  # type: ignore[union-attr]
+        commit(store, lambda tx: tx.put_outbound("m-1", ACKNOWLEDGED, at=6))
+        commit(store, lambda tx: tx.put_outbound("m-1", ACKNOWLEDGED, at=7))
+        view = store.snapshot().find_outbound_view("m-1")
+        assert view is not None
+        assert (view.state, view.settled_at) == (ACKNOWLEDGED, 6)
+
+    def test_the_longest_waiting_message_is_next(self, store: Store) -> None:
+        """Queued messages of a pair take turns in submission order; other pairs do not count."""
+        submitted(store, "other", QUEUED, to=CARRIER)
+        for message_id in ("z-first", "a-second"):
+            submitted(store, message_id, QUEUED)
+        assert store.snapshot().find_next_queued(PAIR) == "z-first"
+        commit(store, lambda tx: tx.put_outbound("z-first", SENDING, at=5))
+        assert store.snapshot().find_next_queued(PAIR) == "a-second"
+        assert store.snapshot().find_next_queued(OTHER_PAIR) == "other"
+
+    def test_messages_in_flight_are_those_with_the_turn_in_an_open_pair(self, store: Store) -> None:
+        """A suspended pair owes nothing after a restart (I27)."""
+        submitted(store, "m-1")
+        submitted(store, "m-2", to=CARRIER)
+        submitted(store, "waits", QUEUED)
+        assert [entry.message_id for entry in store.snapshot().list_in_flight()] == ["m-1", "m-2"]
+        closed = SendingPair(PairStatus.SUSPENDED, 1, "m-1", "operator")
+        commit(store, lambda tx: tx.put_sending_pair(PAIR, closed))
+        assert [entry.message_id for entry in store.snapshot().list_in_flight()] == ["m-2"]
+
+    def test_waiting_pairs_are_open_idle_and_have_a_queued_message(self, store: Store) -> None:
+        """A pair waits for its shell when it could give a turn and nobody has it."""
+        submitted(store, "m-1", QUEUED)
+        submitted(store, "m-2", QUEUED, to=CARRIER)
+        assert list(store.snapshot().list_waiting_pairs()) == [PAIR, OTHER_PAIR]
+        commit(
+            store,
+            lambda tx: tx.put_sending_pair(PAIR, SendingPair(in_flight="m-1")),
+            lambda tx: tx.put_sending_pair(OTHER_PAIR, SendingPair(PairStatus.SUSPENDED)),
+        )
+        assert list(store.snapshot().list_waiting_pairs()) == []
+
+    def test_overdue_messages_are_unsettled_and_past_their_expiry(self, store: Store) -> None:
+        """Overdue: queued, sending or in doubt with `expires_at` before now; soonest first."""
+        submitted(store, "late", QUEUED._replace(expires_at=20))
+        submitted(store, "doubt", Outbound(OutboundStatus.IN_DOUBT, expires_at=10))
+        submitted(store, "done", ACKNOWLEDGED._replace(expires_at=1))
+        submitted(store, "never", QUEUED)
+        submitted(store, "now", QUEUED._replace(expires_at=30))
+        found = store.snapshot().list_overdue(30, 10)
+        assert [entry.message_id for entry in found] == ["doubt", "late"]
+        assert len(store.snapshot().list_overdue(31, 1)) == 1
+
+    def test_agreements_of_unsettled_messages_are_named_once(self, store: Store) -> None:
+        """A start must find the agreement of every message without a verdict."""
+        submitted(store, "m-1", agreement_id="tpa-b")
+        submitted(store, "m-2", QUEUED, agreement_id="tpa-b")
+        submitted(store, "m-3", ACKNOWLEDGED, agreement_id="tpa-done")
+        commit(store, lambda tx: receive(tx, message("m-4", agreement_id="tpa-a")))
+        assert list(store.snapshot().list_unsettled_agreements()) == ["tpa-a", "tpa-b"]
+
+
+class TestListing:
+    def listed(self, store: Store, **criteria: Any) -> list[str]:
+        page = store.snapshot().list_messages(MessageFilter(**criteria))
+        return [view.message.message_id for view in page.messages]
+
+    def test_pages_follow_submission_order_and_end(self, store: Store) -> None:
+        """Following `next_after` shows every message once; the last page has none."""
+        for message_id in ("e", "d", "c", "b", "a"):
+            submitted(store, message_id, QUEUED)
+        seen: list[str] = []
+        after: int | None = 0
+        while after is not None:
+            page = store.snapshot().list_messages(MessageFilter(after=after, limit=2))
+            seen += [view.message.message_id for view in page.messages]
+            after = page.next_after
+        assert seen == ["e", "d", "c", "b", "a"]
+
+    def test_a_full_last_page_is_the_last(self, store: Store) -> None:
+        """`next_after` is None exactly when nothing follows."""
+        submitted(store, "a")
+        submitted(store, "b")
+        assert store.snapshot().list_messages(MessageFilter(limit=2)).next_after is None
+        assert store.snapshot().list_messages(MessageFilter(limit=1)).next_after is not None
+
+    def test_criteria_hold_together(self, store: Store) -> None:
+        """Status, party and conversation narrow the list, alone and together."""
+        submitted(store, "q", QUEUED, conversation_id="c-1")
+        submitted(store, "s", SENDING, conversation_id="c-2")
+        submitted(store, "t", SENDING, to=CARRIER, conversation_id="c-2")
+        submitted(store, "k", ACKNOWLEDGED, conversation_id="c-2")
+        assert self.listed(store, status=OutboundStatus.SENDING) == ["s", "t"]
+        assert self.listed(store, status=OutboundStatus.ACKNOWLEDGED) == ["k"]
+        assert self.listed(store, status=OutboundStatus.EXPIRED) == []
+        assert self.listed(store, to_party=str(CARRIER)) == ["t"]
+        assert self.listed(store, conversation_id="c-2") == ["s", "t", "k"]
+        assert self.listed(store, conversation_id="c-2", status=OutboundStatus.SENDING) == [
+            "s",
+            "t",
+        ]
+        assert self.listed(store, status=OutboundStatus.SENDING, to_party=PAIR.to_party) == ["s"]
+        assert self.listed(store, conversation_id="c-2", to_party=str(CARRIER)) == ["t"]
+
+    def test_messages_are_counted_by_every_status_word(self, store: Store) -> None:
+        """Each status has its count, zero included, as of the last commit."""
+        submitted(store, "q", QUEUED)
+        submitted(store, "s")
+        commit(store, lambda tx: tx.put_outbound("s", ACKNOWLEDGED, at=5))
+        handed_over(store, "in-1")
+        commit(store, lambda tx: receive(tx, message("in-2")))
+        counts = store.snapshot().count_by_status()
+        assert set(counts) == {*OutboundStatus, *InboundStatus}
+        assert {word: count for word, count in counts.items() if count} == {
+            "queued": 1,
+            "acknowledged": 1,
+            "stored": 1,
+            "handed_over": 1,
+        }
+
+
+class TestPairs:
+    def test_a_pair_is_fresh_before_it_is_put(self, store: Store) -> None:
+        """Nobody has to create a pair."""
+        assert store.snapshot().get_sending_pair(PAIR) == SendingPair()
+        assert store.snapshot().get_receiving_pair(PAIR) == ReceivingPair()
+
+    def test_a_pair_comes_back_as_it_was_put(self, store: Store) -> None:
+        """Both sides of a pair are kept apart, each with all its fields."""
+        sending = SendingPair(PairStatus.QUARANTINED, 17, "m-1", "wrong number")
+        receiving = ReceivingPair(PairStatus.QUARANTINED, 3, "m-9", takes_any_number=True)
+        commit(
+            store,
+            lambda tx: tx.put_sending_pair(PAIR, SendingPair()),
+            lambda tx: tx.put_sending_pair(PAIR, sending),
+            lambda tx: tx.put_receiving_pair(PAIR, receiving),
+        )
+        assert store.snapshot().get_sending_pair(PAIR) == sending
+        assert store.snapshot().get_receiving_pair(PAIR) == receiving
+        assert store.snapshot().get_receiving_pair(PAIR).takes_any_number is True
+
+    def test_operators_see_every_pair_with_its_queue(self, store: Store) -> None:
+        """Senders first, then by name; the queue counts messages without the turn."""
+        submitted(store, "m-1")
+        submitted(store, "m-2", QUEUED)
+        submitted(store, "m-3", QUEUED)
+        commit(
+            store,
+            lambda tx: tx.put_receiving_pair(PAIR, ReceivingPair(sequence_number=4)),
+            lambda tx: tx.put_sending_pair(OTHER_PAIR, SendingPair(PairStatus.SUSPENDED)),
+        )
+        views = store.snapshot().list_pairs()
+        assert [(view.role, view.pair, view.queued, view.in_flight) for view in views] == [
+            (Role.SENDER, PAIR, 2, "m-1"),
+            (Role.SENDER, OTHER_PAIR, 0, None),
+            (Role.RECEIVER, PAIR, 0, None),
+        ]
+        assert views[2].sequence_number == 4
+
+
+class TestInbound:
+    def test_a_stored_message_is_known_by_its_whole_key(self, store: Store) -> None:
+        """The duplicate key is (From, To, MessageId), nothing less (R-01)."""
+        arrived = message("m-1", stored(BODY))
+        commit(store, lambda tx: receive(tx, arrived, stored(BODY)))
+        found = store.snapshot().find_inbound(arrived.key)
+        assert found == (
+            arrived.key,
+            "tpa-1",
+            InboundStatus.STORED,
+            ProcessingState.NOT_STARTED,
+            "e" * 64,
+            3_000_000,
+        )
+        for other in (
+            arrived.key._replace(message_id="m-2"),
+            arrived.key._replace(from_party="x:y"),
+            arrived.key._replace(to_party="x:y"),
+        ):
+            assert store.snapshot().find_inbound(other) is None
+
+    def test_the_first_response_is_kept_byte_for_byte(self, store: Store) -> None:
+        """Every duplicate is answered with the stored response (R-03)."""
+        arrived = message("m-1")
+        commit(store, lambda tx: receive(tx, arrived))
+        assert store.snapshot().get_response(arrived.key) == RESPONSE
+
+    def test_a_message_without_a_response_has_none(self, store: Store) -> None:
+        """BestEffort messages are stored without a response; unknown ones have none either."""
+        arrived = message("m-1")
+        commit(store, lambda tx: receive(tx, arrived, response=None))
+        for key in (arrived.key, MessageKey("a:b", "c:d", "m-2")):
+            with pytest.raises(KeyError):
+                store.snapshot().get_response(key)
+
+    def test_a_duplicate_is_never_stored_again(self, store: Store) -> None:
+        """Adding a known key is our bug, and stops the store."""
+        commit(store, lambda tx: receive(tx, message("m-1")))
+        with pytest.raises(StoreFailed):
+            receive(store.begin(), message("m-1"))
+        store.rollback()
+
+    def test_stored_messages_are_owed_until_they_are_handed_over(self, store: Store) -> None:
+        """What is owed after a restart is listed in the order of arrival."""
+        for message_id in ("z", "a"):
+            commit(store, lambda tx, name=message_id: receive(tx, message(name)))
+        assert [entry.key.message_id for entry in store.snapshot().list_stored()] == ["z", "a"]
+        commit(store, lambda tx: tx.hand_over(message("z").key, at=9))
+        assert [entry.key.message_id for entry in store.snapshot().list_stored()] == ["a"]
+
+    def test_handing_over_again_changes_nothing(self, store: Store) -> None:
+        """The same key gets the same offset and keeps its first instant (I12)."""
+        offset = handed_over(store, "m-1")
+        assert commit(store, lambda tx: tx.hand_over(message("m-1").key, at=99)) == [offset]
+        [item] = store.snapshot().list_inbox(0, 10)
+        assert item.handed_over_at == 9
+
+    def test_offsets_grow_and_survive_a_restart(self, openings: Any) -> None:
+        """The inbox is ordered by hand-over and replayable by offset."""
+        store = openings.open()
+        first = handed_over(store, "b")
+        second = handed_over(store, "a")
+        store.close()
+        store = openings.open()
+        third = handed_over(store, "c")
+        assert first < second < third
+        items = store.snapshot().list_inbox(first, 10)
+        assert [item.message.message_id for item in items] == ["a", "c"]
+        assert [item.offset for item in store.snapshot().list_inbox(0, 2)] == [first, second]
+
+    def test_an_inbox_item_is_whole(self, store: Store) -> None:
+        """The application gets the message, its digest, and its payloads in their order."""
+        parts = (stored(BODY), spooled(10**8, "f" * 64), stored(b"x", 3))
+        arrived = message("m-1", *parts)
+        commit(store, lambda tx: receive(tx, arrived, *parts))
+        [offset] = commit(store, lambda tx: tx.hand_over(arrived.key, at=9))
+        item = store.snapshot().find_inbox_item("m-1")
+        assert item == (offset, arrived, 3_000_000, 9, ProcessingState.NOT_STARTED, "e" * 64)
+        assert list(store.snapshot().list_inbox_payloads(offset)) == list(parts)
+        assert list(store.snapshot().list_inbox_payloads(offset + 1)) == []
+
+    def test_the_newest_item_of_a_message_id_is_found(self, store: Store) -> None:
+        """Two parties may use one MessageId; a message that is only stored is not in the inbox."""
+        assert store.snapshot().find_inbox_item("m-1") is None
+        commit(store, lambda tx: receive(tx, message("m-1")))
+        assert store.snapshot().find_inbox_item("m-1") is None
+        commit(store, lambda tx: receive(tx, message("m-1", to=CARRIER)))
+        commit(
+            store,
+            lambda tx: tx.hand_over(message("m-1", to=CARRIER).key, at=8),
+            lambda tx: tx.hand_over(message("m-1").key, at=9),
+        )
+        item = store.snapshot().find_inbox_item("m-1")
+        assert item is not None
+        assert item.message.key == message("m-1").key
+
+    def test_the_processing_state_is_kept(self, store: Store) -> None:
+        """What the application reported is seen in the inbox and in the entry."""
+        handed_over(store, "m-1")
+        key = message("m-1").key
+        commit(store, lambda tx: tx.put_processing(key, ProcessingState.COMPLETE))
+        [item] = store.snapshot().list_inbox(0, 10)
+        assert item.processing is ProcessingState.COMPLETE
+        assert store.snapshot().find_inbound(key).processing is ProcessingState.COMPLETE  # type: ignore[union-attr]
+
+
+class TestNoticesAndIncidents:
+    def test_a_notice_is_there_once_per_message_kind_and_episode(self, store: Store) -> None:
+        """Repeating a notice changes nothing; another episode or kind is another notice."""
+        late = NOTICE._replace(kind=NoticeKind.ACKNOWLEDGED_LATE)
+        again = NOTICE._replace(episode=1, reason="again")
+        for notice in (NOTICE, NOTICE._replace(reason="other words"), late, again):
+            commit(store, lambda tx, notice=notice: tx.add_notice(notice))
+        numbered = store.snapshot().list_notices(0, 10)
+        assert [notice for _, notice in numbered] == [NOTICE, late, again]
+        first = numbered[0][0]
+        assert [notice for _, notice in store.snapshot().list_notices(first, 1)] == [late]
+
+    def test_an_incident_is_open_once_per_pair_and_reason(self, store: Store) -> None:
+        """The same reason again opens nothing; both sides of a pair are different."""
+        for role, reason in (
+            (Role.SENDER, "exhausted"),
+            (Role.SENDER, "exhausted"),
+            (Role.SENDER, "diverged"),
+            (Role.RECEIVER, "exhausted"),
+        ):
+            commit(
+                store,
+                lambda tx, role=role, reason=reason: tx.open_incident(role, PAIR, reason, at=5),
+            )
+        opened = store.snapshot().list_incidents(is_open=True)
+        assert [(incident.role, incident.reason) for incident in opened] == [
+            (Role.SENDER, "exhausted"),
+            (Role.SENDER, "diverged"),
+            (Role.RECEIVER, "exhausted"),
+        ]
+
+    def test_resolving_ends_every_open_incident_of_the_pair(self, store: Store) -> None:
+        """Resolved incidents stay in the list of all, and the same reason may open again."""
+        commit(
+            store,
+            lambda tx: tx.open_incident(Role.SENDER, PAIR, "exhausted", at=5),
+            lambda tx: tx.open_incident(Role.SENDER, OTHER_PAIR, "exhausted", at=5),
+            lambda tx: tx.resolve_incidents(Role.SENDER, PAIR, at=6),
+            lambda tx: tx.open_incident(Role.SENDER, PAIR, "exhausted", at=7),
+            lambda tx: tx.resolve_incidents(Role.RECEIVER, PAIR, at=8),
+        )
+        every = store.snapshot().list_incidents(is_open=False)
+        assert [(row.pair, row.opened_at, row.resolved_at) for row in every] == [
+            (PAIR, 5, 6),
+            (OTHER_PAIR, 5, None),
+            (PAIR, 7, None),
+        ]
+        assert len(store.snapshot().list_incidents(is_open=True)) == 2
+
+
+class TestJournal:
+    def test_rows_are_numbered_chained_and_stamped_with_the_epoch(self, openings: Any) -> None:
+        """seq has no gaps over restarts, and each row's hash covers the one before (E3)."""
+        for events in ((Event.STARTED, Event.SUBMITTED), (Event.STARTED,), (Event.STOPPED,)):
+            store = openings.open()
+            commit(store, lambda tx, events=events: tx.append(row(event) for event in events))
+            store.close()
+        rows = openings.open().snapshot().list_journal(0, 100)
+        assert [(record.seq, record.store_epoch) for record in rows] == [
+            (1, 1),
+            (2, 1),
+            (3, 2),
+            (4, 3),
+        ]
+        before = CHAIN_START
+        for record in rows:
+            assert record.chain_hash == chain(before, record)
+            before = record.chain_hash
+
+    def test_a_row_comes_back_with_every_column(self, store: Store) -> None:
+        """What a step wrote is what a reader gets, words as Enum members."""
+        written = row(
+            Event.ACK_RECEIVED,
+            "m-1",
+            from_party="a:b",
+            to_party="c:d",
+            ref_to_message_id="m-0",
+            conversation_id="c",
+            agreement_id="t",
+            profile="rm-2000",
+            semantics="OnceAndOnlyOnce",
+            service="Orders",
+            action="",
+            sequence_number=3,
+            attempt=2,
+            transport="http",
+            endpoint="http://127.0.0.1/",
+            outcome="unknown",
+            status_code=504,
+            error_code="Unknown",
+            severity="Warning",
+            size_bytes=0,
+            digest="0" * 64,
+            hop=1,
+            actor="operator",
+            reason="Grüße",
+        )
+        commit(store, lambda tx: tx.append([written]))
+        [found] = store.snapshot().list_journal(0, 10)
+        assert found[:-3] == written[:-3]
+        assert found.event is Event.ACK_RECEIVED
+        assert found.direction is written.direction
+
+    def test_rows_are_read_by_range_and_by_message(self, store: Store) -> None:
+        """Ranges are exclusive below and bounded by the limit; both lists are in order."""
+        names = ("m-1", None, "m-2", "m-1")
+        commit(store, lambda tx: tx.append(row(Event.SUBMITTED, name) for name in names))
+        snapshot = store.snapshot()
+        assert [record.seq for record in snapshot.list_journal(1, 2)] == [2, 3]
+        assert list(snapshot.list_journal(4, 10)) == []
+        assert [record.seq for record in snapshot.list_journal_of("m-1")] == [1, 4]
+        assert list(snapshot.list_journal_of("m-3")) == []
+
+    def test_the_published_end_is_kept(self, openings: Any) -> None:
+        """0 before the first segment; then what was put, over a restart too."""
+        store = openings.open()
+        assert store.snapshot().get_published_seq() == 0
+        commit(store, lambda tx: tx.put_published_seq(17))
+        store.close()
+        assert openings.open().snapshot().get_published_seq() == 17
+
+
+def test_bodies_of_different_messages_do_not_mix(store: Store) -> None:
+    """Each message has its own bytes, outbound and inbound, in one store."""
+    for number in range(1, 4):
+        part: StoredPayload = stored(b"body %d" % number)
+        sent = message(f"m-{number}", part)
+        commit(
+            store,
+            lambda tx, sent=sent, part=part: submit(tx, sent, part, state=QUEUED),
+            lambda tx, sent=sent, part=part: receive(tx, sent, part),
+            lambda tx, sent=sent: tx.hand_over(sent.key, at=9),
+        )
+    for number in range(1, 4):
+        [sent_part] = store.snapshot().list_payloads(f"m-{number}")
+        [received_part] = store.snapshot().list_inbox_payloads(number)
+        assert sent_part.body == received_part.body == b"body %d" % number
