@@ -11,19 +11,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from time import time_ns
 
 import pyarrow.parquet as pq
 
-from onceonly.demo.gateways import DemoFailed, Site
+from onceonly.demo.gateways import RETRIES, DemoFailed, Site
 from onceonly.demo.verdict import Delivery, Sent
 from onceonly.journal.segment import JOURNAL_FOLDER
-from onceonly.message.instant import US_PER_S
 
 PUBLISH_S = 60.0
-AS_OF_MARGIN_S = 3600
-"""Both gateways are down and their journals whole, so what is absent is absent for good: the
-judge's grace for evidence under way is over."""
+GRACE_US = 0
+"""Both gateways are down and their journals whole: no evidence is under way any more, so what is
+absent is absent for good."""
 
 AGREED = frozenset({"MATCHED", "MATCHED_LATE"})
 """Verdicts under which both journals tell of one delivery of the same bytes, acknowledged."""
@@ -103,22 +101,20 @@ def disagreements(
 def prove(sites: Sequence[Site], html: Path) -> Proof:
     """Run the lake's jobs on the published journals. Raises `DemoFailed` without Spark."""
     try:
-        from onceonly.lake import jobs  # noqa: PLC0415 - because Spark is an extra of its own
+        from onceonly.lake import jobs, verdicts  # noqa: PLC0415 - because Spark is an extra
     except ImportError as error:
-        raise DemoFailed(f"the lake needs onceonly[spark]: {error}") from error
+        raise DemoFailed(f"the proof needs onceonly[spark]: {error}") from error
     lakes = [str(site.lake) for site in sites]
-    for lake in lakes:
-        jobs.ingest(lake)
-    as_of = time_ns() // 1000 + AS_OF_MARGIN_S * US_PER_S
-    summary = jobs.reconcile(lakes, as_of=as_of)
-    jobs.report(lakes, out=html)
-    table = pq.read_table(summary.table)
-    rows = table.select(["to_party", "message_id", "verdict"]).to_pylist()
-    verdicts = {(row["to_party"], row["message_id"]): row["verdict"] for row in rows}
+    policy = verdicts.Policy(grace_us=GRACE_US, retries=RETRIES)
+    jobs.ingest(lakes)
+    summary = jobs.reconcile(lakes, policy=policy)
+    jobs.report(lakes, out=html, policy=policy)
+    ledger = pq.read_table(summary.ledger, columns=["to_party", "message_id", "verdict"])
+    found = {(row["to_party"], row["message_id"]): row["verdict"] for row in ledger.to_pylist()}
     return Proof(
-        verdicts=verdicts,
-        counts=Counter(verdicts.values()),
-        breaches=summary.breaches,
-        events=sum(map(count_events, (site.lake for site in sites)), Counter()),
+        verdicts=found,
+        counts=summary.verdicts,
+        breaches={line.name: line.breaches for line in summary.invariants},
+        events=sum((count_events(site.lake) for site in sites), Counter()),
         html=html,
     )
