@@ -1,0 +1,76 @@
+"""HTTPS: the same outcomes inside TLS, and nothing leaves before the peer is known."""
+
+import shutil
+import ssl
+import subprocess
+
+import pytest
+from http_peers import CONTENT_TYPE, Inbox, PiecedBody, WholeBody
+
+from onceonly.transport.http_client import HttpTransport
+from onceonly.transport.http_limits import HttpLimits
+from onceonly.transport.http_server import serve_http
+from onceonly.transport.transport import Answer, Outcome, Outgoing
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(not shutil.which("openssl"), reason="makes its certificate with openssl"),
+]
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A self-signed certificate for 127.0.0.1 with its key."""
+    folder = tmp_path_factory.mktemp("tls")
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+    names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    files = ["-keyout", folder / "key.pem", "-out", folder / "cert.pem"]
+    subprocess.run([*command.split(), *names, *files], check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture
+def server_tls(certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
+    return context
+
+
+async def send(port: int, body, trusted=None):
+    tls = ssl.create_default_context(cafile=trusted)
+    transport = HttpTransport(tls=tls)
+    transmission = await transport.send(
+        Outgoing(f"https://127.0.0.1:{port}/msh", CONTENT_TYPE, body)
+    )
+    await transport.close()
+    return transmission
+
+
+@pytest.mark.parametrize("body", [WholeBody(b"x" * 9), PiecedBody(*[bytes(256 * 1024)] * 8)])
+async def test_a_message_arrives_through_tls(certificate, server_tls, body):
+    """Small and large, byte for byte."""
+    inbox = Inbox()
+    server = await serve_http("https://127.0.0.1:0/msh", inbox, tls=server_tls)
+    transmission = await send(server.port, body, certificate / "cert.pem")
+    await server.close()
+    assert transmission == (Outcome.ACCEPTED, True, 200, "")
+    assert [len(content) for content in inbox.bodies] == [body.size_bytes]
+
+
+async def test_an_early_refusal_comes_through_tls(certificate, server_tls):
+    """TLS has no half-close, so a large body may meet a cut instead; never an acceptance."""
+    limits = HttpLimits(body_bytes_max=10)
+    server = await serve_http("https://127.0.0.1:0/msh", Inbox(), tls=server_tls, limits=limits)
+    transmission = await send(server.port, WholeBody(b"x" * 11), certificate / "cert.pem")
+    await server.close()
+    assert transmission == (Outcome.REFUSED, True, 413, "MessageTooLarge")
+
+
+async def test_an_unknown_certificate_is_a_refusal_of_which_no_byte_left(server_tls):
+    """The message is not shown to a stranger."""
+    inbox = Inbox(Answer(200))
+    server = await serve_http("https://127.0.0.1:0/msh", inbox, tls=server_tls)
+    transmission = await send(server.port, WholeBody(b"secret"))
+    await server.close()
+    assert transmission == (Outcome.REFUSED, False, None, "TLS handshake failed")
+    assert inbox.requests == []
