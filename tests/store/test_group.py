@@ -1,0 +1,257 @@
+"""Group commit: who is told what, and when."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from store_samples import message, submit
+
+from onceonly.message.errors import ErrorCode, LocalError, RemoteError
+from onceonly.store.group import STEPS_MAX, WAITING_MAX, GroupCommit
+from onceonly.store.memory import MemoryStore
+from onceonly.store.store import Store, StoreFailed, StoreFull, Transaction
+
+pytestmark = pytest.mark.parametrize("thread", [True, False], ids=["thread", "inline"])
+
+
+class Rig:
+    """A group over a store, with the failures that it reported."""
+
+    def __init__(self, store: Store, *, thread: bool) -> None:
+        self.store = store
+        self.failures: list[StoreFailed] = []
+        self.group = GroupCommit(store, on_failure=self.failures.append, thread=thread)
+
+    def submit(self, message_id: str) -> Coroutine[Any, Any, str]:
+        """Ask for a step that stores a submission."""
+
+        def step(transaction: Transaction) -> str:
+            submit(transaction, message(message_id))
+            return message_id
+
+        return self.group.transact(step)
+
+    def is_stored(self, message_id: str) -> bool:
+        return self.store.snapshot().find_outbound(message_id) is not None
+
+
+def memory() -> MemoryStore:
+    return MemoryStore(party="urn:duns:111111111", clock_at=lambda: 0)
+
+
+def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run `main`; an exception that a callback leaves to the loop fails nothing here."""
+
+    async def quietly() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+        await main()
+
+    asyncio.run(quietly())
+
+
+def refuse(transaction: Transaction) -> None:
+    raise LocalError("NotCancellable", "too late")
+
+
+def test_a_waiter_is_released_after_the_commit(store: Store, *, thread: bool) -> None:
+    """When `transact` returns, a snapshot sees what the step wrote (I14)."""
+
+    async def main() -> None:
+        rig = Rig(store, thread=thread)
+        assert await rig.submit("m-1") == "m-1"
+        assert rig.is_stored("m-1")
+        await rig.group.drain()
+
+    run(main)
+
+
+def test_everything_that_waits_shares_a_commit_in_order(store: Store, *, thread: bool) -> None:
+    """Steps run in the order in which they were asked for, each seeing those before it."""
+
+    async def main() -> None:
+        rig = Rig(store, thread=thread)
+        ran: list[int] = []
+        seen = await asyncio.gather(
+            *(rig.group.transact(lambda tx, n=n: (ran.append(n), id(tx))[1]) for n in range(100))
+        )
+        assert ran == list(range(100))
+        assert len(set(seen)) == 1
+        await rig.group.drain()
+
+    run(main)
+
+
+def test_a_transaction_has_a_bounded_number_of_steps(*, thread: bool) -> None:
+    """More than `STEPS_MAX` waiting steps take more than one transaction; all are served."""
+
+    async def main() -> None:
+        rig = Rig(memory(), thread=thread)
+        transactions: list[Transaction] = []
+        await asyncio.gather(
+            *(rig.group.transact(transactions.append) for _ in range(2 * STEPS_MAX + 1))
+        )
+        distinct = list({id(transaction): transaction for transaction in transactions})
+        assert len(distinct) == 3
+        assert len(transactions) == 2 * STEPS_MAX + 1
+
+    run(main)
+
+
+@pytest.mark.parametrize("error", [LocalError("X", "x"), RemoteError(ErrorCode.UNKNOWN, "x")])
+def test_a_refusing_step_fails_only_its_own_waiter(
+    store: Store, error: Exception, *, thread: bool
+) -> None:
+    """A LocalError or RemoteError reaches the asker; the rest of the batch is committed."""
+
+    def refusing(transaction: Transaction) -> None:
+        raise error
+
+    async def main() -> None:
+        rig = Rig(store, thread=thread)
+        results = await asyncio.gather(
+            rig.submit("m-1"),
+            rig.group.transact(refusing),
+            rig.submit("m-2"),
+            return_exceptions=True,
+        )
+        assert results == ["m-1", error, "m-2"]
+        assert rig.is_stored("m-1")
+        assert rig.is_stored("m-2")
+        assert rig.failures == []
+        await rig.group.drain()
+
+    run(main)
+
+
+def test_a_full_disk_fails_the_batch_and_not_the_next_one(*, thread: bool) -> None:
+    """StoreFull: everyone of the batch is told, nothing is stored, and work goes on (R-28)."""
+
+    async def main() -> None:
+        store = memory()
+        rig = Rig(store, thread=thread)
+        store.is_full = True
+        results = await asyncio.gather(
+            rig.submit("m-1"), rig.group.transact(refuse), return_exceptions=True
+        )
+        assert [type(result) for result in results] == [StoreFull, StoreFull]
+        assert not rig.is_stored("m-1")
+        store.is_full = False
+        await rig.submit("m-1")
+        assert rig.is_stored("m-1")
+        assert rig.failures == []
+
+    run(main)
+
+
+def test_a_step_that_meets_a_full_disk_fails_the_batch(store: Store, *, thread: bool) -> None:
+    """StoreFull out of a step rolls back what others of the batch wrote before it."""
+
+    def full(transaction: Transaction) -> None:
+        raise StoreFull("no space")
+
+    async def main() -> None:
+        rig = Rig(store, thread=thread)
+        results = await asyncio.gather(
+            rig.submit("m-1"), rig.group.transact(full), rig.submit("m-2"), return_exceptions=True
+        )
+        assert [type(result) for result in results] == [StoreFull] * 3
+        assert not rig.is_stored("m-1")
+        await rig.submit("m-1")
+        await rig.group.drain()
+
+    run(main)
+
+
+def test_a_broken_disk_fails_everyone_and_stops(*, thread: bool) -> None:
+    """StoreFailed: reported once, and no later step is accepted (R-22)."""
+
+    async def main() -> None:
+        store = memory()
+        rig = Rig(store, thread=thread)
+        store.is_broken = True
+        results = await asyncio.gather(rig.submit("m-1"), rig.submit("m-2"), return_exceptions=True)
+        assert [type(result) for result in results] == [StoreFailed, StoreFailed]
+        assert len(rig.failures) == 1
+        store.is_broken = False
+        with pytest.raises(StoreFailed):
+            await rig.submit("m-3")
+        await rig.group.drain()
+
+    run(main)
+
+
+def raise_key_error(transaction: Transaction) -> None:
+    raise KeyError("a bug")
+
+
+def refuse_too_late(transaction: Transaction) -> None:
+    submit(transaction, message("m-2"))
+    raise LocalError("TooLate", "after a write")
+
+
+@pytest.mark.parametrize("bug", [raise_key_error, refuse_too_late])
+def test_a_step_that_breaks_its_contract_stops_the_store(
+    store: Store, bug: Callable[[Transaction], None], *, thread: bool
+) -> None:
+    """Any other error, or a refusal after a write, is our bug: nothing of the batch is stored."""
+
+    async def main() -> None:
+        rig = Rig(store, thread=thread)
+        results = await asyncio.gather(
+            rig.submit("m-1"), rig.group.transact(bug), return_exceptions=True
+        )
+        assert [type(result) for result in results] == [StoreFailed, StoreFailed]
+        assert len(rig.failures) == 1
+        assert rig.failures[0].__cause__ is not None
+        assert not rig.is_stored("m-1")
+        with pytest.raises(StoreFailed):
+            await rig.submit("m-3")
+
+    run(main)
+
+
+def test_a_cancelled_waiter_takes_its_step_back_before_it_ran(*, thread: bool) -> None:
+    """Cancelling before the batch begins means that the step never runs."""
+
+    async def main() -> None:
+        rig = Rig(memory(), thread=thread)
+        cancelled = asyncio.ensure_future(rig.submit("m-1"))
+        other = asyncio.ensure_future(rig.submit("m-2"))
+        loop = asyncio.get_running_loop()
+        # Runs after both have asked and before their batch begins.
+        loop.call_soon(cancelled.cancel)
+        await asyncio.wait([cancelled, other])
+        assert cancelled.cancelled()
+        assert rig.is_stored("m-2")
+
+    run(main)
+
+
+def test_too_many_waiters_are_refused(*, thread: bool) -> None:
+    """Back-pressure refuses before anything is accepted (R-27)."""
+
+    async def main() -> None:
+        rig = Rig(memory(), thread=thread)
+        asked = [
+            asyncio.ensure_future(rig.group.transact(lambda tx: None))
+            for _ in range(WAITING_MAX + 5)
+        ]
+        results = await asyncio.gather(*asked, return_exceptions=True)
+        assert sum(isinstance(result, StoreFull) for result in results) == 5
+
+    run(main)
+
+
+def test_draining_waits_for_everything_asked_for(store: Store, *, thread: bool) -> None:
+    """After `drain` returned nothing is under way, so the store may be closed."""
+
+    async def main() -> None:
+        rig = Rig(store, thread=thread)
+        asked = [asyncio.ensure_future(rig.submit(f"m-{number}")) for number in range(10)]
+        await rig.group.transact(lambda tx: None)
+        await rig.group.drain()
+        assert all(rig.is_stored(f"m-{number}") for number in range(10))
+        assert await asyncio.gather(*asked) == [f"m-{number}" for number in range(10)]
+
+    run(main)
