@@ -29,6 +29,8 @@ URIS = {
     name: DOCUMENT[DOCUMENT.index(f"    <{name}>") : DOCUMENT.index(f"</{name}>")] + f"</{name}>\n"
     for name in ("SenderURI", "ReceiverURI", "ErrorURI")
 }
+ATTRIBUTE = 'DeliverySemantics="OnceAndOnlyOnce"'
+DESCRIPTION = "<DocumentDescription>an order</DocumentDescription>"
 TIME_STAMP = "<TimeStamp>20001002T090000Z</TimeStamp>"
 SEMANTICS = "<DeliverySemantics>BestEffort</DeliverySemantics>"
 HOP_TIME = "    <Timestamp>20001002T090000.100Z</Timestamp>\n"
@@ -55,7 +57,7 @@ def refusal(*edits, document=DOCUMENT):
     "edits",
     [
         [],
-        [("<Timestamp>20001002T090000.000Z</Timestamp>", "<TimeStamp>20001002T090000Z</TimeStamp>")],
+        [("<Timestamp>20001002T090000.000Z</Timestamp>", TIME_STAMP)],
         [("20001002T090000.000Z", "2000-10-02T11:00:00+02:00")],
         [("20001002T090000.000Z", "\n\t20001002T090000.000Z ")],
         [('MessageType="Normal"', "")],
@@ -66,12 +68,15 @@ def refusal(*edits, document=DOCUMENT):
         [("<Action>", "<x:Extra xmlns:x='urn:x'>a<x:b/>c</x:Extra><Action>")],
         [("<Action>", "<Extra/><Action>")],
         [("<From>", '<Via a="b"><MessageId>m</MessageId></Via><From>')],
-        [("ebXMLHeader xmlns=", "e:ebXMLHeader xmlns:e='%s' xmlns=" % NAMESPACE), ("</ebXMLHeader>", "</e:ebXMLHeader>")],
-        [("<ReliableMessagingInfo>", '<ReliableMessagingInfo DeliverySemantics="OnceAndOnlyOnce">')],
+        [
+            ("ebXMLHeader xmlns=", f"e:ebXMLHeader xmlns:e='{NAMESPACE}' xmlns="),
+            ("</ebXMLHeader>", "</e:ebXMLHeader>"),
+        ],
+        [("<ReliableMessagingInfo>", f"<ReliableMessagingInfo {ATTRIBUTE}>")],
         [(INFO, ""), ("</ebXMLHeader>", INFO + "</ebXMLHeader>")],
-        [("</DocumentReference>", "<DocumentDescription>order</DocumentDescription></DocumentReference>")],
+        [("</DocumentReference>", f"{DESCRIPTION}</DocumentReference>")],
     ],
-)  # fmt: skip
+)
 def test_the_forms_that_the_texts_allow_read_as_one_message(edits):
     """S0-36, S0-58 to S0-60, A12 and the contradictions of A3: many spellings, one value."""
     document = edited(*edits)
@@ -270,7 +275,7 @@ def test_a_long_description_is_cut_and_the_error_kept():
         [(SEQUENCE_NUMBER, ""), (HOP_TIME, SEQUENCE_NUMBER + HOP_TIME)],
         [(HOP_TIME, ""), (URIS["ErrorURI"], HOP_TIME + URIS["ErrorURI"])],
     ],
-)  # fmt: skip
+)
 def test_elements_that_are_missing_doubled_or_misplaced_are_refused(edits):
     """S0-34, S0-42 to S0-44, S0-48, S0-57 and X12: never first wins."""
     assert refusal(*edits) is ErrorCode.OTHER_XML

@@ -17,6 +17,10 @@ from onceonly.wire.limits import DEFAULT, Limits
 PADDING_BYTES_MAX: Final = 256
 """White space behind a boundary; RFC 2046 lets transports add some, nobody adds this much."""
 
+FALSE_DELIMITERS_MAX: Final = 20_000
+"""Lines that begin like a delimiter and are none. Each costs some microseconds, all of them
+together a tenth of a second; whoever sends more chose the boundary in order to."""
+
 DEFAULT_CONTENT_TYPE: Final = "text/plain; charset=us-ascii"
 """What a part without a Content-Type is (RFC 2046 §5.1)."""
 
@@ -195,6 +199,7 @@ class Splitter:
         self._read = self._read_preamble
         self._parts = 0
         self._bytes = 0
+        self._false_delimiters = 0
         self._ended = False
 
     def feed(self, data: bytes) -> Iterator[PartEvent]:
@@ -283,4 +288,7 @@ class Splitter:
             if following in (b"", b"\r") or (following == b"-" and rest.end() == rest_at):
                 return at, None
             at = rest_at
+            self._false_delimiters += 1
+            if self._false_delimiters > FALSE_DELIMITERS_MAX:
+                raise _broken("too many lines that begin like a boundary")
         return max(self._at, len(buffer) - len(self._delimiter) + 1), None

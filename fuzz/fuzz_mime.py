@@ -1,0 +1,41 @@
+"""Fuzzes the MIME splitter: `python fuzz/fuzz_mime.py --runs N --seed S`.
+
+The first byte of the input says how large the pieces are, the rest is a body with boundary `b`.
+"""
+
+from fuzzing import run
+from onceonly.message.errors import RemoteError
+from onceonly.wire.mime import PartBytes, PartEvent, Splitter
+
+
+def split(data: bytes) -> None:
+    """The same parts, or the same refusal, in pieces as in one."""
+    size, body = max(1, data[0]) if data else 1, data[1:]
+    whole = _outcome([body])
+    pieces = _outcome([body[at : at + size] for at in range(0, len(body), size)])
+    assert whole == pieces, f"{whole} and {pieces}"
+
+
+def _outcome(pieces: list[bytes]) -> list[object]:
+    splitter = Splitter("b")
+    found: list[object] = []
+    try:
+        for piece in pieces:
+            for event in splitter.feed(piece):
+                _add(found, event)
+        for event in splitter.finish():
+            _add(found, event)
+    except RemoteError as error:
+        return [str(error)]
+    return found
+
+
+def _add(found: list[object], event: PartEvent) -> None:
+    if isinstance(event, PartBytes) and found and isinstance(found[-1], bytes):
+        found[-1] += event.data
+    else:
+        found.append(event.data if isinstance(event, PartBytes) else event)
+
+
+if __name__ == "__main__":
+    run(split, "mime")
