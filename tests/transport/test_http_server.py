@@ -297,7 +297,7 @@ async def test_a_slow_body_times_out():
 
 async def test_our_own_slowness_is_not_the_peers():
     """While reading is paused the body's clock stands still."""
-    content = bytes(8_000_000)
+    content = bytes(4_000_000)
     gate = asyncio.Event()
     sizes: list[int] = []
 
@@ -307,9 +307,9 @@ async def test_our_own_slowness_is_not_the_peers():
         return Answer(200)
 
     loop = asyncio.get_running_loop()
-    limits = HttpLimits(body_grace_s=SHORT, body_rate_min=10_000_000)
+    limits = HttpLimits(body_grace_s=4 * SHORT, body_rate_min=10_000_000)
     async with endpoint(receive, limits) as server, raw_client(server.port) as client:
-        loop.call_later(10 * SHORT, gate.set)
+        loop.call_later(15 * SHORT, gate.set)
         await client.say(post(content))
         assert (await client.hear()).startswith(b"HTTP/1.1 200 ")
     assert sizes == [len(content)]

@@ -19,7 +19,12 @@ DEFAULT = HttpLimits()
 
 
 class HttpServer:
-    """A listening endpoint. Made by `serve_http`."""
+    """A listening endpoint. Made by `serve_http`.
+
+    `port` is the bound one; of interest when 0 was asked for.
+    """
+
+    port: int
 
     def __init__(self, path: str, receive: Receive, limits: HttpLimits) -> None:
         self._limits = limits
@@ -52,12 +57,7 @@ class HttpServer:
             backlog=self._limits.backlog,
             ssl_handshake_timeout=self._limits.header_timeout_s if tls else None,
         )
-
-    @property
-    def port(self) -> int:
-        """The bound port; of interest when 0 was asked for."""
-        port: int = self._server.sockets[0].getsockname()[1]
-        return port
+        self.port = self._server.sockets[0].getsockname()[1]
 
     @property
     def connection_count(self) -> int:
