@@ -13,7 +13,7 @@ import asyncio
 import os
 import re
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 
 LENGTH = re.compile(rb"Content-Length: (\d+)")
@@ -23,6 +23,15 @@ NO_CONTENT = b"HTTP/1.1 204 No Content\r\n\r\n"
 def request_bytes(body: bytes) -> bytes:
     head = f"POST /msh HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
     return head.encode() + body
+
+
+_running: set[asyncio.Task[None]] = set()
+
+
+def _start(work: Coroutine[None, None, None]) -> None:
+    task = asyncio.get_running_loop().create_task(work)
+    _running.add(task)
+    task.add_done_callback(_running.discard)
 
 
 class GroupLog:
@@ -39,7 +48,7 @@ class GroupLog:
         self._waiting.append((line, done))
         if not self._is_running:
             self._is_running = True
-            loop.call_soon(lambda: loop.create_task(self._run()))
+            loop.call_soon(lambda: _start(self._run()))
         return done
 
     async def _run(self) -> None:
@@ -72,7 +81,7 @@ class Server(asyncio.Protocol):
                 return
             body = bytes(self._buffer[end + 4 : whole])
             del self._buffer[:whole]
-            asyncio.get_running_loop().create_task(self._answer(body))
+            _start(self._answer(body))
 
     async def _answer(self, body: bytes) -> None:
         await self._take(body)
@@ -120,7 +129,7 @@ async def receive_for(port: int, their_port: int, ack: bytes, log: GroupLog) -> 
 
     async def take(body: bytes) -> None:
         await log.append(body)
-        loop.create_task(pool.post(request_bytes(body[:16] + ack[16:])))
+        _start(pool.post(request_bytes(body[:16] + ack[16:])))
 
     return await loop.create_server(lambda: Server(take), "127.0.0.1", port)
 

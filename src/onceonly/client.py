@@ -49,9 +49,7 @@ class Client:
     def __init__(self, api: str, *, token: str | None = None) -> None:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         # No proxy from the environment: the gateway's API is next to us or named by the user.
-        self._http = httpx.Client(
-            base_url=api, headers=headers, timeout=TIMEOUT_S, trust_env=False
-        )
+        self._http = httpx.Client(base_url=api, headers=headers, timeout=TIMEOUT_S, trust_env=False)
 
     def __enter__(self) -> Self:
         return self
@@ -68,7 +66,7 @@ class Client:
         """Close the connections."""
         self._http.close()
 
-    def submit(
+    def submit(  # noqa: PLR0913 - because a header has this many fields
         self,
         documents: Sequence[Document | tuple[bytes | Path, str, str]],
         *,
@@ -99,9 +97,12 @@ class Client:
             ]
             for document in documents:
                 content, content_type, name = document
-                if isinstance(content, Path):
-                    content = opened.enter_context(content.open("rb"))
-                files.append(("payload", (name or "payload", content, content_type)))
+                body: bytes | BinaryIO = (
+                    opened.enter_context(content.open("rb"))
+                    if isinstance(content, Path)
+                    else content
+                )
+                files.append(("payload", (name or "payload", body, content_type)))
             return self._json("POST", "/v1/messages", files=files)
 
     def get(self, message_id: str) -> JSON:

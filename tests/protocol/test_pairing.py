@@ -16,7 +16,6 @@ from onceonly.protocol.effects import (
     ResolveIncident,
     Restart,
 )
-from onceonly.protocol.sending import IllegalStep
 from onceonly.protocol.pairing import (
     MessageGivenUp,
     MessageQueued,
@@ -27,6 +26,7 @@ from onceonly.protocol.pairing import (
     SequenceDiverged,
     SuspendRequested,
 )
+from onceonly.protocol.sending import IllegalStep
 
 
 class Run:

@@ -35,7 +35,7 @@ COLUMNS = ("message_id", "state", "to", "service", "action", "attempt", "submitt
 def send(
     client: Client,
     files: tuple[Path, ...],
-    wait: bool,
+    wait: bool,  # noqa: FBT001 - because click passes it by name
     wait_timeout: float,
     output: str,
     **header: str | None,
@@ -98,7 +98,9 @@ def list_messages(client: Client, output: str, limit: int, **wanted: str | None)
         if page["next_after"] is None:
             break
         after = page["next_after"]
-    print_rows([{**row, "to": row["to"][0]} if output == "table" else row for row in rows], COLUMNS, output)
+    print_rows(
+        [{**row, "to": row["to"][0]} if output == "table" else row for row in rows], COLUMNS, output
+    )
 
 
 @message.command()

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from onceonly.gateway.config_keys import AGREEMENT_KEYS, DRILL_KEYS, GATEWAY_KEYS, Illegal, Key, is_loopback
+from onceonly.gateway.config_keys import (
+    AGREEMENT_KEYS,
+    DRILL_KEYS,
+    GATEWAY_KEYS,
+    Illegal,
+    Key,
+    is_loopback,
+)
 from onceonly.message.errors import OnceonlyError
 from onceonly.message.identity import PartyId
 from onceonly.message.message import DeliverySemantics, Profile
@@ -105,7 +112,9 @@ class _Reader:
     def configuration(self) -> Configuration:
         for name in self._tree:
             if name not in ("gateway", "agreement", "drill"):
-                self._refuse(name, None, None, "is no table; legal: [gateway], [[agreement]], [drill]")
+                self._refuse(
+                    name, None, None, "is no table; legal: [gateway], [[agreement]], [drill]"
+                )
         gateway = self._table("gateway", GATEWAY_KEYS, 0)
         if gateway["api_token"] is None and not is_loopback(gateway["api"]):
             self._refuse("gateway", 0, "api", "can be reached from elsewhere: set api_token")

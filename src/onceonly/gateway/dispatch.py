@@ -55,6 +55,7 @@ class PackageBody:
 
     @property
     def size_bytes(self) -> int:
+        """Length of the package."""
         return self._package.size_bytes(tuple(stored.payload for stored in self._payloads))
 
     def whole(self) -> bytes | None:
@@ -108,7 +109,9 @@ class Dispatch:
         """Take up what a stop or a crash left in flight, and the queues behind it."""
 
         def work(txn: Transaction) -> list[Work]:
-            in_flight = [MessageWork(entry.message_id, Restarted()) for entry in txn.list_in_flight()]
+            in_flight = [
+                MessageWork(entry.message_id, Restarted()) for entry in txn.list_in_flight()
+            ]
             waiting = [(pair, txn.find_next_queued(pair)) for pair in txn.list_waiting_pairs()]
             return [
                 *in_flight,
@@ -249,7 +252,7 @@ class Dispatch:
     def _reach_deadline(self, message_id: str) -> None:
         del self._timers[message_id]
         if self._is_draining:
-            return
+            return None
         if self._clock.real_wait_s(self._steps.due_ns[message_id]) > 0:
             return self._set_timer(message_id)
         self._tasks.start(self._report(message_id, DeadlineReached()))

@@ -101,15 +101,19 @@ class Api:
         return self._store.snapshot()
 
     async def put_message(self, request: Request) -> Response:
+        """Submit under the MessageId of the path."""
         return await self._submit(request, request.path_params["message_id"])
 
     async def post_message(self, request: Request) -> Response:
+        """Submit; the MessageId is in the JSON, or ours to choose."""
         return await self._submit(request, None)
 
     async def _submit(self, request: Request, message_id: str | None) -> Response:
         self._refuse_too_large(request)
         try:
-            form = await request.form(max_files=PAYLOADS_MAX, max_fields=1, max_part_size=HEADER_BYTES_MAX)
+            form = await request.form(
+                max_files=PAYLOADS_MAX, max_fields=1, max_part_size=HEADER_BYTES_MAX
+            )
         except MultiPartException as error:
             raise LocalError("InvalidMultipart", error.message) from error
         sinks: list[Sink] = []
@@ -139,7 +143,9 @@ class Api:
         length = request.headers.get("content-length", "0")
         limit = self._payload_bytes_max + HEADER_BYTES_MAX
         if not length.isdecimal() or int(length) > limit:
-            raise LocalError("PayloadTooLarge", f"the payloads of a message have {limit} bytes at most")
+            raise LocalError(
+                "PayloadTooLarge", f"the payloads of a message have {limit} bytes at most"
+            )
 
     async def _spooled(self, upload: UploadFile, sinks: list[Sink]) -> Part:
         sink = self._spool.open_sink()
@@ -166,11 +172,13 @@ class Api:
         )
 
     async def get_message(self, request: Request) -> Response:
+        """State and timeline of one outbound message."""
         message_id = request.path_params["message_id"]
         timeline = shapes.timeline_shape(list(self._snapshot.list_journal_of(message_id)))
         return JSONResponse({**self._message(message_id), "timeline": timeline})
 
     async def list_messages(self, request: Request) -> Response:
+        """A page of outbound messages."""
         query = request.query_params
         status = query.get("state")
         if status is not None and status not in list(OutboundStatus):
@@ -189,16 +197,19 @@ class Api:
         return JSONResponse({"messages": items, "next_after": page.next_after})
 
     async def cancel_message(self, request: Request) -> Response:
+        """Take a message back."""
         message_id = request.path_params["message_id"]
         await self._operations.cancel(message_id)
         return JSONResponse(self._message(message_id))
 
     async def list_inbox(self, request: Request) -> Response:
+        """Received messages above an offset."""
         wait_s = min(_number(request, "wait", 0.0), WAIT_S_MAX)
         items = await self._inbox.read(_whole(request, "after", 0), _limit(request), wait_s)
         return JSONResponse({"items": [shapes.inbox_shape(item) for item in items]})
 
     async def get_payload(self, request: Request) -> Response:
+        """The bytes of one payload."""
         offset = _whole(request, "offset", 0) or None
         stored = self._inbox.payload(
             request.path_params["message_id"], request.path_params["n"], offset
@@ -221,6 +232,7 @@ class Api:
             yield piece
 
     async def post_processing(self, request: Request) -> Response:
+        """The application's processing state."""
         body = await _json_object(request)
         word = body.get("processing")
         if word not in list(ProcessingState):
@@ -233,50 +245,61 @@ class Api:
         return JSONResponse(shapes.inbox_shape(item))
 
     async def list_notices(self, request: Request) -> Response:
+        """Notices for the application."""
         notices = self._snapshot.list_notices(_whole(request, "after", 0), _limit(request))
         return JSONResponse({"notices": [shapes.notice_shape(*notice) for notice in notices]})
 
     async def list_partners(self, request: Request) -> Response:
+        """Pairs with every partner."""
         del request
         return JSONResponse({"partners": self._operations.partners()})
 
     async def suspend_partner(self, request: Request) -> Response:
+        """Suspend sending."""
         body = await _json_object(request)
         reason = body.get("reason") or "asked for over the API"
         partners = await self._operations.suspend(request.path_params["partner"], str(reason))
         return JSONResponse({"partners": partners})
 
     async def resume_partner(self, request: Request) -> Response:
+        """Resume both directions."""
         partners = await self._operations.resume(request.path_params["partner"])
         return JSONResponse({"partners": partners})
 
     async def list_incidents(self, request: Request) -> Response:
+        """What an operator has to look at."""
         incidents = self._snapshot.list_incidents(is_open=request.query_params.get("all") is None)
         return JSONResponse({"incidents": [shapes.incident_shape(one) for one in incidents]})
 
     async def list_journal(self, request: Request) -> Response:
+        """Journal rows above a seq."""
         records = self._snapshot.list_journal(_whole(request, "after", 0), _limit(request))
         return JSONResponse({"records": [shapes.record_shape(record) for record in records]})
 
     async def publish(self, request: Request) -> Response:
+        """Publish the new journal rows."""
         del request
         return JSONResponse({"published": await self._operations.publish()})
 
     async def healthz(self, request: Request) -> Response:
+        """Alive."""
         del request
         return JSONResponse(self._operations.health())
 
     async def readyz(self, request: Request) -> Response:
+        """Taking work."""
         del request
         is_ready = self._operations.is_ready
         return JSONResponse({"ready": is_ready}, status_code=200 if is_ready else 503)
 
     async def metrics(self, request: Request) -> Response:
+        """Prometheus text."""
         del request
         text, content_type = await asyncio.to_thread(self._operations.metrics)
         return PlainTextResponse(text, media_type=content_type)
 
     async def openapi(self, request: Request) -> Response:
+        """The description of this API."""
         del request
         return JSONResponse(openapi_document())
 

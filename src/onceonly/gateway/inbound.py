@@ -12,7 +12,7 @@ from typing import NamedTuple
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Agreement
-from onceonly.gateway.dispatch import Dispatch, PackageBody
+from onceonly.gateway.dispatch import Dispatch
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.growth import Growth
 from onceonly.gateway.persistence import persist
@@ -36,13 +36,11 @@ from onceonly.protocol.effects import (
     HandOver,
     Journal,
     OpenIncident,
-    ResolveIncident,
 )
-from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Known
+from onceonly.protocol.receiving import Arrival, Case, Known
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Sink, Spool
 from onceonly.store.store import (
-    InboundEntry,
     Role,
     Store,
     StoredPayload,
@@ -50,7 +48,7 @@ from onceonly.store.store import (
     Transaction,
 )
 from onceonly.transport.transport import Answer as TransportAnswer
-from onceonly.transport.transport import Outgoing, Request, TransferBroken, Transport
+from onceonly.transport.transport import Request, TransferBroken
 from onceonly.wire.envelope import About, Decoder, Envelope, PartHead
 from onceonly.wire.limits import Limits
 
@@ -139,7 +137,9 @@ class Receiver:
         except TransferBroken:
             reason = "the transfer broke off"
             row = self._rows.about_gateway(Event.REJECTED, self._clock.now(), reason)
-            return await self._reject_row(row._replace(endpoint=request.peer), 400, "TransferBroken")
+            return await self._reject_row(
+                row._replace(endpoint=request.peer), 400, "TransferBroken"
+            )
         finally:
             for sink in sinks:
                 sink.discard()
@@ -185,9 +185,7 @@ class Receiver:
             raise
         self._failpoints.reach("after-commit")
         if verdict.acknowledge is not None:
-            self._tasks.start(
-                self._acknowledge(message.key, agreement.id, verdict.acknowledge)
-            )
+            self._tasks.start(self._acknowledge(message.key, agreement.id, verdict.acknowledge))
         for answer in verdict.answers:
             self._tasks.start(self._signals.send_error(received.hop, agreement, message, answer))
         if verdict.is_new and verdict.acknowledge is None:
@@ -229,9 +227,7 @@ class Receiver:
     ) -> Package | None:
         if Acknowledge() not in effects:
             return None
-        return self._signals.acknowledgment(
-            received.message, received.hop, received.agreement, now
-        )
+        return self._signals.acknowledgment(received.message, received.hop, received.agreement, now)
 
     def _carry_out(
         self, txn: Transaction, received: Received, effects: Sequence[Effect], now: Now

@@ -97,9 +97,7 @@ class Inbox:
             txn.put_processing(key, processing)
             change = Journal(Event.PROCESSING_CHANGED, reason=processing.value)
             now = self._clock.now()
-            txn.append(
-                (self._rows.about_message(key, agreement, Direction.IN, change, now),)
-            )
+            txn.append((self._rows.about_message(key, agreement, Direction.IN, change, now),))
 
         await self._group.transact(step)
         return self.find(message_id, item.offset)

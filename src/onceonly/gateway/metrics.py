@@ -16,9 +16,7 @@ class StoreCollector:
 
     def collect(self) -> Iterable[Metric]:
         """The families, one sample per status word, pair and kind of incident."""
-        messages = GaugeMetricFamily(
-            "onceonly_messages", "Messages by status", labels=["status"]
-        )
+        messages = GaugeMetricFamily("onceonly_messages", "Messages by status", labels=["status"])
         for status, count in sorted(self._snapshot.count_by_status().items()):
             messages.add_metric([status], count)
         yield messages

@@ -64,7 +64,9 @@ OPERATIONS = (
     ),
     Operation("get", "/v1/notices", "Failure and late-acknowledgement notices", _PAGE),
     Operation("get", "/v1/partners", "Pairs with every partner, both directions"),
-    Operation("post", "/v1/partners/{partner}/suspend", "Suspend sending to a partner", body="json"),
+    Operation(
+        "post", "/v1/partners/{partner}/suspend", "Suspend sending to a partner", body="json"
+    ),
     Operation("post", "/v1/partners/{partner}/resume", "Resume both directions with a partner"),
     Operation("get", "/v1/incidents", "What an operator has to look at", (("all", "string"),)),
     Operation("get", "/v1/journal", "Journal rows above a seq, in order", _PAGE),
@@ -97,9 +99,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
             "2XX": {"description": "Done"},
             "default": {
                 "description": "Refused; nothing was changed",
-                "content": {
-                    "application/json": {"schema": {"$ref": "#/components/schemas/Error"}}
-                },
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
             },
         },
     }
@@ -127,9 +127,7 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
 _BODIES: dict[str, Any] = {
     "multipart": {
         "required": True,
-        "content": {
-            "multipart/form-data": {"schema": {"$ref": "#/components/schemas/Submission"}}
-        },
+        "content": {"multipart/form-data": {"schema": {"$ref": "#/components/schemas/Submission"}}},
     },
     "json": {"content": {"application/json": {"schema": {"type": "object"}}}},
 }
@@ -156,9 +154,8 @@ _SCHEMAS: dict[str, Any] = {
                 "type": "object",
                 "required": ["to", "service", "action"],
                 "additionalProperties": False,
-                "properties": {
-                    name: _TEXT
-                    for name in (
+                "properties": dict.fromkeys(
+                    (
                         "to",
                         "service",
                         "action",
@@ -167,8 +164,9 @@ _SCHEMAS: dict[str, Any] = {
                         "key",
                         "conversation",
                         "ref",
-                    )
-                },
+                    ),
+                    _TEXT,
+                ),
             },
             "payload": {"type": "array", "items": {"type": "string", "format": "binary"}},
         },

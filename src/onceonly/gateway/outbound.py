@@ -280,8 +280,6 @@ class _Turn:
         return follow
 
 
-def read_package(
-    snapshot: Snapshot, message_id: str
-) -> tuple[Package, Sequence[StoredPayload]]:
+def read_package(snapshot: Snapshot, message_id: str) -> tuple[Package, Sequence[StoredPayload]]:
     """The stored package and payloads of a message that was transmitted before."""
     return snapshot.get_package(message_id), snapshot.list_payloads(message_id)

@@ -15,7 +15,7 @@ class Rows:
     def __init__(self, owner: str) -> None:
         self._owner = owner
 
-    def about_message(
+    def about_message(  # noqa: PLR0913 - because a row has this many facts
         self,
         key: MessageKey,
         agreement: Agreement,

@@ -33,6 +33,7 @@ class BytesBody:
 
     @property
     def size_bytes(self) -> int:
+        """Length of the content."""
         return len(self._content)
 
     def whole(self) -> bytes:
@@ -92,15 +93,11 @@ class Signals:
             agreement, hop.sender_uri, hop.error_uri, message.key, message.conversation_id, entry
         )
 
-    async def send_rejection(
-        self, about: About, agreement: Agreement, error: RemoteError
-    ) -> None:
+    async def send_rejection(self, about: About, agreement: Agreement, error: RemoteError) -> None:
         """Tell the partner that what it sent could not be taken as a message at all."""
         assert about.message_id is not None, "only what has a MessageId is answered"
         key = MessageKey(agreement.their_party, agreement.our_party, about.message_id)
-        entry = ErrorEntry(
-            code=error.code, severity=error.severity, description=error.description
-        )
+        entry = ErrorEntry(code=error.code, severity=error.severity, description=error.description)
         sender_uri = about.sender_uri if about.sender_uri and is_uri(about.sender_uri) else None
         await self._send(
             agreement,
@@ -111,7 +108,7 @@ class Signals:
             entry,
         )
 
-    async def _send(  # noqa: PLR0913 - because an error needs this much of what it is about
+    async def _send(
         self,
         agreement: Agreement,
         sender_uri: str,
@@ -142,9 +139,7 @@ class Signals:
         )
         await persist(self._group, lambda txn: txn.append((row,)))
 
-    async def _error_endpoint(
-        self, agreement: Agreement, error_uri: str | None, now: Now
-    ) -> str:
+    async def _error_endpoint(self, agreement: Agreement, error_uri: str | None, now: Now) -> str:
         """Ruling R-26: an ErrorURI counts only if the agreement has it."""
         if error_uri is None or error_uri == agreement.send_to:
             return agreement.send_to

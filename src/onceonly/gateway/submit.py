@@ -30,7 +30,9 @@ from onceonly.store.store import OutboundView, Store, StoredPayload, Transaction
 PAYLOADS_MAX = 99
 """A package has at most 100 parts, and one of them is the header."""
 
-_CONTENT_TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+(;[\x20-\x7e]*)?")
+_CONTENT_TYPE = re.compile(
+    r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+(;[\x20-\x7e]*)?"
+)
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{0,255}")
 
 

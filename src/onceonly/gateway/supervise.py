@@ -140,7 +140,7 @@ class _Supervisor:
         server = _ApiServer(config)
         running = asyncio.create_task(server.serve())
         while not server.started and not running.done():
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.01)  # noqa: ASYNC110 - because uvicorn has no event for it
         if running.done():
             raise OSError(f"the API cannot listen on {self._configuration.api}")
         try:
@@ -158,7 +158,7 @@ class _Supervisor:
             try:
                 await gateway.dispatch.sweep()
             except StoreFull as error:
-                log.error("store full", error=str(error))
+                log.warning("store full", error=str(error))
             if loop.time() >= publish_at:
                 publish_at = loop.time() + self._configuration.publish_interval_s
                 gateway.tasks.start(_publish(gateway))
@@ -181,7 +181,7 @@ async def _publish(gateway: Gateway) -> None:
     try:
         count = await gateway.operations.publish()
     except LocalError as error:
-        log.error("publish failed; the journal keeps the rows", error=str(error))
+        log.warning("publish failed; the journal keeps the rows", error=str(error))
         return
     if count:
         log.info("published", rows=count)

@@ -54,9 +54,7 @@ class Gateway:
 def open_store(configuration: Configuration, clock: Clock) -> SqliteStore:
     """The store of the configuration. Raises `StoreRefused`."""
     configuration.store.parent.mkdir(parents=True, exist_ok=True)
-    return open_sqlite(
-        configuration.store, party=str(configuration.party[0]), clock_at=clock.at
-    )
+    return open_sqlite(configuration.store, party=str(configuration.party[0]), clock_at=clock.at)
 
 
 def clock_of(configuration: Configuration) -> Clock:

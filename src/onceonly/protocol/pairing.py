@@ -23,7 +23,7 @@ That is safe only because receivers look at the MessageId first (R-01).
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from onceonly.message.event import Event
 from onceonly.protocol.effects import (
@@ -217,28 +217,33 @@ def _stay_open(state: SendingPair, event: ResumeRequested) -> Step:
 
 
 # Each transition takes its own event type; the key of the row is what guarantees it.
-Transition = Callable[[SendingPair, object], Step]
+Transition = Callable[[SendingPair, Any], Step]
 
-_CLOSED = (PairStatus.SUSPENDED, PairStatus.QUARANTINED)
+_OPEN: dict[type[PairEvent], Transition] = {
+    MessageQueued: _give_turn,
+    MessageSettled: _take_turn_back,
+    MessageGivenUp: _suspend,
+    SequenceDiverged: _quarantine,
+    SuspendRequested: _suspend_by_operator,
+    ResumeRequested: _stay_open,
+}
+_CLOSED: dict[type[PairEvent], Transition] = {
+    MessageQueued: _let_wait,
+    MessageSettled: _settle_while_closed,
+    MessageGivenUp: _stay_closed,
+    SequenceDiverged: _quarantine_too,
+    SuspendRequested: _stay_suspended,
+    ResumeRequested: _resume,
+}
+_ROWS_OF = {
+    PairStatus.OPEN: _OPEN,
+    PairStatus.SUSPENDED: _CLOSED,
+    PairStatus.QUARANTINED: _CLOSED,
+}
 
 TABLE: dict[tuple[PairStatus, type[PairEvent]], Transition] = {
-    (PairStatus.OPEN, MessageQueued): _give_turn,
-    (PairStatus.OPEN, MessageSettled): _take_turn_back,
-    (PairStatus.OPEN, MessageGivenUp): _suspend,
-    (PairStatus.OPEN, SequenceDiverged): _quarantine,
-    (PairStatus.OPEN, SuspendRequested): _suspend_by_operator,
-    (PairStatus.OPEN, ResumeRequested): _stay_open,
-    **{
-        row: transition
-        for status in _CLOSED
-        for row, transition in {
-            (status, MessageQueued): _let_wait,
-            (status, MessageSettled): _settle_while_closed,
-            (status, MessageGivenUp): _stay_closed,
-            (status, SequenceDiverged): _quarantine_too,
-            (status, SuspendRequested): _stay_suspended,
-            (status, ResumeRequested): _resume,
-        }.items()
-    },
-}  # type: ignore[assignment]  # because a transition takes just the event type of its row
+    (status, event): transition
+    for status, rows in _ROWS_OF.items()
+    for event, transition in rows.items()
+}
 """Every (status, event): the table is full."""

@@ -133,7 +133,7 @@ def receive(
     return Reception(case, pair, _refusal(case, terms))
 
 
-def _case_of(
+def _case_of(  # noqa: PLR0911 - because it is the table of the essay, a line per case
     arrival: Arrival, known: Known | None, pair: ReceivingPair, now: Now, terms: DeliveryTerms
 ) -> Case:
     if known is not None:
@@ -201,9 +201,7 @@ def _refusal(case: Case, terms: DeliveryTerms) -> tuple[Effect, ...]:
 
 
 def _rejected(code: ErrorCode, reason: str, sequence_number: int | None) -> Journal:
-    return Journal(
-        Event.REJECTED, error_code=code, reason=reason, sequence_number=sequence_number
-    )
+    return Journal(Event.REJECTED, error_code=code, reason=reason, sequence_number=sequence_number)
 
 
 def acknowledged(

@@ -37,7 +37,7 @@ The table below is total: a pair (status, event) that it lacks is illegal and ra
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from onceonly.message.errors import ErrorCode, LocalError, Severity
 from onceonly.message.event import Event
@@ -210,16 +210,16 @@ def _resend_or_give_up(
         return _transmit(state._replace(silence=Silence.NONE), state.attempt)
     if state.attempt <= terms.retries:
         return _transmit(state._replace(transients=0), state.attempt + 1)
-    return _give_up(state, ErrorCode.DELIVERY_FAILURE, "no acknowledgement after the last retry", terms)
+    return _give_up(
+        state, ErrorCode.DELIVERY_FAILURE, "no acknowledgement after the last retry", terms
+    )
 
 
 def _transmit(state: Outbound, attempt: int) -> Step:
     # An exposure that is still open belongs to a transmission whose outcome never came.
     exposure = Exposure.OPEN if state.exposure is Exposure.NEVER else Exposure.LEFT
     state = state._replace(attempt=attempt, exposure=exposure, due_ns=None)
-    row = Journal(
-        Event.TRANSMITTING, attempt=attempt, sequence_number=state.sequence_number
-    )
+    row = Journal(Event.TRANSMITTING, attempt=attempt, sequence_number=state.sequence_number)
     return state, (row, Transmit(attempt))
 
 
@@ -228,13 +228,9 @@ def _give_up(state: Outbound, code: ErrorCode, reason: str, terms: DeliveryTerms
     row = Journal(Event.EXHAUSTED, attempt=state.attempt, error_code=code, reason=reason)
     if terms.on_exhausted is OnExhausted.SUSPEND:
         status = (
-            OutboundStatus.SENDING
-            if state.exposure is Exposure.NEVER
-            else OutboundStatus.IN_DOUBT
+            OutboundStatus.SENDING if state.exposure is Exposure.NEVER else OutboundStatus.IN_DOUBT
         )
-        state = state._replace(
-            status=status, error_code=code, due_ns=None, silence=Silence.HELD
-        )
+        state = state._replace(status=status, error_code=code, due_ns=None, silence=Silence.HELD)
         return state, (row, *_notice(state, code, reason), GiveUp(reason))
     return _abandon(state, code, reason, row)
 
@@ -468,7 +464,7 @@ def _stay(state: Outbound, event: SendingEvent, now: Now, terms: DeliveryTerms) 
 
 
 # Each transition takes its own event type; the key of the row is what guarantees it.
-Transition = Callable[[Outbound, object, Now, DeliveryTerms], Step]
+Transition = Callable[[Outbound, Any, Now, DeliveryTerms], Step]
 
 _Q, _S, _D = OutboundStatus.QUEUED, OutboundStatus.SENDING, OutboundStatus.IN_DOUBT
 _A, _F, _E, _C = (
@@ -516,5 +512,5 @@ TABLE: dict[tuple[OutboundStatus, type[SendingEvent]], Transition] = {
         for stale in (DeadlineReached, TimePassed, Held)
     },
     **{(status, Cancelled): _refuse_cancel for status in (_A, _F, _E, _C)},
-}  # type: ignore[assignment]  # because a transition takes just the event type of its row
+}
 """Every legal (status, event). What is missing is illegal, and the tests say why for each."""
