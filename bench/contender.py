@@ -76,8 +76,8 @@ async def run_gateway(task: dict[str, Any]) -> None:
         parties = [agreement.their_party for agreement in configuration.agreements]
         await asyncio.gather(*(submit_all(gateway, to, task["per_pair"]) for to in parties))
         total = len(parties) * task["per_pair"]
-        while store.snapshot().count_by_status().get("acknowledged", 0) < total:
-            await asyncio.sleep(POLL_S)  # noqa: ASYNC110 - because the store tells nobody
+        while store.snapshot().count_by_status().get("acknowledged", 0) < total:  # noqa: ASYNC110 - because the store tells nobody
+            await asyncio.sleep(POLL_S)
         tell(elapsed_s=time.perf_counter() - began, cpu_s=cpu_s() - cpu_began)
     gateway.dispatch.drain()
     await server.close(0)

@@ -134,6 +134,18 @@ _BODIES: dict[str, Any] = {
 
 _TEXT = {"type": "string"}
 
+SUBMISSION_FIELDS = (
+    "to",
+    "service",
+    "action",
+    "agreement",
+    "message_id",
+    "key",
+    "conversation",
+    "ref",
+)
+"""Fields of the `message` JSON; `http_api` reads exactly these."""
+
 _SCHEMAS: dict[str, Any] = {
     "Error": {
         "type": "object",

@@ -139,8 +139,8 @@ class _Supervisor:
         )
         server = _ApiServer(config)
         running = asyncio.create_task(server.serve())
-        while not server.started and not running.done():
-            await asyncio.sleep(0.01)  # noqa: ASYNC110 - because uvicorn has no event for it
+        while not server.started and not running.done():  # noqa: ASYNC110 - because uvicorn has no event for it
+            await asyncio.sleep(0.01)
         if running.done():
             raise OSError(f"the API cannot listen on {self._configuration.api}")
         try:
