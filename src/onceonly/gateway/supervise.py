@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import resource
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -41,12 +42,19 @@ def serve(configuration: Configuration) -> int:
     Raises `StoreRefused` or `OSError` when it cannot start.
     """
     configure_log()
+    _allow_many_files()
     clock = clock_of(configuration)
     store = open_store(configuration, clock)
     try:
         return asyncio.Runner(loop_factory=_new_loop).run(_Supervisor(configuration, store).run())
     finally:
         store.close()
+
+
+def _allow_many_files() -> None:
+    """As many open files as the system lets us: connections should end at our own limits."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
@@ -92,6 +100,7 @@ class _Supervisor:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
+        loop.set_exception_handler(_note_bug)
         gateway = join(self._configuration, self._store, self._fail)
         await self._announce(gateway)
         limits = HttpLimits(body_bytes_max=self._configuration.payload_bytes_max + (4 << 20))
@@ -175,6 +184,12 @@ class _Supervisor:
         await _publish(gateway)
         await gateway.transport.close()
         log.info("stopped")
+
+
+def _note_bug(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A package that met a bug of ours: its peer got a 500, nothing was stored; others go on."""
+    del loop
+    log.error("bug", text=context.get("message"), exc_info=context.get("exception"))
 
 
 async def _publish(gateway: Gateway) -> None:
