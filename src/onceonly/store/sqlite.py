@@ -14,6 +14,7 @@ fulfil (a network disk, a database in memory) with another mode and no error.
 import os
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -80,19 +81,25 @@ class SqliteStore(Store):
         self._transaction: SqliteTransaction | None = None
         self._of_thread = threading.local()
         self._readers: list[apsw.Connection] = []
-        self._lock = StoreLock(path.with_name(path.name + ".lock"))
         try:
-            self._writer = _connect_writer(path)
-            self._epoch = _begin_epoch(self._writer, party, clock_at())
+            self._open(path, party, clock_at())
+        except apsw.Error as error:
+            raise StoreRefused(f"{path} cannot be opened: {from_sqlite(error)}") from error
+        except OnceonlyError as error:
+            raise StoreRefused(f"{path} cannot be opened: {error}") from error
+
+    def _open(self, path: Path, party: str, now_at: int) -> None:
+        with ExitStack() as undo:
+            self._lock = StoreLock(path.with_name(path.name + ".lock"))
+            undo.callback(self._lock.release)
+            self._writer = _connect(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+            undo.callback(self._writer.close)
+            _make_durable(self._writer)
+            self._epoch = _begin_epoch(self._writer, party, now_at)
             self._settle_log()
             self._journal_seq, self._chain_hash = _verified_journal_end(self._writer)
             _sync_entry(path)
-        except apsw.Error as error:
-            self._lock.release()
-            raise StoreRefused(f"{path} cannot be opened: {from_sqlite(error)}") from error
-        except OnceonlyError as error:
-            self._lock.release()
-            raise StoreRefused(f"{path} cannot be opened: {error}") from error
+            undo.pop_all()
 
     @property
     def epoch(self) -> int:
@@ -155,7 +162,7 @@ class SqliteStore(Store):
         snapshot: SqliteSnapshot | None = getattr(self._of_thread, "snapshot", None)
         if snapshot is None:
             try:
-                reader = _connect_reader(self._path)
+                reader = _connect(self._path, apsw.SQLITE_OPEN_READONLY)
             except apsw.Error as error:
                 raise from_sqlite(error) from error
             self._readers.append(reader)
@@ -248,9 +255,16 @@ def check_version(version: str) -> None:
         raise StoreRefused(f"SQLite {version} can corrupt its log; at least {least} is needed")
 
 
-def _connect_writer(path: Path) -> apsw.Connection:
-    writer = apsw.Connection(str(path), statementcachesize=STATEMENTS_CACHED)
-    _keep_plans(writer)
+def _connect(path: Path, flags: int) -> apsw.Connection:
+    connection = apsw.Connection(str(path), flags=flags, statementcachesize=STATEMENTS_CACHED)
+    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+    # Without the stability guarantee, SQLite plans a statement anew for every binding that might
+    # make a partial index usable: 30 to 100 µs each time.
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+    return connection
+
+
+def _make_durable(writer: apsw.Connection) -> None:
     # Closing after a failure must not fold the log back: that would be the second fsync of R-22.
     writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     writer.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
@@ -259,45 +273,29 @@ def _connect_writer(path: Path) -> apsw.Connection:
     _set(writer, "journal_mode", "wal")
     _set(writer, "synchronous", SYNCHRONOUS_FULL)
     _set(writer, "wal_autocheckpoint", 0)
-    return writer
 
 
 def _set(writer: apsw.Connection, pragma: str, wanted: str | int) -> None:
     writer.pragma(pragma, wanted)
     found = writer.pragma(pragma)
     if found != wanted:
-        writer.close()
         raise StoreRefused(f"{pragma} is {found!r} here and cannot be {wanted!r}: not durable")
-
-
-def _connect_reader(path: Path) -> apsw.Connection:
-    reader = apsw.Connection(
-        str(path), flags=apsw.SQLITE_OPEN_READONLY, statementcachesize=STATEMENTS_CACHED
-    )
-    _keep_plans(reader)
-    return reader
-
-
-def _keep_plans(connection: apsw.Connection) -> None:
-    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-    # Without the stability guarantee, SQLite plans a statement anew for every binding that might
-    # make a partial index usable: 30 to 100 µs each time.
-    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
 
 
 def _begin_epoch(writer: apsw.Connection, party: str, now_at: int) -> int:
     """Migrate, check whose store it is, and count this opening: one transaction."""
-    with writer:
-        migrate(writer)
-        row = writer.execute(SQL["get_store"]).get
-        if row is None:
-            writer.execute(SQL["create_store"], (party,))
-            row = (party, 0)
-        owner, epoch = row
-        if owner != party:
-            raise StoreRefused(f"the store belongs to {owner}, not to {party}")
-        writer.execute(SQL["begin_epoch"], (epoch + 1, now_at))
-        writer.execute(SQL["forget_deadlines"])
+    writer.execute("BEGIN IMMEDIATE")
+    migrate(writer)
+    row = writer.execute(SQL["get_store"]).get
+    if row is None:
+        writer.execute(SQL["create_store"], (party,))
+        row = (party, 0)
+    owner, epoch = row
+    if owner != party:
+        raise StoreRefused(f"the store belongs to {owner}, not to {party}")
+    writer.execute(SQL["begin_epoch"], (epoch + 1, now_at))
+    writer.execute(SQL["forget_deadlines"])
+    writer.execute("COMMIT")
     return int(epoch) + 1
 
 
