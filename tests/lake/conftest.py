@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from onceonly.journal.record import Record
+
+# Under --import-mode=importlib a test's neighbours are not importable by themselves.
+sys.path.insert(0, str(Path(__file__).parent))
 
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 

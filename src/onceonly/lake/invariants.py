@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import any_of, is_true, never, one_if
+from onceonly.lake.expressions import always, any_of, is_true, never, one_if
 from onceonly.lake.schemas import KEY
 from onceonly.lake.verdicts import Policy, Verdict, is_altered
 
@@ -34,7 +34,7 @@ class Invariant(NamedTuple):
 
     name: str
     claim: str
-    applies: Callable[[], Column]
+    applies: Callable[[Judgement], Column]
     broken: Callable[[Judgement], Column]
 
 
@@ -68,10 +68,12 @@ def _is_silent(judgement: Judgement) -> Column:
     return nothing & _is_overdue("submitted_at", judgement.policy.verdict_within_us, judgement)
 
 
+def _has_budget(judgement: Judgement) -> Column:
+    return never() if judgement.policy.retries is None else always()
+
+
 def _is_over_budget(judgement: Judgement) -> Column:
-    if judgement.policy.retries is None:
-        return never()
-    return F.col("attempt_max") > F.lit(judgement.policy.retries + 1)
+    return F.col("attempt_max") > F.lit((judgement.policy.retries or 0) + 1)
 
 
 def _is_zombie(judgement: Judgement) -> Column:
@@ -83,73 +85,73 @@ INVARIANTS: Final = (
     Invariant(
         "I1",
         "No message reached the receiving application twice.",
-        lambda: _is_there("handed_over_at") & _is_reliable(),
+        lambda _: _is_there("handed_over_at") & _is_reliable(),
         lambda _: _is_counted("hand_overs", 2),
     ),
     Invariant(
         "I2",
         "What was delivered is what was submitted: nothing invented, nothing altered.",
-        lambda: _is_there("stored_at"),
+        lambda _: _is_there("stored_at"),
         lambda _: is_altered() | _has_verdict(Verdict.RECEIVED_NOT_SENT),
     ),
     Invariant(
         "I3",
         "No acknowledgement left before its message was stored.",
-        lambda: _is_there("ack_sent_at"),
+        lambda _: _is_there("ack_sent_at"),
         lambda _: _is_missing("stored_seq") | (F.col("ack_sent_seq") < F.col("stored_seq")),
     ),
     Invariant(
         "I4",
         "Every stored message was acknowledged by its receiver.",
-        lambda: _is_there("stored_at") & _is_reliable(),
+        lambda _: _is_there("stored_at") & _is_reliable(),
         lambda j: _is_missing("ack_sent_at") & _is_overdue("stored_at", j.policy.grace_us, j),
     ),
     Invariant(
         "R-02",
         "Nothing was called a duplicate before it had been stored.",
-        lambda: _is_counted("repeats"),
+        lambda _: _is_counted("repeats"),
         lambda _: _is_missing("stored_seq") | (F.col("first_repeat_seq") < F.col("stored_seq")),
     ),
     Invariant(
         "I8",
         "No MessageId came with two contents.",
-        lambda: _is_there("stored_at"),
+        lambda _: _is_there("stored_at"),
         lambda _: _is_counted("collisions"),
     ),
     Invariant(
         "I13",
         "Every acknowledged message is in its receiver's store.",
-        lambda: (_is_there("acked_at") | _is_there("late_acked_at")) & _is_reliable(),
+        lambda _: (_is_there("acked_at") | _is_there("late_acked_at")) & _is_reliable(),
         lambda _: _has_verdict(Verdict.ACKED_NOT_STORED),
     ),
     Invariant(
         "I14",
         "No byte was sent before its message was in the sender's store.",
-        lambda: _is_counted("transmissions"),
+        lambda _: _is_counted("transmissions"),
         lambda _: _is_missing("submitted_seq") | (F.col("first_sent_seq") < F.col("submitted_seq")),
     ),
     Invariant(
         "I15",
         "No message of a pair was sent while another one was under way.",
-        lambda: _is_counted("transmissions") & _is_reliable(),
+        lambda _: _is_counted("transmissions") & _is_reliable(),
         lambda _: F.col("first_sent_seq") < F.col("turn_free_seq"),
     ),
     Invariant(
         "I16",
         "Messages of a pair were handed over in the order of their submission.",
-        lambda: _has_verdict(Verdict.MATCHED),
+        lambda _: _has_verdict(Verdict.MATCHED),
         lambda _: F.col("handed_over_seq") < F.col("order_seq"),
     ),
     Invariant(
         "I18",
         "No message was sent more often than agreed.",
-        lambda: _is_counted("transmissions") & _is_reliable(),
+        lambda j: _is_counted("attempt_max") & _is_reliable() & _has_budget(j),
         _is_over_budget,
     ),
     Invariant(
         "I20",
         "No message was both acknowledged and failed, expired or taken back.",
-        lambda: _is_there("submitted_at"),
+        lambda _: _is_there("submitted_at"),
         lambda _: (
             _is_there("acked_at")
             & any_of(*[_is_there(name) for name in ("failed_at", "expired_at", "cancelled_at")])
@@ -158,37 +160,39 @@ INVARIANTS: Final = (
     Invariant(
         "I21",
         "Every submitted message came to a verdict in time.",
-        lambda: _is_there("submitted_at") & _is_reliable(),
+        lambda _: _is_there("submitted_at") & _is_reliable(),
         _is_silent,
     ),
     Invariant(
         "I22",
         "No message failed or expired without a notice to its application.",
-        lambda: _is_there("failed_at") | _is_there("expired_at"),
+        lambda _: _is_there("failed_at") | _is_there("expired_at"),
         lambda _: _is_missing("notified_at"),
     ),
     Invariant(
         "I23",
         "Every acknowledgement after a failure notice was told to the application.",
-        lambda: _is_there("late_acked_at"),
+        lambda _: _is_there("late_acked_at"),
         lambda _: F.col("notices_late") == F.lit(0),
     ),
     Invariant(
         "I24",
         "Nothing was called surely undelivered and is in the receiver's store.",
-        lambda: _is_counted("notices_error"),
+        lambda _: _is_counted("notices_error"),
         lambda _: _is_there("stored_at") & (F.col("notices_warning") == F.lit(0)),
     ),
     Invariant(
         "I26",
         "Nothing was stored after its sender had called it failed for good.",
-        lambda: any_of(*[_is_there(name) for name in ("failed_at", "expired_at", "cancelled_at")]),
+        lambda _: any_of(
+            *[_is_there(name) for name in ("failed_at", "expired_at", "cancelled_at")]
+        ),
         _is_zombie,
     ),
     Invariant(
         "L2",
         "Every acknowledged message reached the receiving application.",
-        lambda: _is_there("stored_at"),
+        lambda _: _is_there("stored_at"),
         lambda _: _has_verdict(Verdict.NOT_DELIVERED_TO_APP),
     ),
 )
@@ -219,9 +223,9 @@ def breaches(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
     `tried` and `broken` are arrays of invariant names.
     """
     judgement = Judgement(as_of, policy)
-    tried = [F.when(is_true(line.applies()), F.lit(line.name)) for line in INVARIANTS]
+    tried = [F.when(is_true(line.applies(judgement)), F.lit(line.name)) for line in INVARIANTS]
     broken = [
-        F.when(is_true(line.applies()) & is_true(line.broken(judgement)), F.lit(line.name))
+        F.when(is_true(line.applies(judgement)) & is_true(line.broken(judgement)), F.lit(line.name))
         for line in INVARIANTS
     ]
     return with_order(judged).select(

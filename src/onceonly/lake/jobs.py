@@ -104,7 +104,7 @@ def ingest(
     `trigger` is `available-now`, or an interval such as `1 minute`, which runs until stopped.
     Raises `LocalError` (NoLake, NoJava).
     """
-    spark = runner.session(master, APP_NAME)
+    spark = _session(lake, master)
     how: dict[str, Any] = (
         {"availableNow": True} if trigger == AVAILABLE_NOW else {"processingTime": trigger}
     )
@@ -122,7 +122,7 @@ def ingest(
 
 def compact(lake: Lakes, *, master: str | None = None) -> IngestSummary:
     """Fold the small batches of many ingests into one per party; no verdict changes."""
-    spark = runner.session(master, APP_NAME)
+    spark = _session(lake, master)
     shelves = manifest.shelves(_lakes(lake))
     known = {f"{shelf.lake}/{shelf.folder}": runner.compact(spark, shelf) for shelf in shelves}
     return IngestSummary(
@@ -141,19 +141,23 @@ def reconcile(
     as_of: int | None = None,
     out: str | None = None,
     policy: Policy = Policy(),  # noqa: B008 - because a Policy is frozen
+    report_to: Path | None = None,
 ) -> ReconcileSummary:
     """Judge every message of the lakes and write the delivery ledger.
 
     `as_of` is the instant of judgement in microseconds UTC, by default now, or the last row where
     that is later (a drill's clock runs ahead). `out` is the ledger's folder, by default
-    `tables/delivery_ledger` in the first lake. Raises `LocalError` (NoLake, NoJava).
+    `tables/delivery_ledger` in the first lake. With `report_to` the HTML report is written there
+    too, from the same judgement. Raises `LocalError` (NoLake, NoJava).
     """
     lakes = _lakes(lake)
-    spark = runner.session(master, APP_NAME)
+    spark = _session(lake, master)
     case = _open(spark, lakes, as_of, policy)
     ledger = out or f"{manifest.lake_url(lakes[0])}/{LEDGER_FOLDER}"
     runner.write(delivery_ledger.table(case.judged, case.journal), ledger)
     judged = _judge(case)
+    if report_to is not None:
+        _write_report(_find(case, judged), report_to)
     case.judged.unpersist()
     return ReconcileSummary(judged, ledger)
 
@@ -167,13 +171,21 @@ def report(
     policy: Policy = Policy(),  # noqa: B008 - because a Policy is frozen
 ) -> Path:
     """Write the HTML report on the lakes to `out` and return its path."""
-    spark = runner.session(master, APP_NAME)
+    spark = _session(lake, master)
     case = _open(spark, _lakes(lake), as_of, policy)
-    found = _find(case)
+    _write_report(_find(case, _judge(case)), out)
     case.judged.unpersist()
+    return out
+
+
+def _write_report(found: Findings, out: Path) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(page.render(found), encoding="utf-8")
-    return out
+
+
+def _session(lake: Lakes, master: str | None) -> SparkSession:
+    size = manifest.journal_bytes(_lakes(lake))
+    return runner.session(master, APP_NAME, journal_bytes=size)
 
 
 def _lakes(lake: Lakes) -> list[str]:
@@ -242,11 +254,11 @@ def _journals(case: _Case, whole: Sequence[dict[str, Any]]) -> list[dict[str, An
     return [{**row, **chains[row["party"]]} for row in found]
 
 
-def _find(case: _Case) -> Findings:
+def _find(case: _Case, judged: Judged) -> Findings:
     differing = reconciliation.differences(case.judged)
     width_us = _bin_width_us(case)
     return Findings(
-        judged=_judge(case),
+        judged=judged,
         differences=runner.rows(differing, DIFFERENCES_SHOWN),
         evidence=_evidence(case, differing),
         promise=runner.rows(traffic.promise(case.judged, width_us=width_us), _ROWS_MAX),

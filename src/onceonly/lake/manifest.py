@@ -108,6 +108,16 @@ def shelves(lakes: Sequence[str], *, within: str = INGESTED_FOLDER) -> list[Shel
     return sorted(found, key=lambda shelf: (shelf.lake, shelf.folder))
 
 
+def journal_bytes(lakes: Sequence[str]) -> int:
+    """Size of all published segments. Raises `LocalError` (NoLake)."""
+    total = 0
+    for shelf in shelves(lakes, within=JOURNAL_FOLDER):
+        files, root = _files(shelf.journal)
+        found = files.get_file_info(fs.FileSelector(root))
+        total += sum(entry.size or 0 for entry in found if entry.type == fs.FileType.File)
+    return total
+
+
 def has_folder(path: str) -> bool:
     """Whether there is such a folder."""
     files, root = _files(path)

@@ -49,10 +49,16 @@ _FOLDED: Final = {
 _SCHEMAS: Final = {"journal": schemas.JOURNAL, **_FOLDED}
 
 
-def session(master: str | None, app_name: str) -> SparkSession:
+LITTLE_BYTES: Final = 64 << 20
+"""Journals below this size are reconciled faster without the second compiler and its threads."""
+_LITTLE_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+def session(master: str | None, app_name: str, *, journal_bytes: int | None = None) -> SparkSession:
     """The Spark session: the running one, or a new one.
 
     `master` is passed on as given. None means what spark-submit was told, or `local[*]`.
+    `journal_bytes`, where known, tunes a new local session for little or much.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -67,7 +73,10 @@ def session(master: str | None, app_name: str) -> SparkSession:
     if master is not None or not is_submitted:
         builder = builder.master(master or "local[*]")
     is_local = not is_submitted and (master or "local").startswith("local")
-    for key, setting in {**SETTINGS, **(_LOCAL_SETTINGS if is_local else {})}.items():
+    settings = {**SETTINGS, **(_LOCAL_SETTINGS if is_local else {})}
+    if is_local and journal_bytes is not None and journal_bytes < LITTLE_BYTES:
+        settings["spark.driver.extraJavaOptions"] = _LITTLE_JAVA
+    for key, setting in settings.items():
         builder = builder.config(key, setting)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")

@@ -159,16 +159,16 @@ CLASSES: Final = (
         lambda f: ~f.promised,
     ),
     VerdictClass(
+        Verdict.MATCHED,
+        Standing.AGREED,
+        "Submitted, stored, handed over once with the same digest, and acknowledged in time.",
+        lambda f: f.submitted & f.acked & f.stored & f.handed & ~f.acked_late & ~f.told,
+    ),
+    VerdictClass(
         Verdict.MATCHED_LATE,
         Standing.AGREED,
         "Delivered once and acknowledged, but only after the sender had been told of a failure.",
         lambda f: f.submitted & f.acked & f.stored & f.handed & (f.acked_late | f.told),
-    ),
-    VerdictClass(
-        Verdict.MATCHED,
-        Standing.AGREED,
-        "Submitted, stored, handed over once with the same digest, and acknowledged.",
-        lambda f: f.submitted & f.acked & f.stored & f.handed,
     ),
     VerdictClass(
         Verdict.ONE_SIDED,

@@ -1,0 +1,76 @@
+"""A journal that was touched shows it (E3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from journals import DAWN, SECOND, Ledger
+
+from onceonly.journal.record import Record, chain
+from onceonly.lake import checks
+from onceonly.message.event import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import DataFrame
+
+    Frame = Callable[[Sequence[Record]], DataFrame]
+
+pytestmark = pytest.mark.spark
+
+
+def ledger_of(party: str) -> list[Record]:
+    ledger = Ledger(party)
+    for number in range(6):
+        ledger.write(
+            Event.SUBMITTED, DAWN + number * SECOND, message_id=f"m{number}-é", size_bytes=number
+        )
+    return ledger.records
+
+
+def forked(rows: list[Record]) -> list[Record]:
+    """A store that was rolled back behind row 4 and went on."""
+    other = rows[4]._replace(message_id="another")
+    return [*rows, other._replace(chain_hash=chain(rows[3].chain_hash, other))]
+
+
+TOUCHED: dict[str, Callable[[list[Record]], list[Record]]] = {
+    "whole": lambda rows: rows,
+    "shuffled": lambda rows: [*rows[3:], *rows[:3]],
+    "published-twice": lambda rows: rows + rows[2:4],
+    "edited": lambda rows: [*rows[:2], rows[2]._replace(size_bytes=99), *rows[3:]],
+    "emptied": lambda rows: [*rows[:2], rows[2]._replace(size_bytes=None), *rows[3:]],
+    "removed": lambda rows: [*rows[:2], *rows[3:]],
+    "beheaded": lambda rows: rows[2:],
+    "swapped": lambda rows: [
+        *rows[:2],
+        rows[2]._replace(seq=4),
+        rows[3]._replace(seq=3),
+        *rows[4:],
+    ],
+    "forked": forked,
+}
+EXPECTED = {
+    "whole": (6, 0, 0, 0, None),
+    "shuffled": (6, 0, 0, 0, None),
+    "published-twice": (6, 0, 0, 0, None),
+    "edited": (6, 0, 1, 0, 3),
+    "emptied": (6, 0, 1, 0, 3),
+    "removed": (5, 1, 0, 0, 4),
+    "beheaded": (4, 2, 0, 0, 3),
+    "swapped": (6, 0, 3, 0, 3),
+}
+
+
+def test_every_touch_shows_and_order_of_files_does_not_matter(frame: Frame):
+    """One party per touch: rows, missing numbers, edited rows, forks, first bad row."""
+    rows: list[Record] = []
+    for name, touch in TOUCHED.items():
+        rows += touch(ledger_of(name))
+    found = {row["party"]: tuple(row)[1:] for row in checks.wholeness(frame(rows)).collect()}
+    assert {name: found[name] for name in EXPECTED} == EXPECTED
+    count, missing, _, forks, first_bad = found["forked"]
+    assert (count, missing, forks) == (7, 0, 1)
+    assert first_bad == 5
