@@ -1,0 +1,288 @@
+"""Memory and SQLite give equal answers to the same operations, whatever they are.
+
+The simulator's verdicts are about the memory store; this is what makes them about SQLite too.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from conftest import NOW_AT, PARTY
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from store_samples import CARRIER, PACKAGE, PAIR, SELLER, message, receive, row, stored, submit
+
+from onceonly.message.errors import ErrorCode, Severity
+from onceonly.message.event import Event
+from onceonly.message.identity import Pair
+from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.pairing import PairStatus, SendingPair
+from onceonly.protocol.receiving import ProcessingState, ReceivingPair
+from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
+from onceonly.store.memory import MemoryStore
+from onceonly.store.sqlite import open_sqlite
+from onceonly.store.store import MessageFilter, Notice, Role, Snapshot, Store
+
+NAMES = ("m-1", "m-2", "m-3", "m-4")
+PARTIES = (SELLER, CARRIER)
+PAIRS = (PAIR, Pair(PAIR.from_party, str(CARRIER)))
+
+names = st.sampled_from(NAMES)
+parties = st.sampled_from(PARTIES)
+pairs = st.sampled_from(PAIRS)
+instants = st.integers(0, 50)
+counters = st.integers(0, 3)
+numbers = st.none() | st.integers(1, 999_999_999)
+states = st.builds(
+    Outbound,
+    status=st.sampled_from(OutboundStatus),
+    attempt=counters,
+    episode=counters,
+    exposure=st.sampled_from(Exposure),
+    sequence_number=numbers,
+    expires_at=st.none() | instants,
+    transients=counters,
+    silence=st.sampled_from(Silence),
+    error_code=st.none() | st.sampled_from(ErrorCode),
+    due_ns=st.none() | instants,
+)
+sending_pairs = st.builds(
+    SendingPair,
+    status=st.sampled_from(PairStatus),
+    sequence_number=numbers,
+    in_flight=st.none() | names,
+    reason=st.none() | st.text(max_size=5),
+)
+receiving_pairs = st.builds(
+    ReceivingPair,
+    status=st.sampled_from(PairStatus),
+    sequence_number=numbers,
+    refused_message_id=st.none() | names,
+    takes_any_number=st.booleans(),
+    reason=st.none() | st.text(max_size=5),
+)
+notices = st.builds(
+    Notice,
+    message_id=names,
+    kind=st.sampled_from(NoticeKind),
+    severity=st.sampled_from(Severity),
+    error_code=st.sampled_from(ErrorCode),
+    reason=st.text(max_size=5),
+    episode=counters,
+    at=instants,
+)
+filters = st.builds(
+    MessageFilter,
+    status=st.none() | st.sampled_from(OutboundStatus),
+    to_party=st.none() | st.sampled_from([str(party) for party in PARTIES]),
+    conversation_id=st.none() | st.sampled_from(["c-1", "c-2"]),
+    after=counters,
+    limit=st.integers(1, 3),
+)
+
+
+def answers(snapshot: Snapshot, wanted: MessageFilter) -> dict[str, Any]:
+    """Everything that can be asked."""
+    found: dict[str, Any] = {
+        "page": (
+            list((page := snapshot.list_messages(wanted)).messages),
+            page.next_after,
+        ),
+        "in flight": list(snapshot.list_in_flight()),
+        "waiting": list(snapshot.list_waiting_pairs()),
+        "overdue": list(snapshot.list_overdue(25, 2)),
+        "agreements": list(snapshot.list_unsettled_agreements()),
+        "pairs": list(snapshot.list_pairs()),
+        "stored": list(snapshot.list_stored()),
+        "inbox": list(snapshot.list_inbox(1, 2)),
+        "notices": list(snapshot.list_notices(1, 2)),
+        "incidents": list(snapshot.list_incidents(is_open=False)),
+        "open incidents": list(snapshot.list_incidents(is_open=True)),
+        "journal": list(snapshot.list_journal(1, 5)),
+        "published": snapshot.get_published_seq(),
+        "counts": snapshot.count_by_status(),
+    }
+    for pair in PAIRS:
+        found[f"sending {pair}"] = snapshot.get_sending_pair(pair)
+        found[f"receiving {pair}"] = snapshot.get_receiving_pair(pair)
+        found[f"queued {pair}"] = snapshot.find_next_queued(pair)
+    for name in NAMES:
+        found[f"message {name}"] = (
+            snapshot.find_outbound_view(name),
+            snapshot.find_outbound(name),
+            list(snapshot.list_payloads(name)),
+            snapshot.find_message_id_by_key(f"key-{name}"),
+            snapshot.find_inbox_item(name),
+            list(snapshot.list_journal_of(name)),
+            [snapshot.find_inbound(message(name, to=party).key) for party in PARTIES],
+            package_or_none(lambda name=name: snapshot.get_package(name)),
+            package_or_none(lambda name=name: snapshot.get_response(message(name).key)),
+        )
+    return found
+
+
+def package_or_none(ask: Callable[[], Any]) -> Any:
+    try:
+        return ask()
+    except KeyError:
+        return None
+
+
+class BothStores(RuleBasedStateMachine):
+    """Does the same to both stores, and asks both the same."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.directory = TemporaryDirectory()
+        self.memory = MemoryStore(party=PARTY, clock_at=lambda: NOW_AT)
+        self.sqlite = self.open_sqlite()
+        self.transactions: list[Any] = []
+
+    def open_sqlite(self) -> Any:
+        path = Path(self.directory.name) / "buyer.db"
+        return open_sqlite(path, party=PARTY, clock_at=lambda: NOW_AT)
+
+    def teardown(self) -> None:
+        self.memory.close()
+        self.sqlite.close()
+        self.directory.cleanup()
+
+    @property
+    def stores(self) -> tuple[Store, Store]:
+        return self.memory, self.sqlite
+
+    def write(self, step: Callable[[Any], Any]) -> None:
+        """Run the step on both, beginning a transaction where none is open; results are equal."""
+        if not self.transactions:
+            self.transactions = [store.begin() for store in self.stores]
+        ours, theirs = (step(transaction) for transaction in self.transactions)
+        assert ours == theirs
+
+    def is_known(self, name: str) -> bool:
+        if not self.transactions:
+            return self.memory.snapshot().find_outbound(name) is not None
+        return self.transactions[0].find_outbound(name) is not None
+
+    def is_stored(self, key: Any) -> bool:
+        source = self.transactions[0] if self.transactions else self.memory.snapshot()
+        return source.find_inbound(key) is not None
+
+    @rule(
+        name=names,
+        to=parties,
+        state=states,
+        conversation=st.sampled_from(["c-1", "c-2"]),
+        has_key=st.booleans(),
+    )
+    def submits(
+        self, name: str, to: Any, state: Outbound, conversation: str, *, has_key: bool
+    ) -> None:
+        if self.is_known(name):
+            return
+        part = stored(name.encode())
+        sent = message(name, part, to=to, conversation_id=conversation, agreement_id=f"a-{name}")
+        key = f"key-{name}" if has_key else None
+        self.write(lambda tx: submit(tx, sent, part, state=state, idempotency_key=key))
+
+    @rule(name=names, state=states, at=instants)
+    def changes_state(self, name: str, state: Outbound, at: int) -> None:
+        if self.is_known(name):
+            self.write(lambda tx: tx.put_outbound(name, state, at=at))
+
+    @rule(name=names)
+    def keeps_package(self, name: str) -> None:
+        if self.is_known(name):
+            self.write(lambda tx: tx.put_package(name, PACKAGE))
+
+    @rule(pair=pairs, state=sending_pairs)
+    def changes_sending_pair(self, pair: Pair, state: SendingPair) -> None:
+        self.write(lambda tx: tx.put_sending_pair(pair, state))
+
+    @rule(pair=pairs, state=receiving_pairs)
+    def changes_receiving_pair(self, pair: Pair, state: ReceivingPair) -> None:
+        self.write(lambda tx: tx.put_receiving_pair(pair, state))
+
+    @rule(name=names, to=parties, response=st.none() | st.just(PACKAGE))
+    def receives(self, name: str, to: Any, response: Any) -> None:
+        part = stored(name.encode())
+        arrived = message(name, part, to=to)
+        if not self.is_stored(arrived.key):
+            self.write(lambda tx: receive(tx, arrived, part, response=response))
+
+    @rule(name=names, to=parties, at=instants)
+    def hands_over(self, name: str, to: Any, at: int) -> None:
+        key = message(name, to=to).key
+        if self.is_stored(key):
+            self.write(lambda tx: tx.hand_over(key, at=at))
+
+    @rule(name=names, to=parties, processing=st.sampled_from(ProcessingState))
+    def reports_processing(self, name: str, to: Any, processing: ProcessingState) -> None:
+        key = message(name, to=to).key
+        if self.is_stored(key):
+            self.write(lambda tx: tx.put_processing(key, processing))
+
+    @rule(notice=notices)
+    def notifies(self, notice: Notice) -> None:
+        self.write(lambda tx: tx.add_notice(notice))
+
+    @rule(role=st.sampled_from(Role), pair=pairs, reason=st.sampled_from("ab"), at=instants)
+    def opens_incident(self, role: Role, pair: Pair, reason: str, at: int) -> None:
+        self.write(lambda tx: tx.open_incident(role, pair, reason, at=at))
+
+    @rule(role=st.sampled_from(Role), pair=pairs, at=instants)
+    def resolves_incidents(self, role: Role, pair: Pair, at: int) -> None:
+        self.write(lambda tx: tx.resolve_incidents(role, pair, at=at))
+
+    @rule(event=st.sampled_from(Event), name=st.none() | names, count=counters)
+    def journals(self, event: Event, name: str | None, count: int) -> None:
+        self.write(lambda tx: tx.append([row(event, name)] * count))
+
+    @rule(seq=instants)
+    def publishes(self, seq: int) -> None:
+        self.write(lambda tx: tx.put_published_seq(seq))
+
+    @precondition(lambda self: self.transactions)
+    @rule()
+    def commits(self) -> None:
+        self.transactions = []
+        for store in self.stores:
+            store.commit()
+
+    @precondition(lambda self: self.transactions)
+    @rule()
+    def rolls_back(self) -> None:
+        self.transactions = []
+        for store in self.stores:
+            store.rollback()
+
+    @rule()
+    def dies_and_comes_back(self) -> None:
+        self.transactions = []
+        self.memory.crash()
+        self.memory = self.memory.reopen()
+        self.sqlite.close()
+        self.sqlite = self.open_sqlite()
+
+    @rule(wanted=filters)
+    def asks(self, wanted: MessageFilter) -> None:
+        ours, theirs = (answers(store.snapshot(), wanted) for store in self.stores)
+        assert ours == theirs
+        if self.transactions:
+            ours, theirs = (answers(transaction, wanted) for transaction in self.transactions)
+            assert ours == theirs
+
+    @invariant()
+    def epochs_agree(self) -> None:
+        assert self.memory.epoch == self.sqlite.epoch
+
+
+TestBothStores = BothStores.TestCase
+TestBothStores.settings = settings(
+    max_examples=60,
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    database=None,
+)
