@@ -22,10 +22,10 @@ from onceonly.gateway.outbound import (
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.identity import Pair
-from onceonly.message.message import Message
+from onceonly.message.instant import Now
 from onceonly.message.package import Package
 from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal
-from onceonly.protocol import pairing
+from onceonly.protocol import pairing, sending
 from onceonly.protocol.events import (
     AckReceived,
     Cancelled,
@@ -131,12 +131,13 @@ class Dispatch:
             timer.cancel()
         self._timers.clear()
 
-    def enqueue(
-        self, txn: Transaction, message: Message, payloads: Sequence[StoredPayload]
-    ) -> Outcome:
+    def enqueue(self, txn: Transaction, draft: Draft, state: sending.Outbound, now: Now) -> Outcome:
         """In a submission's step: give the stored message its turn if the pair is free."""
-        work = PairWork(message.pair, pairing.MessageQueued(message.message_id))
-        return self._steps.run(txn, self._clock.now(), (work,), Draft(message, payloads))
+        message = draft.message
+        pair = message.pair
+        entry = OutboundEntry(message.message_id, pair, message.agreement_id, state)
+        work = PairWork(pair, pairing.MessageQueued(message.message_id))
+        return self._steps.run(txn, now, (work,), entry=entry, draft=draft)
 
     def release(self, outcome: Outcome) -> None:
         """After the commit: set the timers and let the departures go."""
@@ -207,7 +208,7 @@ class Dispatch:
             if entry is None or not fits(entry):
                 return None
             work = [MessageWork(message_id, event) for event in events]
-            return self._steps.run(txn, self._clock.now(), work)
+            return self._steps.run(txn, self._clock.now(), work, entry=entry)
 
         outcome = await self._group.transact(step)
         if outcome is None:

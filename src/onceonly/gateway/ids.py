@@ -3,7 +3,7 @@
 Random, never a counter: a restored backup must not be able to use an id twice (invariant I31).
 """
 
-import uuid
+import secrets
 from urllib.parse import urlsplit
 
 
@@ -15,8 +15,8 @@ class Identifiers:
 
     def message_id(self) -> str:
         """A globally unique MessageId in the form local@domain."""
-        return f"{uuid.uuid4().hex}@{self._domain}"
+        return f"{secrets.token_hex(16)}@{self._domain}"
 
     def token(self) -> str:
         """32 random hexadecimal digits, for boundaries and Content-IDs."""
-        return uuid.uuid4().hex
+        return secrets.token_hex(16)

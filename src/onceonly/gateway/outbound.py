@@ -102,13 +102,25 @@ class SendingSteps:
         self.due_ns: dict[str, int] = {}
 
     def run(
-        self, txn: Transaction, now: Now, work: Sequence[Work], draft: Draft | None = None
+        self,
+        txn: Transaction,
+        now: Now,
+        work: Sequence[Work],
+        *,
+        entry: OutboundEntry | None = None,
+        draft: Draft | None = None,
     ) -> Outcome:
-        """Carry out `work` and all that follows from it. Writes; does not await."""
+        """Carry out `work` and all that follows from it. Writes; does not await.
+
+        `entry` and `draft` are what the caller has at hand of the message that it is about.
+        """
         turn = _Turn(self, txn, now, draft)
+        if entry is not None:
+            turn.know(entry)
         queue = deque(work)
         while queue:
             queue.extend(turn.carry_out(queue.popleft()))
+        turn.write()
         if turn.records:
             txn.append(turn.records)
         return Outcome(turn.departures, turn.touched)
@@ -140,7 +152,7 @@ class SendingSteps:
 
 
 class _Turn:
-    """The working memory of one run."""
+    """The working memory of one run: each message and pair is read once and written once."""
 
     def __init__(
         self, steps: SendingSteps, txn: Transaction, now: Now, draft: Draft | None
@@ -149,47 +161,64 @@ class _Turn:
         self._txn = txn
         self._now = now
         self._draft = draft
+        self._entries: dict[str, OutboundEntry] = {}
+        self._pairs: dict[Pair, pairing.SendingPair] = {}
+        self._changed_entries: set[str] = set()
+        self._changed_pairs: set[Pair] = set()
+        self._package: Package | None = None
         self.records: list[Record] = []
         self.departures: list[Departure] = []
         self.touched: set[str] = set()
+
+    def know(self, entry: OutboundEntry) -> None:
+        """Spare the run a read of what its caller has read."""
+        self._entries[entry.message_id] = entry
 
     def carry_out(self, work: Work) -> list[Work]:
         if isinstance(work, MessageWork):
             return self._step_message(work.message_id, work.event)
         return self._step_pair(work.pair, work.event)
 
+    def write(self) -> None:
+        """Write what changed; again after it, nothing is left to write."""
+        for message_id in self._changed_entries:
+            state = self._entries[message_id].state
+            self._txn.put_outbound(message_id, state, at=self._now.at)
+        for pair in self._changed_pairs:
+            self._txn.put_sending_pair(pair, self._pairs[pair])
+        self._changed_entries.clear()
+        self._changed_pairs.clear()
+
     def _step_message(self, message_id: str, event: SendingEvent) -> list[Work]:
-        entry = self._txn.find_outbound(message_id)
+        entry = self._entries.get(message_id) or self._txn.find_outbound(message_id)
         assert entry is not None, f"{message_id} is not stored"
         agreement = self._steps.agreement(entry.agreement_id)
         before = entry.state._replace(due_ns=self._steps.due_ns.get(message_id))
         after, effects = sending.step(before, event, self._now, agreement.terms)
+        if after.due_ns != before.due_ns:
+            self._move_deadline(message_id, after.due_ns)
+            before = before._replace(due_ns=after.due_ns)
+        self._entries[message_id] = entry._replace(state=after)
         if after != before:
-            self._keep(entry, before, after)
+            self._changed_entries.add(message_id)
         if isinstance(event, Admitted) and after.status is sending.OutboundStatus.SENDING:
             self._prepare(entry, event)
         return self._carry_out_message_effects(entry, agreement, effects)
 
-    def _keep(
-        self, entry: OutboundEntry, before: sending.Outbound, after: sending.Outbound
-    ) -> None:
-        if after.due_ns != before.due_ns:
-            self.touched.add(entry.message_id)
-            if after.due_ns is None:
-                self._steps.due_ns.pop(entry.message_id, None)
-            else:
-                self._steps.due_ns[entry.message_id] = after.due_ns
-        if after._replace(due_ns=None) != before._replace(due_ns=None):
-            self._txn.put_outbound(entry.message_id, after, at=self._now.at)
+    def _move_deadline(self, message_id: str, due_ns: int | None) -> None:
+        self.touched.add(message_id)
+        if due_ns is None:
+            self._steps.due_ns.pop(message_id, None)
+        else:
+            self._steps.due_ns[message_id] = due_ns
 
     def _prepare(self, entry: OutboundEntry, event: Admitted) -> None:
         if self._draft is None or self._draft.message.message_id != entry.message_id:
             view = self._txn.find_outbound_view(entry.message_id)
             assert view is not None, f"{entry.message_id} is not stored"
             self._draft = Draft(view.message, self._txn.list_payloads(entry.message_id))
-        package = self._steps.encode(self._draft.message, event.sequence_number, self._now)
-        self._txn.put_package(entry.message_id, package)
-        self._package = package
+        self._package = self._steps.encode(self._draft.message, event.sequence_number, self._now)
+        self._txn.put_package(entry.message_id, self._package)
 
     def _carry_out_message_effects(
         self, entry: OutboundEntry, agreement: Agreement, effects: Sequence[Effect]
@@ -244,10 +273,11 @@ class _Turn:
         )
 
     def _step_pair(self, pair: Pair, event: pairing.PairEvent) -> list[Work]:
-        before = self._txn.get_sending_pair(pair)
+        before = self._pairs.get(pair) or self._txn.get_sending_pair(pair)
         after, effects = pairing.step(before, event)
+        self._pairs[pair] = after
         if after != before:
-            self._txn.put_sending_pair(pair, after)
+            self._changed_pairs.add(pair)
         return self._carry_out_pair_effects(pair, after, effects)
 
     def _carry_out_pair_effects(
@@ -259,6 +289,7 @@ class _Turn:
                 case Admit(message_id, sequence_number):
                     follow.append(MessageWork(message_id, Admitted(sequence_number)))
                 case AdmitNext():
+                    self.write()  # The queue is what is written in the store.
                     waiting = self._txn.find_next_queued(pair)
                     if waiting is not None:
                         follow.append(PairWork(pair, pairing.MessageQueued(waiting)))

@@ -14,7 +14,7 @@ from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.dispatch import Dispatch
 from onceonly.gateway.ids import Identifiers
-from onceonly.gateway.outbound import Outcome
+from onceonly.gateway.outbound import Draft, Outcome
 from onceonly.gateway.rows import Rows
 from onceonly.message.digest import content_digest
 from onceonly.message.errors import LocalError, RemoteError
@@ -179,7 +179,7 @@ class Submissions:
         submitted = Journal(Event.SUBMITTED)
         row = self._rows.with_header(message, agreement, Direction.OUT, submitted, now, digest)
         txn.append((row,))
-        outcome = self._dispatch.enqueue(txn, message, payloads)
+        outcome = self._dispatch.enqueue(txn, Draft(message, payloads), state, now)
         return Receipt(message.message_id, is_replayed=False), outcome
 
 

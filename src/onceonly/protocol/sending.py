@@ -28,8 +28,7 @@ resumes the pair, which starts it anew with a full budget. Where the agreement s
 passed, or nothing left us, or the only copy that ever left was answered with a refusal.
 
 A crash is no reset. On `Restarted` the message keeps its attempt number and is transmitted again
-under it, since the crash may have come before the bytes left; an exposure that was open when we
-died counts as left.
+under it, since the crash may have come before the bytes left.
 
 The table below is total: a pair (status, event) that it lacks is illegal and raises
 `IllegalStep`, which is our own bug. The diagrams in the docs are drawn from it.
@@ -101,8 +100,9 @@ class Exposure(StrEnum):
 
     NEVER = "never"
     OPEN = "open"
-    """The first transmission is under way; its outcome will tell."""
+    """Only one transmission was begun; a byte of it may have left, unless its outcome denies it."""
     LEFT = "left"
+    """Several were begun, or the peer has said something about the message."""
 
 
 class Silence(StrEnum):
@@ -194,9 +194,10 @@ def _outcome_row(event: Transmitted, state: Outbound) -> Journal:
 
 
 def _exposure_after(state: Outbound, event: Transmitted) -> Exposure:
-    if event.transmission.bytes_left or state.exposure is Exposure.LEFT:
-        return Exposure.LEFT
-    return Exposure.NEVER
+    """Only the certainty that nothing left is news; "perhaps" is what an open exposure says."""
+    if state.exposure is Exposure.OPEN and not event.transmission.bytes_left:
+        return Exposure.NEVER
+    return state.exposure
 
 
 def _resend_or_give_up(
@@ -216,7 +217,7 @@ def _resend_or_give_up(
 
 
 def _transmit(state: Outbound, attempt: int) -> Step:
-    # An exposure that is still open belongs to a transmission whose outcome never came.
+    # An exposure that is still open belongs to a transmission that may have let bytes out.
     exposure = Exposure.OPEN if state.exposure is Exposure.NEVER else Exposure.LEFT
     state = state._replace(attempt=attempt, exposure=exposure, due_ns=None)
     row = Journal(Event.TRANSMITTING, attempt=attempt, sequence_number=state.sequence_number)
