@@ -254,8 +254,11 @@ class Dispatch:
         del self._timers[message_id]
         if self._is_draining:
             return None
-        if self._clock.real_wait_s(self._steps.due_ns[message_id]) > 0:
+        due_ns = self._steps.due_ns.get(message_id)
+        if due_ns is not None and self._clock.real_wait_s(due_ns) > 0:
             return self._set_timer(message_id)
+        # Without a deadline: a step that ended the wait is being committed, or was undone by a
+        # full disk. The machine sees which, and only in the second case sends again.
         self._tasks.start(self._report(message_id, DeadlineReached()))
         return None
 

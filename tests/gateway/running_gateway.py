@@ -1,0 +1,284 @@
+"""A whole gateway inside the test's event loop: real store, real sockets, a drill's clock."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import httpx
+import uvicorn
+from peer import PATIENCE_S, Peer
+
+from onceonly.gateway.config import Configuration, read_configuration
+from onceonly.gateway.supervise import api_address
+from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
+from onceonly.journal.record import Record
+from onceonly.message.event import Event
+from onceonly.store.sqlite import SqliteStore
+from onceonly.store.store import Snapshot, Transaction
+from onceonly.transport.http_limits import HttpLimits
+from onceonly.transport.http_server import HttpServer, serve_http
+
+T = TypeVar("T")
+
+OUR_PARTY = "urn:duns:222222222"
+CLOCK_RATE = 50
+"""An agreed second lasts 20 ms."""
+
+NEVER_S = 1_000_000
+"""As a wait: longer than any test, so that what is seen was not caused by a timer."""
+
+PATIENT: dict[str, Any] = {"timeout": NEVER_S, "retries": 1, "retry_interval": NEVER_S}
+"""Terms under which nothing is sent again."""
+
+BRIEF: dict[str, Any] = {"timeout": 1, "retries": 2, "retry_interval": 2}
+"""Terms under which retries are used up in a tenth of a second."""
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def write_configuration(
+    directory: Path,
+    peers: Sequence[Peer],
+    terms: dict[str, Any] | None = None,
+    gateway: dict[str, Any] | None = None,
+) -> Path:
+    """A configuration with one agreement per peer, all under the same terms."""
+    keys = {
+        "party": [OUR_PARTY],
+        "listen": f"http://127.0.0.1:{free_port()}/msh",
+        "api": f"http://127.0.0.1:{free_port()}",
+        "store": "gateway.db",
+        **(gateway or {}),
+    }
+    tables = [("[gateway]", keys)]
+    for peer in peers:
+        agreement = {"id": peer.agreement, "with": [peer.party], "send_to": peer.uri}
+        tables.append(("[[agreement]]", {**agreement, **PATIENT, **(terms or {})}))
+    tables.append(("[drill]", {"clock_rate": CLOCK_RATE}))
+    path = directory / "gateway.toml"
+    path.write_text("\n".join(_table(heading, keys) for heading, keys in tables), "utf-8")
+    return path
+
+
+def _table(heading: str, keys: dict[str, Any]) -> str:
+    return "\n".join(
+        [heading, *(f"{key} = {json.dumps(value)}" for key, value in keys.items()), ""]
+    )
+
+
+class ToldStore:
+    """The SQLite store, which also tells the event loop after each commit."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+        self._loop = asyncio.get_running_loop()
+        self._waiting: list[asyncio.Future[None]] = []
+
+    @property
+    def epoch(self) -> int:
+        return self._store.epoch
+
+    def begin(self) -> Transaction:
+        return self._store.begin()
+
+    def commit(self) -> None:
+        self._store.commit()
+        self._loop.call_soon_threadsafe(self._tell)
+
+    def rollback(self) -> None:
+        self._store.rollback()
+
+    def snapshot(self) -> Snapshot:
+        return self._store.snapshot()
+
+    def close(self) -> None:
+        self._store.close()
+
+    def next_commit(self) -> "asyncio.Future[None]":
+        future: asyncio.Future[None] = self._loop.create_future()
+        self._waiting.append(future)
+        return future
+
+    def _tell(self) -> None:
+        for future in self._waiting:
+            if not future.done():
+                future.set_result(None)
+        self._waiting.clear()
+
+
+class Answered(NamedTuple):
+    """What the API answered."""
+
+    status: int
+    json: Any
+
+
+class RunningGateway:
+    """One gateway that runs: its API, its store's rows, and waits for what it will do."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+        self.uri = configuration.uri
+        self._failures: list[BaseException] = []
+
+    async def start(self) -> None:
+        self.store = ToldStore(open_store(self.configuration, clock_of(self.configuration)))
+        self.parts: Gateway = join(self.configuration, self.store, self._failures.append)
+        limits = HttpLimits(body_bytes_max=self.configuration.payload_bytes_max + (4 << 20))
+        self._msh: HttpServer = await serve_http(
+            self.configuration.listen, self.parts.receiver.receive, limits=limits
+        )
+        self.api = httpx.AsyncClient(
+            transport=httpx.ASGITransport(self.parts.application),
+            base_url=self.configuration.api,
+        )
+        await self.parts.dispatch.start()
+        await self.parts.receiver.start()
+        self.parts.operations.is_ready = True
+
+    async def stop(self, grace_s: float = 2.0) -> None:
+        """Stop; with no grace, whatever was under way is cut where it stands."""
+        self.parts.dispatch.drain()
+        await self._msh.close(grace_s)
+        await self.parts.tasks.drain(grace_s)
+        await self.parts.group.drain()
+        await self.parts.transport.close()
+        await self.api.aclose()
+        self.store.close()
+        assert not self._failures, self._failures
+
+    async def restart(self, grace_s: float = 0.0) -> None:
+        """Stop without grace, then start over the same store."""
+        await self.stop(grace_s)
+        await self.start()
+
+    async def until(self, claim: Callable[[], T]) -> T:
+        """The claim's first truthy value, asked again after every commit."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                committed = self.store.next_commit()
+                value = claim()
+                if value:
+                    return value
+                await committed
+
+    async def everything_said(self) -> None:
+        """Return when everything that the gateway had to post is posted and noted."""
+        await self.parts.tasks.drain(PATIENCE_S)
+
+    def rows(self, *events: Event, message_id: str | None = None) -> list[Record]:
+        """Journal rows of these events (or all), about this message (or any)."""
+        return [
+            row
+            for row in self.store.snapshot().list_journal(0, 100_000)
+            if (not events or row.event in events) and message_id in (None, row.message_id)
+        ]
+
+    async def until_row(self, event: Event, count: int = 1) -> Record:
+        """The `count`-th row of that event."""
+        await self.until(lambda: len(self.rows(event)) >= count)
+        return self.rows(event)[count - 1]
+
+    def state_of(self, message_id: str) -> str:
+        view = self.store.snapshot().find_outbound_view(message_id)
+        assert view is not None, f"{message_id} is not stored"
+        return view.state.status.value
+
+    async def until_state(self, message_id: str, state: str) -> None:
+        await self.until(lambda: self.state_of(message_id) == state)
+
+    def inbox_ids(self) -> list[str]:
+        return [item.message.message_id for item in self.store.snapshot().list_inbox(0, 1000)]
+
+    async def until_handed_over(self, *message_ids: str) -> None:
+        """Exactly these messages are in the inbox, in this order."""
+        await self.until(lambda: len(self.inbox_ids()) >= len(message_ids))
+        assert self.inbox_ids() == list(message_ids)
+
+    def assert_nothing_stored(self) -> None:
+        snapshot = self.store.snapshot()
+        counts = snapshot.count_by_status()
+        assert (counts.get("stored", 0), counts.get("handed_over", 0)) == (0, 0)
+        assert snapshot.list_inbox(0, 10) == []
+
+    async def submit(self, *payloads: bytes, to: Peer, **header: Any) -> str:
+        """Submit a message over the API; its MessageId."""
+        answer = await self.submitted(*payloads, to=to, **header)
+        assert answer.status in (200, 201), answer
+        message_id: str = answer.json["message_id"]
+        return message_id
+
+    async def submitted(self, *payloads: bytes, to: Peer, **header: Any) -> Answered:
+        message = {"to": to.party, "service": "Ordering", "action": "NewOrder", **header}
+        return await self.call("POST", "/v1/messages", files=form(message, *payloads))
+
+    async def call(self, method: str, path: str, **arguments: Any) -> Answered:
+        """One call of the API."""
+        async with asyncio.timeout(PATIENCE_S):
+            response = await self.api.request(method, path, **arguments)
+        return Answered(response.status_code, response.json())
+
+    async def get(self, path: str) -> Any:
+        """JSON of a call that must succeed."""
+        answer = await self.call("GET", path)
+        assert answer.status == 200, answer
+        return answer.json
+
+
+def form(message: Any, *payloads: bytes, kind: str = "application/xml") -> list[Any]:
+    """The multipart fields of a submission."""
+    header = message if isinstance(message, bytes) else json.dumps(message).encode()
+    fields: list[Any] = [("message", (None, header, "application/json"))]
+    fields += [("payload", (f"order-{n}.xml", body, kind)) for n, body in enumerate(payloads, 1)]
+    return fields
+
+
+@asynccontextmanager
+async def running(
+    directory: Path,
+    *peers: Peer,
+    terms: dict[str, Any] | None = None,
+    gateway: dict[str, Any] | None = None,
+) -> AsyncIterator[RunningGateway]:
+    """A gateway with one agreement per peer; the peers learn its address."""
+    configuration = read_configuration(write_configuration(directory, peers, terms, gateway))
+    for peer in peers:
+        peer.gateway_uri = configuration.uri
+    alive = RunningGateway(configuration)
+    await alive.start()
+    try:
+        yield alive
+    finally:
+        await alive.stop(0.0)
+
+
+class _QuietServer(uvicorn.Server):
+    """uvicorn that leaves the test's signals alone."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@asynccontextmanager
+async def serving_api(alive: RunningGateway) -> AsyncIterator[str]:
+    """The API of the gateway on its real port."""
+    host, port = api_address(alive.configuration.api)
+    config = uvicorn.Config(
+        alive.parts.application, host=host, port=port, log_config=None, lifespan="off"
+    )
+    server = _QuietServer(config)
+    with socket.create_server((host, port)) as listener:
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            yield alive.configuration.api
+        finally:
+            server.should_exit = True
+            await task
