@@ -1,0 +1,238 @@
+"""Reference: the application API, its JSON shapes, and every name a refusal can have."""
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import onceonly
+from generator.words import attribute_docs, table
+from onceonly.gateway import api_shapes, http_api
+from onceonly.gateway.openapi import OPERATIONS, Operation
+from onceonly.journal.record import Record
+from onceonly.message.errors import ErrorCode, Severity
+from onceonly.message.event import Direction, Event
+from onceonly.message.identity import Pair, PartyId
+from onceonly.message.message import DeliverySemantics, Message, Payload
+from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.pairing import PairStatus
+from onceonly.protocol.receiving import ProcessingState
+from onceonly.protocol.sending import Outbound, OutboundStatus
+from onceonly.store.store import Incident, InboxItem, Notice, OutboundView, PairView, Role
+
+INTRODUCTION = f"""# Application API
+
+HTTP and JSON at the address `[gateway] api`. The same description, for programs, is at
+`/openapi.json` (OpenAPI 3.1).
+
+* Instants are RFC 3339 in UTC with microseconds; sizes are bytes.
+* Where `api_token` is set, every call but `/healthz` and `/readyz` needs
+  `Authorization: Bearer TOKEN`. A request with a foreign `Origin` is refused.
+* A MessageId in a path is percent-encoded, slashes too.
+* Pages have at most {http_api.LIMIT_MAX} items; go on with `after`.
+* Every call may be repeated. A submission is repeated safely when it has a `message_id`, a `key`
+  or an `Idempotency-Key`: the same content returns the first one (200 instead of 201, and
+  `"replayed": true`), other content under the same name is refused.
+* A refusal is `{{"error": {{"name": …, "text": …}}}}`; the [names](errors.md) stay, the texts may
+  improve.
+
+## Calls
+
+"""
+
+SUBMISSION = """
+## Submitting
+
+`multipart/form-data` with one part `message` (the JSON object below) and one part `payload` per
+document, each with its own `Content-Type` and, if it has one, a file name.
+
+| Field of `message` | Meaning |
+|---|---|
+| `to` | **required** PartyId of the partner |
+| `service` | **required** what the message is for |
+| `action` | **required** what the partner should do |
+| `agreement` | TPAId, where several agreements are with the partner |
+| `message_id` | the MessageId to use; chosen by the gateway if absent |
+| `key` | a business key; the same again returns the first submission |
+| `conversation` | ConversationId to join; a new one if absent |
+| `ref` | MessageId that this message answers |
+
+## Shapes
+
+Made by the gateway's own code from one example message.
+
+"""
+
+ERRORS = """# Error codes
+
+Whose fault something is comes first: a **refusal** is about what the caller asked of its own
+gateway, an **error on the wire** is about what a partner sent.
+
+## On the wire
+
+Codes of an ErrorList between gateways, in their wire spelling. `Severity` is `Warning` or
+`Error`. They also stand in the column `error_code` of the [journal](journal.md) and in notices.
+
+"""
+
+REFUSALS = """
+## Refusals of the API
+
+`error.name` of an answer of the [application API](api.md), its HTTP status, and what to do. The
+command line prints the name in front of the text and ends with exit code 3 for what is not
+found, 2 otherwise.
+
+"""
+
+MEANINGS = {
+    "AmbiguousAgreement": "Several agreements are with this partner: name one in `agreement`.",
+    "ForeignOrigin": "A web page of another origin tried to call the API.",
+    "IdempotencyKeyTaken": "Another message was submitted under this key.",
+    "InvalidField": "A field is missing, unknown, or not legal; the text says which.",
+    "InvalidJson": "The body is not a JSON object.",
+    "InvalidMultipart": "The submission is not multipart, or its parts are not those expected.",
+    "InvalidRequest": "HTTP that the API does not understand.",
+    "LakeFailed": "The lake directory cannot be written; the journal keeps its rows.",
+    "MessageIdTaken": "Another message is stored under this MessageId.",
+    "MethodNotAllowed": "There is such a path, but not with this method.",
+    "NotCancellable": "A byte may have left, or there is a verdict already.",
+    "NotFound": "No such message, payload or path.",
+    "PayloadTooLarge": "The payloads are longer than `payload_bytes_max`.",
+    "ProcessingWentBack": "A processing state only moves forward.",
+    "QueueFull": "`queued_max` messages wait for a verdict; nothing was accepted.",
+    "StoreFull": "The disk is full; nothing was accepted.",
+    "TooManyPayloads": "A package has a limited number of parts.",
+    "Unauthorized": "The API token is missing or wrong.",
+    "UnknownAgreement": "No agreement of this id is with this partner.",
+    "UnknownPartner": "No agreement is with this partner.",
+}
+"""What each name means. A name that the code raises and that is missing here fails the build."""
+
+_FIXED_STATUS = {
+    "StoreFull": 507,
+    "Unauthorized": 401,
+    "ForeignOrigin": 403,
+    "MethodNotAllowed": 405,
+    "InvalidRequest": "4xx",
+}
+
+
+def page() -> str:
+    """The calls and the shapes."""
+    calls = table(("Call", "Does", "Query"), (_call_row(one) for one in OPERATIONS))
+    shapes = "\n".join(
+        f"### {name}\n\n```json\n{json.dumps(shape, indent=2)}\n```\n"
+        for name, shape in _shapes().items()
+    )
+    return INTRODUCTION + calls + SUBMISSION + shapes
+
+
+def _call_row(operation: Operation) -> tuple[str, str, str]:
+    query = ", ".join(f"`{name}` ({kind})" for name, kind in operation.query)
+    return f"`{operation.method.upper()} {operation.path}`", operation.summary, query
+
+
+def errors() -> str:
+    """Codes on the wire, and names of refusals."""
+    docs = attribute_docs(ErrorCode)
+    codes = table(("Code", "Meaning"), ((f"`{code.value}`", docs[code.name]) for code in ErrorCode))
+    names = sorted(refusal_names())
+    rows = ((f"`{name}`", _status(name), MEANINGS[name]) for name in names)
+    return ERRORS + codes + REFUSALS + table(("Name", "Status", "Meaning"), rows)
+
+
+def _status(name: str) -> object:
+    return _FIXED_STATUS.get(name) or http_api._STATUS_OF.get(name, 400)
+
+
+def refusal_names() -> set[str]:
+    """Every name that the gateway's code gives to a refusal of the API."""
+    package = Path(onceonly.__file__).parent
+    files = [*(package / "gateway").glob("*.py"), *(package / "protocol").glob("*.py")]
+    return {name for file in files for name in _names_in(ast.parse(file.read_text("utf-8")))}
+
+
+def _names_in(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="LocalError"), args=[ast.Constant(value=str(name)), *_]):
+                yield name
+            case ast.Call(
+                func=ast.Attribute(attr="error_shape"), args=[ast.Constant(value=str(name)), *_]
+            ):
+                yield name
+            case ast.Call(
+                func=ast.Name(id="_json"), args=[_, ast.Constant(value=str(name)), *_]
+            ):
+                yield name
+            case ast.Call(
+                func=ast.Attribute(attr="get", value=ast.Dict()),
+                args=[_, ast.Constant(value=str(name))],
+            ):
+                yield name
+            case ast.Dict(keys=keys, values=values):
+                yield from _names_of_statuses(keys, values)
+
+
+def _names_of_statuses(keys: list[ast.expr | None], values: list[ast.expr]) -> Iterator[str]:
+    """`{404: "NotFound"}` and `{"NotFound": 404}`."""
+    for key, value in zip(keys, values, strict=True):
+        match key, value:
+            case ast.Constant(value=int()), ast.Constant(value=str(name)):
+                yield name
+            case ast.Constant(value=str(name)), ast.Constant(value=int()) if name[:1].isupper():
+                yield name
+
+
+def _shapes() -> dict[str, Any]:
+    at = 1_767_225_600_000_000
+    payload = Payload("order", "application/xml", 4096, "3f" * 32, "order.xml")
+    message = Message(
+        message_id="PO-4711@buyer.example",
+        from_ids=(PartyId("urn:duns:111111111"),),
+        to_ids=(PartyId("urn:duns:222222222"),),
+        agreement_id="tpa-ab-1",
+        conversation_id="PO-4711",
+        service="Ordering",
+        action="NewOrder",
+        timestamp_at=at,
+        semantics=DeliverySemantics.ONCE_AND_ONLY_ONCE,
+        payloads=(payload,),
+    )
+    pair = PairView(Role.SENDER, message.pair, PairStatus.OPEN, None, 17, None, 0)
+    state = Outbound(OutboundStatus.ACKNOWLEDGED, attempt=1, sequence_number=17)
+    view = OutboundView(message, state, at, at + 41_000, payload.digest)
+    item = InboxItem(17, message, at + 20_000, at + 40_000, ProcessingState.NOT_STARTED, payload.digest)
+    notice = Notice(
+        message.message_id,
+        NoticeKind.DELIVERY_FAILURE,
+        Severity.WARNING,
+        ErrorCode.DELIVERY_FAILURE,
+        "no acknowledgement after the last retry",
+        0,
+        at,
+    )
+    incident = Incident(
+        1, Role.SENDER, Pair(*message.pair), "no acknowledgement after the last retry", at, None
+    )
+    record = Record(
+        party="urn:duns:111111111",
+        event=Event.SUBMITTED,
+        at=at,
+        monotonic_ns=12_345_678,
+        direction=Direction.OUT,
+        message_id=message.message_id,
+        seq=42,
+        store_epoch=3,
+        chain_hash="a1" * 32,
+    )
+    return {
+        "Outbound message": api_shapes.message_shape(view, pair),
+        "Inbox item": api_shapes.inbox_shape(item),
+        "Notice": api_shapes.notice_shape(1, notice),
+        "Pair with a partner": api_shapes.partner_shape(pair, 210),
+        "Incident": api_shapes.incident_shape(incident),
+        "Journal row": api_shapes.record_shape(record),
+        "Refusal": api_shapes.error_shape("UnknownPartner", "no agreement is with 'urn:duns:9'"),
+    }

@@ -1,0 +1,200 @@
+"""What the state machines really do: every row of their tables, found by running it.
+
+The tables of `protocol.sending` and `protocol.pairing` say which events are legal in which state;
+where they lead is up to the transition. So the machines are run from the start, with every event
+and every kind of circumstance, until no new state appears. The pages and figures show what was
+seen, not what somebody remembered.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache
+from typing import Any, NamedTuple
+
+from onceonly.message.errors import ErrorCode, LocalError, Severity
+from onceonly.message.instant import NS_PER_S, US_PER_S, Now
+from onceonly.message.terms import DeliveryTerms, OnExhausted
+from onceonly.protocol import events, pairing, sending
+from onceonly.protocol.effects import Journal
+from onceonly.protocol.events import Outcome, Transmission
+from onceonly.protocol.pairing import PairStatus, SendingPair
+from onceonly.protocol.sending import Outbound, OutboundStatus
+
+TTL_S = 1_000
+ACCURACY_S = 10
+BEFORE, EXPIRED, BEHIND_FENCE = (
+    Now(at=seconds * US_PER_S, monotonic_ns=NS_PER_S) for seconds in (1, TTL_S + 1, 2 * TTL_S)
+)
+
+
+@dataclass
+class Seen:
+    """What one row of a table was seen to do."""
+
+    becomes: set[str] = field(default_factory=set)
+    rows: set[str] = field(default_factory=set)
+    effects: set[str] = field(default_factory=set)
+    refusals: set[str] = field(default_factory=set)
+
+
+class Row(NamedTuple):
+    """One row of a table: the event in the state, the transition, and what it was seen to do."""
+
+    status: str
+    event: type
+    transition: Callable[..., Any]
+    seen: Seen
+
+
+Steps = Iterable[tuple[Any, Callable[[], tuple[Any, tuple[Any, ...]]]]]
+
+
+@cache
+def sending_rows() -> list[Row]:
+    """Every row of the outbound message's table."""
+    seen: dict[tuple[Any, type], Seen] = {}
+    for choice in OnExhausted:
+        terms = DeliveryTerms(
+            retries=1,
+            transient_retries=1,
+            time_to_live_s=TTL_S,
+            msh_time_accuracy_s=ACCURACY_S,
+            on_exhausted=choice,
+        )
+        start = Outbound(expires_at=TTL_S * US_PER_S)
+        _explore(start, lambda state, terms=terms: _sending_steps(state, terms), _alike, seen)
+    return _rows(sending.TABLE, seen)
+
+
+@cache
+def pair_rows() -> list[Row]:
+    """Every row of the sending pair's table."""
+    seen: dict[tuple[Any, type], Seen] = {}
+    _explore(SendingPair(), _pair_steps, lambda pair: pair, seen)
+    return _rows(pairing.TABLE, seen)
+
+
+def edges(rows: Iterable[Row]) -> dict[tuple[str, str], list[str]]:
+    """Which events lead from one state to another one."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        for target in sorted(row.seen.becomes - {row.status}):
+            found.setdefault((row.status, target), []).append(row.event.__name__)
+    return found
+
+
+def _rows(table: dict[Any, Any], seen: dict[tuple[Any, type], Seen]) -> list[Row]:
+    order = {status: n for n, status in enumerate([*OutboundStatus, *PairStatus])}
+    rows = [
+        Row(status.value, event, transition, seen.get((status, event), Seen()))
+        for (status, event), transition in table.items()
+    ]
+    return sorted(rows, key=lambda row: (order[_member(row.status)], row.event.__name__))
+
+
+def _member(word: str) -> Enum:
+    return next(one for one in [*OutboundStatus, *PairStatus] if one.value == word)
+
+
+def _explore(
+    start: Any,
+    steps: Callable[[Any], Steps],
+    alike: Callable[[Any], Any],
+    seen: dict[tuple[Any, type], Seen],
+) -> None:
+    """Run every step from every state that can be reached, noting what happens in `seen`."""
+    known = {start}
+    waiting = deque(known)
+    while waiting:
+        state = waiting.popleft()
+        for event, run in steps(state):
+            note = seen.setdefault((state.status, type(event)), Seen())
+            try:
+                after, effects = run()
+            except LocalError as error:
+                note.refusals.add(error.name)
+                continue
+            _note(note, after, effects)
+            after = alike(after)
+            if after not in known:
+                known.add(after)
+                waiting.append(after)
+
+
+def _note(note: Seen, after: Any, effects: Iterable[Any]) -> None:
+    note.becomes.add(after.status.value)
+    for effect in effects:
+        if isinstance(effect, Journal):
+            note.rows.add(effect.event.value)
+        else:
+            note.effects.add(type(effect).__name__)
+
+
+def _alike(state: Outbound) -> Outbound:
+    """States that differ only in counts that no decision reads are one state here."""
+    return state._replace(
+        episode=min(state.episode, 1),
+        attempt=min(state.attempt, 3),
+        due_ns=None if state.due_ns is None else 1,
+    )
+
+
+def _sending_steps(state: Outbound, terms: DeliveryTerms) -> Iterator[tuple[Any, Any]]:
+    for event in _sending_events(state):
+        if (state.status, type(event)) in sending.TABLE:
+            for now in (BEFORE, EXPIRED, BEHIND_FENCE):
+                yield event, lambda event=event, now=now: sending.step(state, event, now, terms)
+
+
+def _sending_events(state: Outbound) -> list[Any]:
+    taken = Transmission(Outcome.ACCEPTED, bytes_left=True)
+    unsent = Transmission(Outcome.REFUSED, bytes_left=False)
+    return [
+        events.Admitted(1),
+        events.Transmitted(state.attempt, taken),
+        events.Transmitted(state.attempt, unsent),
+        events.DeadlineReached(),
+        events.AckReceived(),
+        events.ErrorReceived(ErrorCode.TRANSIENT_ERROR, Severity.WARNING, 1),
+        events.ErrorReceived(ErrorCode.INVALID_SEQUENCE_NUMBER, Severity.ERROR),
+        events.ErrorReceived(ErrorCode.VALUE_NOT_RECOGNIZED, Severity.ERROR),
+        events.ErrorReceived(ErrorCode.UNKNOWN, Severity.WARNING),
+        events.TimePassed(),
+        events.Held(),
+        events.Resumed(),
+        events.Restarted(),
+        events.Cancelled(),
+    ]
+
+
+def _pair_steps(pair: SendingPair) -> Iterator[tuple[Any, Any]]:
+    for event in _pair_events():
+        yield event, lambda event=event: _bounded(pairing.step(pair, event))
+
+
+def _bounded(step: tuple[SendingPair, tuple[Any, ...]]) -> tuple[SendingPair, tuple[Any, ...]]:
+    """Numbers past the second one are alike."""
+    pair, effects = step
+    if pair.sequence_number is not None and pair.sequence_number > 2:
+        pair = pair._replace(sequence_number=2)
+    return pair, effects
+
+
+def _pair_events() -> list[Any]:
+    return [
+        *(
+            event
+            for message_id in ("a", "b")
+            for event in (
+                pairing.MessageQueued(message_id),
+                pairing.MessageSettled(message_id, abandoned=False),
+                pairing.MessageSettled(message_id, abandoned=True),
+                pairing.MessageGivenUp(message_id, "no acknowledgement"),
+                pairing.SequenceDiverged(message_id, "another number expected"),
+            )
+        ),
+        pairing.SuspendRequested("maintenance"),
+        pairing.ResumeRequested(),
+    ]

@@ -1,0 +1,197 @@
+"""Reference: the state tables and their diagrams, found by running the machines."""
+
+from collections.abc import Callable, Iterable
+
+from generator import machines
+from generator.figures import Point, state_figure
+from generator.machines import Row
+from generator.words import attribute_docs, code, first_line, table
+from onceonly.message.errors import ErrorCode
+from onceonly.message.instant import US_PER_S, Now
+from onceonly.message.message import DeliverySemantics
+from onceonly.message.terms import DeliveryTerms
+from onceonly.protocol import effects, receiving
+from onceonly.protocol.effects import Answer, Journal
+from onceonly.protocol.pairing import PairStatus, SendingPair
+from onceonly.protocol.receiving import (
+    Arrival,
+    Case,
+    InboundStatus,
+    Known,
+    ProcessingState,
+    ReceivingPair,
+)
+from onceonly.protocol.sending import FINAL, OutboundStatus
+
+OUTBOUND_PLACES = {
+    OutboundStatus.QUEUED: Point(70, 190),
+    OutboundStatus.SENDING: Point(350, 190),
+    OutboundStatus.CANCELLED: Point(210, 40),
+    OutboundStatus.EXPIRED: Point(210, 340),
+    OutboundStatus.ACKNOWLEDGED: Point(680, 40),
+    OutboundStatus.IN_DOUBT: Point(680, 190),
+    OutboundStatus.FAILED: Point(680, 340),
+}
+PAIR_PLACES = {
+    PairStatus.OPEN: Point(70, 150),
+    PairStatus.SUSPENDED: Point(470, 50),
+    PairStatus.QUARANTINED: Point(470, 250),
+}
+
+INTRODUCTION = """# State tables
+
+The tables and diagrams of this page are not written by hand. They are what the state machines did
+when they were run from their first state with every event in every kind of circumstance, until
+no new state appeared. An event that a table lacks is illegal in that state: the gateway would
+stop rather than guess.
+
+*Writes* names the [journal events](journal.md) of the step, *wants* the effects that the shell
+carries out. What leaves the house (`Transmit`, `Acknowledge`, `Answer`) is released only after
+the step is committed. What the states are for is told in [States](../explanation/states.md).
+"""
+
+EFFECTS = """## Effects
+
+What a step wants done.
+
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join([INTRODUCTION, _outbound(), _pair(), _arrivals(), _inbound(), _effects()])
+
+
+def _outbound() -> str:
+    rows = machines.sending_rows()
+    drawn = state_figure(OUTBOUND_PLACES, machines.edges(rows), FINAL)
+    sections = [
+        f"### Outbound message: `{status.value}`\n\n{_is_final(status)}"
+        + _table(row for row in rows if row.status == status.value)
+        for status in OutboundStatus
+    ]
+    return "\n".join(
+        ["## Outbound message\n\nFinal states have the heavier border.\n", drawn, "", *sections]
+    )
+
+
+def _is_final(status: OutboundStatus) -> str:
+    if not status.is_final:
+        return ""
+    return "Final: nothing follows but news of a late acknowledgement.\n\n"
+
+
+def _pair() -> str:
+    rows = machines.pair_rows()
+    drawn = state_figure(PAIR_PLACES, machines.edges(rows), ())
+    sections = [
+        f"### Sending pair: `{status.value}`\n\n"
+        + _table(row for row in rows if row.status == status.value)
+        for status in PairStatus
+    ]
+    fields = table(
+        ("Field", "Meaning"),
+        ((f"`{name}`", text) for name, text in attribute_docs(SendingPair).items()),
+    )
+    return "\n".join(["## Sending pair\n", drawn, "", *sections, "What a pair keeps:\n", fields])
+
+
+def _table(rows: Iterable[Row]) -> str:
+    return table(
+        ("Event", "What happened", "Becomes", "Writes", "Wants"),
+        (
+            (
+                f"`{row.event.__name__}`",
+                first_line(row.event),
+                _becomes(row),
+                code(sorted(row.seen.rows)),
+                code(sorted(row.seen.effects)),
+            )
+            for row in rows
+        ),
+    )
+
+
+def _becomes(row: Row) -> str:
+    targets = [f"`{word}`" if word != row.status else "stays" for word in row.seen.becomes]
+    refusals = [f"refused: `{name}`" for name in sorted(row.seen.refusals)]
+    return ", ".join([*sorted(targets), *refusals])
+
+
+_NOW = Now(at=10**9 * US_PER_S, monotonic_ns=0)
+_TERMS = DeliveryTerms(time_to_live_s=1_000, persist_duration_s=100_000)
+
+
+def _arrival(number: int = 6, *, age_s: int = 0) -> Arrival:
+    at = _NOW.at - age_s * US_PER_S
+    return Arrival("m", "digest", DeliverySemantics.ONCE_AND_ONLY_ONCE, at, number)
+
+
+_OPEN = ReceivingPair(sequence_number=5)
+_EXAMPLES: dict[Case, tuple[Arrival, Known | None, ReceivingPair]] = {
+    Case.NEW: (_arrival(), None, _OPEN),
+    Case.DUPLICATE: (_arrival(), Known("digest"), _OPEN),
+    Case.COLLISION: (_arrival(), Known("another digest"), _OPEN),
+    Case.TOO_OLD: (_arrival(age_s=200_000), None, _OPEN),
+    Case.EXPIRED: (_arrival(age_s=2_000), None, _OPEN),
+    Case.QUARANTINED: (_arrival(), None, _OPEN._replace(status=PairStatus.QUARANTINED)),
+    Case.OUT_OF_SEQUENCE: (_arrival(9), None, _OPEN),
+}
+
+
+def _arrivals() -> str:
+    text = """## Arrival
+
+What a receiver makes of a message that arrives. The MessageId decides first, then the age, then
+the SequenceNumber.
+
+"""
+    return text + table(
+        ("Case", "What it is", "Stored", "Writes", "Answer"), (_case_row(case) for case in Case)
+    )
+
+
+def _case_row(case: Case) -> tuple[str, str, str, str, str]:
+    arrival, known, pair = _EXAMPLES[case]
+    reception = receiving.receive(arrival, known, pair, _NOW, _TERMS)
+    assert reception.case is case, f"the example of {case} is one of {reception.case}"
+    events = [effect.event.value for effect in reception.effects if isinstance(effect, Journal)]
+    answers = [_answer(effect) for effect in reception.effects if not isinstance(effect, Journal)]
+    is_stored = "yes" if case is Case.NEW else "no"
+    return f"`{case.name}`", case.value, is_stored, code(events), ", ".join(answers)
+
+
+def _answer(effect: effects.Effect) -> str:
+    if isinstance(effect, Answer):
+        return f"error `{ErrorCode(effect.code).value}` ({effect.severity.value})"
+    return f"`{type(effect).__name__}`"
+
+
+def _inbound() -> str:
+    text = """## Inbound message
+
+Two axes: how far the gateway has come, and what the application says about its own work. The
+second moves forward only.
+
+"""
+    axes = (
+        ("transfer", InboundStatus, lambda a, b: (a, b) == tuple(InboundStatus)),
+        ("processing", ProcessingState, lambda a, b: a is not b and receiving.may_follow(a, b)),
+    )
+    return text + table(("Axis", "State", "May become"), _axis_rows(axes))
+
+
+def _axis_rows(
+    axes: Iterable[tuple[str, type[InboundStatus | ProcessingState], Callable[..., bool]]],
+) -> Iterable[tuple[str, str, str]]:
+    for axis, states, may_become in axes:
+        for state in states:
+            later = [one.value for one in states if may_become(state, one)]
+            yield axis, f"`{state.value}`", code(later) or "final"
+
+
+def _effects() -> str:
+    kinds = effects.Effect.__args__
+    return EFFECTS + table(
+        ("Effect", "Meaning"), ((f"`{kind.__name__}`", first_line(kind)) for kind in kinds)
+    )
