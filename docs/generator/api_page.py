@@ -19,7 +19,7 @@ from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.pairing import PairStatus
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.sending import Outbound, OutboundStatus
-from onceonly.store.store import Incident, InboxItem, Notice, OutboundView, PairView, Role
+from onceonly.store.store import InboxItem, Incident, Notice, OutboundView, PairView, Role
 
 INTRODUCTION = f"""# Application API
 
@@ -143,7 +143,8 @@ def errors() -> str:
 
 
 def _status(name: str) -> object:
-    return _FIXED_STATUS.get(name) or http_api._STATUS_OF.get(name, 400)
+    statuses = http_api._STATUS_OF  # noqa: SLF001 - because the reference shows the table itself
+    return _FIXED_STATUS.get(name) or statuses.get(name, 400)
 
 
 def refusal_names() -> set[str]:
@@ -162,9 +163,7 @@ def _names_in(tree: ast.Module) -> Iterator[str]:
                 func=ast.Attribute(attr="error_shape"), args=[ast.Constant(value=str(name)), *_]
             ):
                 yield name
-            case ast.Call(
-                func=ast.Name(id="_json"), args=[_, ast.Constant(value=str(name)), *_]
-            ):
+            case ast.Call(func=ast.Name(id="_json"), args=[_, ast.Constant(value=str(name)), *_]):
                 yield name
             case ast.Call(
                 func=ast.Attribute(attr="get", value=ast.Dict()),
@@ -203,7 +202,9 @@ def _shapes() -> dict[str, Any]:
     pair = PairView(Role.SENDER, message.pair, PairStatus.OPEN, None, 17, None, 0)
     state = Outbound(OutboundStatus.ACKNOWLEDGED, attempt=1, sequence_number=17)
     view = OutboundView(message, state, at, at + 41_000, payload.digest)
-    item = InboxItem(17, message, at + 20_000, at + 40_000, ProcessingState.NOT_STARTED, payload.digest)
+    item = InboxItem(
+        17, message, at + 20_000, at + 40_000, ProcessingState.NOT_STARTED, payload.digest
+    )
     notice = Notice(
         message.message_id,
         NoticeKind.DELIVERY_FAILURE,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from generator.words import cell, table
+from generator.words import table
 from onceonly.gateway.config_keys import AGREEMENT_KEYS, DRILL_KEYS, GATEWAY_KEYS, Key
 
 INTRODUCTION = """# Configuration
@@ -26,8 +26,14 @@ with    = ["urn:duns:222222222"]
 send_to = "http://127.0.0.1:8402/msh"
 ```
 
-`§` marks a section of the draft that the profile `rm-2000` implements, `R-…` one of the
-project's own rulings.
+`seed 000 §…` is a section of the text behind the profile `rm-2000`, the ebXML Reliable Messaging
+Specification, working draft v0-080; `R-…` is one of the project's own rulings where that text
+contradicts itself or leaves a hole.
+"""
+
+AGREEMENT = """## `[[agreement]]`
+
+Once per agreement with a partner. Durations of the protocol are whole seconds, as in the draft.
 """
 
 DRILL = """
@@ -46,8 +52,7 @@ def page() -> str:
             INTRODUCTION,
             "## `[gateway]`\n\nOne table, required.\n",
             _keys(GATEWAY_KEYS),
-            "## `[[agreement]]`\n\nOnce per agreement with a partner. Durations of the protocol "
-            "are whole seconds, as in the draft.\n",
+            AGREEMENT,
             _keys(AGREEMENT_KEYS),
             "## `[drill]`\n",
             DRILL,
@@ -63,5 +68,5 @@ def _keys(keys: Mapping[str, Key]) -> str:
 
 
 def _row(key: Key) -> tuple[str, str, str, str]:
-    default = "**required**" if key.is_required else cell(key.default_text)
+    default = "**required**" if key.is_required else key.default_text
     return f"`{key.name}`", key.legal, default, key.meaning

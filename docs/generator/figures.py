@@ -108,13 +108,18 @@ def _head(tip: "Point", way: "Point") -> str:
 
 def _commit(x: float, y: float, text: str) -> str:
     width = max(70, LETTER_W * len(text) + 16)
-    rect = f'<rect class="commit" x="{x - width / 2}" y="{y - 13}" width="{width}" height="24" rx="4"/>'
+    rect = (
+        f'<rect class="commit" x="{x - width / 2}" y="{y - 13}" width="{width}" height="24" '
+        'rx="4"/>'
+    )
     return rect + _text(x, y + 4, text, "commit-text")
 
 
 def _note(x: float, y: float, text: str) -> str:
     width = LETTER_W * len(text) + 18
-    rect = f'<rect class="box" x="{x - width / 2}" y="{y - 13}" width="{width}" height="24" rx="12"/>'
+    rect = (
+        f'<rect class="box" x="{x - width / 2}" y="{y - 13}" width="{width}" height="24" rx="12"/>'
+    )
     return rect + _text(x, y + 4, text)
 
 
@@ -170,11 +175,15 @@ def _edge(
     source, target = places[pair[0]], places[pair[1]]
     way = source.to(target)
     # Two arrows between the same states go side by side.
-    aside = Point(-way.y, way.x).times(13 if pair[::-1] in edges else 0)
+    outward = Point(-way.y, way.x).times(1 if pair[::-1] in edges else 0)
+    aside = outward.times(13)
     start = _border(source, way, pair[0]).plus(aside)
     end = _border(target, way.times(-1), pair[1]).plus(aside)
-    line = f'<line class="line" x1="{start.x:.1f}" y1="{start.y:.1f}" x2="{end.x:.1f}" y2="{end.y:.1f}"/>'
-    return line + _head(end, way) + _edge_label(start, end, events, has_twin=pair[::-1] in edges)
+    line = (
+        f'<line class="line" x1="{start.x:.1f}" y1="{start.y:.1f}" '
+        f'x2="{end.x:.1f}" y2="{end.y:.1f}"/>'
+    )
+    return line + _head(end, way) + _edge_label(start, end, events, outward)
 
 
 def _border(centre: Point, way: Point, name: str) -> Point:
@@ -184,16 +193,14 @@ def _border(centre: Point, way: Point, name: str) -> Point:
     return centre.plus(way.times(min(steps)))
 
 
-def _edge_label(start: Point, end: Point, events: Sequence[str], *, has_twin: bool) -> str:
-    is_steep = abs(end.y - start.y) > abs(end.x - start.x)
-    middle = Point((start.x + end.x) / 2, (start.y + end.y) / 2)
+def _edge_label(start: Point, end: Point, events: Sequence[str], outward: Point) -> str:
+    """The events at the middle of the arrow, moved `outward` by half their own size."""
     width = 6.2 * max(map(len, events)) + 6
     height = 14 * len(events)
-    if has_twin:
-        # Each of the two labels stands on the outer side of its arrow.
-        outward = 1 if (end.x < start.x or end.y < start.y) else -1
-        shift = Point(outward * -(width / 2 + 4), 0) if is_steep else Point(0, outward * (height / 2 + 4))
-        middle = middle.plus(shift)
+    middle = Point(
+        (start.x + end.x) / 2 + outward.x * (width / 2 + 3),
+        (start.y + end.y) / 2 + outward.y * (height / 2 + 3),
+    )
     top = middle.y - height / 2
     back = (
         f'<rect class="back" x="{middle.x - width / 2:.1f}" y="{top:.1f}" width="{width:.1f}" '

@@ -14,8 +14,8 @@ from mkdocs.structure.files import File, Files
 # MkDocs loads this file by its path; the package around it is not installed anywhere.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from generator.figures import sequence_figure  # noqa: E402 - because of the line above
-from generator.pages import PAGES  # noqa: E402 - because of the line above
+from generator.figures import sequence_figure
+from generator.pages import PAGES
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:

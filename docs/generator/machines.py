@@ -9,8 +9,7 @@ seen, not what somebody remembered.
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from enum import Enum
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from onceonly.message.errors import ErrorCode, LocalError, Severity
@@ -64,7 +63,7 @@ def sending_rows() -> list[Row]:
             on_exhausted=choice,
         )
         start = Outbound(expires_at=TTL_S * US_PER_S)
-        _explore(start, lambda state, terms=terms: _sending_steps(state, terms), _alike, seen)
+        _explore(start, partial(_sending_steps, terms=terms), _alike, seen)
     return _rows(sending.TABLE, seen)
 
 
@@ -86,16 +85,12 @@ def edges(rows: Iterable[Row]) -> dict[tuple[str, str], list[str]]:
 
 
 def _rows(table: dict[Any, Any], seen: dict[tuple[Any, type], Seen]) -> list[Row]:
-    order = {status: n for n, status in enumerate([*OutboundStatus, *PairStatus])}
+    order = {status.value: n for n, status in enumerate([*OutboundStatus, *PairStatus])}
     rows = [
         Row(status.value, event, transition, seen.get((status, event), Seen()))
         for (status, event), transition in table.items()
     ]
-    return sorted(rows, key=lambda row: (order[_member(row.status)], row.event.__name__))
-
-
-def _member(word: str) -> Enum:
-    return next(one for one in [*OutboundStatus, *PairStatus] if one.value == word)
+    return sorted(rows, key=lambda row: (order[row.status], row.event.__name__))
 
 
 def _explore(
@@ -145,7 +140,7 @@ def _sending_steps(state: Outbound, terms: DeliveryTerms) -> Iterator[tuple[Any,
     for event in _sending_events(state):
         if (state.status, type(event)) in sending.TABLE:
             for now in (BEFORE, EXPIRED, BEHIND_FENCE):
-                yield event, lambda event=event, now=now: sending.step(state, event, now, terms)
+                yield event, partial(sending.step, state, event, now, terms)
 
 
 def _sending_events(state: Outbound) -> list[Any]:
@@ -171,12 +166,12 @@ def _sending_events(state: Outbound) -> list[Any]:
 
 def _pair_steps(pair: SendingPair) -> Iterator[tuple[Any, Any]]:
     for event in _pair_events():
-        yield event, lambda event=event: _bounded(pairing.step(pair, event))
+        yield event, partial(_bounded_step, pair, event)
 
 
-def _bounded(step: tuple[SendingPair, tuple[Any, ...]]) -> tuple[SendingPair, tuple[Any, ...]]:
-    """Numbers past the second one are alike."""
-    pair, effects = step
+def _bounded_step(pair: SendingPair, event: Any) -> tuple[SendingPair, tuple[Any, ...]]:
+    """A step after which numbers past the second one are alike."""
+    pair, effects = pairing.step(pair, event)
     if pair.sequence_number is not None and pair.sequence_number > 2:
         pair = pair._replace(sequence_number=2)
     return pair, effects

@@ -23,16 +23,16 @@ from onceonly.protocol.receiving import (
 )
 from onceonly.protocol.sending import FINAL, OutboundStatus
 
-OUTBOUND_PLACES = {
-    OutboundStatus.QUEUED: Point(70, 190),
-    OutboundStatus.SENDING: Point(350, 190),
-    OutboundStatus.CANCELLED: Point(210, 40),
-    OutboundStatus.EXPIRED: Point(210, 340),
-    OutboundStatus.ACKNOWLEDGED: Point(680, 40),
-    OutboundStatus.IN_DOUBT: Point(680, 190),
-    OutboundStatus.FAILED: Point(680, 340),
+OUTBOUND_PLACES: dict[str, Point] = {
+    OutboundStatus.QUEUED: Point(70, 200),
+    OutboundStatus.SENDING: Point(340, 200),
+    OutboundStatus.CANCELLED: Point(205, 30),
+    OutboundStatus.EXPIRED: Point(205, 370),
+    OutboundStatus.ACKNOWLEDGED: Point(680, 30),
+    OutboundStatus.IN_DOUBT: Point(680, 200),
+    OutboundStatus.FAILED: Point(680, 370),
 }
-PAIR_PLACES = {
+PAIR_PLACES: dict[str, Point] = {
     PairStatus.OPEN: Point(70, 150),
     PairStatus.SUSPENDED: Point(470, 50),
     PairStatus.QUARANTINED: Point(470, 250),
@@ -59,7 +59,8 @@ What a step wants done.
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([INTRODUCTION, _outbound(), _pair(), _arrivals(), _inbound(), _effects()])
+    makers = (_outbound, _pair, _arrivals, _inbound, _effects)
+    return "\n".join([INTRODUCTION, *(make() for make in makers)])
 
 
 def _outbound() -> str:

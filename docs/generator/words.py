@@ -31,7 +31,10 @@ def attribute_docs(cls: type) -> dict[str, str]:
 
 def cell(text: object) -> str:
     """The text as one cell of a Markdown table."""
-    return " ".join(str(text).split()).replace("|", "\\|")
+    # A brace outside code would be taken for an attribute list.
+    pieces = " ".join(str(text).split()).replace("|", "\\|").split("`")
+    pieces[::2] = [piece.replace("{", "\\{") for piece in pieces[::2]]
+    return "`".join(pieces)
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
