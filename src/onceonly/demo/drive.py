@@ -23,6 +23,7 @@ from onceonly.demo.options import DemoOptions
 from onceonly.demo.progress import Display
 from onceonly.demo.proof import disagreements, prove, publish
 from onceonly.demo.results import EXIT_HELD, Results
+from onceonly.demo.spark import start_spark
 from onceonly.demo.verdict import judge
 from onceonly.message.errors import LocalError
 
@@ -80,10 +81,12 @@ def _run(options: DemoOptions, display: Display) -> int:
     layout, buyer, seller = prepare(options)
     sides = _sides(options, seed, buyer, seller)
     _announce(options, seed, sides, display)
+    spark = start_spark()
     observed = asyncio.run(exchange(options, seed, sides, display))
     sites = (buyer, seller)
     publish(sites)
     display.tell("Spark matches both journals")
+    spark.result()
     result = _result(options, seed, observed, sites, layout, started)
     results.write(result, layout.json)
     results.show(result, Console())

@@ -98,6 +98,7 @@ def write(results: Results, path: Path) -> None:
 def show(results: Results, console: Console) -> None:
     """Print the verdict table, what happened on the way, and where the reports are."""
     report = results.as_json()
+    console.print("Verdict of both journals on every message")
     console.print(_verdicts(results, is_terminal=console.is_terminal))
     faults = sum(report["faults"].values())
     console.print(
@@ -107,14 +108,16 @@ def show(results: Results, console: Console) -> None:
         f"{report['delivered_twice']} twice, {report['altered']} altered, "
         f"{report['in_doubt']} in doubt",
         highlight=False,
+        soft_wrap=True,
     )
     console.print(
         f"{faults} faults in {report['requests']} requests, {report['kills']} hard kills, "
         f"seed {report['seed']}",
         highlight=False,
+        soft_wrap=True,
     )
     for line in (*results.broken[:SHOWN_MAX], *results.outcome.unsettled):
-        console.print(f"[bold red]![/] {escape(line)}", highlight=False)
+        console.print(f"[bold red]![/] {escape(line)}", highlight=False, soft_wrap=True)
     if results.exit_code == EXIT_HELD:
         console.print("[bold green]What was promised held.[/]", highlight=False)
     else:
@@ -123,8 +126,6 @@ def show(results: Results, console: Console) -> None:
 
 def _verdicts(results: Results, *, is_terminal: bool) -> Table:
     table = Table(
-        title="Verdict of both journals",
-        title_justify="left",
         box=box.SIMPLE_HEAD if is_terminal else box.ASCII,
     )
     table.add_column("verdict")

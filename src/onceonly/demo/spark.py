@@ -1,0 +1,36 @@
+"""Spark comes up while the gateways are still busy: half a minute of a demonstration saved.
+
+Knows how to start the lake's session early and quietly. It must not know what Spark is for.
+"""
+
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from onceonly.demo.gateways import DemoFailed
+
+_QUIET = Path(__file__).parent / "spark-conf"
+"""Log settings: only errors, since the terminal belongs to the progress display."""
+
+
+def start_spark() -> "Future[None]":
+    """Begin to start the session that the lake's jobs will find; the result says when it is up.
+
+    Raises at once what can be known at once: `DemoFailed` without pyspark, `LocalError` (NoJava)
+    without Java.
+    """
+    try:
+        from onceonly.lake import java, runner  # noqa: PLC0415 - because Spark is an extra
+    except ImportError as error:
+        raise DemoFailed(f"the proof needs onceonly[spark]: {error}") from error
+    java.prepare()
+    os.environ.setdefault("SPARK_CONF_DIR", str(_QUIET))
+
+    def start() -> None:
+        # Two journals of a demonstration are little, whatever is sent: they have no payloads.
+        runner.session(None, "onceonly demo", journal_bytes=0)
+
+    executor = ThreadPoolExecutor(1, thread_name_prefix="spark starts")
+    started = executor.submit(start)
+    executor.shutdown(wait=False)
+    return started
