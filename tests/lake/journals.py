@@ -266,9 +266,8 @@ class Exchange:
             Event.ORPHAN_ACK_RECEIVED,
             self.now,
             direction=Direction.OUT,
-            from_party=self.sender.party,
-            to_party=self.receiver.party,
-            ref_to_message_id=message_id,
+            message_id=message_id,
+            reason="fits no message of ours and its peer",
         )
 
     def refused(self, message_id: str) -> None:

@@ -28,6 +28,8 @@ class Manifest:
 
     generation: int = 0
     """How often ingesting began from nothing; part of every batch's name."""
+    home: str = ""
+    """Lake directory in which it began: a query's offsets are full paths, good only there."""
     batches: tuple[str, ...] = ()
     """Every batch that was ever published, in order; a batch named here is never done again."""
     ranges: tuple[tuple[int, int], ...] = ()
@@ -118,12 +120,6 @@ def journal_bytes(lakes: Sequence[str]) -> int:
     return total
 
 
-def has_folder(path: str) -> bool:
-    """Whether there is such a folder."""
-    files, root = _files(path)
-    return bool(files.get_file_info(root).type == fs.FileType.Directory)
-
-
 def load(shelf: Shelf) -> Manifest:
     """The party's manifest; an empty one where nothing was ever published."""
     files, root = _files(shelf.root)
@@ -132,6 +128,20 @@ def load(shelf: Shelf) -> Manifest:
         return Manifest()
     with files.open_input_file(name) as source:
         return _parsed(json.loads(source.readall()), name)
+
+
+def begin(shelf: Shelf) -> Manifest:
+    """The party's manifest, ready for its ingesting query.
+
+    Where the query's offsets are lost, or the lake was moved from where they point to, a new
+    generation reads everything again; what is published already is known by its hashes.
+    """
+    known = load(shelf)
+    goes_on = known.home == shelf.lake and _has_folder(shelf.checkpoint(known.generation))
+    if not goes_on:
+        known = replace(known, generation=known.generation + 1, home=shelf.lake)
+        publish(shelf, known)
+    return known
 
 
 def publish(shelf: Shelf, manifest: Manifest) -> None:
@@ -145,6 +155,11 @@ def publish(shelf: Shelf, manifest: Manifest) -> None:
     files.move(temporary, f"{root}/{_MANIFEST}")
 
 
+def _has_folder(path: str) -> bool:
+    files, root = _files(path)
+    return bool(files.get_file_info(root).type == fs.FileType.Directory)
+
+
 def _files(path: str) -> tuple[Any, str]:
     if "://" in path:
         files, root = fs.FileSystem.from_uri(path)
@@ -156,6 +171,7 @@ def _written(manifest: Manifest) -> dict[str, Any]:
     return {
         "version": MANIFEST_VERSION,
         "generation": manifest.generation,
+        "home": manifest.home,
         "batches": manifest.batches,
         "ranges": manifest.ranges,
         "products": dict(manifest.products),
@@ -168,6 +184,7 @@ def _parsed(read: dict[str, Any], name: str) -> Manifest:
         raise LocalError("NewerLake", f"{name} has version {read['version']}, which is not ours")
     return Manifest(
         generation=read["generation"],
+        home=read["home"],
         batches=tuple(read["batches"]),
         ranges=tuple((low, high) for low, high in read["ranges"]),
         products={product: tuple(names) for product, names in read["products"].items()},

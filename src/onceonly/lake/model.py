@@ -252,7 +252,10 @@ def partial(journal: DataFrame) -> DataFrame:
             "message_id": subject(),
             "from_party": F.coalesce("from_party", "party"),
         }
-    ).where(F.col("message_id").isNotNull() & F.col("to_party").isNotNull())
+    )
+    # An orphan acknowledgement names a message, but nobody knows for whom that was.
+    is_named = F.col("to_party").isNotNull() | is_event(Event.ORPHAN_ACK_RECEIVED)
+    rows = rows.where(F.col("message_id").isNotNull() & is_named)
     wanted = is_event(*SENDER_EVENTS, *RECEIVER_EVENTS, Event.ORPHAN_ACK_RECEIVED)
     return rows.where(wanted).groupBy(*KEY).agg(*[fold.of_rows() for fold in FOLDS])
 

@@ -100,11 +100,7 @@ def ingest(spark: SparkSession, shelves: Sequence[Shelf], trigger: dict[str, Any
 
 
 def _start(spark: SparkSession, shelf: Shelf, trigger: dict[str, Any]) -> StreamingQuery:
-    known = manifest.load(shelf)
-    if known.generation == 0 or not manifest.has_folder(shelf.checkpoint(known.generation)):
-        known = replace(known, generation=known.generation + 1)
-        manifest.publish(shelf, known)
-    generation = known.generation
+    generation = manifest.begin(shelf).generation
 
     def take(rows: DataFrame, batch: int) -> None:
         _take_batch(shelf, rows, f"batch-{generation}-{batch}")

@@ -266,7 +266,7 @@ def _facts(as_of: int, policy: Policy) -> Facts:
         return is_true(F.col(name) >= F.lit(least))
 
     def is_overdue(name: str) -> Column:
-        return is_true(F.col(name) + F.lit(policy.grace_us) < F.lit(as_of))
+        return is_true(F.col(name) + F.lit(policy.grace_us) <= F.lit(as_of))
 
     told = [is_there(name) for name in ("notified_at", "failed_at", "expired_at", "cancelled_at")]
     return Facts(
@@ -285,7 +285,7 @@ def _facts(as_of: int, policy: Policy) -> Facts:
         altered=is_altered(),
         two_sided=F.col("is_two_sided"),
         store_overdue=is_true(
-            F.least("acked_at", "late_acked_at") + F.lit(policy.grace_us) < F.lit(as_of)
+            F.least("acked_at", "late_acked_at") + F.lit(policy.grace_us) <= F.lit(as_of)
         ),
         send_overdue=is_overdue("last_sent_at"),
         stored_long_ago=is_overdue("stored_at"),

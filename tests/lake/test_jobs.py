@@ -1,0 +1,142 @@
+"""From published segments to verdicts, through crashes and repetitions."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+from journals import BUYER, MUCH_LATER, PLANTS, SELLER, healthy, plant, publish
+
+from onceonly.lake import jobs, manifest
+from onceonly.lake.verdicts import DIFFERENCES, Verdict
+from onceonly.message.errors import LocalError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+class World:
+    """Two gateways' lakes and what is planted in their journals."""
+
+    def __init__(self, root: Path) -> None:
+        self.there, _ = healthy(seed=42, messages=30)
+        self.planted = plant(self.there, PLANTS)
+        self.buyer, self.seller = root / "buyer", root / "seller"
+        self.lakes = [str(self.buyer), str(self.seller)]
+
+    def publish(self, *, first: int = 1, last: int | None = None) -> None:
+        for lake, ledger in ((self.buyer, self.there.sender), (self.seller, self.there.receiver)):
+            publish(lake, ledger, first=first, last=last)
+
+    @property
+    def expected(self) -> dict[str, int]:
+        counts = {verdict.value: 0 for verdict in Verdict}
+        counts[Verdict.MATCHED] = 60
+        for verdict in self.planted.values():
+            counts[verdict] += 1
+        return counts
+
+
+@pytest.fixture(scope="module")
+def world(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Half of both journals ingested, then the rest, as a gateway that runs on."""
+    world = World(tmp_path_factory.mktemp("lakes"))
+    world.publish(last=100)
+    jobs.ingest(world.lakes)
+    world.publish(first=101)
+    jobs.ingest(world.lakes)
+    return world
+
+
+def test_every_plant_is_found_from_segments(world: World, tmp_path: Path):
+    """Segments to verdicts: all planted differences, no other, in the summary and the ledger."""
+    found = jobs.reconcile(
+        world.lakes, as_of=MUCH_LATER, out=str(tmp_path / "ledger"), report_to=tmp_path / "r.html"
+    )
+    assert found.verdicts == world.expected
+    assert found.differences == len(DIFFERENCES)
+    assert not found.holds
+    ledger = pq.read_table(found.ledger).to_pylist()
+    judged = {row["message_id"]: row["verdict"] for row in ledger}
+    assert {key: judged[key] for key in world.planted} == world.planted
+    assert len(ledger) == sum(world.expected.values())
+    page = (tmp_path / "r.html").read_text()
+    assert all(f"planted-{verdict.lower()}@example" in page for verdict in DIFFERENCES)
+
+
+def test_ingesting_again_changes_nothing(world: World):
+    """No new segment, no new batch; a segment is taken in once."""
+    before = [manifest.load(shelf) for shelf in manifest.shelves(world.lakes)]
+    summary = jobs.ingest(world.lakes)
+    assert [manifest.load(shelf) for shelf in manifest.shelves(world.lakes)] == before
+    assert set(summary.batches.values()) == {2}
+    assert set(summary.last_seq.values()) == {
+        len(world.there.sender.records),
+        len(world.there.receiver.records),
+    }
+
+
+def test_a_job_that_died_before_its_manifest_is_done_again(world: World):
+    """Batch written, manifest not: the batch was never there, and comes back whole."""
+    [shelf] = manifest.shelves([str(world.buyer)])
+    whole = manifest.load(shelf)
+    first_only = manifest.Manifest(generation=whole.generation, home=whole.home).with_batch(
+        whole.batches[0], *whole.ranges[0], list(whole.products)
+    )
+    manifest.publish(shelf, first_only)
+    commits = world.buyer / "ingested" / shelf.folder / "checkpoint-1" / "commits"
+    for name in ("1", ".1.crc"):
+        (commits / name).unlink()
+    jobs.ingest(str(world.buyer))
+    assert manifest.load(shelf) == whole
+
+
+def test_a_moved_lake_counts_no_row_twice(world: World, tmp_path: Path):
+    """Everything is read again, every row is known by its chain hash, and no verdict changes."""
+    lakes = [
+        str(shutil.copytree(lake, tmp_path / lake.name)) for lake in (world.buyer, world.seller)
+    ]
+    publish(tmp_path / "buyer", world.there.sender, first=50, last=150)
+    jobs.ingest(lakes)
+    assert {manifest.load(shelf).generation for shelf in manifest.shelves(lakes)} == {2}
+    jobs.compact(lakes)
+    found = jobs.reconcile(lakes, as_of=MUCH_LATER)
+    assert found.verdicts == world.expected
+    assert {line.name: line.breaches for line in found.invariants}["E3"] == 0
+
+
+def test_a_lake_that_is_not_there_is_named(spark: SparkSession, tmp_path: Path):
+    """A wrong path is a usage error, not an empty success."""
+    with pytest.raises(LocalError, match="no lake directory"):
+        jobs.ingest(str(tmp_path / "nowhere"))
+
+
+def test_an_empty_lake_is_an_empty_report(spark: SparkSession, tmp_path: Path):
+    """Before the first segment there is nothing to judge, and nothing fails."""
+    jobs.ingest(str(tmp_path))
+    found = jobs.reconcile(str(tmp_path), report_to=tmp_path / "report.html")
+    assert sum(found.verdicts.values()) == 0
+    assert "An empty lake" in (tmp_path / "report.html").read_text()
+
+
+def test_a_manifest_of_a_newer_version_is_refused(tmp_path: Path):
+    """An older program does not guess what a newer one meant."""
+    shelf = manifest.Shelf(str(tmp_path), "party=p")
+    manifest.publish(shelf, manifest.Manifest())
+    path = tmp_path / "ingested" / "party=p" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 99}))
+    with pytest.raises(LocalError, match="version 99"):
+        manifest.load(shelf)
+
+
+def test_party_folders_are_read_back(world: World):
+    """A PartyId with colons is found again under its quoted folder."""
+    folders = {shelf.folder for shelf in manifest.shelves(world.lakes)}
+    assert folders == {f"party={party.replace(':', '%3A')}" for party in (BUYER, SELLER)}
