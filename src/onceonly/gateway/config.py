@@ -18,6 +18,7 @@ from onceonly.gateway.config_keys import (
     Illegal,
     Key,
     is_loopback,
+    is_wildcard,
 )
 from onceonly.message.errors import OnceonlyError
 from onceonly.message.identity import PartyId
@@ -118,6 +119,8 @@ class _Reader:
         gateway = self._table("gateway", GATEWAY_KEYS, 0)
         if gateway["api_token"] is None and not is_loopback(gateway["api"]):
             self._refuse("gateway", 0, "api", "can be reached from elsewhere: set api_token")
+        if gateway["uri"] is None and is_wildcard(gateway["listen"]):
+            self._refuse("gateway", 0, "listen", "is no address to announce: set uri as well")
         party = gateway["party"]
         agreements = self._agreements(party)
         directory = self._path.parent

@@ -97,7 +97,14 @@ def _listen(value: Any) -> str:
     text = http_uri(value)
     if urlsplit(text).port is None:
         raise Illegal(f"{text!r} names no port")
+    if urlsplit(text).scheme != "http":
+        raise Illegal("we listen on http only; let a reverse proxy end TLS, and set uri")
     return text
+
+
+def is_wildcard(uri: str) -> bool:
+    """Whether the URI's host means every address of this machine, so that nobody can call it."""
+    return urlsplit(uri).hostname in ("0.0.0.0", "::")  # noqa: S104 - because it is refused
 
 
 def is_loopback(uri: str) -> bool:

@@ -137,10 +137,13 @@ class Dispatch:
         pair = message.pair
         entry = OutboundEntry(message.message_id, pair, message.agreement_id, state)
         work = PairWork(pair, pairing.MessageQueued(message.message_id))
-        return self._steps.run(txn, now, (work,), entry=entry, draft=draft)
+        outcome = self._steps.run(txn, now, (work,), entry=entry, draft=draft)
+        self._failpoints.reach("before-commit")
+        return outcome
 
     def release(self, outcome: Outcome) -> None:
         """After the commit: set the timers and let the departures go."""
+        self._failpoints.reach("after-commit")
         for message_id in outcome.touched:
             self._set_timer(message_id)
         if self._is_draining:

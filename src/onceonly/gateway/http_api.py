@@ -28,7 +28,7 @@ from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.spool import Sink, Spool
-from onceonly.store.store import MessageFilter, PairView, Role, Snapshot, Store, StoreFull
+from onceonly.store.store import MessageFilter, PairView, Role, Snapshot, Store, StoreFailed, StoreFull
 
 LIMIT_MAX = 1000
 """Most items of one page."""
@@ -87,6 +87,7 @@ class Api:
             HTTPException: _on_http_exception,
             LocalError: _on_local_error,
             StoreFull: _on_store_full,
+            StoreFailed: _on_store_failed,
         }
         return access.guard(Starlette(routes=routes, exception_handlers=handlers))
 
@@ -419,6 +420,15 @@ async def _on_store_full(request: Request, error: StoreFull) -> Response:
     del request, error
     text = "the disk is full; nothing was accepted, try again when there is space"
     return JSONResponse(shapes.error_shape("StoreFull", text), status_code=507)
+
+
+async def _on_store_failed(request: Request, error: StoreFailed) -> Response:
+    """Tells the supervisor, who stops the process (R-22); the caller rarely sees this answer."""
+    del request
+    context = {"message": "a call met a broken store", "exception": error}
+    asyncio.get_running_loop().call_exception_handler(context)
+    text = "the store failed; the gateway stops"
+    return JSONResponse(shapes.error_shape("StoreFailed", text), status_code=500)
 
 
 async def _on_http_exception(request: Request, error: HTTPException) -> Response:

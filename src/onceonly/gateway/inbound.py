@@ -220,6 +220,7 @@ class Receiver:
             txn.put_receiving_pair(pair, reception.pair)
         self._carry_out(txn, received, reception.effects, now)
         answers = [effect for effect in reception.effects if isinstance(effect, Answer)]
+        self._failpoints.reach("before-commit")
         return Verdict(response, answers, reception.case is Case.NEW)
 
     def _response_to(

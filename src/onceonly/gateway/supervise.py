@@ -1,8 +1,8 @@
 """One gateway process from start to end: listen, sweep, publish, drain, or fail-stop.
 
 A SIGTERM or SIGINT drains: no new transmission, no new package, what is under way ends, the
-journal is published, the store closed, all within `DRAIN_S`. The first I/O error of the store
-stops the process at once with a non-zero exit: an fsync is never tried again (R-22).
+journal is published, the store closed, all within five seconds. The first I/O error of the store
+or its spool stops the process at once with a non-zero exit: an fsync is never tried again (R-22).
 """
 
 import asyncio
@@ -23,12 +23,15 @@ from onceonly.gateway.config import Configuration
 from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
-from onceonly.store.store import StoreFull
+from onceonly.store.store import StoreFailed, StoreFull
 from onceonly.transport.http_limits import HttpLimits
 from onceonly.transport.http_server import HttpServer, serve_http
 
-DRAIN_S = 4.0
-"""For what is under way to end; with closing the store it stays under five seconds."""
+API_DRAIN_S = 1
+MSH_DRAIN_S = 1.0
+TASKS_DRAIN_S = 1.0
+"""For calls, packages and transmissions under way to end, one after the other. What is cut is
+sent again after the restart; with publishing and closing the stop stays under five seconds."""
 
 SWEEP_S = 1.0
 """Between looks for messages whose time has passed."""
@@ -100,7 +103,7 @@ class _Supervisor:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
-        loop.set_exception_handler(_note_bug)
+        loop.set_exception_handler(self._note_bug)
         gateway = join(self._configuration, self._store, self._fail)
         await self._announce(gateway)
         limits = HttpLimits(body_bytes_max=self._configuration.payload_bytes_max + (4 << 20))
@@ -112,8 +115,11 @@ class _Supervisor:
                 gateway.operations.is_ready = True
                 log.info("ready", listen=self._configuration.listen, api=self._configuration.api)
                 await self._live(gateway)
+                log.info("draining")
                 gateway.operations.is_ready = False
-                await self._drain(gateway, msh)
+                gateway.dispatch.drain()
+            # The API is closed by now: nothing is accepted behind the last row.
+            await self._drain(gateway, msh)
         finally:
             await msh.close(0)
         return 0
@@ -123,6 +129,17 @@ class _Supervisor:
         log.critical("stopping", error=f"{type(error).__name__}: {error}", exc_info=error)
         sys.stderr.flush()
         os._exit(1)
+
+    def _note_bug(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """A package or call that met a bug of ours had a 500 and stored nothing; others go on.
+
+        A broken disk is no bug: what could not be read or written then stops everything (R-22).
+        """
+        del loop
+        error = context.get("exception")
+        if isinstance(error, StoreFailed):
+            self._fail(error)
+        log.error("bug", text=context.get("message"), exc_info=error)
 
     async def _announce(self, gateway: Gateway) -> None:
         now = gateway.clock.now()
@@ -144,7 +161,7 @@ class _Supervisor:
             log_config=None,
             access_log=False,
             lifespan="off",
-            timeout_graceful_shutdown=1,
+            timeout_graceful_shutdown=API_DRAIN_S,
         )
         server = _ApiServer(config)
         running = asyncio.create_task(server.serve())
@@ -173,23 +190,16 @@ class _Supervisor:
                 gateway.tasks.start(_publish(gateway))
 
     async def _drain(self, gateway: Gateway, msh: HttpServer) -> None:
-        log.info("draining")
-        gateway.dispatch.drain()
-        await msh.close(DRAIN_S / 2)
-        await gateway.tasks.drain(DRAIN_S / 2)
+        await msh.close(MSH_DRAIN_S)
+        await gateway.tasks.drain(TASKS_DRAIN_S)
         now = gateway.clock.now()
         stopped = gateway.rows.about_gateway(Event.STOPPED, now)
         with contextlib.suppress(StoreFull):
             await gateway.group.transact(lambda txn: txn.append((stopped,)))
         await _publish(gateway)
         await gateway.transport.close()
+        await gateway.group.drain()
         log.info("stopped")
-
-
-def _note_bug(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """A package that met a bug of ours: its peer got a 500, nothing was stored; others go on."""
-    del loop
-    log.error("bug", text=context.get("message"), exc_info=context.get("exception"))
 
 
 async def _publish(gateway: Gateway) -> None:

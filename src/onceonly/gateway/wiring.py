@@ -140,7 +140,7 @@ def join(
         operations=operations,
         payload_bytes_max=configuration.payload_bytes_max,
     )
-    access = Access(origin=configuration.api, token=configuration.api_token)
+    access = Access(origin=configuration.api.rstrip("/"), token=configuration.api_token)
     return Gateway(
         configuration=configuration,
         store=store,
