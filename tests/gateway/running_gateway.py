@@ -17,8 +17,9 @@ from onceonly.gateway.supervise import api_address
 from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
 from onceonly.journal.record import Record
 from onceonly.message.event import Event
+from onceonly.message.identity import Pair
 from onceonly.store.sqlite import SqliteStore
-from onceonly.store.store import Snapshot, Transaction
+from onceonly.store.store import Role, Snapshot, StoreFull, Transaction
 from onceonly.transport.http_limits import HttpLimits
 from onceonly.transport.http_server import HttpServer, serve_http
 
@@ -48,6 +49,7 @@ def write_configuration(
     peers: Sequence[Peer],
     terms: dict[str, Any] | None = None,
     gateway: dict[str, Any] | None = None,
+    drill: dict[str, Any] | None = None,
 ) -> Path:
     """A configuration with one agreement per peer, all under the same terms."""
     keys = {
@@ -61,7 +63,7 @@ def write_configuration(
     for peer in peers:
         agreement = {"id": peer.agreement, "with": [peer.party], "send_to": peer.uri}
         tables.append(("[[agreement]]", {**agreement, **PATIENT, **(terms or {})}))
-    tables.append(("[drill]", {"clock_rate": CLOCK_RATE}))
+    tables.append(("[drill]", {"clock_rate": CLOCK_RATE, **(drill or {})}))
     path = directory / "gateway.toml"
     path.write_text("\n".join(_table(heading, keys) for heading, keys in tables), "utf-8")
     return path
@@ -77,6 +79,8 @@ class ToldStore:
     """The SQLite store, which also tells the event loop after each commit."""
 
     def __init__(self, store: SqliteStore) -> None:
+        self.is_full = False
+        """A full disk on order: commits are rolled back and refused (R-28)."""
         self._store = store
         self._loop = asyncio.get_running_loop()
         self._waiting: list[asyncio.Future[None]] = []
@@ -89,6 +93,9 @@ class ToldStore:
         return self._store.begin()
 
     def commit(self) -> None:
+        if self.is_full:
+            self._store.rollback()
+            raise StoreFull("no space is left")
         self._store.commit()
         self._loop.call_soon_threadsafe(self._tell)
 
@@ -194,6 +201,29 @@ class RunningGateway:
     async def until_state(self, message_id: str, state: str) -> None:
         await self.until(lambda: self.state_of(message_id) == state)
 
+    def notices(self) -> list[tuple[str, str, str]]:
+        """Kind, severity and error code of every notice, in order."""
+        return [
+            (notice.kind.value, notice.severity.value, notice.error_code.value)
+            for _, notice in self.store.snapshot().list_notices(0, 1000)
+        ]
+
+    def pair_state(self, role: Role, peer: Peer) -> str:
+        """Condition of the pair with the peer, on our side of it."""
+        there = Pair(OUR_PARTY, peer.party)
+        pair = there if role is Role.SENDER else Pair(peer.party, OUR_PARTY)
+        views = self.store.snapshot().list_pairs()
+        return next(v.status.value for v in views if (v.role, v.pair) == (role, pair))
+
+    def open_incidents(self) -> list[Role]:
+        """Role of every open incident."""
+        return [one.role for one in self.store.snapshot().list_incidents(is_open=True)]
+
+    async def resume(self, peer: Peer) -> None:
+        """What an operator does who has looked at it."""
+        answer = await self.call("POST", f"/v1/partners/{peer.party}/resume")
+        assert answer.status == 200, answer
+
     def inbox_ids(self) -> list[str]:
         return [item.message.message_id for item in self.store.snapshot().list_inbox(0, 1000)]
 
@@ -246,9 +276,11 @@ async def running(
     *peers: Peer,
     terms: dict[str, Any] | None = None,
     gateway: dict[str, Any] | None = None,
+    drill: dict[str, Any] | None = None,
 ) -> AsyncIterator[RunningGateway]:
     """A gateway with one agreement per peer; the peers learn its address."""
-    configuration = read_configuration(write_configuration(directory, peers, terms, gateway))
+    path = write_configuration(directory, peers, terms, gateway, drill)
+    configuration = read_configuration(path)
     for peer in peers:
         peer.gateway_uri = configuration.uri
     alive = RunningGateway(configuration)

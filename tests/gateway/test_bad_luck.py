@@ -1,0 +1,239 @@
+"""Peers that cannot be reached, refuse, cut or never answer: retries, suspension, resume."""
+
+import pytest
+from peer import NO_CONTENT, UNAVAILABLE, Manners, bodies
+from running_gateway import BRIEF, NEVER_S, running
+
+from onceonly.message.event import Event
+from onceonly.store.store import Role
+
+pytestmark = pytest.mark.anyio
+
+ORDER = b"<Order/>"
+NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+REDIRECT = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/msh\r\nContent-Length: 0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "status_code"),
+    [
+        (UNAVAILABLE, "refused", 503),
+        (NOT_FOUND, "refused", 404),
+        (
+            b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/\r\nContent-Length: 0\r\n\r\n",
+            "refused",
+            302,
+        ),
+        (Manners.HANG_UP, "unknown", None),
+        (Manners.HALF, "unknown", None),
+        (NO_CONTENT, "accepted", 204),
+    ],
+    ids=["503", "404", "redirect", "cut before the answer", "cut in the answer", "no signal"],
+)
+async def test_a_peer_that_never_acknowledges_is_tried_as_agreed_then_suspended(
+    tmp_path, peer, answer, outcome, status_code
+):
+    """S0-22, S0-23, S0-30, S0-31, R-07: 1 + Retries attempts, then notice, incident, silence."""
+    peer.answer_always = answer
+    async with running(tmp_path, peer, terms=BRIEF) as gateway:
+        message_id = await gateway.submit(ORDER, to=peer)
+        waiting = await gateway.submit(ORDER, to=peer)
+        await gateway.until_row(Event.EXHAUSTED)
+        ends = [(row.outcome, row.status_code) for row in gateway.rows(Event.TRANSMITTED)]
+        assert ends == [(outcome, status_code)] * 3
+        assert len(bodies(peer.arrivals)) == 1
+        assert gateway.state_of(message_id) == "in_doubt"
+        assert gateway.notices() == [("DeliveryFailure", "Warning", "DeliveryFailure")]
+        assert gateway.pair_state(Role.SENDER, peer) == "suspended"
+        assert gateway.open_incidents() == [Role.SENDER]
+        assert gateway.state_of(waiting) == "queued"
+        (suspended,) = gateway.rows(Event.PAIR_SUSPENDED)
+        assert (suspended.message_id, suspended.to_party) == (message_id, peer.party)
+
+
+async def test_a_peer_that_cannot_be_reached_fails_for_certain(tmp_path, peer):
+    """R-08, S0-73: no byte ever left, so the notice says Error and the message is not in doubt."""
+    peer.refuse_connections()
+    async with running(tmp_path, peer, terms=BRIEF) as gateway:
+        message_id = await gateway.submit(ORDER, to=peer)
+        await gateway.until_row(Event.EXHAUSTED)
+        assert [row.outcome for row in gateway.rows(Event.TRANSMITTED)] == ["refused"] * 3
+        assert gateway.notices() == [("DeliveryFailure", "Error", "DeliveryFailure")]
+        assert gateway.state_of(message_id) == "sending"
+        assert gateway.open_incidents() == [Role.SENDER]
+
+
+async def test_resume_starts_with_the_uncompleted_message_and_a_full_budget(tmp_path, peer):
+    """S0-32, S0-33: the stuck message first, counted from 1 again, then the queue in order."""
+    peer.answer_always = UNAVAILABLE
+    async with running(tmp_path, peer, terms=BRIEF) as gateway:
+        ids = [await gateway.submit(ORDER, to=peer) for _ in range(3)]
+        await gateway.until_row(Event.EXHAUSTED)
+        await gateway.resume(peer)
+        await gateway.until_row(Event.EXHAUSTED, 2)
+        attempts = [row.attempt for row in gateway.rows(Event.TRANSMITTING)]
+        assert attempts == [1, 2, 3, 1, 2, 3]
+        assert len(bodies(peer.arrivals)) == 1
+        assert len(gateway.notices()) == 2
+
+        peer.answer_always = NO_CONTENT
+        await peer.hear_several("Normal", 6)
+        await gateway.resume(peer)
+        for message_id in ids:
+            while (await peer.hear("Normal")).message_id != message_id:
+                pass
+            await peer.acknowledge(message_id)
+        await gateway.until_state(ids[-1], "acknowledged")
+        assert gateway.open_incidents() == []
+        assert gateway.pair_state(Role.SENDER, peer) == "open"
+
+
+async def test_a_peer_that_comes_back_gets_the_message_once_it_is_resumed(tmp_path, peer):
+    """S0-33: refused connections, then a listener again: delivered, and the incident resolved."""
+    peer.refuse_connections()
+    async with running(tmp_path, peer, terms={**BRIEF, "retries": 0}) as gateway:
+        message_id = await gateway.submit(ORDER, to=peer)
+        await gateway.until_row(Event.PAIR_SUSPENDED)
+        await peer.listen()
+        await gateway.resume(peer)
+        assert (await peer.hear("Normal")).message_id == message_id
+        await peer.acknowledge(message_id)
+        await gateway.until_state(message_id, "acknowledged")
+        assert gateway.open_incidents() == []
+
+
+async def test_a_listener_that_is_away_for_a_moment_costs_no_retry(tmp_path, peer):
+    """S0-72: what surely did not leave is tried again by the transport itself."""
+    async with running(tmp_path, peer) as gateway:
+        first = await gateway.submit(ORDER, to=peer)
+        await peer.hear("Normal")
+        await peer.acknowledge(first)
+        peer.refuse_connections()  # the connection that was kept alive is gone too
+        await peer.listen()
+        second = await gateway.submit(ORDER, to=peer)
+        assert (await peer.hear("Normal")).message_id == second
+        assert [row.attempt for row in gateway.rows(Event.TRANSMITTING)] == [1, 1]
+
+
+async def test_on_exhausted_fail_lets_the_pair_go_on(tmp_path, peer):
+    """R-07, R-10: with `on_exhausted = "fail"` the message is settled and the numbers restart."""
+    terms = {**BRIEF, "on_exhausted": "fail"}
+    peer.answer(*[UNAVAILABLE] * 3)
+    async with running(tmp_path, peer, terms=terms) as gateway:
+        doubtful = await gateway.submit(ORDER, to=peer)
+        waiting = await gateway.submit(ORDER, to=peer)
+        await gateway.until_state(doubtful, "in_doubt")
+        while (following := await peer.hear("Normal")).message_id != waiting:
+            pass
+        assert following.number == "000000001"
+        assert gateway.open_incidents() == []
+
+
+async def test_on_exhausted_fail_without_a_byte_sent_is_failed(tmp_path, peer):
+    """R-08: a failure that is certain is final at once."""
+    peer.refuse_connections()
+    terms = {**BRIEF, "retries": 0, "on_exhausted": "fail"}
+    async with running(tmp_path, peer, terms=terms) as gateway:
+        message_id = await gateway.submit(ORDER, to=peer)
+        await gateway.until_state(message_id, "failed")
+        assert gateway.notices() == [("DeliveryFailure", "Error", "DeliveryFailure")]
+
+
+async def test_an_operator_silences_a_pair_and_lets_it_go_on(tmp_path, peer):
+    """I27: after a suspend not a byte of the pair is sent until the resume."""
+    async with running(tmp_path, peer, terms={**BRIEF, "retries": 1000}) as gateway:
+        message_id = await gateway.submit(ORDER, to=peer)
+        await peer.hear("Normal")
+        path = f"/v1/partners/{peer.party}/suspend"
+        answer = await gateway.call("POST", path, json={"reason": "stocktaking"})
+        assert {p["state"] for p in answer.json["partners"] if p["role"] == "sender"} == {
+            "suspended"
+        }
+        (suspended,) = gateway.rows(Event.PAIR_SUSPENDED)
+        assert suspended.reason == "stocktaking"
+        await gateway.everything_said()
+        begun = gateway.rows(Event.TRANSMITTING)
+        assert begun[-1].seq < suspended.seq
+        await gateway.resume(peer)
+        await gateway.until(lambda: len(gateway.rows(Event.TRANSMITTING)) > len(begun))
+        await peer.acknowledge(message_id)
+        assert gateway.state_of(message_id) == "acknowledged"
+
+
+async def test_time_to_live_ends_every_wait_behind_a_fence(tmp_path, peer):
+    """R-08, I26: queued ones expire, the sent one is in doubt until accuracy has passed too."""
+    offset = tmp_path / "offset"
+    terms = {"timeout": 60, "retries": 0, "time_to_live": "PT1M", "msh_time_accuracy": "01:00"}
+    peer.answer_always = Manners.HANG_UP
+    drill = {"clock_rate": 0.01, "clock_offset_file": "offset"}
+    async with running(tmp_path, peer, terms=terms, drill=drill) as gateway:
+        doubtful = await gateway.submit(ORDER, to=peer)
+        queued = await gateway.submit(ORDER, to=peer)
+        await peer.hear("Normal")
+        await gateway.until_row(Event.TRANSMITTED)
+
+        offset.write_text("90")
+        await gateway.parts.dispatch.sweep()
+        assert gateway.state_of(doubtful) == "in_doubt"
+        assert gateway.state_of(queued) == "expired"
+        assert gateway.notices() == [
+            ("DeliveryFailure", "Warning", "TimeToLiveExpired"),
+            ("DeliveryFailure", "Error", "TimeToLiveExpired"),
+        ]
+
+        offset.write_text("150")
+        await gateway.parts.dispatch.sweep()
+        assert gateway.state_of(doubtful) == "failed"
+        assert len(gateway.notices()) == 2
+
+
+async def test_a_jump_of_the_wall_clock_moves_no_wait(tmp_path, peer):
+    """R-06, I40: waits are on the monotonic clock; an hour forward or back sends nothing."""
+    offset = tmp_path / "offset"
+    drill = {"clock_offset_file": "offset"}
+    async with running(tmp_path, peer, drill=drill) as gateway:
+        message_id = await gateway.submit(ORDER, to=peer)
+        await peer.hear("Normal")
+        for jump in ("3600", "-3600"):
+            offset.write_text(jump)
+            await gateway.parts.dispatch.sweep()
+        await peer.acknowledge(message_id)
+        assert gateway.state_of(message_id) == "acknowledged"
+        assert len(peer.arrivals) == 1
+
+
+async def test_a_full_disk_loses_no_acknowledgement(tmp_path, peer):
+    """R-28: an acknowledgement that could not be noted is asked for again by a resend."""
+    terms = {"timeout": 5, "retries": 1000, "retry_interval": 5}
+    async with running(tmp_path, peer, terms=terms) as gateway:
+        message_id = await gateway.submit(ORDER, to=peer)
+        await peer.hear("Normal")
+        await gateway.until_row(Event.TRANSMITTED)
+        gateway.store.is_full = True
+        assert (await peer.acknowledge(message_id)).status == 507
+        gateway.store.is_full = False
+        assert gateway.state_of(message_id) == "sending"
+        assert (await peer.hear("Normal")).message_id == message_id
+        assert (await peer.acknowledge(message_id)).status == 204
+        assert gateway.state_of(message_id) == "acknowledged"
+
+
+async def test_a_full_disk_refuses_submissions_before_anything_is_accepted(gateway, peer):
+    """R-27, R-28: 507, nothing stored, nothing sent; accepted again once there is space."""
+    gateway.store.is_full = True
+    answer = await gateway.submitted(ORDER, to=peer, message_id="po-1")
+    assert (answer.status, answer.json["error"]["name"]) == (507, "StoreFull")
+    gateway.store.is_full = False
+    assert (await gateway.call("GET", "/v1/messages/po-1")).status == 404
+    assert not peer.has_unheard()
+    assert await gateway.submit(ORDER, to=peer, message_id="po-1") == "po-1"
+    assert (await peer.hear("Normal")).message_id == "po-1"
+
+
+async def test_waits_end_although_nothing_ever_happens(tmp_path, peer):
+    """R-06: NEVER is a wait like any other; the budget of the agreement is published."""
+    terms = {"timeout": 30, "retries": 3, "retry_interval": 60}
+    async with running(tmp_path, peer, terms=terms) as gateway:
+        partners = (await gateway.get("/v1/partners"))["partners"]
+        sender = next(partner for partner in partners if partner["role"] == "sender")
+        assert sender["verdict_after_s"] == 30 + 3 * 60 < NEVER_S
