@@ -37,7 +37,8 @@ SQLITE_VERSION_MIN = (3, 51, 3)
 SYNCHRONOUS_FULL = 2
 
 STATEMENTS_CACHED = 256
-"""More than there are named queries, so that none is ever parsed twice."""
+"""Executions after which an unused statement is parsed again, which a batch hardly feels; every
+execution looks through as many slots, so more of them would cost more than they save."""
 
 BUSY_TIMEOUT_MS = 1_000
 """How long a backup or an operator's shell may hold a lock before we call it a writer."""
