@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.message import Message, Payload, Profile, RoutingHeader
 from onceonly.message.package import Package
-from onceonly.wire import names, rm2000, rm2000_writing
+from onceonly.wire import names, rm2000, rm2000_template, rm2000_writing
 from onceonly.wire.limits import DEFAULT, Limits
 from onceonly.wire.mime import (
     PartBegun,
@@ -240,8 +240,11 @@ class Decoder:
         self._header += data
 
     def _end_header(self) -> None:
-        self._root = parse(bytes(self._header), self._charset, self._limits)
-        self._document = rm2000.read(self._root, self._limits)
+        header = bytes(self._header)
+        self._document = rm2000_template.find(header, self._charset, self._limits)
+        if self._document is None:
+            self._root = parse(header, self._charset, self._limits)
+            self._document = rm2000.read(self._root, self._limits)
 
     def _end_payload(self, document: rm2000.Document) -> None:
         content_type, content_id, _ = self._heads[-1]

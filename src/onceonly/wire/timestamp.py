@@ -5,6 +5,7 @@ Reads extended ISO 8601 too, with a zone always: a time without one is no instan
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 from onceonly.message.errors import ErrorCode, RemoteError
@@ -22,8 +23,15 @@ LATEST_AT: Final = from_datetime(datetime(9999, 12, 31, 23, 59, 59, 999_999, tzi
 
 def write_timestamp(at: int) -> str:
     """`at` in the compact form, cut to milliseconds."""
-    extended = to_datetime(at).isoformat(timespec="milliseconds")
-    return f"{extended[:4]}{extended[5:7]}{extended[8:13]}{extended[14:16]}{extended[17:23]}Z"
+    second, us = divmod(at, US_PER_S)
+    return f"{_write_second(second)}.{us // 1000:03}Z"
+
+
+@lru_cache(16)
+def _write_second(second: int) -> str:
+    """Kept for a few seconds: a busy gateway writes a thousand timestamps in each."""
+    extended = to_datetime(second * US_PER_S).isoformat()
+    return f"{extended[:4]}{extended[5:7]}{extended[8:13]}{extended[14:16]}{extended[17:19]}"
 
 
 def read_timestamp(text: str) -> int:
