@@ -28,7 +28,15 @@ from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.spool import Sink, Spool
-from onceonly.store.store import MessageFilter, PairView, Role, Snapshot, Store, StoreFailed, StoreFull
+from onceonly.store.store import (
+    MessageFilter,
+    PairView,
+    Role,
+    Snapshot,
+    Store,
+    StoreFailed,
+    StoreFull,
+)
 
 LIMIT_MAX = 1000
 """Most items of one page."""
@@ -42,7 +50,11 @@ COPY_BYTES = 1 << 18
 HEADER_BYTES_MAX = 1 << 16
 """Largest `message` JSON of a submission."""
 
+FORM_BYTES_MAX = 2 * HEADER_BYTES_MAX
+"""What a form has beside its payloads: the JSON, and 99 part heads of some 600 bytes."""
+
 _STATUS_OF = {
+    "LengthRequired": 411,
     "NotFound": 404,
     "UnknownPartner": 404,
     "UnknownAgreement": 404,
@@ -121,11 +133,13 @@ class Api:
         try:
             header: Any = None
             parts: list[Part] = []
+            room = self._payload_bytes_max
             for name, value in form.multi_items():
                 if name == "message":
                     header = await _header_json(value)
                 elif isinstance(value, UploadFile):
-                    parts.append(await self._spooled(value, sinks))
+                    part, room = await self._spooled(value, sinks, room)
+                    parts.append(part)
                 else:
                     raise LocalError("InvalidMultipart", f"part {name!r} is no file")
             if header is None:
@@ -141,24 +155,28 @@ class Api:
         return JSONResponse(shape, status_code=200 if receipt.is_replayed else 201)
 
     def _refuse_too_large(self, request: Request) -> None:
-        length = request.headers.get("content-length", "0")
-        limit = self._payload_bytes_max + HEADER_BYTES_MAX
-        if not length.isdecimal() or int(length) > limit:
-            raise LocalError(
-                "PayloadTooLarge", f"the payloads of a message have {limit} bytes at most"
-            )
+        """By the announced length: a form of any length would fill the disk before we see it."""
+        length = request.headers.get("content-length")
+        if length is None:
+            raise LocalError("LengthRequired", "a submission says its Content-Length")
+        if not length.isdecimal() or int(length) > self._payload_bytes_max + FORM_BYTES_MAX:
+            raise self._too_large()
 
-    async def _spooled(self, upload: UploadFile, sinks: list[Sink]) -> Part:
+    def _too_large(self) -> LocalError:
+        text = f"the payloads of a message have {self._payload_bytes_max} bytes at most"
+        return LocalError("PayloadTooLarge", text)
+
+    async def _spooled(self, upload: UploadFile, sinks: list[Sink], room: int) -> tuple[Part, int]:
+        """The payload in a sink, and how many bytes are left for the next ones."""
         sink = self._spool.open_sink()
         sinks.append(sink)
-        written = 0
         while piece := await upload.read(COPY_BYTES):
-            written += len(piece)
-            if written > self._payload_bytes_max:
-                raise LocalError("PayloadTooLarge", f"more than {self._payload_bytes_max} bytes")
+            room -= len(piece)
+            if room < 0:
+                raise self._too_large()
             sink.write(piece)
         content_type = upload.content_type or "application/octet-stream"
-        return Part(sink, content_type, upload.filename or "")
+        return Part(sink, content_type, upload.filename or ""), room
 
     def _message(self, message_id: str) -> dict[str, Any]:
         view = self._snapshot.find_outbound_view(message_id)

@@ -104,6 +104,7 @@ class Receiver:
         self._rows = rows
         self._our_party = our_party
         self._our_uri = our_uri
+        self._payload_bytes_max = payload_bytes_max
         self._limits = Limits(package_bytes_max=payload_bytes_max + HEADERS_BYTES)
         self._failpoints = failpoints
         self._tasks = tasks
@@ -168,6 +169,11 @@ class Receiver:
         self, message: Message, routing: Sequence[RoutingHeader], sinks: Sequence[Sink]
     ) -> TransportAnswer:
         agreement, message = self._agreements.admit(message, routing, self._our_uri)
+        if message.size_bytes > self._payload_bytes_max:
+            raise RemoteError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"the payloads have more than {self._payload_bytes_max} bytes",
+            )
         bodies = [sink.body() for sink in sinks]
         if None in bodies:
             await asyncio.to_thread(_keep_all, sinks)
