@@ -23,7 +23,7 @@ def test_seeds_differ_in_whom_they_kill_first():
 
 def due(**changes) -> bool:
     usual = {
-        "handed_over": 10,
+        "done": 10,
         "total": 100,
         "kills": 0,
         "since_kill": 10,
@@ -38,14 +38,16 @@ def due(**changes) -> bool:
     [
         ("before the interval is over", {}, False),
         ("after it", {"waited_s": 4.0}, True),
-        ("nothing was handed over since the last kill", {"waited_s": 99, "since_kill": 0}, False),
-        ("everything is handed over", {"waited_s": 99, "handed_over": 100}, False),
-        ("the first kill, at a third at the latest", {"handed_over": 34}, True),
-        ("the second, not yet at two thirds", {"handed_over": 60, "kills": 1}, False),
-        ("the second, at two thirds", {"handed_over": 67, "kills": 1}, True),
-        ("a third one waits for its time", {"handed_over": 99, "kills": 2}, False),
+        ("the first one, although nothing is done yet", {"waited_s": 4.0, "done": 0}, True),
+        ("everything is done", {"waited_s": 99, "done": 100}, False),
+        ("the first kill, at a third at the latest", {"done": 34}, True),
+        ("the second, not yet at two thirds", {"done": 60, "kills": 1}, False),
+        ("the second, at two thirds", {"done": 67, "kills": 1}, True),
+        ("a third one waits for its time", {"done": 99, "kills": 2}, False),
+        ("and comes then", {"waited_s": 4.0, "kills": 2}, True),
+        ("but not without progress", {"waited_s": 99, "kills": 2, "since_kill": 0}, False),
     ],
 )
 def test_a_kill_is_due_in_the_middle(case, changes, expected):
-    """Every so many seconds, in short exchanges earlier, never without progress in between."""
+    """Every so many seconds, in short exchanges earlier, at last only with progress in between."""
     assert due(**changes) is expected, case
