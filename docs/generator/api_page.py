@@ -85,6 +85,9 @@ found, 2 otherwise.
 
 """
 
+USUAL_STATUS = 400
+"""Status of a refusal that the API gives no other one."""
+
 MEANINGS = {
     "AmbiguousAgreement": "Several agreements are with this partner: name one in `agreement`.",
     "ForeignOrigin": "A web page of another origin tried to call the API.",
@@ -94,6 +97,7 @@ MEANINGS = {
     "InvalidMultipart": "The submission is not multipart, or its parts are not those expected.",
     "InvalidRequest": "HTTP that the API does not understand.",
     "LakeFailed": "The lake directory cannot be written; the journal keeps its rows.",
+    "LengthRequired": "A submission has to say how long it is (Content-Length).",
     "MessageIdTaken": "Another message is stored under this MessageId.",
     "MethodNotAllowed": "There is such a path, but not with this method.",
     "NotCancellable": "A byte may have left, or there is a verdict already.",
@@ -101,6 +105,7 @@ MEANINGS = {
     "PayloadTooLarge": "The payloads are longer than `payload_bytes_max`.",
     "ProcessingWentBack": "A processing state only moves forward.",
     "QueueFull": "`queued_max` messages wait for a verdict; nothing was accepted.",
+    "StoreFailed": "The store broke; the gateway stops, and whether it was stored is unknown.",
     "StoreFull": "The disk is full; nothing was accepted.",
     "TooManyPayloads": "A package has a limited number of parts.",
     "Unauthorized": "The API token is missing or wrong.",
@@ -108,14 +113,6 @@ MEANINGS = {
     "UnknownPartner": "No agreement is with this partner.",
 }
 """What each name means. A name that the code raises and that is missing here fails the build."""
-
-_FIXED_STATUS = {
-    "StoreFull": 507,
-    "Unauthorized": 401,
-    "ForeignOrigin": 403,
-    "MethodNotAllowed": 405,
-    "InvalidRequest": "4xx",
-}
 
 
 def page() -> str:
@@ -137,51 +134,72 @@ def errors() -> str:
     """Codes on the wire, and names of refusals."""
     docs = attribute_docs(ErrorCode)
     codes = table(("Code", "Meaning"), ((f"`{code.value}`", docs[code.name]) for code in ErrorCode))
-    names = sorted(refusal_names())
-    rows = ((f"`{name}`", _status(name), MEANINGS[name]) for name in names)
+    refusals = sorted(refusal_statuses().items())
+    rows = ((f"`{name}`", status, _meaning(name)) for name, status in refusals)
     return ERRORS + codes + REFUSALS + table(("Name", "Status", "Meaning"), rows)
 
 
-def _status(name: str) -> object:
-    statuses = http_api._STATUS_OF  # noqa: SLF001 - because the reference shows the table itself
-    return _FIXED_STATUS.get(name) or statuses.get(name, 400)
+def _meaning(name: str) -> str:
+    if name not in MEANINGS:
+        raise LookupError(f"docs/generator/api_page.py: say in MEANINGS what {name!r} means")
+    return MEANINGS[name]
 
 
-def refusal_names() -> set[str]:
-    """Every name that the gateway's code gives to a refusal of the API."""
+def refusal_statuses() -> dict[str, int | str]:
+    """Every name that the gateway's code gives to a refusal of the API, and its HTTP status."""
     package = Path(onceonly.__file__).parent
     files = [*(package / "gateway").glob("*.py"), *(package / "protocol").glob("*.py")]
-    return {name for file in files for name in _names_in(ast.parse(file.read_text("utf-8")))}
+    found: dict[str, int | str] = {}
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            for name, status in _named_in(node):
+                if status is not None or name not in found:
+                    found[name] = status or USUAL_STATUS
+    return found
 
 
-def _names_in(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(func=ast.Name(id="LocalError"), args=[ast.Constant(value=str(name)), *_]):
-                yield name
-            case ast.Call(
-                func=ast.Attribute(attr="error_shape"), args=[ast.Constant(value=str(name)), *_]
-            ):
-                yield name
-            case ast.Call(func=ast.Name(id="_json"), args=[_, ast.Constant(value=str(name)), *_]):
-                yield name
-            case ast.Call(
-                func=ast.Attribute(attr="get", value=ast.Dict()),
-                args=[_, ast.Constant(value=str(name))],
-            ):
-                yield name
-            case ast.Dict(keys=keys, values=values):
-                yield from _names_of_statuses(keys, values)
+def _named_in(node: ast.AST) -> Iterator[tuple[str, int | str | None]]:
+    """Names with their status where this node says it, else None."""
+    match node:
+        case ast.Call(func=ast.Name(id="LocalError"), args=[ast.Constant(value=str(name)), *_]):
+            yield name, None
+        case ast.Call(
+            func=ast.Name(id="JSONResponse"),
+            args=[
+                ast.Call(
+                    func=ast.Attribute(attr="error_shape"),
+                    args=[ast.Constant(value=str(name)), *_],
+                )
+            ],
+            keywords=[ast.keyword(arg="status_code", value=ast.Constant(value=int(status))), *_],
+        ):
+            yield name, status
+        case ast.Call(
+            func=ast.Name(id="_json"),
+            args=[ast.Constant(value=int(status)), ast.Constant(value=str(name)), *_],
+        ):
+            yield name, status
+        case ast.Call(
+            func=ast.Attribute(attr="get", value=ast.Dict()),
+            args=[_, ast.Constant(value=str(name))],
+        ):
+            yield name, "other 4xx"
+        case ast.Dict(keys=keys, values=values):
+            yield from _named_in_pairs(keys, values)
 
 
-def _names_of_statuses(keys: list[ast.expr | None], values: list[ast.expr]) -> Iterator[str]:
+def _named_in_pairs(
+    keys: list[ast.expr | None], values: list[ast.expr]
+) -> Iterator[tuple[str, int]]:
     """`{404: "NotFound"}` and `{"NotFound": 404}`."""
     for key, value in zip(keys, values, strict=True):
         match key, value:
-            case ast.Constant(value=int()), ast.Constant(value=str(name)):
-                yield name
-            case ast.Constant(value=str(name)), ast.Constant(value=int()) if name[:1].isupper():
-                yield name
+            case ast.Constant(value=int(status)), ast.Constant(value=str(name)):
+                yield name, status
+            case ast.Constant(value=str(name)), ast.Constant(value=int(status)) if name[
+                :1
+            ].isupper():
+                yield name, status
 
 
 def _shapes() -> dict[str, Any]:

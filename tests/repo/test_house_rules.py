@@ -1,0 +1,109 @@
+"""Rules of style that no linter knows."""
+
+import ast
+import io
+import re
+import subprocess
+import tokenize
+from pathlib import Path
+
+import pytest
+
+NAMELESS = {
+    "manager",
+    "helper",
+    "helpers",
+    "util",
+    "utils",
+    "common",
+    "misc",
+    "base",
+    "handler",
+    "handlers",
+    "processor",
+}
+LINES_MAX = 600
+
+
+def words_of(name: str) -> set[str]:
+    """The words of a snake_case or CamelCase name, in lower case."""
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+\d*|[A-Z]+(?![a-z])", name)}
+
+
+def test_no_file_has_a_name_that_says_nothing(sources: list[Path]) -> None:
+    """A file is named for the thing in it."""
+    assert not [file for file in sources if words_of(file.stem) & NAMELESS]
+
+
+def test_no_class_or_function_has_a_name_that_says_nothing(sources: list[Path]) -> None:
+    """A class or function is named for what it is or does."""
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    found = [
+        f"{file}:{node.lineno} {node.name}"
+        for file in sources
+        if "src" in file.parts
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, kinds) and words_of(node.name) & NAMELESS
+    ]
+    assert not found
+
+
+def test_every_suppression_has_a_reason(sources: list[Path]) -> None:
+    """A `noqa` or `type: ignore` says on its line why."""
+    found = []
+    for file in sources:
+        for number, comment in comments(file):
+            is_suppression = re.search(r"noqa\b|type:\s*ignore", comment)
+            if is_suppression and not re.search(r"because \S+", comment):
+                found.append(f"{file}:{number} {comment}")
+    assert not found
+
+
+def comments(file: Path) -> list[tuple[int, str]]:
+    text = file.read_text("utf-8")
+    if "noqa" not in text and "ignore" not in text:
+        return []
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
+
+
+def test_no_file_holds_two_nouns(root: Path, sources: list[Path]) -> None:
+    """A source file of more than 600 lines is cut in two."""
+    long = {
+        str(file.relative_to(root)): len(file.read_text("utf-8").splitlines())
+        for file in sources
+        if "src" in file.parts
+    }
+    assert not {file: lines for file, lines in long.items() if lines > LINES_MAX}
+
+
+def test_every_module_says_what_it_knows(sources: list[Path]) -> None:
+    """Every module of the product and of the documentation has a docstring."""
+    documented = [file for file in sources if {"src", "docs"} & set(file.parts)]
+    assert not [
+        file for file in documented if ast.get_docstring(ast.parse(file.read_text("utf-8"))) is None
+    ]
+
+
+def tracked(root: Path) -> list[Path]:
+    try:
+        listed = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True, text=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout, so nothing says which files belong to the repository")
+    return [root / name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
+
+
+def test_nothing_of_one_machine_is_in_the_repository(root: Path) -> None:
+    """No tracked text names a place in somebody's home, and no lock says where to download."""
+    home = re.compile(r"(?<![\w.:])/(?:home|Users|root|work)/\w")
+    found = []
+    for file in tracked(root):
+        try:
+            text = file.read_text("utf-8")
+        except UnicodeDecodeError:
+            continue
+        if home.search(text) or (file.suffix == ".lock" and "://" in text):
+            found.append(str(file))
+    assert not found

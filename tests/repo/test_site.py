@@ -1,0 +1,43 @@
+"""The built documentation: whole, without a warning, and without the network."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+LOADED = re.compile(
+    r"<(?:script|img|iframe)\b[^>]*\bsrc=\"?(https?:)?//|"
+    r"<link\b(?![^>]*\brel=\"?(?:canonical|edit|alternate))[^>]*\bhref=\"?(https?:)?//",
+    re.IGNORECASE,
+)
+
+
+@pytest.fixture(scope="module")
+def site(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)],
+        cwd=root,
+        check=True,
+        capture_output=True,
+    )
+    return folder
+
+
+def test_no_page_loads_anything_from_the_network(site: Path) -> None:
+    """Scripts, styles, fonts and pictures are all in the site itself."""
+    built = list(site.rglob("*.html"))
+    assert len(built) > 15
+    assert not [page for page in built if LOADED.search(page.read_text("utf-8"))]
+    styles = [*site.rglob("*.css")]
+    assert not [
+        style for style in styles if re.search(r"url\(['\"]?https?:", style.read_text("utf-8"))
+    ]
+
+
+def test_sequences_and_states_are_drawn(site: Path) -> None:
+    """Figures are in the pages as SVG."""
+    assert (site / "explanation" / "journey.html").read_text("utf-8").count("<svg") > 5
+    assert 'aria-label="States: queued' in (site / "reference" / "states.html").read_text("utf-8")

@@ -1,0 +1,142 @@
+"""What is installed is what is tested: the wheel, built and used as a user would."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from onceonly import __version__
+
+CONFIGURATION = """
+[gateway]
+party  = ["urn:duns:111111111"]
+listen = "http://127.0.0.1:8401/msh"
+api    = "http://127.0.0.1:8411"
+store  = "buyer.db"
+
+[[agreement]]
+id      = "tpa-ab-1"
+with    = ["urn:duns:222222222"]
+send_to = "http://127.0.0.1:8402/msh"
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the working tree without a network."""
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        cwd=root,
+        check=True,
+        capture_output=True,
+    )
+    [built] = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program of an environment that has the wheel, and borrows the dependencies of ours.
+
+    Borrowing leaves out our editable install, so that only the wheel can be what runs.
+    """
+    place = tmp_path_factory.mktemp("installed")
+    venv.create(place, with_pip=False, symlinks=True)
+    library = next(place.glob("lib/python*/site-packages"))
+    python = place / "bin" / "python"
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"),
+            *("--python", str(python), "install", "--no-deps", "--no-index", str(wheel)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    # A folder named in a .pth comes behind the wheel, and its own .pth files are not read.
+    (library / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return place / "bin" / "onceonly"
+
+
+def run(program: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(
+        [program, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_wheel_has_what_is_not_python(wheel: Path) -> None:
+    """Queries, schema, the typing mark and the licence are in the wheel; tests are not."""
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {
+        "onceonly/store/sql/0001_first.sql",
+        "onceonly/store/sql/queries.sql",
+        "onceonly/py.typed",
+    } <= set(names)
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert not [name for name in names if name.startswith(("tests", "docs", "bench"))]
+
+
+def test_the_wheel_has_every_file_of_the_package(root: Path, wheel: Path) -> None:
+    """No file of the package is left behind."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    ours = {
+        str(file.relative_to(root / "src"))
+        for file in (root / "src" / "onceonly").rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+    assert ours <= names
+
+
+def test_the_installed_program_says_its_version(installed: Path, tmp_path: Path) -> None:
+    """`onceonly version` runs the installed wheel, not the checkout."""
+    assert run(installed, "version", cwd=tmp_path).stdout.strip() == __version__
+    where = subprocess.run(
+        [installed.with_name("python"), "-c", "import onceonly; print(onceonly.__file__)"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert Path(where.stdout.strip()).is_relative_to(installed.parents[1])
+
+
+def test_the_installed_program_helps(installed: Path, tmp_path: Path) -> None:
+    """`onceonly --help` names the commands and the exit codes."""
+    done = run(installed, "--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "serve" in done.stdout
+    assert "Exit codes" in done.stdout
+
+
+def test_the_installed_program_checks_a_configuration(installed: Path, tmp_path: Path) -> None:
+    """A good file passes; a wrong key is refused with its line and exit code 2."""
+    file = tmp_path / "gateway.toml"
+    file.write_text(CONFIGURATION)
+    assert run(installed, "check", "-c", str(file), cwd=tmp_path).returncode == 0
+    file.write_text(CONFIGURATION + "retrys = 3\n")
+    done = run(installed, "check", "-c", str(file), cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"{file}:{len(file.read_text().splitlines())}" in done.stderr
+
+
+def test_the_installed_store_opens(installed: Path, tmp_path: Path) -> None:
+    """The schema in the wheel makes a store."""
+    code = (
+        "from pathlib import Path; from onceonly.store.sqlite import open_sqlite; "
+        "s = open_sqlite(Path('s.db'), party='urn:a:b', clock_at=lambda: 1); "
+        "print(s.epoch); s.close()"
+    )
+    done = subprocess.run(
+        [installed.with_name("python"), "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "1"
