@@ -20,7 +20,8 @@ What Spark makes of the journals. The ideas are told in
 ## Verdicts
 
 Every message gets exactly one, the first of this table that holds. `reconcile` ends with exit
-code 11 when any message is in a class whose standing is *alarm* or *doubt*.
+code 11 when any message is in a class whose standing is *alarm* or *doubt*, or when a line of the
+sheet below is broken.
 
 """
 
