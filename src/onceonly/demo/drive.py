@@ -62,11 +62,12 @@ def run_demo(options: DemoOptions) -> int:
 
 @contextmanager
 def _terminable(terminated: list[int]) -> Iterator[None]:
-    """Let SIGTERM unwind the stack exactly as Ctrl-C does, so that everything is cleaned up."""
+    """Let SIGTERM unwind the stack as Ctrl-C does, so that everything is cleaned up."""
 
     def interrupt(number: int, _: object) -> None:
+        # Raised here and not sent on as SIGINT, which a job in the background ignores.
         terminated.append(number)
-        signal.raise_signal(signal.SIGINT)
+        raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, interrupt)
     try:
@@ -86,7 +87,7 @@ def _run(options: DemoOptions, display: Display) -> int:
     sites = (buyer, seller)
     publish(sites)
     display.tell("Spark matches both journals")
-    spark.result()
+    spark.join()
     result = _result(options, seed, observed, sites, layout, started)
     results.write(result, layout.json)
     results.show(result, Console())

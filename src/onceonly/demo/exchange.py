@@ -167,8 +167,9 @@ class _Run:
     async def _kill(self) -> None:
         await self._killing(
             self._gateways,
-            total=self._total,
-            handed_over=lambda: self._handed_over,
+            # Two steps for each message: settled at its sender, seen by its receiver.
+            total=2 * self._total,
+            done=lambda: self._settled + self._handed_over,
             is_over=lambda: self._is_over,
         )
 

@@ -1,8 +1,8 @@
 """Hard kills in the middle: whom, and when. The chance comes from the seed, the hour from here.
 
-Knows the two processes and how much has been handed over. A kill waits until something was
-handed over since the last one, so that an exchange that needs longer than the interval for one
-document still comes to an end.
+Knows the two processes and how far the exchange is. After everyone was killed once, a kill waits
+until something was done since the last one, so that an exchange that needs longer than the
+interval for one document still comes to an end.
 """
 
 import asyncio
@@ -12,6 +12,8 @@ from random import Random
 from onceonly.demo.gateways import GatewayProcess
 
 LOOK_EVERY_S = 0.02
+EVERYONE_ONCE = 2
+"""Kills that must come, one for each gateway."""
 
 
 def victims(seed: int, count: int) -> Iterator[int]:
@@ -23,16 +25,18 @@ def victims(seed: int, count: int) -> Iterator[int]:
 
 
 def is_due(
-    *, handed_over: int, total: int, kills: int, since_kill: int, waited_s: float, every_s: float
+    *, done: int, total: int, kills: int, since_kill: int, waited_s: float, every_s: float
 ) -> bool:
     """Whether to kill now.
 
-    `since_kill` messages were handed over since the last kill, `waited_s` ago. The first two
-    kills come no later than at a third and two thirds of the exchange, however short it is.
+    `done` of `total` steps are done, `since_kill` of them since the last kill, `waited_s` ago.
+    The first two kills come no later than at a third and two thirds, however short the exchange.
     """
-    if since_kill == 0 or handed_over >= total:
+    if done >= total:
         return False
-    return waited_s >= every_s or (kills < 2 and handed_over * 3 >= (kills + 1) * total)
+    if kills < EVERYONE_ONCE:
+        return waited_s >= every_s or done * 3 >= (kills + 1) * total
+    return waited_s >= every_s and since_kill > 0
 
 
 async def kill_again_and_again(
@@ -41,7 +45,7 @@ async def kill_again_and_again(
     seed: int,
     every_s: float,
     total: int,
-    handed_over: Callable[[], int],
+    done: Callable[[], int],
     is_over: Callable[[], bool],
 ) -> None:
     """Kill and start again until `is_over`, and ready again then; never where `every_s` is 0."""
@@ -51,10 +55,10 @@ async def kill_again_and_again(
     kills, last_at, last_count = 0, clock(), 0
     for index in victims(seed, len(gateways)):
         while not is_due(
-            handed_over=handed_over(),
+            done=done(),
             total=total,
             kills=kills,
-            since_kill=handed_over() - last_count,
+            since_kill=done() - last_count,
             waited_s=clock() - last_at,
             every_s=every_s,
         ):
@@ -63,4 +67,4 @@ async def kill_again_and_again(
             await asyncio.sleep(LOOK_EVERY_S)
         await gateways[index].kill()
         await gateways[index].start()
-        kills, last_at, last_count = kills + 1, clock(), handed_over()
+        kills, last_at, last_count = kills + 1, clock(), done()

@@ -170,6 +170,10 @@ class FaultyLink:
         except (ConnectionError, EOFError, TimeoutError, asyncio.LimitOverrunError, _Unreachable):
             # The sender sees what it would see on a broken wire: a connection that ends.
             _reset(writer)
+        except asyncio.CancelledError:
+            # The link is being closed. This is the task's outermost frame, so it ends all the
+            # same; Python 3.11's streams would log a cancelled one as an error.
+            _reset(writer)
         finally:
             self._open.discard(task)
             writer.close()

@@ -4,8 +4,8 @@ Knows how to start the lake's session early and quietly. It must not know what S
 """
 
 import os
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from threading import Thread
 
 from onceonly.demo.gateways import DemoFailed
 
@@ -13,8 +13,8 @@ _QUIET = Path(__file__).parent / "spark-conf"
 """Log settings: only errors, since the terminal belongs to the progress display."""
 
 
-def start_spark() -> "Future[None]":
-    """Begin to start the session that the lake's jobs will find; the result says when it is up.
+def start_spark() -> Thread:
+    """Begin to start the session that the lake's jobs will find; it is up when the thread ends.
 
     Raises at once what can be known at once: `DemoFailed` without pyspark, `LocalError` (NoJava)
     without Java.
@@ -30,7 +30,8 @@ def start_spark() -> "Future[None]":
         # Two journals of a demonstration are little, whatever is sent: they have no payloads.
         runner.session(None, "onceonly demo", journal_bytes=0)
 
-    executor = ThreadPoolExecutor(1, thread_name_prefix="spark starts")
-    started = executor.submit(start)
-    executor.shutdown(wait=False)
-    return started
+    # A daemon, so that Ctrl-C need not wait for it; its JVM ends with us. What went wrong in it
+    # goes wrong again, and is reported, in the first of the lake's jobs.
+    thread = Thread(target=start, name="spark starts", daemon=True)
+    thread.start()
+    return thread
