@@ -47,11 +47,14 @@ class Failure(click.ClickException):
 
 
 _NOT_FOUND = {"NotFound", "UnknownPartner", "UnknownAgreement"}
+_NOT_THE_CALLERS = {"QueueFull", "StoreFull", "LakeFailed", "UnexpectedAnswer"}
 
 
 def exit_of_refusal(name: str) -> Exit:
     """The exit code for a refusal of the gateway's with this name."""
-    return Exit.NOT_FOUND if name in _NOT_FOUND else Exit.USAGE
+    if name in _NOT_FOUND:
+        return Exit.NOT_FOUND
+    return Exit.UNEXPECTED if name in _NOT_THE_CALLERS else Exit.USAGE
 
 
 def exit_of_message(message: dict[str, object]) -> Exit:

@@ -12,7 +12,6 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
-from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -65,6 +64,7 @@ _STATUS_OF = {
     "PayloadTooLarge": 413,
     "TooManyPayloads": 413,
     "QueueFull": 503,
+    "LakeFailed": 503,
 }
 
 Call = Callable[["Api", Request], Awaitable[Response]]
@@ -127,8 +127,8 @@ class Api:
             form = await request.form(
                 max_files=PAYLOADS_MAX, max_fields=1, max_part_size=HEADER_BYTES_MAX
             )
-        except MultiPartException as error:
-            raise LocalError("InvalidMultipart", error.message) from error
+        except HTTPException as error:  # what Starlette makes of a MultiPartException
+            raise LocalError("InvalidMultipart", error.detail) from error
         sinks: list[Sink] = []
         try:
             header: Any = None

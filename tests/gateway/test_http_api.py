@@ -1,0 +1,628 @@
+"""The application API, over ASGI against a running gateway."""
+
+import asyncio
+import re
+from hashlib import sha256
+from typing import Any
+
+import httpx
+import pytest
+from packages import ORDER, PayloadPart
+from peer import Peer
+from running_gateway import OUR_PARTY, RunningGateway, form, running
+
+from onceonly.gateway.http_api import ROUTES
+from onceonly.gateway.openapi import OPERATIONS
+from onceonly.journal.record import CHAIN_START
+from onceonly.message.event import Event
+from onceonly.store.store import Role
+
+pytestmark = pytest.mark.anyio
+
+M = "m-1@a.example.com"
+
+
+def refused(answer: Any) -> tuple[int, str]:
+    """Status and name of a refusal, which must have the one shape."""
+    assert set(answer.json) == {"error"}, answer
+    assert set(answer.json["error"]) == {"name", "text"}
+    return answer.status, answer.json["error"]["name"]
+
+
+async def received(gateway: RunningGateway, peer: Peer, message_id: str, number: int) -> Any:
+    """The inbox item of a message that the peer sent."""
+    await peer.send(message_id, number)
+    await peer.hear("Acknowledgement")
+    await gateway.until(lambda: message_id in gateway.inbox_ids())
+    items = (await gateway.get("/v1/inbox"))["items"]
+    return next(item for item in items if item["message_id"] == message_id)
+
+
+# --- The document --------------------------------------------------------------------------------
+
+
+def test_every_route_is_described_and_every_description_is_a_route():
+    """Style rule 40: the OpenAPI document and the routes are the same list."""
+    routes = {(method.lower(), re.sub(r":\w+}", "}", path)) for method, path, _ in ROUTES}
+    described = {(operation.method, operation.path) for operation in OPERATIONS}
+    assert routes == described
+    assert len(OPERATIONS) == len(described)
+
+
+async def test_the_document_is_served(gateway):
+    """OpenAPI 3.1 with a path for each route."""
+    document = await gateway.get("/openapi.json")
+    assert document["openapi"] == "3.1.0"
+    assert set(document["paths"]) == {operation.path for operation in OPERATIONS}
+
+
+@pytest.mark.parametrize("path", ["/", "/v1", "/v1/nothing", "/v1/messages/none/cancel/x/y"])
+async def test_an_unknown_path_is_not_found(gateway, path):
+    """One error shape, also where no route is."""
+    assert refused(await gateway.call("GET", path)) == (404, "NotFound")
+
+
+async def test_a_wrong_method_is_named(gateway):
+    """405 in the same shape."""
+    assert refused(await gateway.call("DELETE", "/v1/inbox")) == (405, "MethodNotAllowed")
+
+
+# --- Submitting ----------------------------------------------------------------------------------
+
+
+def header(peer: Peer, **more: Any) -> dict[str, Any]:
+    return {"to": peer.party, "service": "Ordering", "action": "NewOrder", **more}
+
+
+async def test_a_submission_is_answered_with_its_state(gateway, peer):
+    """201 and everything that the application needs to follow the message."""
+    answer = await gateway.submitted(ORDER, to=peer, conversation="c-1", ref="r-1")
+    assert answer.status == 201
+    shape = answer.json
+    assert shape["state"] in ("queued", "sending")
+    assert (shape["from"], shape["to"]) == ([OUR_PARTY], [peer.party])
+    assert (shape["conversation"], shape["ref"]) == ("c-1", "r-1")
+    assert shape["digest"] == sha256(ORDER).hexdigest()
+    assert (shape["replayed"], shape["is_final"]) == (False, False)
+
+
+async def test_a_put_is_idempotent_on_its_message_id(gateway, peer):
+    """I14: the same twice is one message, sent once."""
+    for status, replayed in ((201, False), (200, True)):
+        answer = await gateway.call("PUT", "/v1/messages/po-1", files=form(header(peer), ORDER))
+        assert (answer.status, answer.json["replayed"]) == (status, replayed)
+        assert answer.json["message_id"] == "po-1"
+    await peer.hear("Normal")
+    assert len(gateway.rows(Event.SUBMITTED)) == 1
+    assert not peer.has_unheard()
+
+
+@pytest.mark.parametrize("in_header", [True, False], ids=["header", "field"])
+async def test_a_post_is_idempotent_on_its_key(gateway, peer, in_header):
+    """The Idempotency-Key header and the `key` field are the same thing."""
+    fields = header(peer) if in_header else header(peer, key="PO-4711")
+    headers = {"idempotency-key": "PO-4711"} if in_header else {}
+    answers = [
+        await gateway.call("POST", "/v1/messages", files=form(fields, ORDER), headers=headers)
+        for _ in range(2)
+    ]
+    assert [answer.status for answer in answers] == [201, 200]
+    assert len({answer.json["message_id"] for answer in answers}) == 1
+
+
+async def test_submissions_at_once_under_one_id_are_one_message(gateway, peer):
+    """I14: concurrency makes no second message."""
+    calls = [
+        gateway.call("PUT", "/v1/messages/po-1", files=form(header(peer), ORDER)) for _ in range(8)
+    ]
+    answers = await asyncio.gather(*calls)
+    assert sorted(answer.status for answer in answers) == [200] * 7 + [201]
+    assert len(gateway.rows(Event.SUBMITTED)) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "payload"),
+    [
+        ({}, b"<Other/>"),
+        ({"action": "Other"}, ORDER),
+        ({"service": "Other"}, ORDER),
+        ({"conversation": "other"}, ORDER),
+        ({"ref": "other"}, ORDER),
+    ],
+    ids=["content", "action", "service", "conversation", "ref"],
+)
+async def test_something_else_under_the_same_name_is_a_conflict(gateway, peer, change, payload):
+    """409 names which of the two names was taken; the first message stays as it is."""
+    fields = header(peer, message_id="po-1", key="K-1", conversation="c", ref="r")
+    await gateway.call("POST", "/v1/messages", files=form(fields, ORDER))
+    by_id = form({**fields, "key": "K-2", **change}, payload)
+    assert refused(await gateway.call("POST", "/v1/messages", files=by_id)) == (
+        409,
+        "MessageIdTaken",
+    )
+    by_key = form({**fields, "message_id": "po-2", **change}, payload)
+    assert refused(await gateway.call("POST", "/v1/messages", files=by_key)) == (
+        409,
+        "IdempotencyKeyTaken",
+    )
+    assert len(gateway.rows(Event.SUBMITTED)) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "name"),
+    [
+        ({"to": "urn:duns:9"}, 404, "UnknownPartner"),
+        ({"agreement": "tpa-x"}, 404, "UnknownAgreement"),
+        ({"to": None}, 400, "InvalidField"),
+        ({"service": ""}, 400, "InvalidField"),
+        ({"action": None}, 400, "InvalidField"),
+        ({"action": 7}, 400, "InvalidField"),
+        ({"message_id": "with a space"}, 400, "InvalidField"),
+        ({"message_id": "m" * 256}, 400, "InvalidField"),
+        ({"conversation": "two\nlines"}, 400, "InvalidField"),
+        ({"action": "two\nlines"}, 400, "InvalidField"),
+        ({"state": "acknowledged"}, 400, "InvalidField"),
+    ],
+)
+async def test_a_wrong_field_is_refused_by_name(gateway, peer, change, status, name):
+    """400 or 404 with a name that stays; nothing is stored (attack R3 among them)."""
+    fields = form({**header(peer), **change}, ORDER)
+    assert refused(await gateway.call("POST", "/v1/messages", files=fields)) == (status, name)
+    assert gateway.rows(Event.SUBMITTED) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ([("payload", ("a", b"x", "text/plain"))], "InvalidMultipart"),
+        ([("message", (None, b"{", "application/json"))], "InvalidMultipart"),
+        ([("message", (None, b"[]", "application/json"))], "InvalidMultipart"),
+        ([("message", (None, b"[" * 60_000, "application/json"))], "InvalidMultipart"),
+        ([("message", (None, b"x" * 70_000, "application/json"))], "InvalidMultipart"),
+        ([("other", (None, b"x", "text/plain"))], "InvalidMultipart"),
+    ],
+    ids=["no message", "broken", "no object", "deep", "long", "a field of no meaning"],
+)
+async def test_a_form_that_is_no_submission_is_refused(gateway, fields, name):
+    """400 InvalidMultipart, whatever is wrong with the form."""
+    assert refused(await gateway.call("POST", "/v1/messages", files=fields)) == (400, name)
+
+
+async def test_a_body_that_is_no_form_is_refused(gateway):
+    """A JSON body is a common mistake."""
+    answer = await gateway.call("POST", "/v1/messages", json={"to": "x"})
+    assert refused(answer) == (400, "InvalidMultipart")
+
+
+async def test_a_payload_type_that_could_break_a_header_is_refused(gateway, peer):
+    """M3: a Content-Type ends in a MIME header, so its grammar is checked."""
+    fields = form(header(peer), ORDER, kind="text plain")
+    assert refused(await gateway.call("POST", "/v1/messages", files=fields)) == (
+        400,
+        "InvalidField",
+    )
+
+
+async def test_the_id_in_the_path_and_in_the_json_must_agree(gateway, peer):
+    """A contradiction is refused, never resolved."""
+    fields = form(header(peer, message_id="po-2"), ORDER)
+    assert refused(await gateway.call("PUT", "/v1/messages/po-1", files=fields)) == (
+        400,
+        "InvalidField",
+    )
+
+
+async def test_an_ambiguous_partner_needs_an_agreement(tmp_path, peer):
+    """With two agreements the caller says which."""
+    second = Peer(peer.party, "tpa-ab-2")
+    async with running(tmp_path, peer, second) as gateway:
+        assert refused(await gateway.submitted(ORDER, to=peer)) == (400, "AmbiguousAgreement")
+        answer = await gateway.submitted(ORDER, to=peer, agreement="tpa-ab-1")
+        assert answer.json["agreement"] == "tpa-ab-1"
+    await second.close()
+
+
+@pytest.mark.parametrize(
+    "payloads",
+    [(b"x" * 1001,), (b"x" * 600, b"x" * 600), (b"x" * 300_000,)],
+    ids=["one", "the sum", "announced"],
+)
+async def test_too_large_payloads_are_refused(tmp_path, peer, payloads):
+    """413: payload_bytes_max counts all payloads of a message."""
+    async with running(tmp_path, peer, gateway={"payload_bytes_max": 1000}) as gateway:
+        assert refused(await gateway.submitted(*payloads, to=peer)) == (413, "PayloadTooLarge")
+        assert (await gateway.submitted(b"x" * 1000, to=peer)).status == 201
+
+
+async def test_a_submission_of_unknown_length_is_refused(gateway):
+    """Bounds: a form is spooled before it can be counted, so it must announce its length."""
+
+    async def endless():
+        yield b"--b\r\n"
+
+    headers = {"content-type": "multipart/form-data; boundary=b"}
+    answer = await gateway.call("POST", "/v1/messages", content=endless(), headers=headers)
+    assert refused(answer) == (411, "LengthRequired")
+
+
+async def test_a_full_queue_refuses_before_anything_is_accepted(tmp_path, peer):
+    """R-27: 503 QueueFull; there is room again once a message has its verdict."""
+    async with running(tmp_path, peer, gateway={"queued_max": 2}) as gateway:
+        first = await gateway.submit(ORDER, to=peer)
+        await gateway.submit(ORDER, to=peer)
+        assert refused(await gateway.submitted(ORDER, to=peer)) == (503, "QueueFull")
+        assert len(gateway.rows(Event.SUBMITTED)) == 2
+        await peer.hear("Normal")
+        await peer.acknowledge(first)
+        assert (await gateway.submitted(ORDER, to=peer)).status == 201
+
+
+async def test_an_id_of_any_legal_form_can_be_asked_for(gateway, peer):
+    """MessageIds are not made for URLs; quoted they still name the message."""
+    message_id = "a/b?c#d%e;ü@x"
+    await gateway.submit(ORDER, to=peer, message_id=message_id)
+    quoted = "a%2Fb%3Fc%23d%25e%3B%C3%BC@x"
+    assert (await gateway.get(f"/v1/messages/{quoted}"))["message_id"] == message_id
+
+
+# --- Following -----------------------------------------------------------------------------------
+
+
+async def test_a_message_is_shown_with_its_timeline(gateway, peer):
+    """State, attempts and every journal row about it, oldest first."""
+    message_id = await gateway.submit(ORDER, to=peer)
+    await peer.hear("Normal")
+    await gateway.until_row(Event.TRANSMITTED)
+    await peer.acknowledge(message_id)
+    shape = await gateway.get(f"/v1/messages/{message_id}")
+    assert (shape["state"], shape["is_final"], shape["attempt"]) == ("acknowledged", True, 1)
+    assert shape["settled_at"] is not None
+    assert [row["event"] for row in shape["timeline"]] == [
+        "Submitted",
+        "Transmitting",
+        "Transmitted",
+        "AckReceived",
+    ]
+    assert shape["pair"] == {"state": "open", "reason": None}
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/v1/messages/none"),
+        ("POST", "/v1/messages/none/cancel"),
+        ("GET", "/v1/inbox/none/payloads/0"),
+        ("POST", "/v1/inbox/none/processing"),
+    ],
+)
+async def test_what_is_not_there_is_not_found(gateway, method, path):
+    """404 NotFound."""
+    body = {"json": {"processing": "complete"}} if "processing" in path else {}
+    assert refused(await gateway.call(method, path, **body)) == (404, "NotFound")
+
+
+async def test_messages_are_listed_page_by_page(gateway, peer):
+    """Keyset paging in submission order: every message once, and an end."""
+    ids = [await gateway.submit(ORDER, to=peer, conversation="c") for _ in range(5)]
+    seen: list[str] = []
+    after = 0
+    while after is not None:
+        page = await gateway.get(f"/v1/messages?limit=2&after={after}")
+        seen += [message["message_id"] for message in page["messages"]]
+        after = page["next_after"]
+    assert seen == ids
+
+
+async def test_messages_are_filtered(gateway, peer):
+    """By state, partner and conversation, alone and together."""
+    ids = [await gateway.submit(ORDER, to=peer, conversation=f"c-{n}") for n in range(3)]
+
+    async def listed(query: str) -> list[str]:
+        page = await gateway.get(f"/v1/messages?{query}")
+        return [message["message_id"] for message in page["messages"]]
+
+    assert await listed("state=sending") == ids[:1]
+    assert await listed("state=queued") == ids[1:]
+    assert await listed("conversation=c-1") == ids[1:2]
+    assert await listed(f"to={peer.party}") == ids
+    assert await listed("to=urn:duns:9") == []
+    assert await listed("state=queued&conversation=c-0") == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["state=flying", "after=-1", "after=1e3", "limit=x", "after=99999999999999999999", "after=٣"],
+)
+async def test_a_wrong_query_is_refused(gateway, query):
+    """400 InvalidField, never a guess."""
+    assert refused(await gateway.call("GET", f"/v1/messages?{query}")) == (400, "InvalidField")
+
+
+@pytest.mark.parametrize("wait", ["-1", "nan", "inf", "soon"])
+async def test_a_wrong_wait_is_refused(gateway, wait):
+    """A wait is a number of seconds."""
+    assert refused(await gateway.call("GET", f"/v1/inbox?wait={wait}")) == (400, "InvalidField")
+
+
+async def test_a_queued_message_can_be_taken_back(gateway, peer):
+    """Cancelled for good, never sent; the pair goes on with the next one."""
+    first, second, third = [await gateway.submit(ORDER, to=peer) for _ in range(3)]
+    answer = await gateway.call("POST", f"/v1/messages/{second}/cancel")
+    assert (answer.status, answer.json["state"]) == (200, "cancelled")
+    await peer.hear("Normal")
+    await peer.acknowledge(first)
+    assert (await peer.hear("Normal")).message_id == third
+
+
+async def test_a_message_of_which_a_byte_left_cannot_be_taken_back(gateway, peer):
+    """R-08: only the receiver could confirm that now."""
+    message_id = await gateway.submit(ORDER, to=peer)
+    await peer.hear("Normal")
+    await gateway.until_row(Event.TRANSMITTED)
+    answer = await gateway.call("POST", f"/v1/messages/{message_id}/cancel")
+    assert refused(answer) == (409, "NotCancellable")
+    assert gateway.state_of(message_id) == "sending"
+
+
+async def test_a_message_that_never_reached_anybody_can_be_taken_back(tmp_path, peer):
+    """No byte left: cancelled, and the next one gets the turn under a number of its own."""
+    peer.refuse_connections()
+    async with running(tmp_path, peer) as gateway:
+        message_id = await gateway.submit(ORDER, to=peer)
+        following = await gateway.submit(ORDER, to=peer)
+        await gateway.until_row(Event.TRANSMITTED)
+        await peer.listen()
+        await gateway.call("POST", f"/v1/messages/{message_id}/cancel")
+        sent = await peer.hear("Normal")
+        assert (sent.message_id, sent.number) == (following, "000000001")
+
+
+# --- The inbox -----------------------------------------------------------------------------------
+
+
+async def test_the_inbox_replays_by_offset(gateway, peer):
+    """I12: ordered, replayable, with all of the header and links to the payloads."""
+    for number in (1, 2, 3):
+        await received(gateway, peer, f"m-{number}@a.example.com", number)
+    items = (await gateway.get("/v1/inbox"))["items"]
+    offsets = [item["offset"] for item in items]
+    assert offsets == sorted(set(offsets))
+    assert (await gateway.get("/v1/inbox"))["items"] == items
+    assert (await gateway.get(f"/v1/inbox?after={offsets[0]}&limit=1"))["items"] == items[1:2]
+    assert (await gateway.get(f"/v1/inbox?after={offsets[-1]}"))["items"] == []
+    assert (items[0]["from"], items[0]["service"]) == ([peer.party], "QuoteToCollect")
+    assert items[0]["processing"] == "not-started"
+
+
+async def test_a_long_poll_wakes_when_a_message_is_handed_over(gateway, peer):
+    """The wait ends with the message, not with the time."""
+    polling = asyncio.create_task(gateway.get("/v1/inbox?wait=60"))
+    await peer.send(M, 1)
+    assert [item["message_id"] for item in (await polling)["items"]] == [M]
+
+
+async def test_a_long_poll_wakes_for_best_effort_too(gateway, peer):
+    """What needs no acknowledgement is handed over in the same step and announced."""
+    polling = asyncio.create_task(gateway.get("/v1/inbox?wait=60"))
+    await peer.send(M, None, semantics="BestEffort")
+    assert [item["message_id"] for item in (await polling)["items"]] == [M]
+
+
+async def test_a_long_poll_that_sees_nothing_ends(gateway):
+    """An empty page after the time that was asked for."""
+    assert (await gateway.get("/v1/inbox?wait=0.01"))["items"] == []
+
+
+async def test_a_payload_is_served_so_that_no_browser_shows_it(gateway, peer):
+    """R6: an attachment, not sniffed, sandboxed; with its length, type and digest."""
+    html = (PayloadPart("p@a", "text/html", b"<script>alert(1)</script>"),)
+    await peer.send(M, 1, payloads=html)
+    await gateway.until_handed_over(M)
+    response = await gateway.api.get(f"/v1/inbox/{M}/payloads/0")
+    assert response.content == html[0].content
+    wanted = {
+        "content-type": "text/html",
+        "content-disposition": "attachment",
+        "x-content-type-options": "nosniff",
+        "content-security-policy": "sandbox",
+        "content-length": str(len(html[0].content)),
+        "etag": f'"{sha256(html[0].content).hexdigest()}"',
+    }
+    assert {name: response.headers[name] for name in wanted} == wanted
+    assert refused(await gateway.call("GET", f"/v1/inbox/{M}/payloads/1")) == (404, "NotFound")
+
+
+async def test_processing_moves_forward_only(gateway, peer):
+    """I44: the same again is harmless, a step back is refused, each change is one row."""
+    await received(gateway, peer, M, 1)
+    path = f"/v1/inbox/{M}/processing"
+    for word in ("in-progress", "in-progress", "complete", "complete"):
+        answer = await gateway.call("POST", path, json={"processing": word})
+        assert (answer.status, answer.json["processing"]) == (200, word)
+    for word in ("in-progress", "not-started"):
+        answer = await gateway.call("POST", path, json={"processing": word})
+        assert refused(answer) == (409, "ProcessingWentBack")
+    changes = [row.reason for row in gateway.rows(Event.PROCESSING_CHANGED)]
+    assert changes == ["in-progress", "complete"]
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        (b'{"processing": "eaten"}', "InvalidField"),
+        (b'{"processing": ["complete"]}', "InvalidField"),
+        (b"{}", "InvalidField"),
+        (b"", "InvalidField"),
+        (b"[]", "InvalidJson"),
+        (b"{", "InvalidJson"),
+        (b"\xff", "InvalidJson"),
+    ],
+)
+async def test_a_wrong_report_is_refused(gateway, peer, body, name):
+    """400, and the state stays."""
+    await received(gateway, peer, M, 1)
+    answer = await gateway.call("POST", f"/v1/inbox/{M}/processing", content=body)
+    assert refused(answer) == (400, name)
+
+
+# --- Operators -----------------------------------------------------------------------------------
+
+
+async def test_partners_are_listed_before_anything_was_sent(gateway, peer):
+    """Both directions of every agreement, in order."""
+    partners = (await gateway.get("/v1/partners"))["partners"]
+    assert [(p["role"], p["partner"], p["state"]) for p in partners] == [
+        ("receiver", peer.party, "open"),
+        ("sender", peer.party, "open"),
+    ]
+
+
+async def test_suspend_and_resume_by_name(gateway, peer):
+    """Idempotent, journalled with their reason, and visible at the message."""
+    for _ in range(2):
+        answer = await gateway.call(
+            "POST", f"/v1/partners/{peer.party}/suspend", json={"reason": "holiday"}
+        )
+        states = {p["role"]: p["state"] for p in answer.json["partners"]}
+        assert states == {"sender": "suspended", "receiver": "open"}
+    submitted = await gateway.submitted(ORDER, to=peer)
+    assert (submitted.json["state"], submitted.json["pair"]["state"]) == ("queued", "suspended")
+    await gateway.resume(peer)
+    assert (await peer.hear("Normal")).message_id == submitted.json["message_id"]
+    assert len(gateway.rows(Event.PAIR_SUSPENDED)) == 1
+    assert len(gateway.rows(Event.PAIR_RESUMED)) == 1
+    await gateway.resume(peer)
+    assert len(gateway.rows(Event.PAIR_RESUMED)) == 1
+
+
+@pytest.mark.parametrize("verb", ["suspend", "resume"])
+async def test_an_unknown_partner_is_not_found(gateway, verb):
+    """404 UnknownPartner."""
+    answer = await gateway.call("POST", f"/v1/partners/urn:duns:9/{verb}")
+    assert refused(answer) == (404, "UnknownPartner")
+
+
+async def test_incidents_and_notices_tell_what_happened(gateway, peer):
+    """Open incidents, all of them on demand, and notices in order with paging."""
+    message_id = await gateway.submit(ORDER, to=peer)
+    await peer.hear("Normal")
+    await peer.refuse(message_id, "InvalidSequenceNumber")
+    (incident,) = (await gateway.get("/v1/incidents"))["incidents"]
+    assert (incident["role"], incident["to"], incident["resolved_at"]) == (
+        Role.SENDER,
+        peer.party,
+        None,
+    )
+    (notice,) = (await gateway.get("/v1/notices"))["notices"]
+    assert (notice["message_id"], notice["kind"], notice["severity"]) == (
+        message_id,
+        "DeliveryFailure",
+        "Warning",
+    )
+    assert (await gateway.get(f"/v1/notices?after={notice['number']}"))["notices"] == []
+    await gateway.resume(peer)
+    assert (await gateway.get("/v1/incidents"))["incidents"] == []
+    (resolved,) = (await gateway.get("/v1/incidents?all=1"))["incidents"]
+    assert resolved["resolved_at"] is not None
+
+
+async def test_the_journal_is_read_by_seq(gateway, peer):
+    """Every row once, in order, whatever the page size."""
+    await received(gateway, peer, M, 1)
+    whole = (await gateway.get("/v1/journal"))["records"]
+    assert [row["seq"] for row in whole] == list(range(1, len(whole) + 1))
+    assert whole[0]["chain_hash"] != CHAIN_START
+    paged: list[Any] = []
+    while page := (await gateway.get(f"/v1/journal?limit=2&after={len(paged)}"))["records"]:
+        paged += page
+    assert paged == whole
+
+
+async def test_publishing_twice_publishes_once(gateway, peer):
+    """The count is of new rows."""
+    await received(gateway, peer, M, 1)
+    first = await gateway.call("POST", "/v1/lake/publish")
+    assert first.json == {"published": len(gateway.rows())}
+    assert (await gateway.call("POST", "/v1/lake/publish")).json == {"published": 0}
+
+
+async def test_a_lake_that_cannot_be_written_is_named(tmp_path, peer):
+    """The journal keeps the rows; the caller learns why."""
+    (tmp_path / "lake").write_text("a file is in the way")
+    async with running(tmp_path, peer) as gateway:
+        await received(gateway, peer, M, 1)
+        answer = await gateway.call("POST", "/v1/lake/publish")
+        assert refused(answer) == (503, "LakeFailed")
+
+
+async def test_health_says_that_this_is_a_drill(gateway):
+    """Nobody may take the times of a drill for real ones."""
+    health = await gateway.get("/healthz")
+    assert health["status"] == "ok"
+    assert health["drill"]["clock_rate"] == 50
+    assert health["party"] == [OUR_PARTY]
+
+
+async def test_readiness_is_told(gateway):
+    """200 while packages and submissions are taken, else 503."""
+    assert await gateway.get("/readyz") == {"ready": True}
+    gateway.parts.operations.is_ready = False
+    assert (await gateway.call("GET", "/readyz")).status == 503
+
+
+async def test_metrics_count_from_the_store(gateway, peer):
+    """Prometheus text; what a restart does not reset."""
+    await received(gateway, peer, M, 1)
+    await gateway.submit(ORDER, to=peer)
+    await peer.hear("Normal")
+    await gateway.restart()
+    response = await gateway.api.get("/metrics")
+    assert response.headers["content-type"].startswith("text/plain")
+    assert 'onceonly_messages{status="sending"} 1.0' in response.text
+    assert 'onceonly_messages{status="handed_over"} 1.0' in response.text
+    assert "onceonly_incidents_open 0.0" in response.text
+
+
+# --- Access --------------------------------------------------------------------------------------
+
+
+async def test_a_page_of_another_origin_is_refused_everywhere(gateway):
+    """R4: a browser on this machine is no way in."""
+    for operation in OPERATIONS:
+        headers = {"origin": "http://evil.example"}
+        answer = await gateway.call(operation.method, operation.path, headers=headers)
+        assert refused(answer) == (403, "ForeignOrigin"), operation
+
+
+async def test_our_own_origin_may_call(gateway):
+    """The console is served from the API's address."""
+    headers = {"origin": gateway.configuration.api}
+    assert (await gateway.call("GET", "/v1/partners", headers=headers)).status == 200
+
+
+@pytest.fixture
+async def guarded(tmp_path, peer):
+    """A gateway whose API wants a token."""
+    async with running(tmp_path, peer, gateway={"api_token": "s3cret"}) as alive:
+        yield alive
+
+
+@pytest.mark.parametrize("given", [None, "Bearer wrong", "s3cret", "Bearer ", "Basic s3cret"])
+async def test_a_token_is_wanted_on_every_route(guarded, given):
+    """R1: 401, but for what a load balancer asks."""
+    headers = {} if given is None else {"authorization": given}
+    for operation in OPERATIONS:
+        answer = await guarded.call(operation.method, operation.path, headers=headers)
+        if operation.path in ("/healthz", "/readyz"):
+            assert answer.status == 200, operation
+        else:
+            assert refused(answer) == (401, "Unauthorized"), operation
+
+
+async def test_the_token_lets_in(guarded):
+    """And is never shown (R13)."""
+    headers = {"authorization": "Bearer s3cret"}
+    assert (await guarded.call("GET", "/v1/partners", headers=headers)).status == 200
+    response = await guarded.api.get("/healthz")
+    assert isinstance(response, httpx.Response)
+    assert "s3cret" not in response.text
