@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 export PYTHONUNBUFFERED := 1
+export NO_MKDOCS_2_WARNING := 1
 
 .PHONY: help setup demo test check bench docs nemesis lock clean
 
