@@ -37,6 +37,7 @@ from onceonly.protocol.effects import (
     Journal,
     OpenIncident,
 )
+from onceonly.protocol.events import Transmission
 from onceonly.protocol.receiving import Arrival, Case, Known
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Sink, Spool
@@ -109,13 +110,15 @@ class Receiver:
         self._failpoints = failpoints
         self._tasks = tasks
         self._growth = growth
+        self._last_hand_over: dict[Pair, asyncio.Future[None]] = {}
+        """Per pair, what the next hand-over waits for."""
 
     async def start(self) -> None:
         """Take up what a stop or a crash left stored: acknowledge it again, hand it over."""
         snapshot = self._store.snapshot()
         for entry in snapshot.list_stored():
             response = snapshot.get_response(entry.key)
-            self._tasks.start(self._acknowledge(entry.key, entry.agreement_id, response))
+            self._start_acknowledging(entry.key, entry.agreement_id, response)
 
     async def receive(self, request: Request, chunks: AsyncIterator[bytes]) -> TransportAnswer:
         """The transport's `Receive`: take one package in and answer its transport."""
@@ -191,7 +194,7 @@ class Receiver:
             raise
         self._failpoints.reach("after-commit")
         if verdict.acknowledge is not None:
-            self._tasks.start(self._acknowledge(message.key, agreement.id, verdict.acknowledge))
+            self._start_acknowledging(message.key, agreement.id, verdict.acknowledge)
         for answer in verdict.answers:
             self._tasks.start(self._signals.send_error(received.hop, agreement, message, answer))
         if verdict.is_new and verdict.acknowledge is None:
@@ -266,13 +269,47 @@ class Receiver:
             response = snapshot.get_response(entry.key)
             await self._signals.post(received.agreement.send_to, response)
 
-    async def _acknowledge(self, key: MessageKey, agreement_id: str, response: Package) -> None:
-        """Transmit the stored response once, then hand the message over (R-02, R-12)."""
+    def _start_acknowledging(self, key: MessageKey, agreement_id: str, response: Package) -> None:
+        """Acknowledge and hand over beside the caller, in the order of these calls per pair (I16).
+
+        A partner that has our acknowledgement sends its next message, even while we still wait
+        for the end of that transmission; the next must not overtake it on the way to the inbox.
+        """
+        pair = Pair(key.from_party, key.to_party)
+        before = self._last_hand_over.get(pair)
+        ours: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._last_hand_over[pair] = ours
+
+        async def acknowledge_in_turn() -> None:
+            try:
+                transmission = await self._acknowledge(agreement_id, response)
+                if before is not None:
+                    await asyncio.wait((before,))
+                await self._hand_over(key, agreement_id, transmission)
+            finally:
+                ours.set_result(None)
+                if self._last_hand_over[pair] is ours:
+                    del self._last_hand_over[pair]
+
+        self._tasks.start(acknowledge_in_turn())
+
+    async def _acknowledge(self, agreement_id: str, response: Package) -> Transmission:
+        """Transmit the stored response, once."""
+        self._failpoints.reach("before-acknowledge")
+        transmission = await self._signals.post(self._agreement(agreement_id).send_to, response)
+        self._failpoints.reach("after-acknowledge")
+        return transmission
+
+    def _agreement(self, agreement_id: str) -> Agreement:
         agreement = self._agreements.find(agreement_id)
         assert agreement is not None, f"a stored message names agreement {agreement_id!r}"
-        self._failpoints.reach("before-acknowledge")
-        transmission = await self._signals.post(agreement.send_to, response)
-        self._failpoints.reach("after-acknowledge")
+        return agreement
+
+    async def _hand_over(
+        self, key: MessageKey, agreement_id: str, transmission: Transmission
+    ) -> None:
+        """After the acknowledgement: note its outcome and hand the message over (R-02, R-12)."""
+        agreement = self._agreement(agreement_id)
 
         def step(txn: Transaction) -> None:
             now = self._clock.now()
