@@ -107,11 +107,12 @@ class _Supervisor:
         gateway = join(self._configuration, self._store, self._fail)
         await self._announce(gateway)
         limits = HttpLimits(body_bytes_max=self._configuration.payload_bytes_max + (4 << 20))
+        # Before the first package arrives, so that what is owed keeps its place before it.
+        await gateway.receiver.start()
         msh = await serve_http(self._configuration.listen, gateway.receiver.receive, limits=limits)
         try:
             async with self._api(gateway):
                 await gateway.dispatch.start()
-                await gateway.receiver.start()
                 gateway.operations.is_ready = True
                 log.info("ready", listen=self._configuration.listen, api=self._configuration.api)
                 await self._live(gateway)
