@@ -1,0 +1,105 @@
+"""Options and gateways of the nemesis: real processes that are killed, paused and starved."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+# Under --import-mode=importlib a test's neighbours are not importable by themselves.
+sys.path.insert(0, str(Path(__file__).parent))
+
+from nemesis_gateways import Exchange, build_exchange
+
+CYCLES = 8
+"""The short form: what `make test` can afford."""
+
+FULL_CYCLES = 200
+"""From here on the form is full: every point of every sweep, not a sample."""
+
+SEED = 20_260_101
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Known only where this directory is named on the command line; elsewhere defaults hold."""
+    parser.addoption("--cycles", type=int, default=CYCLES, help="Kills of the nemesis.")
+    parser.addoption("--nemesis-seed", type=int, default=SEED, help="Seed of every chance.")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything here starts gateways."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.process)
+
+
+@pytest.fixture
+def cycles(request: pytest.FixtureRequest) -> int:
+    return int(request.config.getoption("cycles", CYCLES))
+
+
+@pytest.fixture
+def is_full(cycles: int) -> bool:
+    """Whether every point of a sweep is wanted."""
+    return cycles >= FULL_CYCLES
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    return int(request.config.getoption("nemesis_seed", SEED))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """The ends of the gateways' logs belong to a failure; what failed is not used again."""
+    report = yield
+    if report.when == "call" and report.failed:
+        for exchange in getattr(item, "funcargs", {}).values():
+            if isinstance(exchange, Exchange):
+                exchange.is_sound = False
+                for gateway in exchange.gateways:
+                    section = (f"log of the {gateway.site.name}", gateway.log_end())
+                    report.sections.append(section)
+    return report
+
+
+@pytest.fixture
+def exchange(tmp_path: Path) -> Iterator[Exchange]:
+    """Two configured gateways, not started; whatever still runs at the end is killed."""
+    found = build_exchange(tmp_path)
+    yield found
+    found.destroy()
+
+
+@pytest.fixture(scope="module")
+def _lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Exchange]]:
+    built: list[Exchange] = []
+
+    def one() -> Exchange:
+        if not built or not built[-1].is_sound:
+            built.append(build_exchange(tmp_path_factory.mktemp("lasting")))
+        return built[-1]
+
+    yield one
+    for exchange in built:
+        exchange.destroy()
+
+
+@pytest.fixture
+def lasting(_lasting: Callable[[], Exchange]) -> Exchange:
+    """Two running gateways that live through all tests of a module, so that each test finds what
+    the crashes before it left; new ones after a test that failed."""
+    exchange = _lasting()
+    exchange.start()
+    return exchange
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
+    """Prints a line of summary whatever pytest captures."""
+
+    def print_line(text: str) -> None:
+        with capsys.disabled():
+            print(f"\n{text}")  # noqa: T201 - because the summary is for whoever runs it
+
+    return print_line

@@ -1,0 +1,71 @@
+"""Faults of the system under a real gateway: strace kills it or fails it at the N-th call.
+
+strace counts per thread, so a fault is either injected from the start (the opening, all on one
+thread) or attached to a gateway that is ready (the exchange, whose commits are on one thread).
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+STRACE = shutil.which("strace") or "strace"
+DETACH_S = 10.0
+
+
+def _can_trace() -> bool:
+    """Whether this machine has strace and lets us attach to a process that we started."""
+    if shutil.which("strace") is None:
+        return False
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as child:
+        try:
+            with attached(child.pid, "fdatasync"):
+                return True
+        except pytest.skip.Exception:
+            return False
+
+
+def under_strace(call: str, fault: str, log: Path) -> tuple[str, ...]:
+    """The prefix of a command that runs with `fault` injected into `call`.
+
+    The tracer is a grandchild (-D), so that the process we start is the gateway itself.
+    """
+    inject = ("-e", f"inject={call}:{fault}")
+    return (STRACE, "-D", "-f", "-qq", "-o", str(log), "-e", f"trace={call}", *inject)
+
+
+@contextmanager
+def attached(
+    pid: int, call: str, fault: str | None = None, log: Path | None = None
+) -> Iterator[None]:
+    """Trace `call` of a running process, with `fault` injected; let go of it at the end."""
+    command = [STRACE, "-f", "-p", str(pid), "-e", f"trace={call}", "-o", str(log or os.devnull)]
+    if fault is not None:
+        command += ["-e", f"inject={call}:{fault}"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as tracer:
+        assert tracer.stderr is not None
+        line = tracer.stderr.readline()
+        try:
+            if "attached" not in line:
+                pytest.skip(f"strace may not trace here: {line.strip()}")
+            yield
+        finally:
+            tracer.send_signal(signal.SIGINT)
+            tracer.wait(DETACH_S)
+
+
+def counted_calls(log: Path) -> int:
+    """How many calls a trace holds."""
+    lines = log.read_text(errors="replace").splitlines()
+    return sum("(" in line and "resumed" not in line for line in lines)
+
+
+traced = pytest.mark.skipif(
+    not _can_trace(), reason="strace is missing or may not trace processes here"
+)
+"""For tests that need an injected fault."""
