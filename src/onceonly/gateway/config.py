@@ -98,7 +98,9 @@ def read_configuration(path: Path) -> Configuration:
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(str(path), f"is not TOML: {error}") from error
+        place = re.search(r"at line (\d+)", str(error))
+        where = f"{path}:{place[1]}" if place else str(path)
+        raise ConfigurationError(where, f"is not TOML: {error}") from error
     return _Reader(path.resolve(), text, tree).configuration()
 
 
@@ -207,10 +209,12 @@ class _Reader:
 
     def _table(self, table: str, keys: dict[str, Key], index: int) -> dict[str, Any]:
         raw = self._tree.get(table)
-        if isinstance(raw, list):
+        if table == "agreement" and isinstance(raw, list):
             raw = raw[index]
-        if not isinstance(raw, dict):
+        if raw is None:
             self._refuse(table, None, None, f"is missing; the file needs a [{table}] table")
+        if not isinstance(raw, dict):
+            self._refuse(table, None, None, "is not one table")
         for name in raw:
             if name not in keys:
                 legal = ", ".join(keys)
@@ -236,7 +240,8 @@ class _Reader:
 
     def _line_of(self, table: str, index: int, key: str | None) -> int | None:
         """Line of the key, of its table if the key is not there, or None."""
-        heading = re.compile(rf"\s*\[\[?\s*{re.escape(table)}\s*\]\]?\s*(#.*)?$")
+        name = rf"[\"']?{re.escape(table)}[\"']?\s*"
+        heading = re.compile(rf"\s*(\[\[?\s*{name}\]\]?\s*(#.*)?$|{name}=)")
         starts = [n for n, line in enumerate(self._lines) if heading.match(line)]
         if index >= len(starts):
             return None

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from onceonly.gateway.drill import POINTS
 from onceonly.message.errors import RemoteError
-from onceonly.message.identity import PartyId, checked_identifier
+from onceonly.message.identity import PartyId, checked_identifier, is_uri
 from onceonly.message.message import DeliverySemantics, Profile
 from onceonly.message.terms import OnExhausted
 
@@ -33,7 +33,7 @@ class Key(NamedTuple):
 
 
 def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise Illegal(f"{value!r} is not a text")
     return value
 
@@ -88,8 +88,11 @@ def http_uri(value: Any) -> str:
         raise Illegal("ftp has no binding (seed 000 §2.5.3 is an empty heading)")
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         raise Illegal(f"{text!r} is not an http or https URI")
-    if parts.username or parts.query or parts.fragment or re.search(r"\s", text):
-        raise Illegal(f"{text!r} has a user, query, fragment or white space in it")
+    if parts.username or parts.query or parts.fragment:
+        raise Illegal(f"{text!r} has a user, query or fragment in it")
+    # It goes into messages and request heads, whose grammars know no other characters.
+    if not text.isascii() or not is_uri(text):
+        raise Illegal(f"{text!r} has characters that a URI has not, or more than 255 of them")
     return text
 
 
@@ -129,7 +132,8 @@ def _one_of(words: list[str]) -> Callable[[Any], str]:
 
 _DURATION = re.compile(
     r"P(?:(?P<w>\d{1,6})W)?(?:(?P<d>\d{1,6})D)?"
-    r"(?:T(?:(?P<h>\d{1,6})H)?(?:(?P<m>\d{1,6})M)?(?:(?P<s>\d{1,9})S)?)?"
+    r"(?:T(?:(?P<h>\d{1,6})H)?(?:(?P<m>\d{1,6})M)?(?:(?P<s>\d{1,9})S)?)?",
+    re.ASCII,
 )
 _SECONDS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
@@ -146,7 +150,7 @@ def duration_s(value: Any) -> int:
 
 
 def _minutes_seconds(value: Any) -> int:
-    match = re.fullmatch(r"(\d{2}):([0-5]\d)", value) if isinstance(value, str) else None
+    match = re.fullmatch(r"([0-9]{2}):([0-5][0-9])", value) if isinstance(value, str) else None
     if match is None:
         raise Illegal(f'{value!r} is not "mm:ss"')
     return int(match[1]) * 60 + int(match[2])
@@ -163,7 +167,9 @@ def _failpoints(value: Any) -> dict[str, int]:
         raise Illegal(f"{value!r} is not a list")
     armed: dict[str, int] = {}
     for entry in value:
-        match = re.fullmatch(r"([a-z-]+):([1-9]\d{0,8})", entry) if isinstance(entry, str) else None
+        match = (
+            re.fullmatch(r"([a-z-]+):([1-9][0-9]{0,8})", entry) if isinstance(entry, str) else None
+        )
         if match is None or match[1] not in POINTS:
             raise Illegal(f"{entry!r} is not POINT:N")
         armed[match[1]] = int(match[2])
