@@ -143,7 +143,8 @@ class Dispatch:
 
     def release(self, outcome: Outcome) -> None:
         """After the commit: set the timers and let the departures go."""
-        self._failpoints.reach("after-commit")
+        if outcome.departures:
+            self._failpoints.reach("after-commit")
         for message_id in outcome.touched:
             self._set_timer(message_id)
         if self._is_draining:

@@ -19,7 +19,11 @@ POINTS = (
     "before-publish",
     "after-publish",
 )
-"""Every point there is; configuration refuses others."""
+"""Every point there is; configuration refuses others.
+
+A commit here is one that stores a message or lets something leave: `before` it everything is
+written, `after` it nothing has left yet.
+"""
 
 
 class Failpoints:

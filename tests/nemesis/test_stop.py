@@ -1,0 +1,149 @@
+"""Stopping in order, a second process on one store, and a process that slept (C3, C5, C4)."""
+
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from threading import Event as Flag
+
+import pyarrow.parquet as pq
+from nemesis_evidence import check_exchange, fetch_journal, read_journal
+from nemesis_gateways import CLOCK_RATE, RETRY_INTERVAL_S, Exchange, Gateway, until
+
+from onceonly.client import Client, GatewayUnreachable
+from onceonly.message.event import Event
+
+STOP_S = 5.0
+"""The promise."""
+
+ASLEEP_S = 2.0
+"""Real seconds: forty of the agreement's, ten retry intervals."""
+
+REFUSAL_S = 30.0
+
+
+@contextmanager
+def steady_load(exchange: Exchange, stop: Flag) -> Iterator[None]:
+    """Submissions as fast as they are accepted, and a reader that waits at the inbox."""
+
+    def submit() -> None:
+        with Client(exchange.sender.site.api) as client:
+            number = 0
+            while not stop.is_set():
+                if exchange.submit_if_up(client, f"load-{number}"):
+                    number += 1
+                else:
+                    stop.wait(0.02)
+
+    def read() -> None:
+        with Client(exchange.receiver.site.api) as client:
+            after = 0
+            while not stop.is_set():
+                try:
+                    for item in client.inbox(after=after, wait_s=30):
+                        after = item["offset"]
+                except GatewayUnreachable:
+                    stop.wait(0.02)
+
+    with ThreadPoolExecutor(2) as executor:
+        running = [executor.submit(submit), executor.submit(read)]
+        try:
+            yield
+        finally:
+            stop.set()
+            if not exchange.receiver.is_running:  # the reader may wait at it
+                exchange.receiver.start()
+            exchange.complete("last")
+    for one in running:
+        one.result()
+
+
+def count_published(gateway: Gateway) -> int:
+    """Rows in the published segments."""
+    return sum(pq.read_metadata(file).num_rows for file in gateway.site.lake.rglob("*.parquet"))
+
+
+def test_sigterm_under_load_stops_in_time_and_a_restart_goes_on(
+    exchange: Exchange, say: Callable[[str], None]
+) -> None:
+    """Exit 0 within five seconds, the journal published to its last row; nothing lost (C3)."""
+    stop, took_s = Flag(), []
+    exchange.start()
+    with steady_load(exchange, stop):
+        for gateway in exchange.gateways:
+            seen = len(exchange.payloads)
+            until(lambda seen=seen: len(exchange.payloads) > seen + 20, "the load is on")
+            took_s.append(gateway.stop())
+            rows = read_journal(gateway)
+            assert rows[-1].event is Event.STOPPED
+            assert count_published(gateway) == len(rows)
+            gateway.start()
+    with exchange.clients() as (ours, theirs):
+        for message_id in exchange.payloads:
+            exchange.await_complete(ours, theirs, message_id)
+    check_exchange(exchange)
+    say(
+        f"nemesis: SIGTERM under load took {took_s[0]:.1f} s (sender), {took_s[1]:.1f} s (receiver)"
+    )
+    assert max(took_s) < STOP_S
+
+
+def test_a_second_process_on_one_store_refuses_to_start(exchange: Exchange, tmp_path: Path) -> None:
+    """It says who has the store, exits with an error, and harms nobody (C5, R-23)."""
+    gateway = exchange.sender
+    exchange.start()
+    second = Gateway(gateway.site, gateway.partner)
+    before = len(gateway.log.read_text())
+    second.launch_command()
+    try:
+        assert second.wait_for_end(REFUSAL_S) == 1
+    finally:
+        second.destroy()
+    said = gateway.log.read_text()[before:]
+    assert f"in use by process {gateway.pid}" in said
+    assert "Traceback" not in said
+    exchange.complete("in-spite-of-it")
+    check_exchange(exchange)
+
+
+def test_a_process_that_slept_does_not_burst_into_retries(exchange: Exchange) -> None:
+    """SIGSTOP, then SIGCONT: one retry is due, not all that would have been (C4, I19)."""
+    sender = exchange.sender
+    sender.start()
+    with Client(sender.site.api) as ours:
+        exchange.submit(ours, "nobody-there")
+        until(lambda: count_transmissions(ours) >= 2, "it retries")
+        sender.send(signal.SIGSTOP)
+        Flag().wait(ASLEEP_S)  # the fault itself, not a synchronisation
+        sender.send(signal.SIGCONT)
+        until_awake = count_transmissions(ours)
+        until(lambda: count_transmissions(ours) >= until_awake + 3, "it goes on")
+        begun_ns = [
+            row.monotonic_ns for row in fetch_journal(ours) if row.event is Event.TRANSMITTING
+        ]
+    spaces_s = [(later - sooner) / 1e9 for sooner, later in pairwise(begun_ns)]
+    assert min(spaces_s) >= RETRY_INTERVAL_S
+    assert max(spaces_s) >= ASLEEP_S * CLOCK_RATE * 0.9
+    exchange.receiver.start()
+    exchange.complete("nobody-there")
+    check_exchange(exchange)
+
+
+def count_transmissions(client: Client) -> int:
+    """How many transmissions the sender has begun."""
+    return sum(row["event"] == Event.TRANSMITTING for row in client.journal())
+
+
+def test_a_stop_while_the_partner_is_silent_is_in_time(exchange: Exchange) -> None:
+    """A transmission that hangs does not hold the process; a restart sends again (C3)."""
+    exchange.start()
+    exchange.receiver.send(signal.SIGSTOP)
+    with exchange.clients() as (ours, _):
+        exchange.submit(ours, "hanging")
+    assert exchange.sender.stop() < STOP_S
+    exchange.receiver.send(signal.SIGCONT)
+    exchange.sender.start()
+    exchange.complete("hanging")
+    check_exchange(exchange)
