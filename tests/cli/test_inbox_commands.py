@@ -1,0 +1,65 @@
+"""`onceonly inbox`: received messages as files, without code."""
+
+import json
+from hashlib import sha256
+
+import pytest
+from packages import PayloadPart
+
+from onceonly.cli.exits import Exit
+from onceonly.message.event import Event
+
+pytestmark = pytest.mark.anyio
+
+M = "m-1@a.example.com"
+CONTENTS = (b"<Order/>", b"", b"y" * 300_000)
+PAYLOADS = [PayloadPart(f"p{n}@a", "text/plain", body) for n, body in enumerate(CONTENTS)]
+
+
+@pytest.fixture
+async def received(gateway, peer):
+    """The peer has sent a message whose labels are `../../etc/passwd`."""
+    await peer.send(M, 1, payloads=PAYLOADS)
+    await gateway.until_handed_over(M)
+
+
+@pytest.mark.usefixtures("received")
+async def test_take_writes_files_under_names_of_our_own(run, gateway, tmp_path):
+    """P11: byte for byte, named by offset, number and digest, never by the sender."""
+    into = tmp_path / "taken"
+    result = await run("inbox", "take", M, "--into", into)
+    assert result.exit_code == Exit.OK
+    files = sorted(into.iterdir())
+    assert result.stdout.splitlines() == [str(path) for path in files]
+    assert tuple(path.read_bytes() for path in files) == CONTENTS
+    assert [path.name for path in files] == [
+        f"00000001-{n}-{sha256(body).hexdigest()[:16]}" for n, body in enumerate(CONTENTS)
+    ]
+    assert not (tmp_path / "etc").exists()
+
+
+@pytest.mark.usefixtures("received")
+async def test_take_reports_progress_and_may_be_repeated(run, gateway, tmp_path):
+    """In progress once; the files are the same again."""
+    into = tmp_path / "taken"
+    first = await run("inbox", "take", M, "--into", into, "-o", "json")
+    again = await run("inbox", "take", M, "--into", into, "-o", "json")
+    assert json.loads(first.stdout) == json.loads(again.stdout)
+    assert [row.reason for row in gateway.rows(Event.PROCESSING_CHANGED)] == ["in-progress"]
+
+
+@pytest.mark.usefixtures("received")
+async def test_done_completes_and_list_shows_it(run, gateway):
+    """The round of an application without code."""
+    listed = await run("inbox", "list")
+    assert listed.stdout.split("\t")[:2] == ["1", M]
+    assert (await run("inbox", "done", M)).exit_code == Exit.OK
+    (item,) = json.loads((await run("inbox", "list", "-o", "json")).stdout)
+    assert item["processing"] == "complete"
+    assert json.loads((await run("inbox", "list", "--after", "1", "-o", "json")).stdout) == []
+
+
+@pytest.mark.parametrize("verb", ["take", "done"])
+async def test_a_message_that_is_not_there_is_not_found(run, gateway, verb):
+    """Exit 3."""
+    assert (await run("inbox", verb, "none")).exit_code == Exit.NOT_FOUND

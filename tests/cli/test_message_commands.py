@@ -1,0 +1,208 @@
+"""`onceonly send` and `onceonly message`: output, and the exit code that tells the fate."""
+
+import asyncio
+import json
+
+import pytest
+from peer import UNAVAILABLE, Manners
+from running_gateway import BRIEF, NEVER_S
+
+from onceonly.cli.exits import Exit
+from onceonly.message.event import Event
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def send(run, peer, order):
+    """`send(options…)`: the order to the peer."""
+
+    async def send_order(*options):
+        header = ("--to", peer.party, "--service", "Ordering", "--action", "NewOrder")
+        return await run("send", order, *header, *options)
+
+    return send_order
+
+
+async def test_send_prints_the_message_id_and_nothing_else(send, gateway, peer):
+    """Data on stdout, talk on stderr."""
+    result = await send()
+    assert result.exit_code == Exit.OK
+    message_id = result.stdout.strip()
+    sent = await peer.hear("Normal")
+    assert (sent.message_id, sent.payloads) == (message_id, [b"<Order/>"])
+    assert sent.parts[0]["content-type"] in ("application/xml", "text/xml")
+    assert result.stderr == ""
+
+
+async def test_send_again_under_a_key_adds_nothing(send, gateway):
+    """The business key makes the command safe to repeat."""
+    first = await send("--key", "PO-4711")
+    again = await send("--key", "PO-4711")
+    assert first.stdout == again.stdout
+    assert "submitted before" in again.stderr
+    assert len(gateway.rows(Event.SUBMITTED)) == 1
+
+
+async def test_send_wait_ends_with_the_acknowledgement(send, gateway, peer):
+    """Exit 0: the partner's gateway holds the message."""
+    waiting = asyncio.create_task(send("--wait", "-o", "json"))
+    sent = await peer.hear("Normal")
+    await peer.acknowledge(sent.message_id)
+    result = await waiting
+    assert result.exit_code == Exit.OK
+    assert json.loads(result.stdout)["state"] == "acknowledged"
+
+
+@pytest.mark.parametrize("terms", [BRIEF])
+async def test_send_wait_tells_a_doubt(send, gateway, peer):
+    """Exit 7: a copy may have arrived."""
+    result = await send("--wait")
+    assert result.exit_code == Exit.IN_DOUBT
+    assert "in_doubt" in result.stderr
+
+
+@pytest.mark.parametrize("terms", [{**BRIEF, "retries": 0}])
+async def test_send_wait_tells_a_suspension(send, gateway, peer):
+    """Exit 10: nothing left us, and nothing will before a resume."""
+    peer.refuse_connections()
+    assert (await send("--wait")).exit_code == Exit.SUSPENDED
+
+
+@pytest.mark.parametrize("terms", [{**BRIEF, "retries": 0, "on_exhausted": "fail"}])
+async def test_send_wait_tells_a_failure(send, gateway, peer):
+    """Exit 6: surely not delivered."""
+    peer.refuse_connections()
+    assert (await send("--wait")).exit_code == Exit.FAILED
+
+
+async def test_send_wait_tells_a_refusal(send, gateway, peer):
+    """Exit 8: the partner will not have it, and says why."""
+    waiting = asyncio.create_task(send("--wait"))
+    sent = await peer.hear("Normal")
+    await peer.refuse(sent.message_id, "ValueNotRecognized")
+    result = await waiting
+    assert result.exit_code == Exit.REFUSED
+    assert "ValueNotRecognized" in result.stderr
+
+
+async def test_send_wait_gives_up_waiting_and_says_so(send, gateway, peer):
+    """Exit 9: it goes on without us."""
+    peer.answer(Manners.SILENCE)
+    assert (await send("--wait", "--wait-timeout", "0")).exit_code == Exit.STILL_TRYING
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "word"),
+    [
+        (("--to", "urn:duns:9"), Exit.NOT_FOUND, "UnknownPartner"),
+        (("--agreement", "tpa-x"), Exit.NOT_FOUND, "UnknownAgreement"),
+        (("--action", ""), Exit.USAGE, "InvalidField"),
+        (("--ref", "two words"), Exit.USAGE, "InvalidField"),
+    ],
+)
+async def test_a_refused_submission_is_told_by_name(send, gateway, options, code, word):
+    """Exit 2 or 3, with the gateway's own words."""
+    result = await send(*options)
+    assert result.exit_code == code
+    assert word in result.stderr
+    assert result.stdout == ""
+
+
+async def test_a_file_that_is_not_there_is_a_usage_error(run, gateway, peer):
+    """Exit 2, before anything is sent."""
+    header = ("--to", peer.party, "--service", "S", "--action", "A")
+    result = await run("send", "/nowhere/order.xml", *header)
+    assert result.exit_code == Exit.USAGE
+    assert gateway.rows(Event.SUBMITTED) == []
+
+
+async def test_list_show_and_trace_print_tables_for_people(run, gateway, peer):
+    """Tab-separated where stdout is no terminal, so that cut and awk work."""
+    message_id = await gateway.submit(b"<Order/>", to=peer)
+    await peer.hear("Normal")
+    await gateway.until_row(Event.TRANSMITTED)
+    listed = await run("message", "list")
+    assert listed.stdout.split("\t")[:3] == [message_id, "sending", peer.party]
+    shown = await run("message", "show", message_id)
+    assert f"to               {peer.party}" in shown.stdout
+    traced = await run("message", "trace", message_id)
+    events = [line.split("\t")[1] for line in traced.stdout.splitlines()]
+    assert events == ["Submitted", "Transmitting", "Transmitted"]
+
+
+async def test_the_same_in_json_is_what_the_api_says(run, gateway, peer):
+    """One documented schema per noun: `-o json` adds and hides nothing."""
+    message_id = await gateway.submit(b"<Order/>", to=peer)
+    await peer.hear("Normal")
+    await gateway.until_row(Event.TRANSMITTED)
+    shown = json.loads((await run("message", "show", message_id, "-o", "json")).stdout)
+    assert shown == await gateway.get(f"/v1/messages/{message_id}")
+    listed = json.loads((await run("message", "list", "-o", "json")).stdout)
+    assert listed == (await gateway.get("/v1/messages"))["messages"]
+    traced = json.loads((await run("message", "trace", message_id, "-o", "json")).stdout)
+    assert traced == shown["timeline"]
+
+
+async def test_list_filters_and_pages(run, gateway, peer):
+    """`--limit` counts messages, not pages."""
+    ids = [await gateway.submit(b"x", to=peer, conversation="c") for _ in range(3)]
+    result = await run("message", "list", "--conversation", "c", "--limit", "2", "-o", "json")
+    assert [row["message_id"] for row in json.loads(result.stdout)] == ids[:2]
+    queued = await run("message", "list", "--state", "queued", "-o", "json")
+    assert [row["message_id"] for row in json.loads(queued.stdout)] == ids[1:]
+    assert (await run("message", "list", "--state", "flying")).exit_code == Exit.USAGE
+
+
+async def test_wait_for_several_tells_the_worst(run, gateway, peer):
+    """The exit code of a set is that of its worst fate."""
+    good = await gateway.submit(b"x", to=peer)
+    await peer.hear("Normal")
+    await peer.acknowledge(good)
+    bad = await gateway.submit(b"x", to=peer)
+    await peer.hear("Normal")
+    await peer.refuse(bad, "ValueNotRecognized")
+    result = await run("message", "wait", good, bad)
+    assert result.exit_code == Exit.REFUSED
+    assert [line.split("\t")[1] for line in result.stdout.splitlines()] == [
+        "acknowledged",
+        "failed",
+    ]
+
+
+@pytest.mark.parametrize("terms", [{"timeout": NEVER_S}])
+async def test_cancel_takes_back_what_never_left(run, gateway, peer):
+    """And refuses what did."""
+    sent = await gateway.submit(b"x", to=peer)
+    queued = await gateway.submit(b"x", to=peer)
+    await peer.hear("Normal")
+    await gateway.until_row(Event.TRANSMITTED)
+    assert "cancelled" in (await run("message", "cancel", queued)).stdout
+    refused = await run("message", "cancel", sent)
+    assert refused.exit_code == Exit.USAGE
+    assert "NotCancellable" in refused.stderr
+
+
+@pytest.mark.parametrize("verb", ["show", "trace", "cancel", "wait"])
+async def test_a_message_that_is_not_there_is_not_found(run, gateway, verb):
+    """Exit 3."""
+    result = await run("message", verb, "none")
+    assert result.exit_code == Exit.NOT_FOUND
+    assert "NotFound" in result.stderr
+
+
+@pytest.mark.parametrize("terms", [{**BRIEF, "retries": 0}])
+async def test_partners_are_listed_suspended_and_resumed(run, gateway, peer):
+    """The operator's round: see it, stop it, let it go on."""
+    peer.answer_always = UNAVAILABLE
+    message_id = await gateway.submit(b"x", to=peer)
+    await gateway.until_row(Event.PAIR_SUSPENDED)
+    listed = json.loads((await run("partner", "list", "-o", "json")).stdout)
+    sender = next(row for row in listed if row["role"] == "sender")
+    assert (sender["state"], sender["in_flight"]) == ("suspended", message_id)
+    resumed = await run("partner", "resume", peer.party)
+    assert resumed.exit_code == Exit.OK
+    await gateway.until_row(Event.PAIR_SUSPENDED, 2)
+    suspended = await run("partner", "suspend", peer.party, "--reason", "holiday")
+    assert "suspended" in suspended.stdout
+    assert (await run("partner", "resume", "urn:duns:9")).exit_code == Exit.NOT_FOUND
