@@ -43,13 +43,19 @@ class Document(NamedTuple):
 class Client:
     """Calls one gateway. Use as a context manager.
 
-    Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave.
+    Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave
+    (UnexpectedAnswer where something else answered). Raises `LocalError` (UnusableAddress).
     """
 
     def __init__(self, api: str, *, token: str | None = None) -> None:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        # No proxy from the environment: the gateway's API is next to us or named by the user.
-        self._http = httpx.Client(base_url=api, headers=headers, timeout=TIMEOUT_S, trust_env=False)
+        try:
+            # No proxy from the environment: the API is next to us or named by the user.
+            self._http = httpx.Client(
+                base_url=api, headers=headers, timeout=TIMEOUT_S, trust_env=False
+            )
+        except httpx.InvalidURL as error:
+            raise LocalError("UnusableAddress", f"{api!r} is no address: {error}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -191,13 +197,16 @@ class Client:
         """Whether it takes packages and submissions now; False while it cannot be reached."""
         try:
             return self._http.get("/readyz").status_code == httpx.codes.OK
-        except httpx.TransportError:
+        except httpx.RequestError:
             return False
 
     def _json(self, method: str, path: str, **arguments: Any) -> JSON:
         with self._call(method, path, **arguments) as response:
             response.read()
-            answer: JSON = response.json()
+            try:
+                answer: JSON = response.json()
+            except ValueError as error:
+                raise _unexpected(response) from error
             return answer
 
     def _call(self, method: str, path: str, **arguments: Any) -> "_Call":
@@ -218,7 +227,7 @@ class _Call:
             self._response = self._http.send(self._request, stream=True)
             if self._response.is_error:
                 self._response.read()
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise GatewayUnreachable(f"{self._request.url.host}: {error}") from error
         if self._response.is_error:
             raise _refusal(self._response)
@@ -231,7 +240,7 @@ class _Call:
         traceback: TracebackType | None,
     ) -> None:
         self._response.close()
-        if isinstance(error, httpx.TransportError):
+        if isinstance(error, httpx.RequestError):
             raise GatewayUnreachable(str(error)) from error
 
 
@@ -240,7 +249,12 @@ def _refusal(response: httpx.Response) -> LocalError:
         refused = response.json()["error"]
         return LocalError(refused["name"], refused["text"])
     except (ValueError, KeyError, TypeError):
-        return LocalError("UnexpectedAnswer", f"the gateway answered {response.status_code}")
+        return _unexpected(response)
+
+
+def _unexpected(response: httpx.Response) -> LocalError:
+    text = f"this is no answer of a gateway's API (status {response.status_code})"
+    return LocalError("UnexpectedAnswer", text)
 
 
 def _quoted(text: str) -> str:

@@ -118,6 +118,21 @@ def test_a_gateway_that_does_not_run_is_unreachable(config, words):
     assert "cannot be reached" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("api", "code"),
+    [
+        ("http://127.0.0.1:port", Exit.USAGE),
+        ("nonsense", Exit.UNREACHABLE),
+        ("http://127.0.0.1:9", Exit.UNREACHABLE),
+    ],
+)
+def test_an_address_that_is_none_shows_no_traceback(api, code):
+    """`--api` is given by people."""
+    result = invoke("message", "list", "--api", api)
+    assert result.exit_code == code
+    assert result.stderr.startswith("Error: ")
+
+
 def test_the_installed_command_ends_with_the_documented_code(config):
     """The entry point hands the exit code to the shell, and shows no traceback."""
     command = [sys.executable, "-m", "onceonly", "message", "list", "-c", str(config)]

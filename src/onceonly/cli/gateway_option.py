@@ -32,7 +32,7 @@ def gateway_command(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--token", envvar="ONCEONLY_TOKEN", help="API token, instead of the file's.")
     @functools.wraps(command)
     def wrapped(config: Path | None, api: str | None, token: str | None, **arguments: Any) -> Any:
-        with _open(config, api, token) as client:
+        with _translated(functools.partial(_open, config, api, token)) as client:
             return _translated(functools.partial(command, client, **arguments))
 
     return wrapped

@@ -1,0 +1,201 @@
+"""The client of the application API, against a running gateway and against what is none."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+# The gateway and its peer are those of the gateway's own tests.
+sys.path.insert(0, str(Path(__file__).parent / "gateway"))
+
+from packages import PayloadPart
+from peer import Peer
+from running_gateway import OUR_PARTY, RunningGateway, free_port, running, serving_api
+
+from onceonly.client import Client, Document, GatewayUnreachable
+from onceonly.message.errors import LocalError
+from onceonly.message.event import Event
+
+pytestmark = pytest.mark.anyio
+
+M = "m-1@a.example.com"
+
+
+@pytest.fixture
+def anyio_backend() -> tuple[str, dict[str, Any]]:
+    """The loop on which the product runs."""
+    return "asyncio", {"use_uvloop": True}
+
+
+@pytest.fixture
+async def peer() -> AsyncIterator[Peer]:
+    """The partner of agreement tpa-ab-1, listening."""
+    partner = Peer("urn:duns:111111111")
+    await partner.listen()
+    yield partner
+    await partner.close()
+
+
+@pytest.fixture
+async def gateway(tmp_path: Path, peer: Peer) -> AsyncIterator[RunningGateway]:
+    """A gateway with its API on a port, behind a token."""
+    options = {"api_token": "s3cret"}
+    async with running(tmp_path, peer, gateway=options) as alive, serving_api(alive):
+        yield alive
+
+
+@pytest.fixture
+def client(gateway: RunningGateway) -> Any:
+    """A client that has the token."""
+    with Client(gateway.configuration.api, token="s3cret") as opened:
+        yield opened
+
+
+async def beside(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """A call of the client in a thread, while the gateway runs on the loop."""
+    return await anyio.to_thread.run_sync(partial(call, *arguments, **options))
+
+
+async def test_bytes_and_files_are_submitted_alike(client, gateway, peer, tmp_path):
+    """A document is what it holds, its type and its label."""
+    path = tmp_path / "order.xml"
+    path.write_bytes(b"<Order/>")
+    documents = [
+        Document.from_file(path),
+        Document(b"\x00\xff", "application/octet-stream", "raw"),
+        (b"plain", "text/plain", "note.txt"),
+    ]
+    header = {"to": peer.party, "service": "S", "action": "A"}
+    receipt = await beside(client.submit, documents, **header)
+    sent = await peer.hear("Normal")
+    assert sent.message_id == receipt["message_id"]
+    assert sent.payloads == [b"<Order/>", b"\x00\xff", b"plain"]
+    assert [part["content-type"] for part in sent.parts][1:] == [
+        "application/octet-stream",
+        "text/plain",
+    ]
+
+
+async def test_a_submission_may_be_repeated(client, gateway, peer):
+    """By id and by key: the answer says that it is a replay."""
+    header = {"to": peer.party, "service": "S", "action": "A", "message_id": "po-1", "key": "K"}
+    document = Document(b"x", "text/plain", "x")
+    first = await beside(client.submit, [document], **header)
+    again = await beside(client.submit, [document], **header)
+    assert (first["replayed"], again["replayed"]) == (False, True)
+    assert len(gateway.rows(Event.SUBMITTED)) == 1
+
+
+async def test_a_message_is_followed_to_its_verdict(client, gateway, peer):
+    """get, list and cancel see what the API shows, whatever characters an id has."""
+    header = {"to": peer.party, "service": "S", "action": "A", "message_id": "a/b?c#%"}
+    await beside(client.submit, [], **header)
+    await peer.hear("Normal")
+    await gateway.until_row(Event.TRANSMITTED)
+    with pytest.raises(LocalError) as caught:
+        await beside(client.cancel, "a/b?c#%")
+    assert caught.value.name == "NotCancellable"
+    await peer.acknowledge("a/b?c#%")
+    assert (await beside(client.get, "a/b?c#%"))["state"] == "acknowledged"
+    page = await beside(client.list, state="acknowledged", limit=1)
+    assert [message["message_id"] for message in page["messages"]] == ["a/b?c#%"]
+
+
+async def test_the_inbox_is_read_and_reported_on(client, gateway, peer):
+    """A long poll, the payload in pieces, and the application's progress."""
+    polling = asyncio.create_task(beside(client.inbox, wait_s=60))
+    content = bytes(range(256)) * 2000
+    await peer.send(M, 1, payloads=[PayloadPart("p@a", "text/plain", content)])
+    (item,) = await polling
+    assert b"".join(await beside(lambda: list(client.payload(item, 0)))) == content
+    assert (await beside(client.report, item, "complete"))["processing"] == "complete"
+    assert (await beside(client.find_inbox_item, M))["offset"] == item["offset"]
+    assert await beside(client.find_inbox_item, "none") is None
+    assert await beside(client.inbox, item["offset"]) == []
+
+
+async def test_operators_see_and_steer(client, gateway, peer):
+    """Partners, incidents, notices, journal, publishing, health."""
+    header = {"to": peer.party, "service": "S", "action": "A"}
+    receipt = await beside(client.submit, [], **header)
+    await peer.hear("Normal")
+    await peer.refuse(receipt["message_id"], "InvalidSequenceNumber")
+    assert len(await beside(client.incidents)) == 1
+    assert [n["message_id"] for n in await beside(client.notices)] == [receipt["message_id"]]
+    states = {p["role"]: p["state"] for p in await beside(client.resume, peer.party)}
+    assert states["sender"] == "open"
+    states = {p["role"]: p["state"] for p in await beside(client.suspend, peer.party, "why")}
+    assert states["sender"] == "suspended"
+    assert await beside(client.partners) != []
+    await gateway.everything_said()
+    rows = await beside(client.journal)
+    assert [row["seq"] for row in rows] == list(range(1, len(rows) + 1))
+    assert await beside(client.publish) == len(rows)
+    assert (await beside(client.health))["party"] == [OUR_PARTY]
+    assert await beside(client.is_ready) is True
+
+
+async def test_without_the_token_it_is_told_so(gateway):
+    """The name that the gateway gave."""
+    with Client(gateway.configuration.api) as stranger, pytest.raises(LocalError) as caught:
+        await beside(stranger.partners)
+    assert caught.value.name == "Unauthorized"
+
+
+async def test_a_gateway_that_is_away_is_unreachable():
+    """A condition of its own, since calls with an id are safe to repeat."""
+    with Client(f"http://127.0.0.1:{free_port()}") as lonely:
+        assert await beside(lonely.is_ready) is False
+        with pytest.raises(GatewayUnreachable):
+            await beside(lonely.partners)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>", LocalError),
+        (b"HTTP/1.1 500 Oops\r\nContent-Length: 4\r\n\r\noops", LocalError),
+        (b"HTTP/1.1 500 Oops\r\nContent-Length: 2\r\n\r\n[]", LocalError),
+        (
+            b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/\r\nContent-Length: 0\r\n\r\n",
+            LocalError,
+        ),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 60\r\n\r\n{", GatewayUnreachable),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nxx",
+            GatewayUnreachable,
+        ),
+        (b"SSH-2.0-OpenSSH\r\n", GatewayUnreachable),
+        (b"", GatewayUnreachable),
+    ],
+    ids=["page", "500", "no error shape", "redirect", "cut", "miscoded", "no HTTP", "hang up"],
+)
+async def test_what_is_no_gateway_is_named_not_raised_through(answer, error):
+    """R-25 for our own client: two kinds of error and no third."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    with Client(f"http://127.0.0.1:{port}") as client, pytest.raises(error) as caught:
+        await beside(client.partners)
+    server.close()
+    if error is LocalError:
+        assert caught.value.name == "UnexpectedAnswer"
+
+
+def test_an_address_that_is_none_is_refused():
+    """At once, by name."""
+    with pytest.raises(LocalError) as caught:
+        Client("http://127.0.0.1:port")
+    assert caught.value.name == "UnusableAddress"
