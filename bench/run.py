@@ -48,7 +48,8 @@ class Contender:
         self._process.stdin.flush()
 
     def end(self) -> None:
-        self._process.wait(timeout=60)
+        with self._process:
+            self._process.wait(timeout=60)
 
 
 def measure(kind: str, case: dict[str, int]) -> dict[str, float]:
