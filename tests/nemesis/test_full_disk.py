@@ -45,10 +45,11 @@ class Ballast:
 
     def fill(self) -> None:
         """Until not one page is left."""
-        with (
-            self._file.open("ab", buffering=0) as file,
-            pytest.raises(OSError, match="No space left"),
-        ):
+        with pytest.raises(OSError, match="No space left"):
+            self._write_more_than_fits()
+
+    def _write_more_than_fits(self) -> None:
+        with self._file.open("ab", buffering=0) as file:
             for _ in range(DISK_BYTES // PIECE_BYTES + 1):
                 file.write(b"\0" * PIECE_BYTES)
 

@@ -23,19 +23,20 @@ ASLEEP_S = 2.0
 
 REFUSAL_S = 30.0
 
+PACE_S = 0.01
+"""Between submissions, and after a call that found no gateway."""
+
 
 @contextmanager
 def steady_load(exchange: Exchange, stop: Flag) -> Iterator[None]:
-    """Submissions as fast as they are accepted, and a reader that waits at the inbox."""
+    """Submissions one after the other, and a reader that waits at the inbox."""
 
     def submit() -> None:
         with Client(exchange.sender.site.api) as client:
             number = 0
             while not stop.is_set():
-                if exchange.submit_if_up(client, f"load-{number}"):
-                    number += 1
-                else:
-                    stop.wait(0.02)
+                number += exchange.submit_if_up(client, f"load-{number}")
+                stop.wait(PACE_S)
 
     def read() -> None:
         with Client(exchange.receiver.site.api) as client:
@@ -45,7 +46,7 @@ def steady_load(exchange: Exchange, stop: Flag) -> Iterator[None]:
                     for item in client.inbox(after=after, wait_s=30):
                         after = item["offset"]
                 except GatewayUnreachable:
-                    stop.wait(0.02)
+                    stop.wait(PACE_S)
 
     with ThreadPoolExecutor(2) as executor:
         running = [executor.submit(submit), executor.submit(read)]
