@@ -1,6 +1,5 @@
 """The composition root: the one place that takes a configuration apart and joins the parts."""
 
-import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -79,7 +78,7 @@ def join(
     tasks = Tasks(on_failure)
     group = GroupCommit(store, on_failure=on_failure)
     spool = Spool(configuration.store.with_name(f"{configuration.store.name}-spool"))
-    transport = HttpTransport(tls=ssl.create_default_context())
+    transport = HttpTransport()
     growth = Growth()
     steps = SendingSteps(agreements=agreements, rows=rows, ids=ids, our_uri=configuration.uri)
     dispatch = Dispatch(
