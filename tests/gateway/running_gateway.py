@@ -13,7 +13,7 @@ import uvicorn
 from peer import PATIENCE_S, Peer
 
 from onceonly.gateway.config import Configuration, read_configuration
-from onceonly.gateway.supervise import api_address
+from onceonly.gateway.supervise import ENDPOINT_BYTES_MAX, api_address
 from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
 from onceonly.journal.record import Record
 from onceonly.message.event import Event
@@ -138,7 +138,8 @@ class RunningGateway:
     async def start(self) -> None:
         self.store = ToldStore(open_store(self.configuration, clock_of(self.configuration)))
         self.parts: Gateway = join(self.configuration, self.store, self._failures.append)
-        limits = HttpLimits(body_bytes_max=self.configuration.payload_bytes_max + (4 << 20))
+        await self.parts.receiver.start()
+        limits = HttpLimits(body_bytes_max=ENDPOINT_BYTES_MAX)
         self._msh: HttpServer = await serve_http(
             self.configuration.listen, self.parts.receiver.receive, limits=limits
         )
@@ -147,7 +148,6 @@ class RunningGateway:
             base_url=self.configuration.api,
         )
         await self.parts.dispatch.start()
-        await self.parts.receiver.start()
         self.parts.operations.is_ready = True
 
     async def stop(self, grace_s: float = 2.0) -> None:

@@ -200,7 +200,7 @@ async def test_bad_input_is_named_journalled_once_and_not_kept(gateway, peer, wr
     await gateway.until_handed_over(M)
 
 
-@pytest.mark.parametrize("size", [1001, 3 << 20], ids=["just above", "far above"])
+@pytest.mark.parametrize("size", [1001, 1 << 20], ids=["just above", "far above"])
 async def test_a_message_above_the_agreed_size_is_refused(tmp_path, peer, size):
     """R-25: MessageTooLarge as soon as it shows; one row, nothing stored."""
     async with running(tmp_path, peer, gateway={"payload_bytes_max": 1000}) as gateway:
@@ -215,13 +215,31 @@ async def test_a_message_above_the_agreed_size_is_refused(tmp_path, peer, size):
         assert (await peer.hear("Acknowledgement")).ref == M
 
 
-async def test_a_body_above_the_endpoints_limit_is_refused_unread(tmp_path, peer):
-    """H12, R-25: 413 by the announced length alone."""
+@pytest.mark.parametrize("announced", [4_000_000, 10**12])
+async def test_an_announced_excess_is_refused_unread(tmp_path, peer, announced):
+    """H12, R-25: 413 by the announced length alone, and a row about it."""
     async with running(tmp_path, peer, gateway={"payload_bytes_max": 1000}) as gateway:
         content_type, _ = peer.normal(M, 1)
-        head = peer.request(Parcel(content_type, b"")).replace(b"Length: 0", b"Length: 9000000")
-        assert (await peer.say(head)).status == 413
+        length = f"Length: {announced}".encode()
+        head = peer.request(Parcel(content_type, b"")).replace(b"Length: 0", length)
+        reply = await peer.say(head)
+        assert (reply.status, reply.headers["onceonly-error"]) == (413, "MessageTooLarge")
+        (row,) = gateway.rows(Event.REJECTED)
+        assert row.error_code == "MessageTooLarge"
         gateway.assert_nothing_stored()
+
+
+async def test_a_body_of_unknown_length_is_counted(tmp_path, peer):
+    """H12, H13: chunked, it ends at the same limit."""
+    async with running(tmp_path, peer, gateway={"payload_bytes_max": 1000}) as gateway:
+        payload = PayloadPart("po-1@a", "text/plain", b"x" * (3 << 20))
+        content_type, body = peer.normal(M, 1, payloads=(payload,))
+        head = peer.request(Parcel(content_type, b""))
+        head = head.replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+        await peer.say(head + b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body))
+        assert (await peer.hear("Error")).error_code == "MessageTooLarge"
+        gateway.assert_nothing_stored()
+        assert len(gateway.rows(Event.REJECTED)) == 1
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ from peer import Peer, bodies
 from running_gateway import BRIEF, OUR_PARTY, RunningGateway, form, running
 
 from onceonly.message.event import Event
+from onceonly.message.identity import Pair
 from onceonly.message.instant import NS_PER_S
+from onceonly.protocol.pairing import SendingPair
 
 pytestmark = pytest.mark.anyio
 
@@ -79,6 +81,15 @@ async def test_numbers_grow_by_one_from_one(gateway, peer):
     ids = [await exchange(gateway, peer, ORDER) for _ in range(3)]
     assert [arrival.number for arrival in peer.arrivals] == ["000000001", "000000002", "000000003"]
     assert [arrival.message_id for arrival in peer.arrivals] == ids
+
+
+async def test_after_the_largest_number_comes_one(gateway, peer):
+    """S0-54: 999999999, then 000000001."""
+    pair, state = Pair(OUR_PARTY, peer.party), SendingPair(sequence_number=999_999_998)
+    await gateway.parts.group.transact(lambda txn: txn.put_sending_pair(pair, state))
+    for _ in range(2):
+        await exchange(gateway, peer, ORDER)
+    assert [arrival.number for arrival in peer.arrivals] == ["999999999", "000000001"]
 
 
 async def test_one_message_of_a_pair_is_in_flight(gateway, peer):

@@ -131,6 +131,7 @@ class Receiver:
         sinks: list[Sink] = []
         decoder: Decoder | None = None
         try:
+            self._refuse_announced_excess(request)
             decoder = Decoder(request.content_type, self._sink_opener(sinks), self._limits)
             async for chunk in chunks:
                 decoder.feed(chunk)
@@ -147,6 +148,12 @@ class Receiver:
         finally:
             for sink in sinks:
                 sink.discard()
+
+    def _refuse_announced_excess(self, request: Request) -> None:
+        """Unread (attack H12); a body of unknown length is counted while it comes in."""
+        most = self._limits.package_bytes_max
+        if request.content_length is not None and request.content_length > most:
+            raise RemoteError(ErrorCode.MESSAGE_TOO_LARGE, f"a package has {most} bytes at most")
 
     def _sink_opener(self, sinks: list[Sink]) -> Callable[[PartHead], Sink]:
         def open_sink(_: PartHead) -> Sink:

@@ -33,6 +33,10 @@ TASKS_DRAIN_S = 1.0
 """For calls, packages and transmissions under way to end, one after the other. What is cut is
 sent again after the restart; with publishing and closing the stop stays under five seconds."""
 
+ENDPOINT_BYTES_MAX = 1 << 50
+"""Of the HTTP endpoint, out of reach: the receiver has the limit that counts, from
+`payload_bytes_max`, and writes a row about what is past it."""
+
 SWEEP_S = 1.0
 """Between looks for messages whose time has passed."""
 
@@ -106,7 +110,7 @@ class _Supervisor:
         loop.set_exception_handler(self._note_bug)
         gateway = join(self._configuration, self._store, self._fail)
         await self._announce(gateway)
-        limits = HttpLimits(body_bytes_max=self._configuration.payload_bytes_max + (4 << 20))
+        limits = HttpLimits(body_bytes_max=ENDPOINT_BYTES_MAX)
         # Before the first package arrives, so that what is owed keeps its place before it.
         await gateway.receiver.start()
         msh = await serve_http(self._configuration.listen, gateway.receiver.receive, limits=limits)
