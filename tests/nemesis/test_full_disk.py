@@ -12,13 +12,14 @@ from pathlib import Path
 import httpx
 import pytest
 from nemesis_evidence import check_exchange
-from nemesis_gateways import Exchange, build_exchange, until
+from nemesis_gateways import Exchange, await_acknowledged, build_exchange, until
 
 from onceonly.client import Client
 from onceonly.message.errors import LocalError
 
 DISK_BYTES = 6_000_000
 PIECE_BYTES = 4_096
+DEATH_S = 30.0
 
 
 @pytest.fixture
@@ -159,5 +160,28 @@ def test_an_acknowledgement_that_finds_the_sender_full_is_not_lost(
         assert full_at.sender.is_running, full_at.sender.log_end()
         ballast.drop()
     full_at.complete("on-its-way")
+    full_at.complete("after")
+    check_exchange(full_at)
+
+
+@pytest.mark.parametrize("full_at", ["receiver"], indirect=True)
+def test_a_full_receiver_still_acknowledges_what_it_has_stored(
+    full_at: Exchange, disk: Path
+) -> None:
+    """A repeat of a stored message needs no space to be answered (D4, R-03)."""
+    ballast, sender = Ballast(disk), full_at.sender
+    sender.kill()
+    sender.configure("after-transmit:1")
+    sender.start()
+    with full_at.clients() as (ours, theirs):
+        full_at.submit_if_up(ours, "stored")
+        assert sender.wait_for_end(DEATH_S) == -signal.SIGKILL, sender.log_end()
+        until(lambda: theirs.find_inbox_item("stored"), "it is stored and handed over")
+        ballast.fill()
+        sender.configure()
+        sender.start()
+        await_acknowledged(ours, "stored")
+        until(lambda: count_refusals(ours) >= 1, "the repeat itself is refused: the disk is full")
+        ballast.drop()
     full_at.complete("after")
     check_exchange(full_at)
