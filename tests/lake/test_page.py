@@ -157,3 +157,10 @@ def test_charts_are_well_formed_and_follow_the_page():
         assert "#0101" not in svg
         ids += re.findall(r'\bid="([^"]+)"', svg)
     assert len(ids) == len(set(ids))
+
+
+def test_a_silence_is_drawn_as_one():
+    """A bin in which nothing was sent is 0, not what the bin before it was."""
+    bins = [{"bin_at": at, "sent": 3, "acknowledged": 3, "eliminated": 0} for at in (10, 40)]
+    drawn = plots.every_bin(bins, 10)
+    assert [(row["bin_at"], row["sent"]) for row in drawn] == [(10, 3), (20, 0), (30, 0), (40, 3)]

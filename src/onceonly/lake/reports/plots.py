@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from onceonly.lake.reports.findings import Findings
+from onceonly.lake.reports.findings import Findings, Rows
 from onceonly.lake.tables.duplicates import CAUSES
 from onceonly.message.instant import to_datetime
 
@@ -64,15 +64,26 @@ _PAIRS_DRAWN: Final = 4
 """Lines in one chart: what an eye can tell apart; the tables have every pair."""
 
 
+_EMPTY_BIN: Final = {"sent": 0, "acknowledged": 0, "eliminated": 0}
+
+
+def every_bin(bins: Rows, width_us: int) -> list[Mapping[str, Any]]:
+    """The bins in order, with those in which nothing was sent: a silence is drawn as one."""
+    known = {row["bin_at"]: row for row in bins}
+    starts = range(min(known), max(known) + width_us, width_us)
+    return [known.get(at, {"bin_at": at, **_EMPTY_BIN}) for at in starts]
+
+
 def promise(found: Findings) -> str:
     """Report 5: sent as a step line, acknowledged as an area, eliminated copies as thin bars."""
 
     def draw(axes: Axes) -> None:
         width_us = found.promise_width_us
-        starts = [row["bin_at"] for row in found.promise]
+        bins = every_bin(found.promise, width_us)
+        starts = [row["bin_at"] for row in bins]
         edges: Any = [to_datetime(at) for at in (*starts, starts[-1] + width_us)]
-        sent = [row["sent"] for row in found.promise]
-        acked = [row["acknowledged"] for row in found.promise]
+        sent = [row["sent"] for row in bins]
+        acked = [row["acknowledged"] for row in bins]
         axes.fill_between(
             edges,
             [*acked, acked[-1]],
@@ -91,7 +102,7 @@ def promise(found: Findings) -> str:
             label="sent",
         )
         middles: Any = [to_datetime(at + width_us // 2) for at in starts]
-        eliminated = [row["eliminated"] for row in found.promise]
+        eliminated = [row["eliminated"] for row in bins]
         axes.vlines(
             middles, 0, eliminated, color=_COLOURS["two"], linewidth=2.2, label="copies eliminated"
         )
