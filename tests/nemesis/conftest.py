@@ -9,13 +9,11 @@ import pytest
 # Under --import-mode=importlib a test's neighbours are not importable by themselves.
 sys.path.insert(0, str(Path(__file__).parent))
 
+from nemesis_faults import Form
 from nemesis_gateways import Exchange, build_exchange
 
 CYCLES = 8
 """The short form: what `make test` can afford."""
-
-FULL_CYCLES = 200
-"""From here on the form is full: every point of every sweep, not a sample."""
 
 SEED = 20_260_101
 
@@ -34,19 +32,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def cycles(request: pytest.FixtureRequest) -> int:
-    return int(request.config.getoption("cycles", CYCLES))
-
-
-@pytest.fixture
-def is_full(cycles: int) -> bool:
-    """Whether every point of a sweep is wanted."""
-    return cycles >= FULL_CYCLES
-
-
-@pytest.fixture
-def seed(request: pytest.FixtureRequest) -> int:
-    return int(request.config.getoption("nemesis_seed", SEED))
+def form(request: pytest.FixtureRequest) -> Form:
+    """How much is wanted of this run."""
+    config = request.config
+    return Form(config.getoption("cycles", CYCLES), config.getoption("nemesis_seed", SEED))
 
 
 @pytest.hookimpl(wrapper=True)

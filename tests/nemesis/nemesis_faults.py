@@ -1,21 +1,43 @@
-"""Faults of the system under a real gateway: strace kills it or fails it at the N-th call.
+"""Faults under a real gateway: by chance from a seed, or by strace at the N-th system call.
 
 strace counts per thread, so a fault is either injected from the start (the opening, all on one
 thread) or attached to a gateway that is ready (the exchange, whose commits are on one thread).
 """
 
 import os
+import random
 import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 STRACE = shutil.which("strace") or "strace"
 DETACH_S = 10.0
+
+
+FULL_CYCLES = 200
+"""From here on the form is full: every point of every sweep, not a sample."""
+
+
+class Form(NamedTuple):
+    """How much is wanted, and the seed of every chance."""
+
+    cycles: int
+    seed: int
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every point of a sweep is wanted."""
+        return self.cycles >= FULL_CYCLES
+
+    def chance(self, *names: str) -> random.Random:
+        """A chance of its own for whatever has these names."""
+        return random.Random("/".join((str(self.seed), *names)))
 
 
 def _can_trace() -> bool:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from threading import Event as Flag
 
 from nemesis_evidence import check_inbox, check_journals, read_journal
+from nemesis_faults import Form
 from nemesis_gateways import (
     Exchange,
     Gateway,
@@ -33,9 +34,9 @@ KILL_WITHIN_S = 0.6
 class Application:
     """Submits without end and repeats what found no gateway, as every application must."""
 
-    def __init__(self, gateway: Gateway, seed: int, stop: Flag) -> None:
+    def __init__(self, gateway: Gateway, chance: random.Random, stop: Flag) -> None:
         self._gateway = gateway
-        self._chance = random.Random(f"{seed}/{gateway.site.name}")
+        self._chance = chance
         self._stop = stop
         self.payloads: dict[str, Payload] = {}
         """Every message whose submission was answered with yes, in order."""
@@ -106,15 +107,17 @@ def check_all_arrived(sender: Client, receiver: Client, application: Application
 
 
 def test_random_kills_lose_nothing_and_double_nothing(
-    exchange: Exchange, cycles: int, seed: int, say: Callable[[str], None]
+    exchange: Exchange, form: Form, say: Callable[[str], None]
 ) -> None:
     """kill -9 of either or both under load, both ways: all acknowledged, each handed over once."""
-    chance, stop, begun = random.Random(seed), Flag(), time.monotonic()
-    applications = [Application(gateway, seed, stop) for gateway in exchange.gateways]
+    chance, stop, begun = form.chance("kills"), Flag(), time.monotonic()
+    applications = [
+        Application(gateway, form.chance(gateway.site.name), stop) for gateway in exchange.gateways
+    ]
     exchange.start()
     with under_load(applications, stop):
         try:
-            for _ in range(cycles):
+            for _ in range(form.cycles):
                 kill_and_restart(exchange, chance)
         finally:
             for gateway in exchange.gateways:
@@ -128,7 +131,7 @@ def test_random_kills_lose_nothing_and_double_nothing(
     there = check_journals(journals[0], journals[1], first.payloads)
     back = check_journals(journals[1], journals[0], second.payloads)
     say(
-        f"nemesis: seed {seed}, {cycles} cycles, "
+        f"nemesis: seed {form.seed}, {form.cycles} cycles, "
         f"{sum(gateway.kills for gateway in exchange.gateways)} kills, "
         f"{len(first.payloads)} + {len(second.payloads)} messages, "
         f"{there.resends + back.resends} resends, "
