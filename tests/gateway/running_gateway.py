@@ -81,6 +81,7 @@ class ToldStore:
     def __init__(self, store: SqliteStore) -> None:
         self.is_full = False
         """A full disk on order: commits are rolled back and refused (R-28)."""
+        self.refusals = 0
         self._store = store
         self._loop = asyncio.get_running_loop()
         self._waiting: list[asyncio.Future[None]] = []
@@ -95,6 +96,8 @@ class ToldStore:
     def commit(self) -> None:
         if self.is_full:
             self._store.rollback()
+            self.refusals += 1
+            self._loop.call_soon_threadsafe(self._tell)
             raise StoreFull("no space is left")
         self._store.commit()
         self._loop.call_soon_threadsafe(self._tell)

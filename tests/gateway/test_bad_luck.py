@@ -2,7 +2,7 @@
 
 import pytest
 from peer import NO_CONTENT, UNAVAILABLE, Manners, bodies
-from running_gateway import BRIEF, NEVER_S, running
+from running_gateway import BRIEF, running
 
 from onceonly.message.event import Event
 from onceonly.store.store import Role
@@ -230,10 +230,23 @@ async def test_a_full_disk_refuses_submissions_before_anything_is_accepted(gatew
     assert (await peer.hear("Normal")).message_id == "po-1"
 
 
-async def test_waits_end_although_nothing_ever_happens(tmp_path, peer):
-    """R-06: NEVER is a wait like any other; the budget of the agreement is published."""
+async def test_what_must_be_noted_waits_for_space(gateway, peer):
+    """R-28: how a transmission ended is noted once there is space; nothing stops meanwhile."""
+    peer.answer(Manners.SILENCE)
+    message_id = await gateway.submit(ORDER, to=peer)
+    await peer.hear("Normal")
+    gateway.store.is_full = True
+    peer.refuse_connections()
+    await gateway.until(lambda: gateway.store.refusals)
+    gateway.store.is_full = False
+    assert (await gateway.until_row(Event.TRANSMITTED)).outcome == "unknown"
+    assert gateway.state_of(message_id) == "sending"
+
+
+async def test_the_longest_time_to_a_verdict_is_published(tmp_path, peer):
+    """R-06: Timeout + Retries x RetryInterval."""
     terms = {"timeout": 30, "retries": 3, "retry_interval": 60}
     async with running(tmp_path, peer, terms=terms) as gateway:
         partners = (await gateway.get("/v1/partners"))["partners"]
         sender = next(partner for partner in partners if partner["role"] == "sender")
-        assert sender["verdict_after_s"] == 30 + 3 * 60 < NEVER_S
+        assert sender["verdict_after_s"] == 30 + 3 * 60

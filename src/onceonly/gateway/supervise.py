@@ -11,6 +11,7 @@ import logging
 import os
 import resource
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator
 from typing import Any
@@ -159,17 +160,18 @@ class _Supervisor:
     @contextlib.asynccontextmanager
     async def _api(self, gateway: Gateway) -> AsyncIterator[None]:
         host, port = api_address(self._configuration.api)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        # Bound here, because uvicorn meets an address that is taken with an exit of its own.
+        listener = socket.create_server((host, port), family=family)
         config = uvicorn.Config(
             gateway.application,
-            host=host,
-            port=port,
             log_config=None,
             access_log=False,
             lifespan="off",
             timeout_graceful_shutdown=API_DRAIN_S,
         )
         server = _ApiServer(config)
-        running = asyncio.create_task(server.serve())
+        running = asyncio.create_task(server.serve([listener]))
         while not server.started and not running.done():  # noqa: ASYNC110 - because uvicorn has no event for it
             await asyncio.sleep(0.01)
         if running.done():
