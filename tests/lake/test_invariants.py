@@ -195,6 +195,24 @@ def test_every_breach_is_found_and_nothing_else(frame: Frame):
     }
 
 
+def test_a_sure_failure_that_was_sent_again_and_arrived_is_no_breach(frame: Frame):
+    """I24: refused connections, a resume by the operator, then the acknowledgement."""
+    x = Exchange(Ledger("urn:from:resumed"), Ledger("urn:to:resumed"))
+    for ledger in (x.sender, x.receiver):
+        ledger.write(Event.STARTED, DAWN)
+    x.submit("m")
+    x.send("m", outcome="refused")
+    x.tell("m", Severity.ERROR)
+    x.send("m")
+    x.arrive("m")
+    found = {row["message_id"]: row["broken"] for row in broken_rows(frame, x)}
+    assert "I24" not in found["m"]
+
+
+def broken_rows(frame: Frame, x: Exchange) -> list:
+    return broken(frame(x.sender.records + x.receiver.records)).collect()
+
+
 def test_a_healthy_exchange_breaks_nothing(frame: Frame):
     """Hundreds of messages over a bad line, and every line of the sheet is 0."""
     there, _ = healthy(seed=23, messages=80)

@@ -115,8 +115,7 @@ def prove(sites: Sequence[Site], html: Path) -> Proof:
     lakes = [str(site.lake) for site in sites]
     policy = verdicts.Policy(grace_us=GRACE_US, retries=RETRIES)
     jobs.ingest(lakes)
-    summary = jobs.reconcile(lakes, policy=policy)
-    jobs.report(lakes, out=html, policy=policy)
+    summary = jobs.reconcile(lakes, policy=policy, report_to=html)
     ledger = pq.read_table(summary.ledger, columns=["to_party", "message_id", "verdict"])
     found = {(row["to_party"], row["message_id"]): row["verdict"] for row in ledger.to_pylist()}
     return Proof(

@@ -179,7 +179,12 @@ INVARIANTS: Final = (
         "I24",
         "Nothing was called surely undelivered and is in the receiver's store.",
         lambda _: _is_counted("notices_error"),
-        lambda _: _is_there("stored_at") & (F.col("notices_warning") == F.lit(0)),
+        # A notice is no verdict on what is sent after it: an operator may have resumed the pair.
+        lambda _: (
+            _is_there("stored_at")
+            & (F.col("notices_warning") == F.lit(0))
+            & (F.coalesce("last_sent_seq", F.lit(0)) < F.col("last_error_seq"))
+        ),
     ),
     Invariant(
         "I26",
