@@ -1,6 +1,7 @@
 """The application API, over ASGI against a running gateway."""
 
 import asyncio
+import json
 import re
 from hashlib import sha256
 from typing import Any
@@ -194,13 +195,71 @@ async def test_a_body_that_is_no_form_is_refused(gateway):
     assert refused(answer) == (400, "InvalidMultipart")
 
 
-async def test_a_payload_type_that_could_break_a_header_is_refused(gateway, peer):
-    """M3: a Content-Type ends in a MIME header, so its grammar is checked."""
-    fields = form(header(peer), ORDER, kind="text plain")
+@pytest.mark.parametrize(
+    ("count", "status", "name"), [(100, 413, "TooManyPayloads"), (102, 400, "InvalidMultipart")]
+)
+async def test_too_many_payloads_are_refused(gateway, peer, count, status, name):
+    """P1: a package has at most 100 parts, and one of them is the header."""
+    fields = form(header(peer), *[b"x"] * count)
+    assert refused(await gateway.call("POST", "/v1/messages", files=fields)) == (status, name)
+    assert (await gateway.submitted(*[b"x"] * 99, to=peer)).status == 201
+    assert len((await peer.hear("Normal")).payloads) == 99
+
+
+@pytest.mark.parametrize(
+    "label", ["x" * 256, "tab\there", " order.xml", "two\u2028lines", "next\x85line"]
+)
+async def test_a_payload_label_is_one_line_of_text(gateway, peer, label):
+    """X16: it ends in a header and a database, and the partner must be able to read it."""
+    raw = (
+        f'--b\r\nContent-Disposition: form-data; name="message"\r\n\r\n{json.dumps(header(peer))}'
+        f'\r\n--b\r\nContent-Disposition: form-data; name="payload"; filename="{label}"'
+        "\r\nContent-Type: text/plain\r\n\r\nx\r\n--b--\r\n"
+    ).encode()
+    headers = {"content-type": "multipart/form-data; boundary=b"}
+    answer = await gateway.call("POST", "/v1/messages", content=raw, headers=headers)
+    assert refused(answer) == (400, "InvalidField")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "text plain",
+        'text/plain; charset="',
+        "text/plain; a",
+        "text",
+        "a/" + "b" * 300,
+    ],
+)
+async def test_a_payload_type_that_could_break_a_header_is_refused(gateway, peer, kind):
+    """M3: a Content-Type ends in a MIME header; what we could not write is never accepted."""
+    fields = form(header(peer), ORDER, kind=kind)
     assert refused(await gateway.call("POST", "/v1/messages", files=fields)) == (
         400,
         "InvalidField",
     )
+    assert (await gateway.submitted(ORDER, to=peer)).status == 201
+
+
+@pytest.mark.parametrize("field", ["to", "action", "message_id", "key", "conversation"])
+async def test_half_a_surrogate_pair_is_no_text(gateway, peer, field):
+    """R-25: JSON can say what no document can; refused before a step begins."""
+    raw = json.dumps(header(peer, **{field: "\ud800"})).encode()
+    answer = await gateway.call("POST", "/v1/messages", files=form(raw, ORDER))
+    assert refused(answer) == (400, "InvalidMultipart")
+    assert (await gateway.submitted(ORDER, to=peer)).status == 201
+
+
+@pytest.mark.parametrize(
+    ("reason", "name"),
+    [("\ud800", "InvalidJson"), ("two\nlines", "InvalidField"), ("x" * 256, "InvalidField")],
+)
+async def test_an_operators_reason_is_one_line_of_text(gateway, peer, reason, name):
+    """It goes into the journal, and from there to people's terminals."""
+    body = json.dumps({"reason": reason}).encode()
+    answer = await gateway.call("POST", f"/v1/partners/{peer.party}/suspend", content=body)
+    assert refused(answer) == (400, name)
+    assert gateway.rows(Event.PAIR_SUSPENDED) == []
 
 
 async def test_the_id_in_the_path_and_in_the_json_must_agree(gateway, peer):

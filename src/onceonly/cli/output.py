@@ -8,6 +8,7 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 JSON = dict[str, Any]
 
@@ -41,7 +42,7 @@ def print_rows(rows: Sequence[JSON], columns: Sequence[str], output: str) -> Non
         return
     table = Table(*columns, box=None, header_style="bold")
     for row in rows:
-        table.add_row(*(_cell(row.get(column)) for column in columns))
+        table.add_row(*(Text(_cell(row.get(column))) for column in columns))
     Console().print(table)
 
 
@@ -52,11 +53,15 @@ def print_fields(value: JSON, output: str) -> None:
         return
     for name, field in value.items():
         if field is not None and not isinstance(field, list | dict):
-            click.echo(f"{name:16} {field}")
+            click.echo(f"{name:16} {_cell(field)}")
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else str(value)
+    """The value as one line that steers no terminal, whoever wrote it (attack X16)."""
+    text = "" if value is None else str(value)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def say(text: str) -> None:

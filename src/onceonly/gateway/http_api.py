@@ -22,8 +22,8 @@ from onceonly.gateway.inbox import Inbox
 from onceonly.gateway.openapi import openapi_document
 from onceonly.gateway.operations import Operations
 from onceonly.gateway.submit import PAYLOADS_MAX, Part, Submission, Submissions
-from onceonly.message.errors import LocalError
-from onceonly.message.identity import Pair
+from onceonly.message.errors import LocalError, RemoteError
+from onceonly.message.identity import Pair, checked_text
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.spool import Sink, Spool
@@ -48,6 +48,9 @@ COPY_BYTES = 1 << 18
 
 HEADER_BYTES_MAX = 1 << 16
 """Largest `message` JSON of a submission."""
+
+FILES_MAX = PAYLOADS_MAX + 2
+"""Files in a form: the JSON may be one, and one payload too many is still refused by name."""
 
 FORM_BYTES_MAX = 2 * HEADER_BYTES_MAX
 """What a form has beside its payloads: the JSON, and 99 part heads of some 600 bytes."""
@@ -125,7 +128,7 @@ class Api:
         self._refuse_too_large(request)
         try:
             form = await request.form(
-                max_files=PAYLOADS_MAX, max_fields=1, max_part_size=HEADER_BYTES_MAX
+                max_files=FILES_MAX, max_fields=1, max_part_size=HEADER_BYTES_MAX
             )
         except HTTPException as error:  # what Starlette makes of a MultiPartException
             raise LocalError("InvalidMultipart", error.detail) from error
@@ -276,8 +279,8 @@ class Api:
     async def suspend_partner(self, request: Request) -> Response:
         """Suspend sending."""
         body = await _json_object(request)
-        reason = body.get("reason") or "asked for over the API"
-        partners = await self._operations.suspend(request.path_params["partner"], str(reason))
+        reason = _one_line(body.get("reason") or "asked for over the API", "reason")
+        partners = await self._operations.suspend(request.path_params["partner"], reason)
         return JSONResponse({"partners": partners})
 
     async def resume_partner(self, request: Request) -> Response:
@@ -350,9 +353,17 @@ ROUTES: list[tuple[str, str, Call]] = [
 async def _header_json(value: str | UploadFile) -> Any:
     try:
         text = value if isinstance(value, str) else await value.read(HEADER_BYTES_MAX + 1)
-        return json.loads(text)
+        return _parsed(text)
     except (ValueError, RecursionError) as error:
         raise LocalError("InvalidMultipart", f"the part 'message' is no JSON: {error}") from error
+
+
+def _parsed(text: str | bytes) -> Any:
+    """The JSON value. Raises `ValueError`, also where a string in it is no Unicode text."""
+    value = json.loads(text)
+    # JSON can escape half a surrogate pair, which no store, document or answer could carry.
+    json.dumps(value, ensure_ascii=False).encode()
+    return value
 
 
 async def _json_object(request: Request) -> dict[str, Any]:
@@ -360,7 +371,7 @@ async def _json_object(request: Request) -> dict[str, Any]:
     if not body:
         return {}
     try:
-        value = json.loads(body)
+        value = _parsed(body)
     except (ValueError, RecursionError) as error:
         raise LocalError("InvalidJson", str(error)) from error
     if not isinstance(value, dict):
@@ -402,6 +413,13 @@ def _submission(
     if key is not None:
         fields["idempotency_key"] = key
     return Submission(parts=parts, **fields)
+
+
+def _one_line(value: Any, name: str) -> str:
+    try:
+        return checked_text(str(value), name)
+    except RemoteError as error:
+        raise LocalError("InvalidField", error.description) from error
 
 
 def _whole(request: Request, name: str, default: int) -> int:

@@ -5,7 +5,6 @@ first one; something else under the same name is refused.
 """
 
 import asyncio
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from onceonly.gateway.rows import Rows
 from onceonly.message.digest import content_digest
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.event import Direction, Event
+from onceonly.message.identity import checked_text
 from onceonly.message.message import Message, Payload
 from onceonly.protocol import schedule
 from onceonly.protocol.effects import Journal
@@ -26,14 +26,13 @@ from onceonly.protocol.sending import Outbound
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Sink
 from onceonly.store.store import OutboundView, Store, StoredPayload, Transaction
+from onceonly.wire.mime import check_writable_type
 
 PAYLOADS_MAX = 99
 """A package has at most 100 parts, and one of them is the header."""
 
-_CONTENT_TYPE = re.compile(
-    r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+(;[\x20-\x7e]*)?"
-)
-_NAME = re.compile(r"[^\x00-\x1f\x7f]{0,255}")
+CONTENT_TYPE_LENGTH_MAX = 255
+"""Longest Content-Type of a payload: twice the longest that is registered."""
 
 
 class Part(NamedTuple):
@@ -195,10 +194,14 @@ def _keep_all(parts: Sequence[Part]) -> None:
 
 
 def _payload(part: Part, content_id: str) -> Payload:
-    if _CONTENT_TYPE.fullmatch(part.content_type) is None:
-        raise LocalError("InvalidField", f"{part.content_type!r} is not a content type")
-    if _NAME.fullmatch(part.name) is None:
-        raise LocalError("InvalidField", "a payload name has control characters or is too long")
+    """The part, described. What passes here can be written and is read back by the partner."""
+    if len(part.content_type) > CONTENT_TYPE_LENGTH_MAX:
+        raise LocalError("InvalidField", "a Content-Type is too long")
+    try:
+        check_writable_type(part.content_type)
+        checked_text(part.name, "a payload's name").encode()
+    except (LocalError, UnicodeEncodeError) as error:
+        raise LocalError("InvalidField", str(error)) from error
     size_bytes, digest = part.sink.close()
     return Payload(content_id, part.content_type, size_bytes, digest, part.name)
 
