@@ -111,7 +111,7 @@ class TestTransactions:
         assert snapshot.count_by_status()["sending"] == 1
         assert snapshot.list_journal(0, 10) == []
         assert snapshot.list_notices(0, 10) == []
-        assert snapshot.find_outbound("m-1").state == SENDING  # type: ignore[union-attr]
+        assert snapshot.find_outbound("m-1").state == SENDING
 
     def test_a_rollback_without_a_transaction_is_harmless(self, store: Store) -> None:
         """Rolling back nothing changes nothing."""
@@ -246,7 +246,7 @@ class TestOutbound:
         """`settled_at` is the instant of the final status, and later news do not move it."""
         submitted(store, "m-1")
         commit(store, lambda tx: tx.put_outbound("m-1", SENDING._replace(attempt=2), at=5))
-        assert store.snapshot().find_outbound_view("m-1").settled_at is None  # type: ignore[union-attr]
+        assert store.snapshot().find_outbound_view("m-1").settled_at is None
         commit(store, lambda tx: tx.put_outbound("m-1", ACKNOWLEDGED, at=6))
         commit(store, lambda tx: tx.put_outbound("m-1", ACKNOWLEDGED, at=7))
         view = store.snapshot().find_outbound_view("m-1")
@@ -506,7 +506,7 @@ class TestInbound:
         commit(store, lambda tx: tx.put_processing(key, ProcessingState.COMPLETE))
         [item] = store.snapshot().list_inbox(0, 10)
         assert item.processing is ProcessingState.COMPLETE
-        assert store.snapshot().find_inbound(key).processing is ProcessingState.COMPLETE  # type: ignore[union-attr]
+        assert store.snapshot().find_inbound(key).processing is ProcessingState.COMPLETE
 
 
 class TestNoticesAndIncidents:

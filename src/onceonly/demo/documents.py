@@ -245,8 +245,7 @@ def document_name(path: str) -> str:
 def _root(kind: str, identifier: str, deal: Purchase) -> _Element:
     namespace = f"{_UBL}{kind}-2"
     nsmap = {None: namespace, "cac": _CAC, "cbc": _CBC}
-    # because lxml-stubs do not know None, lxml's key for the default namespace
-    root = etree.Element(f"{{{namespace}}}{kind}", nsmap=nsmap)  # type: ignore[arg-type]
+    root = etree.Element(f"{{{namespace}}}{kind}", nsmap=nsmap)  # type: ignore[arg-type]  # because the stubs lack None, the default namespace
     _text(root, "UBLVersionID", "2.1")
     _text(root, "CustomizationID", f"{_CUSTOMIZATION}:{kind.lower()}")
     _text(root, "ID", identifier)
