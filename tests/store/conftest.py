@@ -13,8 +13,7 @@ from onceonly.store.store import Store
 # Under --import-mode=importlib a test's neighbours are not importable by themselves.
 sys.path.insert(0, str(Path(__file__).parent))
 
-PARTY = "urn:duns:111111111"
-NOW_AT = 1_700_000_000_000_000
+from store_samples import NOW_AT, PARTY
 
 
 class Openings:

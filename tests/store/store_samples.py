@@ -11,7 +11,9 @@ from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.sending import Outbound, OutboundStatus
 from onceonly.store.store import StoredPayload, Transaction
 
-BUYER = PartyId("urn:duns:111111111")
+PARTY = "urn:duns:111111111"
+NOW_AT = 1_700_000_000_000_000
+BUYER = PartyId(PARTY)
 SELLER = PartyId("seller@example.com", "email")
 CARRIER = PartyId("urn:duns:333333333")
 PAIR = Pair(str(BUYER), str(SELLER))

@@ -8,11 +8,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from conftest import NOW_AT, PARTY
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from store_samples import CARRIER, PACKAGE, PAIR, SELLER, message, receive, row, stored, submit
+from store_samples import (
+    CARRIER,
+    NOW_AT,
+    PACKAGE,
+    PAIR,
+    PARTY,
+    SELLER,
+    message,
+    receive,
+    row,
+    stored,
+    submit,
+)
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event

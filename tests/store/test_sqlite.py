@@ -9,8 +9,18 @@ from pathlib import Path
 
 import apsw
 import pytest
-from conftest import NOW_AT, PARTY
-from store_samples import ACKNOWLEDGED, QUEUED, SENDING, message, receive, row, stored, submit
+from store_samples import (
+    ACKNOWLEDGED,
+    NOW_AT,
+    PARTY,
+    QUEUED,
+    SENDING,
+    message,
+    receive,
+    row,
+    stored,
+    submit,
+)
 
 from onceonly.journal.record import COLUMNS
 from onceonly.message.errors import Severity
