@@ -47,7 +47,7 @@ def test_a_small_run_with_kills_holds_what_was_promised(tmp_path):
     out = tmp_path / "demo"
     run = demo(out, "--messages", "12", "--seed", "3", "--loss", "0.25", "--kill-every", "2")
     table, talk = run.communicate(timeout=RUN_S)
-    assert run.returncode == 0, talk
+    assert run.returncode == 0, table + talk
     report = json.loads((out / "report.json").read_text())
     wanted = {"sent": 24, "acknowledged": 24, "handed_over": 24, "seed": 3, "held": True}
     assert {key: report[key] for key in wanted} == wanted
@@ -73,8 +73,8 @@ def test_files_of_a_directory_arrive_as_they_are(tmp_path):
     (documents / "large").write_bytes(os.urandom(5_000_000))
     out = tmp_path / "demo"
     run = demo(out, "--documents", str(documents), "--seed", "4", "--kill-every", "0", "--keep")
-    _, talk = run.communicate(timeout=RUN_S)
-    assert run.returncode == 0, talk
+    table, talk = run.communicate(timeout=RUN_S)
+    assert run.returncode == 0, table + talk
     report = json.loads((out / "report.json").read_text())
     assert (report["sent"], report["handed_over"], report["kills"]) == (8, 8, 0)
     assert report["received_bytes"] >= 2 * 5_004_101

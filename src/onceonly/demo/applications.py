@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.demo.documents import Document
-from onceonly.demo.gateways import AGREEMENT_ID, Site
+from onceonly.demo.gateways import AGREEMENT_ID, DemoFailed, Site
 from onceonly.demo.verdict import Delivery, Sent
+from onceonly.message.errors import LocalError
 from onceonly.protocol.sending import FINAL, OutboundStatus
 
 UNSETTLED_MAX = 24
@@ -42,6 +43,7 @@ class Program:
     """A thread that works until it is done or told to stop; `check` raises what it ended with."""
 
     def __init__(self, name: str, stop: Event) -> None:
+        self._name = name
         self._stop = stop
         self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._done: Future[None] | None = None
@@ -59,9 +61,13 @@ class Program:
         return self._done is not None and not self._done.done()
 
     def check(self) -> None:
-        """Raise what the program ended with, if it did not end well."""
-        if self._done is not None and self._done.done():
+        """Raises `DemoFailed` if a gateway refused something of the program's."""
+        if self._done is None or not self._done.done():
+            return
+        try:
             self._done.result()
+        except LocalError as error:
+            raise DemoFailed(f"{self._name}: {error.name}: {error}") from error
 
     def work(self) -> None:
         """What the program does."""
@@ -84,7 +90,7 @@ class Sender(Program):
     def __init__(
         self, site: Site, partner: Site, postings: Sequence[Posting], action: str, stop: Event
     ) -> None:
-        super().__init__(f"{site.name} sends", stop)
+        super().__init__(f"the {site.name}'s sending application", stop)
         self.planned = [
             Sent(posting.message_id, site.name, partner.name, (posting.document.digest,))
             for posting in postings
@@ -155,7 +161,7 @@ class Reader(Program):
     """
 
     def __init__(self, site: Site, stop: Event, enough: Event) -> None:
-        super().__init__(f"{site.name} reads", stop)
+        super().__init__(f"the {site.name}'s reading application", stop)
         self.seen: list[Delivery] = []
         self.is_replayable = False
         """Whether the inbox, read again from its start at the end, was the same."""
