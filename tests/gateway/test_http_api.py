@@ -605,6 +605,20 @@ async def test_publishing_twice_publishes_once(gateway, peer):
     assert (await gateway.call("POST", "/v1/lake/publish")).json == {"published": 0}
 
 
+async def test_publishing_and_reading_go_on_beside_each_other(gateway):
+    """A snapshot belongs to the thread that takes it: a segment is written while pages are read."""
+    row = gateway.parts.rows.about_gateway(Event.DRILL, gateway.parts.clock.now(), "x" * 200)
+    await gateway.parts.group.transact(lambda txn: txn.append([row] * 20_000))
+    publishing = asyncio.ensure_future(gateway.parts.operations.publish())
+    pages = 0
+    while not publishing.done():
+        assert len(gateway.store.snapshot().list_journal(0, 50)) == 50
+        pages += 1
+        await asyncio.wait((publishing,), timeout=0)
+    assert await publishing >= 20_000
+    assert pages > 1
+
+
 async def test_a_lake_that_cannot_be_written_is_named(tmp_path, peer):
     """The journal keeps the rows; the caller learns why."""
     (tmp_path / "lake").write_text("a file is in the way")

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import resource
 import socket
+import struct
 
 import pytest
 from http_peers import (
@@ -427,3 +428,17 @@ async def test_an_address_that_cannot_be_listened_at_is_refused(listen):
     """At start, with the form that is expected."""
     with pytest.raises(LocalError, match="must look like"):
         await serve_http(listen, Inbox())
+
+
+async def test_connections_that_are_reset_before_they_are_accepted_do_no_harm():
+    """N8: such a connection has no peer any more, not even by name; the next one is served."""
+    bugs = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: bugs.append(context))
+    async with endpoint(Inbox(Answer(204))) as server:
+        for _ in range(20):
+            # Blocking, so that the loop accepts only what is reset already.
+            with socket.create_connection(("127.0.0.1", server.port)) as gone:
+                gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        answer = await say_and_hear_all(server.port, post(b"whole", *LAST))
+    assert answer.startswith(b"HTTP/1.1 204")
+    assert bugs == []

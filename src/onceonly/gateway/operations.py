@@ -91,15 +91,18 @@ class Operations:
         """Publish the journal's new rows; returns how many. Raises `LocalError` (LakeFailed)."""
         async with self._publishing:
             try:
-                return await asyncio.to_thread(
-                    publish,
-                    self._store.snapshot(),
-                    party=str(self._configuration.party[0]),
-                    lake=self._configuration.lake,
-                    failpoints=self._failpoints,
-                )
+                return await asyncio.to_thread(self._publish)
             except OSError as error:
                 raise LocalError("LakeFailed", f"the lake cannot be written: {error}") from error
+
+    def _publish(self) -> int:
+        # The snapshot is taken here because it belongs to the thread that takes it.
+        return publish(
+            self._store.snapshot(),
+            party=str(self._configuration.party[0]),
+            lake=self._configuration.lake,
+            failpoints=self._failpoints,
+        )
 
     def health(self) -> dict[str, Any]:
         """Who this is, and whether its times and faults are real."""

@@ -14,10 +14,13 @@ IDENTIFIER_LENGTH_MAX = 255
 """Longest PartyId, MessageId, ConversationId …: what fits every database index we care about."""
 
 # White space and control characters inside an identifier are how two different strings are made
-# to look the same (attack X13), so nothing below U+0021 and no separator is let in.
-_IDENTIFIER = re.compile(r"[^\s\x00-\x20\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]{1,255}")
+# to look the same (attack X13), so nothing below U+0021 and no separator is let in; a surrogate
+# on its own is no character, and no database takes it.
+_IDENTIFIER = re.compile(
+    r"[^\s\x00-\x20\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]{1,255}"
+)
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\s<>\"{}|\\^`\x00-\x20\x7f]+")
-_TEXT = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ufffe\uffff]{0,255}")
+_TEXT = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]{0,255}")
 
 
 def checked_identifier(value: str, name: str) -> str:

@@ -82,8 +82,9 @@ class HttpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Accepted: there may be too many already."""
         self._transport = cast("asyncio.Transport", transport)
-        host, port = self._transport.get_extra_info("peername")[:2]
-        self._address, self._peer = host, f"{host}:{port}"
+        # A peer that reset the connection before we accepted it has no name any more.
+        name = self._transport.get_extra_info("peername") or ("", 0)
+        self._address, self._peer = name[0], f"{name[0]}:{name[1]}"
         if not self._endpoint.opened(self, self._address):
             self._transport.write(render_answer(refusal.OVERLOADED, is_last=True))
             self._transport.close()
