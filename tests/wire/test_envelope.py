@@ -285,7 +285,6 @@ def test_every_proper_prefix_of_a_package_is_refused(name):
 @pytest.mark.parametrize(
     "content",
     [
-        replace(MESSAGE, message_id="m\ud800"),
         replace(MESSAGE, payloads=(payload(b"", name="a\x00b"),)),
         replace(MESSAGE, payloads=(payload(b"", content_id="a>b"),)),
         replace(MESSAGE, payloads=(payload(b"", content_id="a\r\nb"),)),
