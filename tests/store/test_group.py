@@ -255,3 +255,42 @@ def test_draining_waits_for_everything_asked_for(store: Store, *, thread: bool) 
         assert await asyncio.gather(*asked) == [f"m-{number}" for number in range(10)]
 
     run(main)
+
+
+def test_a_patient_step_joins_the_next_batch(store: Store, *, thread: bool) -> None:
+    """Company comes: one transaction for both, in the order in which they were asked for."""
+
+    async def main() -> None:
+        group = Rig(store, thread=thread).group
+        patient = asyncio.ensure_future(group.transact(id, patience_s=3600))
+        await asyncio.wait((patient,), timeout=0)
+        assert await group.transact(id) == await patient
+        await group.drain()
+
+    run(main)
+
+
+def test_a_patient_step_without_company_begins_a_batch_itself(
+    store: Store, *, thread: bool
+) -> None:
+    """It never waits longer than it said."""
+
+    async def main() -> None:
+        group = Rig(store, thread=thread).group
+        assert await group.transact(lambda _: "alone", patience_s=0.001) == "alone"
+        await group.drain()
+
+    run(main)
+
+
+def test_draining_does_not_wait_for_patience(store: Store, *, thread: bool) -> None:
+    """A gateway that stops writes at once what would have waited for company."""
+
+    async def main() -> None:
+        group = Rig(store, thread=thread).group
+        patient = asyncio.ensure_future(group.transact(lambda _: "done", patience_s=3600))
+        await asyncio.wait((patient,), timeout=0)
+        await group.drain()
+        assert patient.result() == "done"
+
+    run(main)

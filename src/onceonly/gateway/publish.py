@@ -16,7 +16,7 @@ from onceonly.store.store import Snapshot
 ROWS_PER_SEGMENT_MAX = 50_000
 """Bounds the memory of one segment to some 100 MB."""
 
-_LAST_SEQ = re.compile(r"segment-\d{20}-(\d{20})\.parquet")
+_SEGMENT = re.compile(r"segment-\d{20}-(\d{20})\.parquet")
 
 
 def publish(snapshot: Snapshot, *, party: str, lake: str, failpoints: Failpoints) -> int:
@@ -28,7 +28,10 @@ def publish(snapshot: Snapshot, *, party: str, lake: str, failpoints: Failpoints
     filesystem, root = fsspec.core.url_to_fs(lake)
     directory = f"{root}/{segment_name(party, 1, 1)}".rpartition("/")[0]
     filesystem.makedirs(directory, exist_ok=True)
-    after = _last_published(filesystem.ls(directory, detail=False))
+    names = [path.rpartition("/")[2] for path in filesystem.ls(directory, detail=False)]
+    after = _last_published(names)
+    for leftover in filter(_is_leftover, names):
+        filesystem.rm(f"{directory}/{leftover}")
     published = 0
     while records := snapshot.list_journal(after, ROWS_PER_SEGMENT_MAX):
         final = f"{root}/{segment_name(party, records[0].seq, records[-1].seq)}"
@@ -47,6 +50,11 @@ def publish(snapshot: Snapshot, *, party: str, lake: str, failpoints: Failpoints
     return published
 
 
-def _last_published(paths: list[str]) -> int:
-    ends = (_LAST_SEQ.search(path) for path in paths)
-    return max((int(end[1]) for end in ends if end), default=0)
+def _last_published(names: list[str]) -> int:
+    segments = filter(None, map(_SEGMENT.fullmatch, names))
+    return max((int(segment[1]) for segment in segments), default=0)
+
+
+def _is_leftover(name: str) -> bool:
+    """Whether a crash left the file between its writing and its rename."""
+    return name.startswith("_segment-") and name.endswith(".tmp")

@@ -1,0 +1,68 @@
+"""Publishing: every committed row is in a segment once, whatever a crash left in the folder."""
+
+import pyarrow.parquet as pq
+import pytest
+
+from onceonly.gateway.drill import Failpoints
+from onceonly.gateway.publish import publish
+from onceonly.journal.record import Record
+from onceonly.journal.segment import segment_name
+from onceonly.message.event import Event
+from onceonly.store.memory import MemoryStore
+
+PARTY = "urn:duns:111111111"
+
+
+@pytest.fixture
+def store():
+    """A journal of five rows."""
+    store = MemoryStore(party=PARTY, clock_at=lambda: 0)
+    add_rows(store, 5)
+    return store
+
+
+def add_rows(store, count):
+    store.begin().append([Record(PARTY, Event.DRILL, at, 0) for at in range(count)])
+    store.commit()
+
+
+def published(store, lake):
+    return publish(store.snapshot(), party=PARTY, lake=str(lake), failpoints=Failpoints())
+
+
+def rows_in(lake):
+    return [
+        seq
+        for segment in sorted(lake.glob("journal/*/segment-*.parquet"))
+        for seq in pq.ParquetFile(segment).read(columns=["seq"]).column("seq").to_pylist()
+    ]
+
+
+def test_each_row_is_published_once(store, tmp_path):
+    """The names say what is there; a second call adds only what is new."""
+    assert published(store, tmp_path) == 5
+    assert published(store, tmp_path) == 0
+    add_rows(store, 2)
+    assert published(store, tmp_path) == 2
+    assert rows_in(tmp_path) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_file_that_was_never_renamed_is_no_segment(store, tmp_path):
+    """Killed between the writing and the rename: its rows are published, it goes away."""
+    final = tmp_path / segment_name(PARTY, 1, 900)
+    final.parent.mkdir(parents=True)
+    leftover = final.with_name(f"_{final.name}.tmp")
+    leftover.write_bytes(b"half a segment")
+    assert published(store, tmp_path) == 5
+    assert rows_in(tmp_path) == [1, 2, 3, 4, 5]
+    assert not leftover.exists()
+
+
+def test_files_of_other_people_are_left_alone(store, tmp_path):
+    """Only what publishing itself leaves behind is swept."""
+    folder = (tmp_path / segment_name(PARTY, 1, 1)).parent
+    folder.mkdir(parents=True)
+    (folder / "notes.txt").write_text("ours")
+    (folder / f"x{'segment-' + '0' * 20}-{'9' * 20}.parquet").write_text("a near miss")
+    assert published(store, tmp_path) == 5
+    assert (folder / "notes.txt").exists()
