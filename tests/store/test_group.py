@@ -283,6 +283,28 @@ def test_a_patient_step_without_company_begins_a_batch_itself(
     run(main)
 
 
+def test_an_eager_step_that_meets_the_end_of_patience_begins_one_batch(
+    store: Store, *, thread: bool
+) -> None:
+    """Both fall due in one round of the loop; two batches at once would be two transactions."""
+
+    async def main() -> None:
+        rig = Rig(store, thread=thread)
+        loop = asyncio.get_running_loop()
+        for _ in range(50):
+            patient = asyncio.ensure_future(rig.group.transact(id, patience_s=1e-6))
+            await asyncio.wait((patient,), timeout=0)
+            until = loop.time() + 1e-4
+            while loop.time() < until:
+                pass  # The timer is due now, and has not fired.
+            eager = [rig.group.transact(id) for _ in range(3)]
+            await asyncio.gather(patient, *eager)
+        assert rig.failures == []
+        await rig.group.drain()
+
+    run(main)
+
+
 def test_draining_does_not_wait_for_patience(store: Store, *, thread: bool) -> None:
     """A gateway that stops writes at once what would have waited for company."""
 

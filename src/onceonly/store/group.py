@@ -89,17 +89,20 @@ class GroupCommit:
     def _begin_within(self, patience_s: float) -> None:
         loop = asyncio.get_running_loop()
         if patience_s > 0:
-            self._patience = self._patience or loop.call_later(patience_s, self._begin)
-        else:
-            loop.call_soon(self._begin)
-            self._is_busy = True
-
-    def _begin(self) -> None:
+            self._patience = self._patience or loop.call_later(patience_s, self._lose_patience)
+            return
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
         self._is_busy = True
-        self._run_batch()
+        loop.call_soon(self._run_batch)
+
+    def _lose_patience(self) -> None:
+        self._patience = None
+        # Both may fall due in one round of the loop; the batch that is about to begin takes all.
+        if not self._is_busy:
+            self._is_busy = True
+            self._run_batch()
 
     async def drain(self) -> None:
         """Return when nothing waits any more, and give the thread back. The store stays open."""
