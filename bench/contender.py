@@ -83,6 +83,7 @@ async def run_gateway(task: dict[str, Any]) -> None:
     await server.close(0)
     await gateway.tasks.drain(1)
     await gateway.transport.close()
+    await gateway.group.drain()
     store.close()
 
 
