@@ -622,14 +622,6 @@ class TestJournal:
         assert [record.seq for record in snapshot.list_journal_of("m-1")] == [1, 4]
         assert list(snapshot.list_journal_of("m-3")) == []
 
-    def test_the_published_end_is_kept(self, openings: Any) -> None:
-        """0 before the first segment; then what was put, over a restart too."""
-        store = openings.open()
-        assert store.snapshot().get_published_seq() == 0
-        commit(store, lambda tx: tx.put_published_seq(17))
-        store.close()
-        assert openings.open().snapshot().get_published_seq() == 17
-
 
 def test_bodies_of_different_messages_do_not_mix(store: Store) -> None:
     """Each message has its own bytes, outbound and inbound, in one store."""

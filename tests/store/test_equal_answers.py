@@ -109,7 +109,6 @@ def answers(snapshot: Snapshot) -> dict[str, Any]:
         "incidents": list(snapshot.list_incidents(is_open=False)),
         "open incidents": list(snapshot.list_incidents(is_open=True)),
         "journal": list(snapshot.list_journal(1, 5)),
-        "published": snapshot.get_published_seq(),
         "counts": snapshot.count_by_status(),
     }
     for pair in PAIRS:
@@ -173,7 +172,6 @@ operations = st.one_of(
     ),
     operation("resolves_incidents", role=st.sampled_from(Role), pair=pairs, at=instants),
     operation("journals", event=st.sampled_from(Event), name=st.none() | names, count=counters),
-    operation("publishes", seq=instants),
 )
 
 
@@ -278,9 +276,6 @@ class BothStores(RuleBasedStateMachine):
 
     def journals(self, event: Event, name: str | None, count: int) -> None:
         self.write(lambda tx: tx.append([row(event, name)] * count))
-
-    def publishes(self, seq: int) -> None:
-        self.write(lambda tx: tx.put_published_seq(seq))
 
     @rule(drawn=st.lists(operations, min_size=5, max_size=20))
     def writes(self, drawn: list[tuple[str, dict[str, Any]]]) -> None:

@@ -271,9 +271,6 @@ class MemorySnapshot(Snapshot):
     def list_journal_of(self, message_id: str) -> Sequence[Record]:
         return [row for row in self._tables.journal.values() if row.message_id == message_id]
 
-    def get_published_seq(self) -> int:
-        return self._tables.numbers.get("published_seq", 0)
-
     def count_by_status(self) -> dict[str, int]:
         counts: dict[str, int] = {word.value: 0 for word in (*OutboundStatus, *InboundStatus)}
         for outgoing in self._tables.outbound.values():
@@ -419,9 +416,6 @@ class MemoryTransaction(MemorySnapshot, Transaction):
             numbered = Record._make((*record[:-3], seq, self._epoch, ""))
             chain_hash = chain(CHAIN_START if before is None else before.chain_hash, numbered)
             self._put(self._tables.journal, seq, numbered._replace(chain_hash=chain_hash))
-
-    def put_published_seq(self, seq: int) -> None:
-        self._put(self._tables.numbers, "published_seq", seq)
 
 
 def _checked(message: Message, payloads: Sequence[StoredPayload]) -> tuple[StoredPayload, ...]:

@@ -172,10 +172,6 @@ class SqliteSnapshot(Snapshot):
     def list_journal_of(self, message_id: str) -> Sequence[Record]:
         return [rows.to_record(row) for row in self._list("list_journal_of", message_id)]
 
-    def get_published_seq(self) -> int:
-        seq: int = self._get("get_published_seq")
-        return seq
-
     def count_by_status(self) -> dict[str, int]:
         counts: dict[str, int] = {word.value: 0 for word in (*OutboundStatus, *InboundStatus)}
         counts.update(self._list("count_by_status"))

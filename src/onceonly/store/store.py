@@ -250,10 +250,6 @@ class Snapshot(Protocol):
         """Every journal row about the message, in order."""
         ...
 
-    def get_published_seq(self) -> int:
-        """Last journal `seq` that is in a published segment; 0 before the first."""
-        ...
-
     def count_by_status(self) -> dict[str, int]:
         """Outbound messages per status word, and `stored`, `handed_over` for inbound ones."""
         ...
@@ -336,10 +332,6 @@ class Transaction(Snapshot, Protocol):
 
     def append(self, records: Iterable[Record]) -> None:
         """Append journal rows; the store gives seq, store_epoch and chain_hash."""
-        ...
-
-    def put_published_seq(self, seq: int) -> None:
-        """Note that the journal is published up to and including `seq`."""
         ...
 
 

@@ -191,9 +191,6 @@ class SqliteTransaction(SqliteSnapshot, Transaction):
             self._write("append", *numbered[:-1], chain_hash)
             self.journal_seq, self.chain_hash = seq, chain_hash
 
-    def put_published_seq(self, seq: int) -> None:
-        self._write("put_published_seq", seq)
-
     def count_by_status(self) -> dict[str, int]:
         counts = super().count_by_status()
         for word, change in self._counted.items():

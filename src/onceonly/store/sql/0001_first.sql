@@ -9,8 +9,7 @@ CREATE TABLE store (
   party TEXT NOT NULL,
   epoch INTEGER NOT NULL,
   opened_at INTEGER NOT NULL,
-  last_offset INTEGER NOT NULL,
-  published_seq INTEGER NOT NULL
+  last_offset INTEGER NOT NULL
 ) STRICT;
 
 -- Messages per status, kept in the transaction that changes a status: counting ten million rows

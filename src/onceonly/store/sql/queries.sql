@@ -4,7 +4,7 @@
 SELECT party, epoch FROM store
 
 -- name: create_store
-INSERT INTO store VALUES (1, ?, 0, 0, 0, 0)
+INSERT INTO store VALUES (1, ?, 0, 0, 0)
 
 -- name: begin_epoch
 UPDATE store SET epoch = ?, opened_at = ?
@@ -20,12 +20,6 @@ UPDATE store SET last_offset = ?
 
 -- name: get_last_offset
 SELECT last_offset FROM store
-
--- name: put_published_seq
-UPDATE store SET published_seq = ?
-
--- name: get_published_seq
-SELECT published_seq FROM store
 
 -- name: count_more
 INSERT INTO tally VALUES (?, ?)
