@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from packages import ONE_ORDER, ORDER, PayloadPart, stamp
-from peer import UNAVAILABLE, Peer, bodies
+from peer import UNAVAILABLE, Manners, Peer, bodies
 from running_gateway import OUR_PARTY, RunningGateway, running
 
 from onceonly.message.event import Event
@@ -102,6 +102,20 @@ async def test_a_partner_that_cannot_be_acknowledged_still_gets_served(gateway, 
     await peer.listen()
     await peer.send("m-1@a.example.com", 1)
     assert (await peer.hear("Acknowledgement")).ref == "m-1@a.example.com"
+
+
+async def test_a_hand_over_never_overtakes_the_one_before_it(gateway, peer):
+    """I16: the first acknowledgement's transmission hangs; what came later waits for its end."""
+    peer.answer(Manners.SILENCE)
+    ids = [f"m-{number}@a.example.com" for number in (1, 2, 3)]
+    for number, message_id in enumerate(ids, 1):
+        await peer.send(message_id, number)
+        await peer.hear("Acknowledgement")
+    # The third was stored after the second's transmission had ended, so it could be there now.
+    assert gateway.inbox_ids() == []
+    peer.refuse_connections()
+    await gateway.until_handed_over(*ids)
+    assert gateway.inbox_ids() == ids
 
 
 async def test_best_effort_is_handed_over_and_not_acknowledged(gateway, peer):

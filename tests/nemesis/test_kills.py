@@ -87,9 +87,8 @@ def kill_and_restart(exchange: Exchange, chance: random.Random) -> None:
     victims = chance.choice(
         [(exchange.sender,), (exchange.receiver,), (exchange.sender, exchange.receiver)]
     )
-    Flag().wait(
-        chance.uniform(0, KILL_WITHIN_S)
-    )  # the random instant itself, not a synchronisation
+    # The random instant itself, not a synchronisation.
+    Flag().wait(chance.uniform(0, KILL_WITHIN_S))
     for gateway in victims:
         gateway.kill()
         gateway.launch()
