@@ -8,6 +8,7 @@ key tables in `config_keys`.
 import re
 import tomllib
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,9 +22,9 @@ from onceonly.gateway.config_keys import (
     is_wildcard,
 )
 from onceonly.message.errors import OnceonlyError
-from onceonly.message.identity import PartyId
+from onceonly.message.identity import Pair, PartyId
 from onceonly.message.message import DeliverySemantics, Profile
-from onceonly.message.terms import DeliveryTerms, OnExhausted
+from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
 
 
 class ConfigurationError(OnceonlyError):
@@ -49,6 +50,10 @@ class Agreement:
     receiver_uri: str
     """The URI that the partner's MSH announces; `send_to` unless something stands between."""
     terms: DeliveryTerms
+    resend_to: str | None = None
+    """Where resends go, where that is elsewhere: perhaps by another transport (S1-46)."""
+    validator: str | None = None
+    """Application's address that says whether the content is valid (seed 004 level 0 b)."""
 
     @property
     def our_party(self) -> str:
@@ -59,6 +64,75 @@ class Agreement:
     def their_party(self) -> str:
         """The string that names the partner in keys of this agreement."""
         return str(self.their_ids[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One direction of traffic that passes through us as an intermediary (ruling R-13)."""
+
+    id: str
+    profile: Profile
+    intermediary: Intermediary
+    from_ids: tuple[PartyId, ...]
+    to_ids: tuple[PartyId, ...]
+    agreement_id: str | None
+    """TPAId or CPAId of what may pass; None: any between these parties."""
+    back_to: str
+    """Where acknowledgements and errors for the previous hop go."""
+    sender_uri: str
+    """The URI that the previous hop announces; `back_to` unless something stands between."""
+    send_to: str
+    """Where the next hop takes messages."""
+    receiver_uri: str
+    """The URI that the next hop announces; `send_to` unless something stands between."""
+    terms: DeliveryTerms
+    """Of the next hop, where we own the delivery (`accept`); `retry_interval_s` is the
+    MinRetrySecs of our Transient Errors."""
+    hops_max: int
+    """Most RoutingHeaders of a message that goes on from here."""
+
+    @property
+    def pair(self) -> Pair:
+        """The end-to-end pair, by the parties' first PartyIds."""
+        return Pair(str(self.from_ids[0]), str(self.to_ids[0]))
+
+
+class StartTls(StrEnum):
+    """Whether mail goes under TLS on a plain port (attack M5)."""
+
+    REQUIRE = "require"
+    OFFER = "offer"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """Our certificate, and whose certificates we take. Paths are absolute."""
+
+    certificate: Path | None
+    key: Path | None
+    trusted: Path | None
+    """Certificates that partners' servers (and clients) must chain to; None: the system's."""
+    clients: bool
+    """Whether a client that calls us must show a certificate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Smtp:
+    """Mail in and out (seed 000 §2.5.2)."""
+
+    listen: str | None
+    """`smtp://host:port` where we take mail, or None."""
+    mailbox: str | None
+    """The address that we take mail for, and send from."""
+    relay: str | None
+    """`smtp://host:port` or `smtps://host:port` that takes our mail."""
+    starttls: StartTls
+    user: str | None
+    password: str | None
+    """For the relay, and from whoever brings us mail: no AUTH without both."""
+    listen_user: str | None
+    listen_password: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +161,14 @@ class Configuration:
     queued_max: int
     agreements: tuple[Agreement, ...]
     drill: Drill | None
+    routes: tuple[Route, ...] = ()
+    smtp: Smtp | None = None
+    amqp_listen: str | None = None
+    """`amqp(s)://user:password@host:port/vhost?queue=NAME` that we consume from, or None."""
+    tls: Tls | None = None
+    purge_interval_s: int = 3600
+    archive_duration_s: int = 0
+    """Kept longer than persist_duration by this, for reasons of law or trade (S1-21)."""
 
 
 def read_configuration(path: Path) -> Configuration:
@@ -186,6 +268,8 @@ class _Reader:
 
     def _check_budget(self, index: int, terms: DeliveryTerms) -> None:
         """Ruling R-06: a verdict must come before the message or the memory of it is gone."""
+        if terms.retries is None or terms.verdict_after_s is None:
+            return
         verdict = f"timeout + retries x retry_interval = {terms.verdict_after_s} s"
         if terms.verdict_after_s > terms.persist_duration_s:
             self._refuse("agreement", index, "persist_duration", f"is shorter than {verdict}")

@@ -13,6 +13,7 @@ from onceonly.gateway.outbound import (
     Departure,
     Draft,
     MessageWork,
+    NextWork,
     Outcome,
     PairWork,
     SendingSteps,
@@ -112,14 +113,9 @@ class Dispatch:
             in_flight = [
                 MessageWork(entry.message_id, Restarted()) for entry in txn.list_in_flight()
             ]
-            waiting = [(pair, txn.find_next_queued(pair)) for pair in txn.list_waiting_pairs()]
             return [
                 *in_flight,
-                *(
-                    PairWork(pair, pairing.MessageQueued(message_id))
-                    for pair, message_id in waiting
-                    if message_id is not None
-                ),
+                *(NextWork(pair) for pair in txn.list_waiting_pairs()),
             ]
 
         await self._run(work)
@@ -136,8 +132,8 @@ class Dispatch:
         message = draft.message
         pair = message.pair
         entry = OutboundEntry(message.message_id, pair, message.agreement_id, state)
-        work = PairWork(pair, pairing.MessageQueued(message.message_id))
-        outcome = self._steps.run(txn, now, (work,), entry=entry, draft=draft)
+        work = (self._steps.queued(entry),)
+        outcome = self._steps.run(txn, now, work, entry=entry, draft=draft)
         self._failpoints.reach("before-commit")
         return outcome
 

@@ -124,4 +124,4 @@ class Operations:
 
 def _fresh(role: Role, pair: Pair, snapshot: Any) -> PairView:
     state = snapshot.get_sending_pair(pair)
-    return PairView(role, pair, state.status, None, None, None, 0)
+    return PairView(role, pair, state.status, None, None, (), 0)

@@ -86,7 +86,13 @@ class PairWork(NamedTuple):
     event: pairing.PairEvent
 
 
-Work = MessageWork | PairWork
+class NextWork(NamedTuple):
+    """Look for the longest-waiting message of the pair, once all before this is done."""
+
+    pair: Pair
+
+
+Work = MessageWork | PairWork | NextWork
 
 
 class SendingSteps:
@@ -130,6 +136,12 @@ class SendingSteps:
         agreement = self._agreements.find(agreement_id)
         assert agreement is not None, f"a stored message names agreement {agreement_id!r}"
         return agreement
+
+    def queued(self, entry: OutboundEntry) -> PairWork:
+        """The word to the pair that the message waits for its turn."""
+        terms = self.agreement(entry.agreement_id).terms
+        event = pairing.MessageQueued(entry.message_id, terms.window, terms.is_numbered)
+        return PairWork(entry.pair, event)
 
     def encode(self, message: Message, sequence_number: int | None, now: Now) -> Package:
         """The package of the first transmission; every resend is its bytes (R-04)."""
@@ -177,6 +189,8 @@ class _Turn:
     def carry_out(self, work: Work) -> list[Work]:
         if isinstance(work, MessageWork):
             return self._step_message(work.message_id, work.event)
+        if isinstance(work, NextWork):
+            return self._queue_next(work.pair)
         return self._step_pair(work.pair, work.event)
 
     def write(self) -> None:
@@ -272,6 +286,14 @@ class _Turn:
             )
         )
 
+    def _queue_next(self, pair: Pair) -> list[Work]:
+        self.write()  # The queue is what is written in the store.
+        entry = self._txn.find_next_queued(pair)
+        if entry is None:
+            return []
+        self.know(entry)
+        return [self._steps.queued(entry)]
+
     def _step_pair(self, pair: Pair, event: pairing.PairEvent) -> list[Work]:
         before = self._pairs.get(pair) or self._txn.get_sending_pair(pair)
         after, effects = pairing.step(before, event)
@@ -289,10 +311,7 @@ class _Turn:
                 case Admit(message_id, sequence_number):
                     follow.append(MessageWork(message_id, Admitted(sequence_number)))
                 case AdmitNext():
-                    self.write()  # The queue is what is written in the store.
-                    waiting = self._txn.find_next_queued(pair)
-                    if waiting is not None:
-                        follow.append(PairWork(pair, pairing.MessageQueued(waiting)))
+                    follow.append(NextWork(pair))
                 case Hold(message_id):
                     follow.append(MessageWork(message_id, Held()))
                 case Restart(message_id):
@@ -303,7 +322,7 @@ class _Turn:
                     self._txn.resolve_incidents(Role.SENDER, pair, at=self._now.at)
                 case Journal():
                     row = self._steps.rows.about_pair(
-                        pair, state.in_flight, Direction.OUT, effect, self._now
+                        pair, next(iter(state.in_flight), None), Direction.OUT, effect, self._now
                     )
                     self.records.append(row)
                 case _:

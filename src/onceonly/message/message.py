@@ -20,18 +20,62 @@ SEQUENCE_NUMBER_MAX = 999_999_999
 
 
 class DeliverySemantics(StrEnum):
-    """Degree of reliability. Only the first two are ever on the wire of `rm-2000`."""
+    """Degree of reliability. The last two are agreed locally and never on the wire (R-16, R-17)."""
 
     ONCE_AND_ONLY_ONCE = "OnceAndOnlyOnce"
     BEST_EFFORT = "BestEffort"
     AT_MOST_ONCE = "AtMostOnce"
     EXACTLY_ONCE = "ExactlyOnce"
 
+    @property
+    def on_wire(self) -> "DeliverySemantics":
+        """The word that a message of this degree carries: whether it wants an acknowledgement."""
+        if self is DeliverySemantics.BEST_EFFORT:
+            return self
+        return DeliverySemantics.ONCE_AND_ONLY_ONCE
+
 
 class Profile(StrEnum):
     """A wire form plus the rules of its text (`rulings.md`)."""
 
     RM_2000 = "rm-2000"
+    RM_2001 = "rm-2001"
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether messages carry SequenceNumbers, one in flight per pair (seed 000 §2.1.3)."""
+        return self is Profile.RM_2000
+
+
+class ReliableMessagingMethod(StrEnum):
+    """Who makes the delivery reliable (seed 001 §1.2.4)."""
+
+    EBXML = "ebXML"
+    """The acknowledgement protocol of these specifications."""
+    TRANSPORT = "Transport"
+    """A reliable product underneath, by a binding; no acknowledgements of ours."""
+
+
+class AckRequested(StrEnum):
+    """Whether an Acknowledgment element, or a delivery receipt, is asked for (seed 001 §1.2.5)."""
+
+    NONE = "None"
+    UNSIGNED = "Unsigned"
+    SIGNED = "Signed"
+
+
+class SyncReplyMode(StrEnum):
+    """What comes back in the answer of the transport itself (seed 001 §1.2.2)."""
+
+    NONE = "none"
+    SIGNALS_ONLY = "signalsOnly"
+    RESPONSE_ONLY = "responseOnly"
+    SIGNALS_AND_RESPONSE = "signalsAndResponse"
+
+    @property
+    def has_response(self) -> bool:
+        """Whether the business response is expected in the answer."""
+        return self in (SyncReplyMode.RESPONSE_ONLY, SyncReplyMode.SIGNALS_AND_RESPONSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +95,39 @@ class Payload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutingHeader:
-    """One hop: the two MSHs, where errors go, and the SequenceNumber (seed 000 §2.2.2)."""
+    """One hop: the two MSHs and what this hop is asked to do (seeds 000 §2.2.2, 001 §1.2).
+
+    `rm-2000` has `error_uri` and `sequence_number`; `rm-2001` has the last two, which are None
+    where the header leaves them to the CPA.
+    """
 
     sender_uri: str
     receiver_uri: str
-    error_uri: str
+    error_uri: str | None
     timestamp_at: int
     sequence_number: int | None = None
+    reliable_messaging_method: ReliableMessagingMethod | None = None
+    ack_requested: AckRequested | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcknowledgmentElement:
+    """The Acknowledgment element of seed 001 §3: alone in a signal, or riding on a response.
+
+    Without `from_ids` the party in the Header's From is the one that acknowledges (§3.1.2).
+    """
+
+    timestamp_at: int
+    from_ids: tuple[PartyId, ...] = ()
+    is_signed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A Normal message: the Header of seed 000 §2.2, without the hop.
+    """A business message: the Header of seed 000 §2.2 or seed 001, without the hop.
 
-    `from_ids` and `to_ids` hold every PartyId of the party, the first one naming it.
+    The fields from `time_to_live_at` on are of `rm-2001`; each is None where the header leaves
+    it to the CPA. `from_ids` and `to_ids` hold every PartyId of the party, the first one naming it.
     Identifiers are checked on construction; raises `RemoteError`.
     """
 
@@ -79,6 +142,12 @@ class Message:
     semantics: DeliverySemantics
     ref_to_message_id: str | None = None
     payloads: tuple[Payload, ...] = ()
+    time_to_live_at: int | None = None
+    """Past this instant an unknown copy is refused (TimeToLive, seed 001 §1.2.3)."""
+    sync_reply_mode: SyncReplyMode | None = None
+    delivery_receipt_requested: AckRequested | None = None
+    acknowledgment: AcknowledgmentElement | None = None
+    """The acknowledgement of the message in `ref_to_message_id`, where it rides on this one."""
 
     def __post_init__(self) -> None:
         checked_identifier(self.message_id, "MessageId")

@@ -1,18 +1,22 @@
-"""Acknowledgements and errors: messages of the MSHs themselves, never answered (R-20).
+"""Messages of the MSHs themselves: acknowledgements, errors, inquiries and their reports.
 
-Their From and To are the MSHs' URIs, taken from the RoutingHeader of the message that they are
-about (seed 000 §2.2.2), so they are plain PartyIds here like any other.
+None but an inquiry is ever answered (R-20). Their From and To are the MSHs' URIs, taken from the
+RoutingHeader of the message that they are about (seed 000 §2.2.2, seed 001 §1.3.3.1), so they are
+plain PartyIds here like any other; a DeliveryFailure notice names the parties (seed 001 §1.6).
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.identity import PartyId, checked_identifier
+from onceonly.message.message import AcknowledgmentElement, DeliverySemantics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalHeader:
-    """What both signals carry in their Header."""
+    """What every signal carries in its Header."""
 
     message_id: str
     from_ids: tuple[PartyId, ...]
@@ -21,13 +25,37 @@ class SignalHeader:
     conversation_id: str
     timestamp_at: int
     ref_to_message_id: str
-    """MessageId of the message that the signal is about."""
+    """MessageId of the message that the signal is about; empty in a Ping, which is about none."""
 
     def __post_init__(self) -> None:
         checked_identifier(self.message_id, "MessageId")
         checked_identifier(self.agreement_id, "TPAId")
         checked_identifier(self.conversation_id, "ConversationId")
-        checked_identifier(self.ref_to_message_id, "RefToMessageId")
+        if self.ref_to_message_id:
+            checked_identifier(self.ref_to_message_id, "RefToMessageId")
+
+
+class Assurance(StrEnum):
+    """How far the receiver had looked when it acknowledged; each includes the one before.
+
+    Seed 004 level 0: received and persisted, structure valid (a), content valid (b).
+    """
+
+    RECEIVED = "received"
+    STRUCTURE = "structure"
+    CONTENT = "content"
+
+
+class AckStatus(NamedTuple):
+    """What an acknowledgement says beyond "received and persisted" (seed 004 level 0 a-c)."""
+
+    assurance: Assurance = Assurance.RECEIVED
+    is_passed_on: bool = False
+    """Level 0 c: the message has been passed on to the application."""
+
+
+PLAIN_ACK = AckStatus()
+"""Received and persisted, nothing more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +63,11 @@ class Acknowledgment:
     """The receiving MSH holds the message in persistent storage (seed 000 §2.1.3 (4))."""
 
     header: SignalHeader
+    element: AcknowledgmentElement | None = None
+    """`rm-2001`, where the sender asked for it (seed 001 §1.3.3.1)."""
+    status: AckStatus = PLAIN_ACK
+    is_receipt: bool = False
+    """A delivery receipt: the application has the message (seed 001 §2.1.1.2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +84,71 @@ class ErrorEntry:
 
 @dataclass(frozen=True, slots=True)
 class ErrorSignal:
-    """The receiving MSH refused the message; nothing of it was stored."""
+    """The receiving MSH refused the message, or somebody on the way failed to deliver it."""
 
     header: SignalHeader
     errors: tuple[ErrorEntry, ...]
+    semantics: DeliverySemantics = DeliverySemantics.BEST_EFFORT
+    """In a DeliveryFailure notice that of the failed message (seed 001 §1.6)."""
+
+
+class InquiryKind(StrEnum):
+    """What one MSH can ask another (seed 004 levels 2, 3 and 5)."""
+
+    PING = "Ping"
+    """Are you running, and do you take messages?"""
+    STATUS = "StatusRequest"
+    """What do you know of this message?"""
+    CANCEL = "CancelRequest"
+    """Do not process this message, whether you have it or it is still on its way."""
+    RESPONSE = "ResponseRequest"
+    """Send your business response to this message again."""
+
+
+class MessageStatus(StrEnum):
+    """Answer to a status inquiry, in the words of ebMS."""
+
+    UNAUTHORIZED = "UnAuthorized"
+    NOT_RECOGNIZED = "NotRecognized"
+    RECEIVED = "Received"
+    PROCESSED = "Processed"
+    FORWARDED = "Forwarded"
+
+
+class ReportedProcessing(StrEnum):
+    """How far the application is, as told to the partner (seed 004 level 3 (3b))."""
+
+    NOT_STARTED = "not-started"
+    IN_PROGRESS = "in-progress"
+    COMPLETE = "complete"
+    NOT_KNOWN = "not-known"
+    """The application does not report it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """A question; `header.ref_to_message_id` names the message that it is about."""
+
+    header: SignalHeader
+    kind: InquiryKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The answer to an inquiry, whose MessageId is `header.ref_to_message_id`."""
+
+    header: SignalHeader
+    kind: InquiryKind
+    """What was asked."""
+    about: str = ""
+    """MessageId of the message that was asked about; empty in the answer to a Ping."""
+    is_accepted: bool = True
+    """Ping: messages are taken. Cancel: it will never be processed, durably. Response: it follows.
+    """
+    status: MessageStatus | None = None
+    processing: ReportedProcessing | None = None
+    received_at: int | None = None
+    """When the message was received, where it was (seed 001 §1.1.1)."""
+
+
+Signal = Acknowledgment | ErrorSignal | Inquiry | Report

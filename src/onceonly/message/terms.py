@@ -1,4 +1,4 @@
-"""What two parties agreed about delivery: the parameters of seed 000 Table 2-1 and R-06 to R-19.
+"""What two parties agreed about delivery: the parameters of the seeds and R-06 to R-21.
 
 `DeliveryTerms` travels with the message into `step`; nothing else of the configuration does.
 """
@@ -6,7 +6,13 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from onceonly.message.message import DeliverySemantics
+from onceonly.message.message import (
+    AckRequested,
+    DeliverySemantics,
+    ReliableMessagingMethod,
+    SyncReplyMode,
+)
+from onceonly.message.signals import PLAIN_ACK, AckStatus
 
 
 class OnExhausted(StrEnum):
@@ -16,15 +22,79 @@ class OnExhausted(StrEnum):
     FAIL = "fail"
 
 
+class ResponseChoice(StrEnum):
+    """Which stored response answers a repeat, where there are several (R-03)."""
+
+    FIRST = "first"
+    MOST_RECENT = "most-recent"
+
+
+class DeliveryReceiptProvided(StrEnum):
+    """Which delivery receipts the To Party can give (seed 001 §2.1.1.2)."""
+
+    NONE = "None"
+    UNSIGNED = "Unsigned"
+    SIGNED = "Signed"
+    BOTH = "Both"
+
+
+class Remedy(StrEnum):
+    """What recovery does by rule once it knows how the message stands (seed 004 levels 3, 5)."""
+
+    RESEND = "resend"
+    """The same message again, the same bytes."""
+    NEW_VERSION = "new-version"
+    """Cancel it, and submit its content under a new MessageId."""
+    CANCEL = "cancel"
+    WAIT = "wait"
+    ASK_AGAIN = "ask-again"
+    """Ask for the business response to be sent again (level 5)."""
+
+
+class Intermediary(StrEnum):
+    """How an intermediary carries a message (ruling R-13)."""
+
+    RELAY = "relay"
+    """Acknowledge upstream only after the downstream acknowledgement."""
+    ACCEPT = "accept"
+    """Store, acknowledge, and own the delivery from here on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveryTerms:
+    """Levels 2 to 5 of seed 004. Durations are whole seconds."""
+
+    ping_above_bytes: int | None = None
+    """Ping before a message whose payloads have more bytes than this (level 2); None: never."""
+    inquires: bool = False
+    """Ask for the status once the sender has given up (level 3)."""
+    pings_before_inquiry: bool = False
+    inquiries: int = 3
+    """Most questions of one kind without an answer, RetryInterval apart."""
+    when_not_received: Remedy = Remedy.WAIT
+    """resend, new-version, cancel or wait."""
+    response_within_s: int | None = None
+    """After this time the business response is late (level 5); None: none is expected."""
+    when_not_started: Remedy = Remedy.WAIT
+    """Response late, work not started: cancel or wait."""
+    when_complete: Remedy = Remedy.ASK_AGAIN
+    """Response late, work complete: ask-again or wait."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryTerms:
     """The agreed parameters. Durations are whole seconds, as in the seeds."""
 
     semantics: DeliverySemantics = DeliverySemantics.ONCE_AND_ONLY_ONCE
+    is_numbered: bool = True
+    """Messages carry SequenceNumbers (`rm-2000`)."""
+    window: int = 1
+    """Most messages of the pair in flight at once; 1 where they are numbered."""
+    method: ReliableMessagingMethod = ReliableMessagingMethod.EBXML
     timeout_s: int = 30
     """Wait for any response after the first transmission (Timeout)."""
-    retries: int = 3
-    """Most transmissions after the first one (Retries)."""
+    retries: int | None = 3
+    """Most transmissions after the first one (Retries); None: until the message expires."""
     retry_interval_s: int = 60
     """Wait after each later transmission (RetryInterval)."""
     persist_duration_s: int = 30 * 86_400
@@ -36,8 +106,30 @@ class DeliveryTerms:
     on_exhausted: OnExhausted = OnExhausted.SUSPEND
     transient_retries: int = 100
     """Most pauses asked for by TransientError in a row (ruling R-15)."""
+    fails_on_network_error: bool = False
+    """Give up as soon as the transport says that nothing left (seed 003 §1)."""
+    strict_release: bool = False
+    """Hand over only once an acknowledgement may have left (ruling R-12)."""
+    drop_duplicates: bool = False
+    """BestEffort: eliminate repeats all the same (ruling R-16)."""
+    response_choice: ResponseChoice = ResponseChoice.FIRST
+    notifies_failures: bool = False
+    """Send DeliveryFailure notices to the From Party (ruling R-14)."""
+    ack_requested: AckRequested = AckRequested.NONE
+    ack_status: AckStatus = PLAIN_ACK
+    """What our acknowledgements are to say; a receiver acknowledges no earlier (level 0)."""
+    sync_reply_mode: SyncReplyMode = SyncReplyMode.NONE
+    delivery_receipt_requested: AckRequested = AckRequested.NONE
+    delivery_receipt_provided: DeliveryReceiptProvided = DeliveryReceiptProvided.NONE
+    reports_processing: bool = False
+    """Our application reports its processing states, and asks before it starts (level 3, 5)."""
+    recovery: RecoveryTerms = RecoveryTerms()
 
     @property
-    def verdict_after_s(self) -> int:
-        """Longest time from the first transmission to a verdict (ruling R-06)."""
-        return self.timeout_s + self.retries * self.retry_interval_s
+    def verdict_after_s(self) -> int | None:
+        """Longest time from the first transmission to a verdict (R-06); None: no bound (R-17)."""
+        if self.retries is not None:
+            return self.timeout_s + self.retries * self.retry_interval_s
+        if self.semantics is DeliverySemantics.EXACTLY_ONCE:
+            return None
+        return self.time_to_live_s or self.persist_duration_s

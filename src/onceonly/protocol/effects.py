@@ -1,9 +1,9 @@
 """What `step` wants done: imperative, frozen.
 
 `Journal`, `Notify`, `HandOver`, the incidents and what one machine tells another are carried out
-inside the transaction of the step. `Transmit`, `Acknowledge` and `Answer` leave the house, so the
-shell releases them only when the store says *committed*: "acknowledge before the fsync" cannot be
-expressed.
+inside the transaction of the step. `Transmit`, `Acknowledge`, `Answer`, `Inquire`, `Forward` and
+their like leave the house, so the shell releases them only when the store says *committed*:
+"acknowledge before the fsync" cannot be expressed.
 
 An effect without fields is no tuple: two empty tuples of different names are equal.
 """
@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
+from onceonly.message.signals import InquiryKind
 
 
 class Journal(NamedTuple):
@@ -72,11 +73,38 @@ class Diverge(NamedTuple):
     reason: str
 
 
+class Recover(NamedTuple):
+    """Tell the recovery of the message that the sender gave up (R-21)."""
+
+    reason: str
+
+
+class Inquire(NamedTuple):
+    """Ask the partner; the answer is matched by the inquiry's MessageId (R-20)."""
+
+    kind: InquiryKind
+
+
+@dataclass(frozen=True, slots=True)
+class Resend:
+    """Recovery: the same message again, through its pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendNewVersion:
+    """Recovery: the content again under a new MessageId, now that the old one is cancelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmCancel:
+    """Recovery: tell the message that the receiver confirmed its cancel."""
+
+
 class Admit(NamedTuple):
-    """Pair: this message is next, under this SequenceNumber."""
+    """Pair: this message is next, under this SequenceNumber, or none where there are none."""
 
     message_id: str
-    sequence_number: int
+    sequence_number: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +145,38 @@ class HandOver:
     """Put the message into the application's inbox."""
 
 
+@dataclass(frozen=True, slots=True)
+class SendReceipt:
+    """Send a delivery receipt: the application has the message (seed 001 §2.1.1.2)."""
+
+
+class NotifySender(NamedTuple):
+    """Send a DeliveryFailure notice to the From Party of the message (seed 001 §1.6, R-14)."""
+
+    severity: Severity
+    reason: str
+
+
+class Forward(NamedTuple):
+    """Relay: send this copy on to the next hop; `copy` counts them from 1."""
+
+    copy: int
+
+
+@dataclass(frozen=True, slots=True)
+class AcknowledgeUpstream:
+    """Relay: acknowledge to the previous hop, now that the next one has (R-13)."""
+
+
+class AnswerUpstream(NamedTuple):
+    """Relay: tell the previous hop of an error about the message."""
+
+    code: ErrorCode
+    severity: Severity
+    description: str
+    min_retry_s: int | None = None
+
+
 class Answer(NamedTuple):
     """Send an error about the message; nothing of it was stored."""
 
@@ -142,4 +202,14 @@ Effect = (
     | Acknowledge
     | HandOver
     | Answer
+    | Recover
+    | Inquire
+    | Resend
+    | SendNewVersion
+    | ConfirmCancel
+    | SendReceipt
+    | NotifySender
+    | Forward
+    | AcknowledgeUpstream
+    | AnswerUpstream
 )

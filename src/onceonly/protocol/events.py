@@ -47,7 +47,32 @@ class DeadlineReached:
 
 @dataclass(frozen=True, slots=True)
 class AckReceived:
-    """A fitting acknowledgement arrived: RefToMessageId and the peer's identity match (R-20)."""
+    """A fitting acknowledgement arrived: RefToMessageId and the peer's identity match (R-20).
+
+    `detail` is what it said beyond that, for the journal: its status, or that it rode on the
+    business response.
+    """
+
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PongReceived:
+    """The partner answered the Ping that goes before the message (level 2)."""
+
+    is_available: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CancelConfirmed:
+    """The receiver holds a durable tombstone: the message will never be processed (R-08)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requeued:
+    """By rule or by an operator, a message that had been given up waits for its turn again."""
+
+    reason: str
 
 
 class ErrorReceived(NamedTuple):
@@ -95,4 +120,7 @@ SendingEvent = (
     | Resumed
     | Restarted
     | Cancelled
+    | PongReceived
+    | CancelConfirmed
+    | Requeued
 )

@@ -4,15 +4,17 @@ The theory
 ----------
 Seed 000 §2.1.3: with respect to a pair, one reliable message is completed before the next may be
 sent. That single rule gives order, bounds the doubt after a crash to one message, and makes the
-SequenceNumber of §2.2.2 a gap detector. Pairs never wait for one another.
+SequenceNumber of §2.2.2 a gap detector. Seed 001 knows no such rule: there a pair has a window,
+so many messages at most are on their way at once, in no order and without numbers. Pairs never
+wait for one another.
 
-The pair gives turns; the message that has the turn runs its own machine (`sending`) and gives the
+The pair gives turns; a message that has a turn runs its own machine (`sending`) and gives the
 turn back when it is settled. The pair has three conditions:
 
     open         turns are given
     suspended    a message used up its retries, or an operator asked; nothing of the pair is sent
-                 until the operator resumes (§2.1.4.3), except that a late acknowledgement of the
-                 message that caused it ends the suspension (I23)
+                 until the operator resumes (§2.1.4.3), except that a late acknowledgement of a
+                 message that has a turn shows the partner alive and ends the suspension (I23)
     quarantined  the peer's sequence and ours disagree (R-11); as suspended, and a resume also
                  tells the operator's judgement that the peer is right again
 
@@ -54,16 +56,18 @@ class SendingPair(NamedTuple):
     status: PairStatus = PairStatus.OPEN
     sequence_number: int | None = None
     """Last number given; None before the first one and after a reset."""
-    in_flight: str | None = None
-    """MessageId of the message that has the turn."""
+    in_flight: tuple[str, ...] = ()
+    """MessageIds of the messages that have a turn, the oldest first."""
     reason: str | None = None
     """Why the pair is not open."""
 
 
 class MessageQueued(NamedTuple):
-    """A message waits for its turn."""
+    """A message waits for its turn; it has one if fewer than `window` messages have."""
 
     message_id: str
+    window: int = 1
+    is_numbered: bool = True
 
 
 class MessageSettled(NamedTuple):
@@ -120,11 +124,15 @@ def step(state: SendingPair, event: PairEvent) -> Step:
 
 
 def _give_turn(state: SendingPair, event: MessageQueued) -> Step:
-    if state.in_flight is not None:
+    if len(state.in_flight) >= event.window:
         return state, ()
-    number = successor(state.sequence_number)
-    state = state._replace(in_flight=event.message_id, sequence_number=number)
-    return state, (Admit(event.message_id, number),)
+    number = successor(state.sequence_number) if event.is_numbered else None
+    state = state._replace(
+        in_flight=(*state.in_flight, event.message_id),
+        sequence_number=number if event.is_numbered else state.sequence_number,
+    )
+    more = (AdmitNext(),) if len(state.in_flight) < event.window else ()
+    return state, (Admit(event.message_id, number), *more)
 
 
 def _let_wait(state: SendingPair, event: MessageQueued) -> Step:
@@ -132,29 +140,30 @@ def _let_wait(state: SendingPair, event: MessageQueued) -> Step:
 
 
 def _take_turn_back(state: SendingPair, event: MessageSettled) -> Step:
-    if state.in_flight != event.message_id:
+    if event.message_id not in state.in_flight:
         return state, ()
     state, rows = _vacate(state, event)
     return state, (*rows, AdmitNext())
 
 
 def _vacate(state: SendingPair, event: MessageSettled) -> tuple[SendingPair, tuple[Effect, ...]]:
-    if not event.abandoned:
-        return state._replace(in_flight=None), ()
+    left = tuple(one for one in state.in_flight if one != event.message_id)
+    state = state._replace(in_flight=left)
+    if not event.abandoned or state.sequence_number is None:
+        return state, ()
     reason = "the number of an abandoned message is not used again"
-    state = state._replace(in_flight=None, sequence_number=None)
-    return state, (Journal(Event.SEQUENCE_RESET, reason=reason),)
+    return state._replace(sequence_number=None), (Journal(Event.SEQUENCE_RESET, reason=reason),)
 
 
 def _settle_while_closed(state: SendingPair, event: MessageSettled) -> Step:
-    """The message that closed the pair is settled. Acknowledged: open again; else: stay closed."""
-    if state.in_flight != event.message_id:
+    """An acknowledgement shows the partner alive and opens the pair; anything else does not."""
+    if event.message_id not in state.in_flight:
         return state, ()
     state, rows = _vacate(state, event)
     if event.abandoned or state.reason == OPERATOR:
         return state, rows
     state, opened = _open(state, "acknowledged late")
-    return state, (*rows, *opened, AdmitNext())
+    return state, (*rows, *opened, *map(Restart, state.in_flight), AdmitNext())
 
 
 def _open(state: SendingPair, reason: str) -> Step:
@@ -167,10 +176,12 @@ OPERATOR = "operator"
 
 
 def _suspend(state: SendingPair, event: MessageGivenUp) -> Step:
+    others = tuple(Hold(one) for one in state.in_flight if one != event.message_id)
     state = state._replace(status=PairStatus.SUSPENDED, reason=event.reason)
     return state, (
         Journal(Event.PAIR_SUSPENDED, reason=event.reason),
         OpenIncident(event.reason),
+        *others,
     )
 
 
@@ -195,9 +206,9 @@ def _quarantine_too(state: SendingPair, event: SequenceDiverged) -> Step:
 
 
 def _suspend_by_operator(state: SendingPair, event: SuspendRequested) -> Step:
-    hold = (Hold(state.in_flight),) if state.in_flight is not None else ()
     state = state._replace(status=PairStatus.SUSPENDED, reason=OPERATOR)
-    return state, (Journal(Event.PAIR_SUSPENDED, reason=event.reason), *hold)
+    held = map(Hold, state.in_flight)
+    return state, (Journal(Event.PAIR_SUSPENDED, reason=event.reason), *held)
 
 
 def _stay_suspended(state: SendingPair, event: SuspendRequested) -> Step:
@@ -205,11 +216,9 @@ def _stay_suspended(state: SendingPair, event: SuspendRequested) -> Step:
 
 
 def _resume(state: SendingPair, event: ResumeRequested) -> Step:
-    """§2.1.4.3: re-start with the uncompleted message, if there is one."""
+    """§2.1.4.3: re-start with the uncompleted message, then the queue."""
     state, opened = _open(state, OPERATOR)
-    if state.in_flight is None:
-        return state, (*opened, AdmitNext())
-    return state, (*opened, Restart(state.in_flight))
+    return state, (*opened, *map(Restart, state.in_flight), AdmitNext())
 
 
 def _stay_open(state: SendingPair, event: ResumeRequested) -> Step:

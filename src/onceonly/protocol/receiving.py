@@ -56,6 +56,10 @@ class InboundStatus(StrEnum):
 
     STORED = "stored"
     HANDED_OVER = "handed_over"
+    FORWARDED = "forwarded"
+    """Ours to deliver further, as an accepting intermediary; it never reaches an inbox (R-13)."""
+    CANCELLED = "cancelled"
+    """Taken back by its sender before work on it began; a tombstone (R-08)."""
 
 
 class ProcessingState(StrEnum):

@@ -69,7 +69,7 @@ from onceonly.protocol.events import (
 
 
 class OutboundStatus(StrEnum):
-    """Where an outbound message stands; the last four are final."""
+    """Where an outbound message stands; all but the first three are final."""
 
     QUEUED = "queued"
     SENDING = "sending"
@@ -78,6 +78,8 @@ class OutboundStatus(StrEnum):
     FAILED = "failed"
     EXPIRED = "expired"
     CANCELLED = "cancelled"
+    SENT = "sent"
+    """The transport has it, which is all that was agreed: BestEffort, or method Transport."""
 
     @property
     def is_final(self) -> bool:
@@ -91,6 +93,7 @@ FINAL = frozenset(
         OutboundStatus.FAILED,
         OutboundStatus.EXPIRED,
         OutboundStatus.CANCELLED,
+        OutboundStatus.SENT,
     }
 )
 
@@ -113,6 +116,8 @@ class Silence(StrEnum):
     """The peer asked for a pause; the resend at its end is not counted (R-15)."""
     HELD = "held"
     """The pair is suspended; not a byte until it is resumed (I27)."""
+    PINGING = "pinging"
+    """The partner is asked first whether it takes messages (level 2)."""
 
 
 class Outbound(NamedTuple):
@@ -129,6 +134,8 @@ class Outbound(NamedTuple):
     transients: int = 0
     """Pauses asked for by TransientError since the last counted transmission."""
     silence: Silence = Silence.NONE
+    pings: int = 0
+    """Pings without a good answer since the message was admitted (level 2)."""
     error_code: ErrorCode | None = None
     """Why the message is not delivered, where it is not."""
     due_ns: int | None = None
@@ -209,7 +216,7 @@ def _resend_or_give_up(
         return state, ()
     if state.silence is Silence.PAUSED:
         return _transmit(state._replace(silence=Silence.NONE), state.attempt)
-    if state.attempt <= terms.retries:
+    if terms.retries is None or state.attempt <= terms.retries:
         return _transmit(state._replace(transients=0), state.attempt + 1)
     return _give_up(
         state, ErrorCode.DELIVERY_FAILURE, "no acknowledgement after the last retry", terms

@@ -20,11 +20,13 @@ from typing import NamedTuple, Protocol
 from onceonly.journal.record import Record
 from onceonly.message.errors import ErrorCode, OnceonlyError, Severity
 from onceonly.message.identity import MessageKey, Pair
-from onceonly.message.message import Message, Payload
+from onceonly.message.message import AckRequested, DeliverySemantics, Message, Payload
 from onceonly.message.package import Package
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
+from onceonly.protocol.recovering import Recovery
+from onceonly.protocol.relaying import Transit
 from onceonly.protocol.sending import Outbound, OutboundStatus
 
 
@@ -96,6 +98,34 @@ class InboxItem(NamedTuple):
     digest: str
 
 
+class TransitEntry(NamedTuple):
+    """A message in transit through a relay, as a step reads it."""
+
+    key: MessageKey
+    route_id: str
+    upstream_uri: str
+    """SenderURI of the hop that brought it: whom our acknowledgement names."""
+    agreement_id: str
+    """TPAId or CPAId of the message, which every signal about it copies, and the next."""
+    conversation_id: str
+    ack_requested: AckRequested | None
+    digest: str
+    state: Transit
+
+
+class OwedNotice(NamedTuple):
+    """A DeliveryFailure notice that must reach the From Party (seed 001 §1.6)."""
+
+    key: MessageKey
+    agreement_id: str
+    """Agreement or route under which it goes upstream."""
+    conversation_id: str
+    semantics: DeliverySemantics
+    severity: Severity
+    reason: str
+    attempts: int = 0
+
+
 class Notice(NamedTuple):
     """One entry of the application's notification inbox; unique by (message, kind, episode)."""
 
@@ -127,8 +157,8 @@ class PairView(NamedTuple):
     status: PairStatus
     reason: str | None
     sequence_number: int | None
-    in_flight: str | None
-    """MessageId with the turn (sender only)."""
+    in_flight: tuple[str, ...]
+    """MessageIds with a turn, the oldest first (sender only)."""
     queued: int
     """Messages that wait for their turn (sender only)."""
 
@@ -178,16 +208,16 @@ class Snapshot(Protocol):
         """Outbound messages that fit every criterion of `wanted`, in submission order."""
         ...
 
-    def find_next_queued(self, pair: Pair) -> str | None:
-        """MessageId of the longest-waiting queued message of the pair."""
+    def find_next_queued(self, pair: Pair) -> OutboundEntry | None:
+        """The longest-waiting queued message of the pair."""
         ...
 
     def list_in_flight(self) -> Sequence[OutboundEntry]:
-        """Messages with the turn in an *open* pair: what is owed after a restart."""
+        """Messages with a turn in an *open* pair: what is owed after a restart."""
         ...
 
     def list_waiting_pairs(self) -> Sequence[Pair]:
-        """Open sending pairs with nothing in flight and a queued message."""
+        """Open sending pairs with a queued message, whether or not others are in flight."""
         ...
 
     def list_overdue(self, now_at: int, limit: int) -> Sequence[OutboundEntry]:
@@ -222,8 +252,60 @@ class Snapshot(Protocol):
         """Inbound messages not handed over yet: what is owed after a restart."""
         ...
 
+    def is_cancelled(self, key: MessageKey) -> bool:
+        """Whether a tombstone forbids the message: it was cancelled before or after it came."""
+        ...
+
+    def find_response(
+        self, ref_to_message_id: str, to_party: str, *, is_most_recent: bool = False
+    ) -> str | None:
+        """MessageId of our first (or latest) business response to that party's message.
+
+        Only messages whose package exists count (seed 001 §1.3.3 (9a)).
+        """
+        ...
+
+    def get_recovery(self, message_id: str) -> Recovery:
+        """Recovery of an outbound message, at rest where none was ever put."""
+        ...
+
+    def list_recovering(self) -> Sequence[str]:
+        """MessageIds whose recovery is not at rest: what is owed after a restart."""
+        ...
+
+    def list_responses_due(self, now_at: int, limit: int) -> Sequence[str]:
+        """MessageIds whose awaited business response was due before `now_at`."""
+        ...
+
+    def find_transit(self, route_id: str, message_id: str) -> TransitEntry | None:
+        """The message on its way along the route."""
+        ...
+
+    def get_transit_package(self, route_id: str, message_id: str) -> Package:
+        """The package that goes to the next hop. Raises `KeyError` where there is none."""
+        ...
+
+    def list_transit_payloads(self, route_id: str, message_id: str) -> Sequence[StoredPayload]:
+        """Payloads of a message in transit, in their order."""
+        ...
+
+    def list_forwarding(self) -> Sequence[TransitEntry]:
+        """Messages in transit without a downstream answer: what is owed after a restart."""
+        ...
+
+    def list_owed_notices(self) -> Sequence[OwedNotice]:
+        """DeliveryFailure notices that have not reached the From Party yet."""
+        ...
+
+    def list_spooled(self) -> frozenset[str]:
+        """Digests of payloads whose bytes are in the spool."""
+        ...
+
     def list_inbox(self, after: int, limit: int) -> Sequence[InboxItem]:
-        """Messages handed over with an offset above `after`, in offset order."""
+        """Messages handed over with an offset above `after`, in offset order.
+
+        Cancelled ones are left out; their offsets are gaps.
+        """
         ...
 
     def find_inbox_item(self, message_id: str) -> InboxItem | None:
@@ -295,7 +377,7 @@ class Transaction(Snapshot, Protocol):
         """Replace the state of the pair."""
         ...
 
-    def add_inbound(
+    def add_inbound(  # noqa: PLR0913 - because these are the facts of one arrival
         self,
         message: Message,
         payloads: Sequence[StoredPayload],
@@ -303,8 +385,64 @@ class Transaction(Snapshot, Protocol):
         *,
         digest: str,
         received_at: int,
+        keep_until_at: int | None = None,
+        status: InboundStatus = InboundStatus.STORED,
     ) -> None:
-        """Store a received message with its first response, as `stored`."""
+        """Store a received message with its first response, as `stored` or `forwarded`.
+
+        `keep_until_at`: the instant past which a copy would be refused for its age, so that its
+        id may be forgotten (R-19); None keeps it for ever.
+        """
+        ...
+
+    def put_response(self, key: MessageKey, response: Package) -> None:
+        """Replace the response that answers repeats of a stored message (R-03)."""
+        ...
+
+    def cancel_inbound(self, key: MessageKey, *, at: int, keep_until_at: int | None) -> None:
+        """Set a tombstone: the message is never processed, whether it is stored or yet to come."""
+        ...
+
+    def put_recovery(self, message_id: str, recovery: Recovery) -> None:
+        """Replace the recovery of an outbound message; `due_ns` is not kept."""
+        ...
+
+    def put_transit(self, entry: TransitEntry) -> None:
+        """Replace the state of a message in transit that was added before."""
+        ...
+
+    def add_transit(
+        self,
+        entry: TransitEntry,
+        package: Package,
+        payloads: Sequence[StoredPayload],
+        *,
+        keep_until_at: int | None,
+    ) -> None:
+        """Keep a message that goes on to the next hop, with the package that goes there."""
+        ...
+
+    def put_owed_notice(self, notice: OwedNotice) -> None:
+        """Owe a DeliveryFailure notice, one per message, or count an attempt."""
+        ...
+
+    def remove_owed_notice(self, key: MessageKey) -> None:
+        """The notice reached the From Party, or was tried often enough."""
+        ...
+
+    def purge_inbound(self, now_at: int, limit: int) -> int:
+        """Forget at most `limit` inbound messages, tombstones and transits past `keep_until_at`.
+
+        Returns how many. A message that is only stored is never forgotten.
+        """
+        ...
+
+    def purge_outbound(self, agreement_id: str, settled_before_at: int, limit: int) -> int:
+        """Forget at most `limit` messages of the agreement with an older verdict; how many."""
+        ...
+
+    def forget_pair(self, pair: Pair) -> None:
+        """Forget the numbers of an idle open sending pair: the next is 1 (seed 000 §2.2.2 c)."""
         ...
 
     def hand_over(self, key: MessageKey, *, at: int) -> int:

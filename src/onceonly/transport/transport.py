@@ -47,6 +47,11 @@ class Outgoing(NamedTuple):
     """Absolute URI, from the agreement (R-26), never from a message."""
     content_type: str
     body: Body
+    message_id: str = ""
+    """MessageId of the package, for transports whose envelope names what it carries."""
+    take_reply: "Callable[[str, bytes], None] | None" = None
+    """Called with Content-Type and body of the answer, where the agreement lets a package come
+    back in it (syncReplyMode); without it a body in the answer is read over and forgotten."""
 
 
 class Request(NamedTuple):
@@ -56,17 +61,23 @@ class Request(NamedTuple):
     content_length: int | None
     peer: str
     """Address of the other side, for the journal; never an identity (attack H25)."""
+    transport: str = "http"
+    """Scheme of the transport that it came by."""
 
 
 class Answer(NamedTuple):
-    """What the transport tells the other side: a status without a body (seed 000 §2.5.1).
+    """What the transport tells the other side: a status, and mostly no body (seed 000 §2.5.1).
 
-    `error` is the name of what was wrong, for a peer that looks: HTTP sends it in the header
-    `Onceonly-Error`.
+    `status_code` is HTTP's word for it; other transports say the same in theirs. `error` is the
+    name of what was wrong, for a peer that looks: HTTP sends it in the header `Onceonly-Error`.
+    A body is a package in the answer itself, where the agreement has syncReplyMode (seed 001
+    §1.2.2); transports that cannot carry one are never given one.
     """
 
     status_code: int
     error: str | None = None
+    content_type: str | None = None
+    body: bytes | None = None
 
 
 Receive = Callable[[Request, AsyncIterator[bytes]], Awaitable[Answer]]

@@ -135,6 +135,7 @@ def _document_reference(payload: Payload) -> str:
 
 
 def _routing_header(routing: RoutingHeader) -> str:
+    assert routing.error_uri is not None, "every RoutingHeader of rm-2000 has an ErrorURI"
     sender, receiver, error = escaped((routing.sender_uri, routing.receiver_uri, routing.error_uri))
     number = ""
     if routing.sequence_number is not None:
