@@ -15,6 +15,7 @@ from onceonly.gateway.http_api import Api
 from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.inbound import Receiver
 from onceonly.gateway.inbox import Inbox
+from onceonly.gateway.inquiries import Inquiries
 from onceonly.gateway.operations import Operations
 from onceonly.gateway.outbound import SendingSteps
 from onceonly.gateway.publish import publish
@@ -41,6 +42,7 @@ class Gateway:
     transport: Transport
     dispatch: Dispatch
     receiver: Receiver
+    inquiries: Inquiries
     submissions: Submissions
     inbox: Inbox
     operations: Operations
@@ -93,6 +95,16 @@ def join(
     )
     signals = Signals(
         group=group, transport=transport, rows=rows, clock=clock, ids=ids, our_uri=configuration.uri
+    )
+    inquiries = Inquiries(
+        store=store,
+        group=group,
+        agreements=agreements,
+        dispatch=dispatch,
+        signals=signals,
+        rows=rows,
+        clock=clock,
+        tasks=tasks,
     )
     receiver = Receiver(
         store=store,
@@ -148,6 +160,7 @@ def join(
         transport=transport,
         dispatch=dispatch,
         receiver=receiver,
+        inquiries=inquiries,
         submissions=submissions,
         inbox=inbox,
         operations=operations,
