@@ -19,6 +19,8 @@ from onceonly.gateway.inquiries import Inquiries
 from onceonly.gateway.operations import Operations
 from onceonly.gateway.outbound import SendingSteps
 from onceonly.gateway.publish import publish
+from onceonly.gateway.relay import Relay
+from onceonly.gateway.relay import Relay
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.signals import Signals
 from onceonly.gateway.submit import Submissions
@@ -101,17 +103,22 @@ def join(
         group=group,
         agreements=agreements,
         dispatch=dispatch,
+        inquiries=Inquiries(),
+        relay=Relay(),
         signals=signals,
         rows=rows,
         clock=clock,
         tasks=tasks,
     )
+    relay = Relay(routes=configuration.routes)
     receiver = Receiver(
         store=store,
         group=group,
         spool=spool,
         agreements=agreements,
         dispatch=dispatch,
+        inquiries=Inquiries(),
+        relay=Relay(),
         signals=signals,
         rows=rows,
         clock=clock,
