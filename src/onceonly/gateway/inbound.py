@@ -15,7 +15,9 @@ from onceonly.gateway.config import Agreement
 from onceonly.gateway.dispatch import Dispatch
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.growth import Growth
+from onceonly.gateway.inquiries import Inquiries
 from onceonly.gateway.persistence import persist
+from onceonly.gateway.relay import Relay
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.signals import Signals
 from onceonly.gateway.tasks import Tasks
@@ -27,7 +29,7 @@ from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.instant import Now
 from onceonly.message.message import Message, RoutingHeader
 from onceonly.message.package import Package
-from onceonly.message.signals import Acknowledgment, ErrorSignal
+from onceonly.message.signals import Acknowledgment, ErrorSignal, Inquiry, Report
 from onceonly.protocol import receiving
 from onceonly.protocol.effects import (
     Acknowledge,
@@ -85,6 +87,8 @@ class Receiver:
         spool: Spool,
         agreements: Agreements,
         dispatch: Dispatch,
+        inquiries: Inquiries,
+        relay: Relay,
         signals: Signals,
         clock: Clock,
         rows: Rows,
@@ -100,6 +104,8 @@ class Receiver:
         self._spool = spool
         self._agreements = agreements
         self._dispatch = dispatch
+        self._inquiries = inquiries
+        self._relay = relay
         self._signals = signals
         self._clock = clock
         self._rows = rows
@@ -165,15 +171,23 @@ class Receiver:
 
     async def _take(self, envelope: Envelope, sinks: Sequence[Sink]) -> TransportAnswer:
         content = envelope.content
-        if isinstance(content, Acknowledgment):
-            if not await self._dispatch.on_acknowledgment(content):
-                return await self._drop_orphan(content)
-            return TAKEN
-        if isinstance(content, ErrorSignal):
-            if not await self._dispatch.on_error(content):
-                return await self._drop_orphan(content)
-            return TAKEN
+        if isinstance(content, Acknowledgment | ErrorSignal):
+            return await self._take_signal(content)
+        if isinstance(content, Inquiry | Report):
+            return await self._inquiries.take(content, envelope.routing)
+        route = self._relay.find_route(content)
+        if route is not None:
+            return await self._relay.take_message(route, envelope, sinks)
         return await self._take_message(content, envelope.routing, sinks)
+
+    async def _take_signal(self, signal: Acknowledgment | ErrorSignal) -> TransportAnswer:
+        if isinstance(signal, Acknowledgment):
+            fits = await self._dispatch.on_acknowledgment(signal)
+        else:
+            fits = await self._dispatch.on_error(signal)
+        if fits or await self._relay.take_signal(signal):
+            return TAKEN
+        return await self._drop_orphan(signal)
 
     async def _take_message(
         self, message: Message, routing: Sequence[RoutingHeader], sinks: Sequence[Sink]

@@ -20,7 +20,6 @@ from onceonly.gateway.operations import Operations
 from onceonly.gateway.outbound import SendingSteps
 from onceonly.gateway.publish import publish
 from onceonly.gateway.relay import Relay
-from onceonly.gateway.relay import Relay
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.signals import Signals
 from onceonly.gateway.submit import Submissions
@@ -45,6 +44,7 @@ class Gateway:
     dispatch: Dispatch
     receiver: Receiver
     inquiries: Inquiries
+    relay: Relay
     submissions: Submissions
     inbox: Inbox
     operations: Operations
@@ -103,8 +103,6 @@ def join(
         group=group,
         agreements=agreements,
         dispatch=dispatch,
-        inquiries=Inquiries(),
-        relay=Relay(),
         signals=signals,
         rows=rows,
         clock=clock,
@@ -117,8 +115,8 @@ def join(
         spool=spool,
         agreements=agreements,
         dispatch=dispatch,
-        inquiries=Inquiries(),
-        relay=Relay(),
+        inquiries=inquiries,
+        relay=relay,
         signals=signals,
         rows=rows,
         clock=clock,
@@ -168,6 +166,7 @@ def join(
         dispatch=dispatch,
         receiver=receiver,
         inquiries=inquiries,
+        relay=relay,
         submissions=submissions,
         inbox=inbox,
         operations=operations,
