@@ -53,7 +53,7 @@ class HttpTransport:
             connection, is_used = await self._pool.get_connection(target.host)
         except NotConnectedError as error:
             return Transmission(Outcome.REFUSED, bytes_left=False, detail=str(error))
-        exchanged = await connection.exchange(head, outgoing.body)
+        exchanged = await connection.exchange(head, outgoing.body, outgoing.take_reply)
         if is_used and exchanged.is_unanswered:
             return await self._send_again(target, head, outgoing)
         return exchanged.transmission
@@ -69,7 +69,8 @@ class HttpTransport:
         except NotConnectedError as error:
             detail = f"connection lost, then {error}"
             return Transmission(Outcome.UNKNOWN, bytes_left=True, detail=detail)
-        return (await connection.exchange(head, outgoing.body)).transmission
+        exchanged = await connection.exchange(head, outgoing.body, outgoing.take_reply)
+        return exchanged.transmission
 
 
 @lru_cache(maxsize=1024)

@@ -2,7 +2,8 @@
 
 The outcome is decided when the head of a final answer is whole (R-05). Whatever ends the
 connection before that, once a byte was written, is unknown. A 3xx is an answer outside 2xx like
-any other and never followed (H29). Bodies of answers are read over (S0-68).
+any other and never followed (H29). Bodies of answers are read over (S0-68), but for the package
+that an agreement lets come back in one (syncReplyMode, seed 001 §1.2.2).
 """
 
 import asyncio
@@ -11,12 +12,21 @@ from typing import NamedTuple, cast
 
 import httptools
 
-from onceonly.transport.http_limits import ANSWER_BODY_MAX, HEAD_BYTES_MAX, HttpClientLimits
+from onceonly.transport.http_limits import (
+    ANSWER_BODY_MAX,
+    HEAD_BYTES_MAX,
+    REPLY_BYTES_MAX,
+    HttpClientLimits,
+)
 from onceonly.transport.http_refusal import read_error_name
 from onceonly.transport.outgoing_body import check_size
 from onceonly.transport.transport import Body, Outcome, Transmission
 
 SWITCHING_PROTOCOLS = 101
+
+
+TakeReply = Callable[[str, bytes], None]
+"""What to call with the Content-Type and the body of an answer."""
 
 
 class Exchanged(NamedTuple):
@@ -54,6 +64,9 @@ class ClientConnection(asyncio.Protocol):
         self._is_writing = False
         self._answer_bytes = 0
         self._error_name = ""
+        self._take_reply: TakeReply | None = None
+        self._reply = bytearray()
+        self._reply_type = ""
         self._is_answer_whole = True
         self._progress_at = self._loop.time()
         self._deadline = 0.0
@@ -78,7 +91,7 @@ class ClientConnection(asyncio.Protocol):
             self._break("malformed answer")
             return
         self._free_if_done()
-        if self._answer_bytes > (HEAD_BYTES_MAX if self._is_pending() else ANSWER_BODY_MAX):
+        if self._answer_bytes > self._answer_bytes_max():
             self._break("answer too large")
 
     def connection_lost(self, _exc: Exception | None) -> None:
@@ -106,6 +119,8 @@ class ClientConnection(asyncio.Protocol):
         """A header line of an answer; the peer may name what was wrong."""
         if name.lower() == b"onceonly-error" and self._is_pending():
             self._error_name = read_error_name(value)
+        elif name.lower() == b"content-type":
+            self._reply_type = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         """The outcome, unless the answer is an interim one."""
@@ -121,6 +136,11 @@ class ClientConnection(asyncio.Protocol):
         else:
             self._settle(Outcome.UNKNOWN, status, "answered before the end of the body")
 
+    def on_body(self, piece: bytes) -> None:
+        """A piece of the answer's body; kept only where a package may come back in it."""
+        if self._is_reply_wanted():
+            self._reply += piece
+
     def on_message_complete(self) -> None:
         """Answer whole: another request may follow, if both sides are ready for it."""
         if self._is_interim(self._parser.get_status_code()):
@@ -128,6 +148,10 @@ class ClientConnection(asyncio.Protocol):
         self._is_answer_whole = True
         if not self._parser.should_keep_alive():
             self._is_trusted = False
+        if self._take_reply is not None and self._is_reply_wanted() and self._reply:
+            self._take_reply(self._reply_type, bytes(self._reply))
+        self._take_reply = None
+        self._reply.clear()
 
     # Called by the pool.
 
@@ -136,13 +160,17 @@ class ClientConnection(asyncio.Protocol):
         """Another exchange may be tried on it."""
         return self._is_trusted and not self._transport.is_closing()
 
-    async def exchange(self, head: bytes, body: Body) -> Exchanged:
+    async def exchange(
+        self, head: bytes, body: Body, take_reply: TakeReply | None = None
+    ) -> Exchanged:
         """Send one request and await the head of its answer; never raises for the peer's doing.
 
-        An error of the body's own files is raised; the peer then sees a cut transfer.
+        `take_reply` is called once the body of an answer in 2xx is whole, which may be later. An
+        error of the body's own files is raised; the peer then sees a cut transfer.
         """
         assert self._exchange is None, "one exchange at a time"
         self._begin(body.size_bytes)
+        self._take_reply = take_reply
         exchange = self._exchange = self._loop.create_future()
         whole = body.whole()
         try:
@@ -190,6 +218,8 @@ class ClientConnection(asyncio.Protocol):
         self._is_answer_whole = False
         self._answer_bytes = 0
         self._error_name = ""
+        self._reply_type = ""
+        self._reply.clear()
         self._unsent_bytes = 0
         self._progress_at = self._loop.time()
         allowed_s = self._limits.total_s + size_bytes / self._limits.rate_min
@@ -211,6 +241,14 @@ class ClientConnection(asyncio.Protocol):
             return
         self._transport.write(held)
         self._is_writing = False
+
+    def _is_reply_wanted(self) -> bool:
+        return self._take_reply is not None and 200 <= self._parser.get_status_code() < 300
+
+    def _answer_bytes_max(self) -> int:
+        if self._is_pending():
+            return HEAD_BYTES_MAX
+        return REPLY_BYTES_MAX + HEAD_BYTES_MAX if self._is_reply_wanted() else ANSWER_BODY_MAX
 
     def _is_interim(self, status: int) -> bool:
         return 100 <= status < 200 and status != SWITCHING_PROTOCOLS

@@ -34,6 +34,10 @@ LINGER_BYTES_MAX = 4 * MIB
 ANSWER_BODY_MAX = 64 * KIB
 """Of a body that an answer should not have: read over it and keep the connection, up to here."""
 
+REPLY_BYTES_MAX = 1 * MIB
+"""Of a package that comes back in an answer (syncReplyMode, seed 001 §1.2.2). Both sides hold it in
+memory, and a client has 512 exchanges at once; what is longer travels by a POST of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:

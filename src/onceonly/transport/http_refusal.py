@@ -47,15 +47,26 @@ class HttpRefused(Exception):  # noqa: N818 - because it names what happened to 
         self.answer = answer
 
 
-@lru_cache(maxsize=256)
 def render_answer(answer: Answer, *, is_last: bool) -> bytes:
-    """The bytes of an answer; never with an entity body (S0-68).
+    """The bytes of an answer; with an entity body only where a package comes back (S0-68).
 
     No Date: RFC 9110 wants it from servers with a reliable clock only, and drills make ours wrong.
     """
+    if answer.body is None:
+        return _render_head(answer, ("Content-Length: 0",), is_last=is_last)
+    assert answer.content_type is not None, "a body has a type"
+    assert answer.content_type.isascii(), "the wire made it"
+    assert answer.content_type.isprintable(), "a line break would be another header"
+    lines = (f"Content-Type: {answer.content_type}", f"Content-Length: {len(answer.body)}")
+    head = _render_head(answer._replace(body=None, content_type=None), lines, is_last=is_last)
+    return head + answer.body
+
+
+@lru_cache(maxsize=256)
+def _render_head(answer: Answer, about_body: tuple[str, ...], *, is_last: bool) -> bytes:
     lines = [f"HTTP/1.1 {answer.status_code} {_phrase(answer.status_code)}"]
     if answer.status_code not in _STATUSES_WITHOUT_LENGTH:
-        lines.append("Content-Length: 0")
+        lines.extend(about_body)
     if answer.error is not None:
         assert _ERROR_NAME.fullmatch(answer.error), "an error name is one word"
         lines.append(f"Onceonly-Error: {answer.error}")

@@ -111,7 +111,7 @@ class LoopbackNetwork:
         if self.strikes(self.faults.lost_after):
             self.counts.lost_after += 1
             return _unknown("connection lost")
-        return _judge(answer)
+        return _judge(answer, outgoing)
 
     async def _receive(
         self, outgoing: Outgoing, peer: str, *, cut_at: int | None = None
@@ -205,10 +205,12 @@ def _answer_of(reception: asyncio.Future[Answer]) -> Answer | None:
     return _INTERNAL_ERROR
 
 
-def _judge(answer: Answer | None) -> Transmission:
+def _judge(answer: Answer | None, outgoing: Outgoing) -> Transmission:
     if answer is None:
         return _unknown("connection lost")
     is_taken = 200 <= answer.status_code < 300
+    if is_taken and answer.body and outgoing.take_reply is not None:
+        outgoing.take_reply(answer.content_type or "", answer.body)
     outcome = Outcome.ACCEPTED if is_taken else Outcome.REFUSED
     return Transmission(
         outcome, bytes_left=True, status_code=answer.status_code, detail=answer.error or ""
