@@ -44,9 +44,10 @@ class Line:
         self.uri = uri
         self.hang_up = hang_up
 
-    async def send(self, body: Body) -> Transmission:
+    async def send(self, body: Body, take_reply=None) -> Transmission:
+        outgoing = Outgoing(self.uri, CONTENT_TYPE, body, take_reply=take_reply)
         async with asyncio.timeout(PATIENCE_S):
-            return await self.transport.send(Outgoing(self.uri, CONTENT_TYPE, body))
+            return await self.transport.send(outgoing)
 
 
 @asynccontextmanager
@@ -101,6 +102,41 @@ async def test_an_empty_body_arrives(line):
     async with line(inbox) as to_peer:
         assert (await to_peer.send(WholeBody(b""))).outcome is Outcome.ACCEPTED
     assert inbox.bodies == [b""]
+
+
+async def test_a_package_in_the_answer_reaches_who_asked_for_it(line):
+    """syncReplyMode (seed 001 §1.2.2): type and bytes, once, beside the outcome."""
+    replies: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
+    content = bytes(range(256)) * 1000
+    inbox = Inbox(Answer(200, content_type=CONTENT_TYPE, body=content))
+    async with line(inbox) as to_peer, asyncio.timeout(PATIENCE_S):
+        transmission = await to_peer.send(
+            WholeBody(b"a message"), lambda *reply: replies.put_nowait(reply)
+        )
+        assert await replies.get() == (CONTENT_TYPE, content)
+    assert transmission == (Outcome.ACCEPTED, True, 200, "")
+    assert replies.empty()
+
+
+async def test_a_package_in_the_answer_that_nobody_asked_for_is_forgotten(line):
+    """S0-68: read over, whatever it is; the outcome stays what the status says."""
+    inbox = Inbox(Answer(200, content_type=CONTENT_TYPE, body=b"unasked"))
+    async with line(inbox) as to_peer:
+        for _ in range(2):
+            transmission = await to_peer.send(WholeBody(b"a message"))
+            assert transmission == (Outcome.ACCEPTED, True, 200, "")
+
+
+async def test_the_body_of_a_refusal_is_no_package(line):
+    """What comes with an answer outside 2xx is a page for people."""
+    replies: list[tuple[str, bytes]] = []
+    inbox = Inbox(Answer(503, content_type="text/html", body=b"<p>later</p>"))
+    async with line(inbox) as to_peer:
+        transmission = await to_peer.send(
+            WholeBody(b"a message"), lambda *reply: replies.append(reply)
+        )
+    assert transmission.outcome is Outcome.REFUSED
+    assert replies == []
 
 
 @pytest.mark.parametrize("status_code", [300, 307, 400, 403, 404, 408, 429, 500, 503])

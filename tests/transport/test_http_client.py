@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from contextlib import suppress
 
 import pytest
 from http_peers import (
@@ -20,7 +21,7 @@ from http_peers import (
 )
 
 from onceonly.message.errors import LocalError
-from onceonly.transport.http_limits import HttpClientLimits
+from onceonly.transport.http_limits import REPLY_BYTES_MAX, HttpClientLimits
 from onceonly.transport.http_server import HttpServer, serve_http
 from onceonly.transport.transport import Answer, Outcome, Outgoing, Transmission
 
@@ -209,6 +210,54 @@ async def test_success_before_the_end_of_the_body_is_unknown():
         transmission = await transport.send(Outgoing(uri, "a/b", body))
     detail = "answered before the end of the body"
     assert transmission == (Outcome.UNKNOWN, True, 200, detail)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Length: 9\r\n\r\na package",
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nTransfer-Encoding: chunked\r\n\r\n"
+            b"2\r\na \r\n7\r\npackage\r\n0\r\n\r\n"
+        ),
+    ],
+    ids=["length", "chunked"],
+)
+async def test_a_package_in_the_answer_is_taken_however_it_is_cut(answer):
+    """In pieces of one byte, and the connection is used again."""
+    replies: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
+
+    async def script(client, _head):
+        for number in range(len(answer)):
+            await client.say(answer[number : number + 1])
+
+    async with scripted(script) as (port, peer), sender() as transport:
+        for _ in range(2):
+            outgoing = package(port)._replace(take_reply=lambda *reply: replies.put_nowait(reply))
+            assert await transport.send(outgoing) == ACCEPTED
+            assert await replies.get() == ("a/b", b"a package")
+    assert peer.connection_count == 1
+
+
+async def test_a_package_in_the_answer_that_breaks_off_or_is_too_long_is_none():
+    """Bounded, and whole or not at all; the message was accepted all the same."""
+    replies: list[tuple[str, bytes]] = []
+    endings = iter([(100, bytes(99)), (REPLY_BYTES_MAX * 2, bytes(REPLY_BYTES_MAX * 2))])
+
+    async def script(client, _head):
+        length, body = next(endings)
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Length: {length}\r\n\r\n"
+        with suppress(ConnectionError):
+            await client.say(head.encode() + body)
+        raise ConnectionError
+
+    async with scripted(script) as (port, peer), sender() as transport:
+        for _ in range(2):
+            outgoing = package(port)._replace(take_reply=lambda *reply: replies.append(reply))
+            assert await transport.send(outgoing) == ACCEPTED
+            await peer.hung_up.wait()
+            peer.hung_up.clear()
+    assert replies == []
 
 
 async def test_a_connection_is_used_again():

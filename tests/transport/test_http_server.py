@@ -38,6 +38,15 @@ async def test_every_answer_is_without_a_body():
     assert answer == b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
+async def test_a_package_in_the_answer_has_its_type_and_length():
+    """syncReplyMode (seed 001 §1.2.2): the one answer that has a body."""
+    inbox = Inbox(Answer(200, content_type="a/b; c=d", body=b"a package"))
+    async with endpoint(inbox) as server:
+        answer = await say_and_hear_all(server.port, post(b"a message", *LAST))
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: a/b; c=d\r\nContent-Length: 9\r\nConnection: close"
+    assert answer == head + b"\r\n\r\na package"
+
+
 async def test_a_204_has_no_length():
     """RFC 9110 §8.6 forbids it there."""
     async with endpoint(Inbox(Answer(204))) as server:
