@@ -148,6 +148,9 @@ class Message:
     delivery_receipt_requested: AckRequested | None = None
     acknowledgment: AcknowledgmentElement | None = None
     """The acknowledgement of the message in `ref_to_message_id`, where it rides on this one."""
+    leaves_semantics: bool = False
+    """The header names no deliverySemantics: the CPA's hold (seed 001 §1.2.1), and `semantics` is
+    only a place-holder until the message is admitted under its agreement."""
 
     def __post_init__(self) -> None:
         checked_identifier(self.message_id, "MessageId")
