@@ -12,7 +12,9 @@ class TransitStatus(StrEnum):
     ACKNOWLEDGED = "acknowledged"
     """The next hop acknowledged; every copy that comes again goes on all the same."""
     REFUSED = "refused"
-    """The next hop refused it for good, and the previous one was told."""
+    """The next hop refused it or could not be reached, and the previous one was told."""
+    SENT = "sent"
+    """No acknowledgement is to come (BestEffort, method Transport); a copy was sent on."""
 
 
 class Transit(NamedTuple):

@@ -110,6 +110,8 @@ class TransitEntry(NamedTuple):
     conversation_id: str
     ack_requested: AckRequested | None
     digest: str
+    hop: int
+    """Number of the RoutingHeader that we added: 2 at the first intermediary."""
     state: Transit
 
 
