@@ -84,6 +84,8 @@ class Event(StrEnum):
     """Receiver: the application will not process the message; `reason` says why."""
     FAILURE_NOTICE_SENT = "FailureNoticeSent"
     """A DeliveryFailure notice to the From Party ended with `outcome` (seed 001 §1.6)."""
+    ARRIVED_IN_TRANSIT = "ArrivedInTransit"
+    """Intermediary: copy number `attempt` is stored and goes on; `hop` is the one it goes on by."""
     FORWARDED = "Forwarded"
     """Intermediary: a copy went on to the next hop and ended with `outcome`; `hop` counts it."""
     ACK_RELAYED = "AckRelayed"
