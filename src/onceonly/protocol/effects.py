@@ -56,9 +56,13 @@ class Transmit(NamedTuple):
 
 
 class Release(NamedTuple):
-    """Tell the pair that the message is settled. An abandoned number restarts at 1 (R-10)."""
+    """Tell the pair that the message is settled: `abandoned` if not by an acknowledgement.
+
+    The number of an abandoned message makes the pair restart at 1 (R-10), if it had one.
+    """
 
     abandoned: bool
+    is_numbered: bool = True
 
 
 class GiveUp(NamedTuple):
@@ -100,6 +104,11 @@ class ConfirmCancel:
     """Recovery: tell the message that the receiver confirmed its cancel."""
 
 
+@dataclass(frozen=True, slots=True)
+class ConfirmReceipt:
+    """Recovery: tell the message that the receiver says it has it."""
+
+
 class Admit(NamedTuple):
     """Pair: this message is next, under this SequenceNumber, or none where there are none."""
 
@@ -109,7 +118,7 @@ class Admit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AdmitNext:
-    """Pair: the turn is free; look for the longest-waiting message."""
+    """Pair: a turn is free. Message: I wait again. Look for the longest-waiting message."""
 
 
 class Hold(NamedTuple):
@@ -125,19 +134,24 @@ class Restart(NamedTuple):
 
 
 class OpenIncident(NamedTuple):
-    """Pair: an operator is needed; `reason` says why."""
+    """Pair, or an ExactlyOnce message (R-17): an operator is needed; `reason` says why."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class ResolveIncident:
-    """Pair: what needed an operator is over."""
+    """Pair, or an ExactlyOnce message: what needed an operator is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Acknowledge:
     """Send the stored response of the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class AcknowledgeAnew:
+    """The response of a stored message is missing: make one, store it, send it (S1-35)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +214,7 @@ Effect = (
     | OpenIncident
     | ResolveIncident
     | Acknowledge
+    | AcknowledgeAnew
     | HandOver
     | Answer
     | Recover
@@ -207,6 +222,7 @@ Effect = (
     | Resend
     | SendNewVersion
     | ConfirmCancel
+    | ConfirmReceipt
     | SendReceipt
     | NotifySender
     | Forward

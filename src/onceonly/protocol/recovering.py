@@ -1,9 +1,54 @@
-"""After the sender gave up: ask, then do what the rule says (seed 004 levels 3 to 5, R-21)."""
+"""After the sender gave up: ask, then do what the rule says (seed 004 levels 3 to 5, R-21).
 
+The theory
+----------
+No number of resends settles whether a message arrived. A question can: the receiver either has a
+record of the message or has none, and it knows how far its application is. So when the sender has
+given up, or when the business response is late, the message gets a second machine beside its
+first one (`sending`), which asks and then acts by rule:
+
+    [pinging] -> asking -> received       the message is acknowledged, as by the acknowledgement
+                                          that the receiver sends again with its answer (level 3)
+                        -> not received   by `when_not_received`: resend, new version, cancel, wait
+                        -> received, response late (level 5)
+                                          not started: by `when_not_started` cancel or wait
+                                          in progress, not known: wait
+                                          complete: by `when_complete` ask for the response again
+
+"Not received" says nothing about a copy that is still under way, so it binds only together with a
+cancel (R-21): the receiver sets a durable tombstone, and only its confirmation makes a new version
+safe. A resend needs no cancel, since the MessageId decides (R-01).
+
+Every question is asked a bounded number of times, RetryInterval apart. When they are used up the
+machine is at rest again, and an incident tells the operator; nothing that was known is lost, and a
+late answer is still taken. An operator's own question (`StatusWanted`) may be asked at any time
+and changes nothing: what the partner said is noted and shown.
+
+The table below is total: every phase takes every event. Which inquiry an answer belongs to is
+found out before (R-20); `inquiry_id` and `replaced_by` are drawn by the shell.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from onceonly.message.signals import MessageStatus, ReportedProcessing
+from onceonly.message.event import Event
+from onceonly.message.instant import US_PER_S, Now
+from onceonly.message.signals import InquiryKind, MessageStatus, ReportedProcessing
+from onceonly.message.terms import DeliveryTerms, Remedy
+from onceonly.protocol import schedule
+from onceonly.protocol.effects import (
+    ConfirmCancel,
+    ConfirmReceipt,
+    Effect,
+    Inquire,
+    Journal,
+    OpenIncident,
+    Resend,
+    SendNewVersion,
+)
+from onceonly.protocol.events import DeadlineReached, PongReceived, Restarted, Resumed
 
 
 class RecoveryPhase(StrEnum):
@@ -49,3 +94,369 @@ class Recovery(NamedTuple):
     reported_at: int | None = None
     due_ns: int | None = None
     """Monotonic deadline of the present phase; meaningless after a restart."""
+
+
+class GivenUp(NamedTuple):
+    """The sender gave up; before that there is nothing to recover (level 3 (1))."""
+
+    reason: str
+
+
+class ReportReceived(NamedTuple):
+    """The partner said what it knows of the message."""
+
+    status: MessageStatus | None
+    processing: ReportedProcessing | None
+    can_resend: bool
+    """The message was given up, keeps its id, and has not expired."""
+
+
+class CancelAnswered(NamedTuple):
+    """The partner confirmed the cancel durably, or refused it and said how far it is."""
+
+    is_accepted: bool
+    status: MessageStatus | None = None
+    processing: ReportedProcessing | None = None
+
+
+class ResponseAnswered(NamedTuple):
+    """The partner sends its business response again, or has none."""
+
+    is_accepted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """The message is acknowledged after all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseReceived:
+    """The business response to the message is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseTimePassed:
+    """The business response should have been here by now (level 5 (2))."""
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """The message will never be processed: it was cancelled, or expired before it left."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusWanted:
+    """An operator or the application asks how the message stands."""
+
+
+class CancelWanted(NamedTuple):
+    """An operator or the application takes the message back from the receiver."""
+
+    is_for_new_version: bool = False
+
+
+RecoveryEvent = (
+    GivenUp
+    | PongReceived
+    | ReportReceived
+    | CancelAnswered
+    | ResponseAnswered
+    | DeadlineReached
+    | Acknowledged
+    | Resumed
+    | ResponseReceived
+    | ResponseTimePassed
+    | Withdrawn
+    | Restarted
+    | StatusWanted
+    | CancelWanted
+)
+Step = tuple[Recovery, tuple[Effect, ...]]
+
+KIND_OF = {
+    RecoveryPhase.PINGING: InquiryKind.PING,
+    RecoveryPhase.ASKING: InquiryKind.STATUS,
+    RecoveryPhase.CANCELLING: InquiryKind.CANCEL,
+    RecoveryPhase.ASKING_AGAIN: InquiryKind.RESPONSE,
+}
+"""What is asked in each phase but the one at rest."""
+
+RECEIVED = frozenset({MessageStatus.RECEIVED, MessageStatus.PROCESSED})
+"""Answers by which the receiver's own MSH holds the message. An intermediary that forwarded it
+says nothing about that."""
+
+
+def expecting_response(timestamp_at: int, terms: DeliveryTerms) -> Recovery | None:
+    """The recovery of a fresh message whose response is expected (level 5 (1)), or None."""
+    within_s = terms.recovery.response_within_s
+    if within_s is None:
+        return None
+    due_at = timestamp_at + within_s * US_PER_S
+    return Recovery(response=ResponseStatus.AWAITED, response_due_at=due_at)
+
+
+def step(state: Recovery, event: RecoveryEvent, now: Now, terms: DeliveryTerms) -> Step:
+    """The next state and what is to be done. Pure; every phase takes every event."""
+    return TABLE[state.phase, type(event)](state, event, now, terms)
+
+
+def _begin(state: Recovery, event: GivenUp, now: Now, terms: DeliveryTerms) -> Step:
+    if not terms.recovery.inquires:
+        return state, ()
+    return _ask_first(state, now, terms)
+
+
+def _ask_first(state: Recovery, now: Now, terms: DeliveryTerms) -> Step:
+    pings = terms.recovery.pings_before_inquiry
+    return _ask(state, RecoveryPhase.PINGING if pings else RecoveryPhase.ASKING, now, terms)
+
+
+def _ask(state: Recovery, phase: RecoveryPhase, now: Now, terms: DeliveryTerms) -> Step:
+    asked = state.asked + 1 if phase is state.phase else 1
+    due_ns = schedule.pause_ends_ns(None, now, terms)
+    return state._replace(phase=phase, asked=asked, due_ns=due_ns), (Inquire(KIND_OF[phase]),)
+
+
+def _rest(state: Recovery) -> Recovery:
+    return state._replace(
+        phase=RecoveryPhase.AT_REST, asked=0, wants_new_version=False, due_ns=None
+    )
+
+
+def _ask_on_or_stop(
+    state: Recovery, event: DeadlineReached, now: Now, terms: DeliveryTerms
+) -> Step:
+    if state.asked < terms.recovery.inquiries:
+        return _ask(state, state.phase, now, terms)
+    # A confirmation that comes late still binds, and then the new version is still wanted.
+    wants_new_version = state.wants_new_version
+    kind, asked = KIND_OF[state.phase], state.asked
+    state = _rest(state)._replace(wants_new_version=wants_new_version)
+    return state, (OpenIncident(f"no useful answer to {kind}, asked {asked} times"),)
+
+
+def _ask_anew(state: Recovery, event: Restarted, now: Now, terms: DeliveryTerms) -> Step:
+    """A restart is no reset: the question that may have been lost is not counted again."""
+    return _ask(state._replace(asked=state.asked - 1), state.phase, now, terms)
+
+
+def _take_pong(state: Recovery, event: PongReceived, now: Now, terms: DeliveryTerms) -> Step:
+    row = Journal(Event.PONG_RECEIVED, reason="available" if event.is_available else "unavailable")
+    if not event.is_available:
+        return state._replace(due_ns=schedule.pause_ends_ns(None, now, terms)), (row,)
+    state, effects = _ask(state, RecoveryPhase.ASKING, now, terms)
+    return state, (row, *effects)
+
+
+def _note_report(state: Recovery, event: ReportReceived, now: Now, terms: DeliveryTerms) -> Step:
+    """What an operator asked for; it changes nothing."""
+    return _noted(state, event, now)
+
+
+def _noted(state: Recovery, event: ReportReceived | CancelAnswered, now: Now) -> Step:
+    said = ", ".join(word for word in (event.status, event.processing) if word is not None)
+    if isinstance(event, CancelAnswered):
+        verdict = "cancel confirmed" if event.is_accepted else "cancel refused"
+        said = f"{verdict}: {said}" if said else verdict
+    state = state._replace(
+        status=event.status or state.status,
+        processing=event.processing or state.processing,
+        reported_at=now.at,
+    )
+    return state, (Journal(Event.REPORT_RECEIVED, reason=said or "nothing"),)
+
+
+def _take_report(state: Recovery, event: ReportReceived, now: Now, terms: DeliveryTerms) -> Step:
+    state, rows = _noted(state, event, now)
+    if event.status in RECEIVED:
+        state, effects = _go_on_with_response(state, event, now, terms)
+        return state, (*rows, ConfirmReceipt(), *effects)
+    if event.status is MessageStatus.NOT_RECOGNIZED:
+        state, effects = _remedy(state, event, now, terms)
+    elif event.status is MessageStatus.UNAUTHORIZED:
+        reason = "the partner refuses to say how the message stands"
+        state, effects = _rest(state), (OpenIncident(reason),)
+    else:
+        # Forwarded, or nothing: who is next is asked by nobody; time will tell more.
+        effects = ()
+    return state, (*rows, *effects)
+
+
+def _remedy(state: Recovery, event: ReportReceived, now: Now, terms: DeliveryTerms) -> Step:
+    remedy = terms.recovery.when_not_received
+    if remedy in (Remedy.NEW_VERSION, Remedy.CANCEL):
+        state = state._replace(wants_new_version=remedy is Remedy.NEW_VERSION)
+        return _ask(state, RecoveryPhase.CANCELLING, now, terms)
+    state = _rest(state)
+    if remedy is not Remedy.RESEND:
+        return state, ()
+    if not event.can_resend:
+        # Acknowledged once, so that the receiver may have forgotten the id; or expired.
+        return state, (OpenIncident("not received, and it cannot be sent again"),)
+    return state, (Resend(),)
+
+
+def _go_on_with_response(
+    state: Recovery, event: ReportReceived, now: Now, terms: DeliveryTerms
+) -> Step:
+    """Level 5 (2b); without a late response there is nothing left to do."""
+    if state.response is not ResponseStatus.OVERDUE:
+        return _rest(state), ()
+    rules = terms.recovery
+    done = event.processing is ReportedProcessing.COMPLETE
+    if done and rules.when_complete is Remedy.ASK_AGAIN:
+        return _ask(state, RecoveryPhase.ASKING_AGAIN, now, terms)
+    not_started = event.processing is ReportedProcessing.NOT_STARTED
+    if not_started and rules.when_not_started is Remedy.CANCEL:
+        return _ask(state, RecoveryPhase.CANCELLING, now, terms)
+    return _rest(state), ()
+
+
+def _want_cancel(state: Recovery, event: CancelWanted, now: Now, terms: DeliveryTerms) -> Step:
+    state = state._replace(wants_new_version=event.is_for_new_version)
+    return _ask(state, RecoveryPhase.CANCELLING, now, terms)
+
+
+def _want_cancel_again(
+    state: Recovery, event: CancelWanted, now: Now, terms: DeliveryTerms
+) -> Step:
+    """Whoever wants the new version is served; the question is under way already."""
+    wants = state.wants_new_version or event.is_for_new_version
+    return state._replace(wants_new_version=wants), ()
+
+
+def _take_cancel_answer(
+    state: Recovery, event: CancelAnswered, now: Now, terms: DeliveryTerms
+) -> Step:
+    """A confirmation binds whenever it comes; a refusal shows that the message is there."""
+    state, rows = _noted(state, event, now)
+    if event.is_accepted:
+        more = (SendNewVersion(),) if state.wants_new_version else ()
+        return _withdrawn(state), (*rows, ConfirmCancel(), *more)
+    receipt = (ConfirmReceipt(),) if event.status in RECEIVED else ()
+    return _rest(state), (*rows, *receipt)
+
+
+def _withdrawn(state: Recovery) -> Recovery:
+    return _rest(state)._replace(response=ResponseStatus.NOT_EXPECTED, response_due_at=None)
+
+
+def _withdraw(state: Recovery, event: Withdrawn, now: Now, terms: DeliveryTerms) -> Step:
+    return _withdrawn(state), ()
+
+
+def _note_response_answer(
+    state: Recovery, event: ResponseAnswered, now: Now, terms: DeliveryTerms
+) -> Step:
+    reason = "the response follows" if event.is_accepted else "there is no response to send again"
+    return state._replace(reported_at=now.at), (Journal(Event.REPORT_RECEIVED, reason=reason),)
+
+
+def _take_response_answer(
+    state: Recovery, event: ResponseAnswered, now: Now, terms: DeliveryTerms
+) -> Step:
+    state, rows = _note_response_answer(state, event, now, terms)
+    trouble = () if event.is_accepted else (OpenIncident("processed, but without a response"),)
+    return _rest(state), (*rows, *trouble)
+
+
+def _take_response(
+    state: Recovery, event: ResponseReceived, now: Now, terms: DeliveryTerms
+) -> Step:
+    """Whatever is still asked is answered by it, save a cancel, which binds when confirmed."""
+    if state.response not in (ResponseStatus.AWAITED, ResponseStatus.OVERDUE):
+        return state, ()
+    if state.phase is not RecoveryPhase.CANCELLING:
+        state = _rest(state)
+    state = state._replace(response=ResponseStatus.RECEIVED, response_due_at=None)
+    return state, (Journal(Event.RESPONSE_RECEIVED),)
+
+
+def _note_overdue(
+    state: Recovery, event: ResponseTimePassed, now: Now, terms: DeliveryTerms
+) -> Step:
+    if state.response is not ResponseStatus.AWAITED:
+        return state, ()
+    state = state._replace(response=ResponseStatus.OVERDUE)
+    return state, (Journal(Event.RESPONSE_OVERDUE),)
+
+
+def _ask_about_response(
+    state: Recovery, event: ResponseTimePassed, now: Now, terms: DeliveryTerms
+) -> Step:
+    state, rows = _note_overdue(state, event, now, terms)
+    if not rows:
+        return state, ()
+    state, effects = _ask_first(state, now, terms)
+    return state, (*rows, *effects)
+
+
+def _stop_asking(
+    state: Recovery, event: Acknowledged | Resumed, now: Now, terms: DeliveryTerms
+) -> Step:
+    """The message needs no inquiry any more; its late response still may."""
+    if state.response is ResponseStatus.OVERDUE:
+        return state, ()
+    return _rest(state), ()
+
+
+def _ask_for_operator(state: Recovery, event: StatusWanted, now: Now, terms: DeliveryTerms) -> Step:
+    return state, (Inquire(InquiryKind.STATUS),)
+
+
+def _stay(state: Recovery, event: RecoveryEvent, now: Now, terms: DeliveryTerms) -> Step:
+    """What answers no question of this phase, or a timer that lost a race."""
+    return state, ()
+
+
+# Each transition takes its own event type; the key of the row is what guarantees it.
+Transition = Callable[[Recovery, Any, Now, DeliveryTerms], Step]
+
+_AT_REST: dict[type[RecoveryEvent], Transition] = {
+    GivenUp: _begin,
+    PongReceived: _stay,
+    ReportReceived: _note_report,
+    CancelAnswered: _take_cancel_answer,
+    ResponseAnswered: _note_response_answer,
+    DeadlineReached: _stay,
+    Acknowledged: _stay,
+    Resumed: _stay,
+    ResponseReceived: _take_response,
+    ResponseTimePassed: _ask_about_response,
+    Withdrawn: _withdraw,
+    Restarted: _stay,
+    StatusWanted: _ask_for_operator,
+    CancelWanted: _want_cancel,
+}
+_BUSY: dict[type[RecoveryEvent], Transition] = {
+    **_AT_REST,
+    GivenUp: _stay,
+    DeadlineReached: _ask_on_or_stop,
+    ResponseTimePassed: _note_overdue,
+    Restarted: _ask_anew,
+}
+_ROWS_OF: dict[RecoveryPhase, dict[type[RecoveryEvent], Transition]] = {
+    RecoveryPhase.AT_REST: _AT_REST,
+    RecoveryPhase.PINGING: {
+        **_BUSY,
+        PongReceived: _take_pong,
+        Acknowledged: _stop_asking,
+        Resumed: _stop_asking,
+    },
+    RecoveryPhase.ASKING: {
+        **_BUSY,
+        ReportReceived: _take_report,
+        Acknowledged: _stop_asking,
+        Resumed: _stop_asking,
+    },
+    RecoveryPhase.CANCELLING: {**_BUSY, CancelWanted: _want_cancel_again},
+    RecoveryPhase.ASKING_AGAIN: {**_BUSY, ResponseAnswered: _take_response_answer},
+}
+
+TABLE: dict[tuple[RecoveryPhase, type[RecoveryEvent]], Transition] = {
+    (phase, event): transition
+    for phase, rows in _ROWS_OF.items()
+    for event, transition in rows.items()
+}
+"""Every (phase, event): the table is full."""
