@@ -10,7 +10,7 @@ from onceonly.message.errors import ErrorCode
 from onceonly.message.instant import US_PER_S, Now
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.terms import DeliveryTerms
-from onceonly.protocol import effects, receiving
+from onceonly.protocol import effects, keeping, receiving
 from onceonly.protocol.effects import Answer, Journal
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import (
@@ -177,7 +177,7 @@ second moves forward only.
 """
     axes = (
         ("transfer", InboundStatus, lambda a, b: (a, b) == tuple(InboundStatus)),
-        ("processing", ProcessingState, lambda a, b: a is not b and receiving.may_follow(a, b)),
+        ("processing", ProcessingState, lambda a, b: a is not b and keeping.may_follow(a, b)),
     )
     return text + table(("Axis", "State", "May become"), _axis_rows(axes))
 

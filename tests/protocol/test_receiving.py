@@ -7,7 +7,7 @@ from onceonly.message.event import Event
 from onceonly.message.instant import US_PER_S, Now
 from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics
 from onceonly.message.terms import DeliveryTerms
-from onceonly.protocol import receiving
+from onceonly.protocol import keeping, receiving
 from onceonly.protocol.effects import Acknowledge, Answer, HandOver, Journal, OpenIncident
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.pairing import PairStatus
@@ -179,7 +179,7 @@ def test_resuming_an_open_pair_changes_nothing():
 def test_the_message_is_handed_over_whatever_became_of_the_acknowledgement(outcome):
     """R-12's default: nothing stored is ever held back by a lost acknowledgement."""
     transmission = Transmission(outcome, bytes_left=True, detail="x")
-    status, effects = receiving.acknowledged(InboundStatus.STORED, transmission)
+    status, effects = receiving.acknowledged(InboundStatus.STORED, transmission, TERMS)
     assert status is InboundStatus.HANDED_OVER
     assert [effect.event for effect in effects if isinstance(effect, Journal)] == [
         Event.ACK_SENT,
@@ -190,7 +190,7 @@ def test_the_message_is_handed_over_whatever_became_of_the_acknowledgement(outco
 def test_a_second_acknowledgement_hands_nothing_over():
     """I1."""
     transmission = Transmission(Outcome.ACCEPTED, bytes_left=True)
-    _, effects = receiving.acknowledged(InboundStatus.HANDED_OVER, transmission)
+    _, effects = receiving.acknowledged(InboundStatus.HANDED_OVER, transmission, TERMS)
     assert HandOver() not in effects
 
 
@@ -199,4 +199,4 @@ def test_processing_states_only_move_forward():
     states = list(ProcessingState)
     for i, current in enumerate(states):
         for j, reported in enumerate(states):
-            assert receiving.may_follow(current, reported) is (j >= i)
+            assert keeping.may_follow(current, reported) is (j >= i)

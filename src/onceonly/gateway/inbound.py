@@ -336,7 +336,7 @@ class Receiver:
             now = self._clock.now()
             entry = txn.find_inbound(key)
             assert entry is not None, f"{key} was stored"
-            _, effects = receiving.acknowledged(entry.status, transmission)
+            _, effects = receiving.acknowledged(entry.status, transmission, agreement.terms)
             if HandOver() in effects:
                 txn.hand_over(key, at=now.at)
             txn.append(

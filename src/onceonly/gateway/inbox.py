@@ -11,7 +11,8 @@ from onceonly.message.errors import LocalError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
 from onceonly.protocol.effects import Journal
-from onceonly.protocol.receiving import ProcessingState, may_follow
+from onceonly.protocol.keeping import may_follow
+from onceonly.protocol.receiving import ProcessingState
 from onceonly.store.group import GroupCommit
 from onceonly.store.store import InboxItem, Store, StoredPayload, Transaction
 

@@ -126,6 +126,14 @@ class DeliveryTerms:
     recovery: RecoveryTerms = RecoveryTerms()
 
     @property
+    def is_acknowledged(self) -> bool:
+        """Whether the acknowledgement protocol runs at all (seed 001 §1.3; S1-22)."""
+        return (
+            self.method is ReliableMessagingMethod.EBXML
+            and self.semantics is not DeliverySemantics.BEST_EFFORT
+        )
+
+    @property
     def verdict_after_s(self) -> int | None:
         """Longest time from the first transmission to a verdict (R-06); None: no bound (R-17)."""
         if self.retries is not None:

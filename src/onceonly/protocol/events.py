@@ -28,9 +28,11 @@ class Transmission(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """The pair gave the message its turn and its SequenceNumber."""
+    """The pair gave the message its turn, and its SequenceNumber where there are numbers."""
 
     sequence_number: int | None
+    size_bytes: int = 0
+    """Of the payloads: large messages may be preceded by a Ping (level 2)."""
 
 
 class Transmitted(NamedTuple):
@@ -97,6 +99,9 @@ class Held:
 @dataclass(frozen=True, slots=True)
 class Resumed:
     """The operator resumed the pair; the message starts anew with a full budget (R-07)."""
+
+    size_bytes: int = 0
+    """Of the payloads, as in `Admitted`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,14 @@ steps in this order keep it (R-02): store, acknowledge, hand over. Nothing that 
 first step was ever "seen": an arrival that failed half-way is no duplicate later.
 
 Which arrivals are one message is decided by the MessageId, always first (R-01). Then expiry
-(R-18), then, for a message never stored, the SequenceNumber as a gap detector:
+(R-18), then, for a message never stored, the SequenceNumber as a gap detector, where there is one:
 
-    known, same content       duplicate: answer with the first stored response (R-03), no change
     known, other content      collision: an alarm; no acknowledgement, no delivery
+    taken back by its sender  answered DeliveryFailure; a tombstone stands for ever (R-08)
+    known, same content       duplicate: answer with the first stored response (R-03), no change;
+                              while that response is still in work, silence (seed 001 §1.3.3 (9b))
     too old, or expired       refused: TimeToLiveExpired (R-18, R-19)
+    wants what we lack        refused: NotSupported (seed 001 §2.1.1.2)
     next number, or 1         new: store, acknowledge, hand over (seed 000 §5.2 cases 1 and 3)
     any other number          InvalidSequenceNumber (cases 2 and 4); nothing is stored
 
@@ -20,12 +23,23 @@ message with a wrong number again means that the two sides really disagree, so t
 quarantined: every unseen message is answered with TransientError, which costs the sender nothing,
 until the operator resumes the pair. Resuming accepts whichever number comes next.
 
-Then the stored message runs a small machine of its own:
+Not everything is acknowledged. A BestEffort message and one that a reliable transport brought are
+stored and handed over in one step; BestEffort is not even remembered, so that its repeat is
+delivered too, unless the agreement drops duplicates (R-16). Where the business response goes back
+in the answer of the transport, the message is handed over at once, since only the application
+can make that response, and the acknowledgement rides on it (seed 001 §1.3.3.1).
+
+A stored message runs a small machine of its own; `keeping` has what is said and done about it
+later:
 
     stored -> handed_over        with the application's processing state as a second axis
+           -> cancelled          taken back by its sender before work on it began
 
 The acknowledgement is transmitted once per received copy; whatever its outcome, the message is
 handed over next (R-12's default), since the sender's repeat will ask for the response again.
+Under `strict_release` it stays `stored` while the acknowledgement has certainly not left; a later
+copy, or a restart, tries again. An acknowledgement that says "passed on" (seed 004 level 0 c)
+cannot go before the hand-over, so there the last two steps change places.
 """
 
 from enum import Enum, StrEnum
@@ -34,19 +48,26 @@ from typing import NamedTuple
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
 from onceonly.message.instant import US_PER_S, Now
-from onceonly.message.message import DeliverySemantics
-from onceonly.message.terms import DeliveryTerms
+from onceonly.message.message import (
+    AckRequested,
+    DeliverySemantics,
+    ReliableMessagingMethod,
+    SyncReplyMode,
+)
+from onceonly.message.terms import DeliveryReceiptProvided, DeliveryTerms
 from onceonly.protocol import schedule
 from onceonly.protocol.effects import (
     Acknowledge,
+    AcknowledgeAnew,
     Answer,
     Effect,
     HandOver,
     Journal,
     OpenIncident,
     ResolveIncident,
+    SendReceipt,
 )
-from onceonly.protocol.events import Transmission
+from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.pairing import PairStatus
 from onceonly.protocol.sequence import SequenceCase, classify
 
@@ -87,16 +108,26 @@ class Known(NamedTuple):
     """What the store remembers of a message with the arrival's key."""
 
     digest: str
+    has_response: bool = True
+    """A response to it is stored: an acknowledgement, or the business response."""
 
 
 class Arrival(NamedTuple):
-    """What counts for the decision about a received Normal message."""
+    """What counts for the decision about a received Normal message.
+
+    The fields after the number are of `rm-2001`; each is None where the header leaves it to the
+    agreement (seed 001 §1.2).
+    """
 
     message_id: str
     digest: str
     semantics: DeliverySemantics
     timestamp_at: int
     sequence_number: int | None
+    time_to_live_at: int | None = None
+    method: ReliableMessagingMethod | None = None
+    sync_reply_mode: SyncReplyMode | None = None
+    delivery_receipt_requested: AckRequested | None = None
 
 
 class Case(Enum):
@@ -104,9 +135,12 @@ class Case(Enum):
 
     NEW = "new"
     DUPLICATE = "duplicate"
+    IN_WORK = "duplicate whose business response is in work"
     COLLISION = "known MessageId with other content"
+    CANCELLED = "cancelled by its sender"
     EXPIRED = "past its TimeToLive"
     TOO_OLD = "older than PersistDuration"
+    NOT_SUPPORTED = "asks for a delivery receipt that is not provided"
     QUARANTINED = "the pair is quarantined"
     OUT_OF_SEQUENCE = "wrong SequenceNumber"
 
@@ -117,43 +151,107 @@ class Reception(NamedTuple):
     case: Case
     pair: ReceivingPair
     effects: tuple[Effect, ...]
+    is_remembered: bool = True
+    """False for a BestEffort message whose repeat is to be delivered too: store it without its
+    duplicate key (R-16)."""
 
 
 def receive(
-    arrival: Arrival, known: Known | None, pair: ReceivingPair, now: Now, terms: DeliveryTerms
+    arrival: Arrival,
+    known: Known | None,
+    pair: ReceivingPair,
+    now: Now,
+    terms: DeliveryTerms,
+    *,
+    is_cancelled: bool = False,
 ) -> Reception:
     """Decide about one arrival. Pure.
 
     On `Case.NEW` the shell stores the message and the returned pair in the transaction in which
-    it writes the effects' rows; in every other case it stores at most the pair.
+    it writes the effects' rows; in every other case it stores at most the pair, and on
+    `AcknowledgeAnew` the response that it makes. `is_cancelled`: a tombstone has its key.
     """
-    case = _case_of(arrival, known, pair, now, terms)
+    case = _case_of(arrival, known, pair, now, terms, is_cancelled=is_cancelled)
     if case is Case.NEW:
-        return _accept(arrival, pair)
-    if case is Case.DUPLICATE:
-        return _repeat(arrival, pair)
+        return _accept(arrival, pair, terms)
+    if case in (Case.DUPLICATE, Case.IN_WORK):
+        assert known is not None, "only what is known is a duplicate"
+        return _repeat(case, arrival, known, pair, terms)
     if case is Case.OUT_OF_SEQUENCE:
         return _refuse_number(arrival, pair)
     return Reception(case, pair, _refusal(case, terms))
 
 
 def _case_of(  # noqa: PLR0911 - because it is the table of the essay, a line per case
-    arrival: Arrival, known: Known | None, pair: ReceivingPair, now: Now, terms: DeliveryTerms
+    arrival: Arrival,
+    known: Known | None,
+    pair: ReceivingPair,
+    now: Now,
+    terms: DeliveryTerms,
+    *,
+    is_cancelled: bool,
 ) -> Case:
+    if not _is_remembered(arrival, terms):
+        known = None
+    if known is not None and known.digest != arrival.digest:
+        return Case.COLLISION
+    if is_cancelled:
+        return Case.CANCELLED
     if known is not None:
-        return Case.DUPLICATE if known.digest == arrival.digest else Case.COLLISION
-    accuracy_us = terms.msh_time_accuracy_s * US_PER_S
-    if arrival.timestamp_at + terms.persist_duration_s * US_PER_S + accuracy_us < now.at:
-        return Case.TOO_OLD
-    if schedule.is_past_fence(schedule.expires_at(arrival.timestamp_at, terms), now, terms):
-        return Case.EXPIRED
-    if arrival.semantics is DeliverySemantics.BEST_EFFORT:
+        awaited = _is_answered_by_the_application(arrival, terms) and not known.has_response
+        return Case.IN_WORK if awaited else Case.DUPLICATE
+    too_late = _too_late(arrival, now, terms)
+    if too_late is not None:
+        return too_late
+    wanted = arrival.delivery_receipt_requested
+    if wanted is not None and not receipt_is_provided(wanted, terms.delivery_receipt_provided):
+        return Case.NOT_SUPPORTED
+    if arrival.semantics is DeliverySemantics.BEST_EFFORT or not terms.is_numbered:
         return Case.NEW
     if pair.status is PairStatus.QUARANTINED:
         return Case.QUARANTINED
     if not pair.takes_any_number and not _fits(arrival, pair):
         return Case.OUT_OF_SEQUENCE
     return Case.NEW
+
+
+def _too_late(arrival: Arrival, now: Now, terms: DeliveryTerms) -> Case | None:
+    """R-18, R-19. ExactlyOnce is never refused for its age, since nothing is forgotten (R-17)."""
+    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+        return None
+    persisted_at = arrival.timestamp_at + terms.persist_duration_s * US_PER_S
+    if schedule.is_past_fence(persisted_at, now, terms):
+        return Case.TOO_OLD
+    agreed_at = schedule.time_to_live_at(arrival.timestamp_at, terms)
+    if any(schedule.is_past_fence(end, now, terms) for end in (arrival.time_to_live_at, agreed_at)):
+        return Case.EXPIRED
+    return None
+
+
+def _is_remembered(arrival: Arrival, terms: DeliveryTerms) -> bool:
+    return arrival.semantics is not DeliverySemantics.BEST_EFFORT or terms.drop_duplicates
+
+
+def _is_acknowledged(arrival: Arrival, terms: DeliveryTerms) -> bool:
+    """Seed 001 §1.3: OnceAndOnlyOnce by the ebXML method, whatever else was agreed (S0-10)."""
+    method = terms.method if arrival.method is None else arrival.method
+    return (
+        arrival.semantics is not DeliverySemantics.BEST_EFFORT
+        and method is ReliableMessagingMethod.EBXML
+    )
+
+
+def _is_answered_by_the_application(arrival: Arrival, terms: DeliveryTerms) -> bool:
+    """Whether the business response is expected in the answer of the transport."""
+    mode = terms.sync_reply_mode if arrival.sync_reply_mode is None else arrival.sync_reply_mode
+    return mode.has_response and _is_acknowledged(arrival, terms)
+
+
+def receipt_is_provided(requested: AckRequested, provided: DeliveryReceiptProvided) -> bool:
+    """Whether the To Party can give the delivery receipt asked for (seed 001 §2.1.1.2)."""
+    if requested is AckRequested.NONE:
+        return True
+    return provided in (DeliveryReceiptProvided.BOTH, DeliveryReceiptProvided(requested.value))
 
 
 def _fits(arrival: Arrival, pair: ReceivingPair) -> bool:
@@ -163,18 +261,39 @@ def _fits(arrival: Arrival, pair: ReceivingPair) -> bool:
     return case in (SequenceCase.NEXT, SequenceCase.RESET)
 
 
-def _accept(arrival: Arrival, pair: ReceivingPair) -> Reception:
+def _accept(arrival: Arrival, pair: ReceivingPair, terms: DeliveryTerms) -> Reception:
     row = Journal(Event.STORED, sequence_number=arrival.sequence_number)
-    if arrival.semantics is DeliverySemantics.BEST_EFFORT:
-        return Reception(Case.NEW, pair, (row, HandOver(), Journal(Event.HANDED_OVER)))
-    pair = ReceivingPair(sequence_number=arrival.sequence_number)
-    return Reception(Case.NEW, pair, (row, Acknowledge()))
+    if terms.is_numbered and arrival.semantics is not DeliverySemantics.BEST_EFFORT:
+        pair = ReceivingPair(sequence_number=arrival.sequence_number)
+    effects = (row, *_after_storing(arrival, terms))
+    return Reception(Case.NEW, pair, effects, _is_remembered(arrival, terms))
 
 
-def _repeat(arrival: Arrival, pair: ReceivingPair) -> Reception:
+def _after_storing(arrival: Arrival, terms: DeliveryTerms) -> tuple[Effect, ...]:
+    wanted = arrival.delivery_receipt_requested
+    release = _hand_over(wants_receipt=wanted not in (None, AckRequested.NONE))
+    if not _is_acknowledged(arrival, terms) or _is_answered_by_the_application(arrival, terms):
+        return release
+    if terms.ack_status.is_passed_on:
+        return (*release, Acknowledge())
+    return (Acknowledge(),)
+
+
+def _hand_over(*, wants_receipt: bool) -> tuple[Effect, ...]:
+    receipt = (SendReceipt(),) if wants_receipt else ()
+    return HandOver(), Journal(Event.HANDED_OVER), *receipt
+
+
+def _repeat(
+    case: Case, arrival: Arrival, known: Known, pair: ReceivingPair, terms: DeliveryTerms
+) -> Reception:
     row = Journal(Event.DUPLICATE_ELIMINATED, sequence_number=arrival.sequence_number)
-    answer = () if arrival.semantics is DeliverySemantics.BEST_EFFORT else (Acknowledge(),)
-    return Reception(Case.DUPLICATE, pair, (row, *answer))
+    if case is Case.IN_WORK:
+        return Reception(case, pair, (row._replace(reason=case.value),))
+    if not _is_acknowledged(arrival, terms):
+        return Reception(case, pair, (row,))
+    answer = Acknowledge() if known.has_response else AcknowledgeAnew()
+    return Reception(case, pair, (row, answer))
 
 
 def _refuse_number(arrival: Arrival, pair: ReceivingPair) -> Reception:
@@ -200,8 +319,16 @@ def _refusal(case: Case, terms: DeliveryTerms) -> tuple[Effect, ...]:
         row = _rejected(ErrorCode.TRANSIENT_ERROR, text, None)
         pause_s = terms.retry_interval_s
         return row, Answer(ErrorCode.TRANSIENT_ERROR, Severity.WARNING, text, pause_s)
-    row = _rejected(ErrorCode.TIME_TO_LIVE_EXPIRED, text, None)
-    return row, Answer(ErrorCode.TIME_TO_LIVE_EXPIRED, Severity.ERROR, text)
+    code = _CODES[case]
+    return _rejected(code, text, None), Answer(code, Severity.ERROR, text)
+
+
+_CODES = {
+    Case.CANCELLED: ErrorCode.DELIVERY_FAILURE,
+    Case.EXPIRED: ErrorCode.TIME_TO_LIVE_EXPIRED,
+    Case.TOO_OLD: ErrorCode.TIME_TO_LIVE_EXPIRED,
+    Case.NOT_SUPPORTED: ErrorCode.NOT_SUPPORTED,
+}
 
 
 def _rejected(code: ErrorCode, reason: str, sequence_number: int | None) -> Journal:
@@ -209,18 +336,32 @@ def _rejected(code: ErrorCode, reason: str, sequence_number: int | None) -> Jour
 
 
 def acknowledged(
-    status: InboundStatus, transmission: Transmission
+    status: InboundStatus,
+    transmission: Transmission,
+    terms: DeliveryTerms,
+    *,
+    wants_receipt: bool = False,
 ) -> tuple[InboundStatus, tuple[Effect, ...]]:
-    """A transmission of the acknowledgement ended: hand the message over, once."""
+    """A transmission of the acknowledgement ended: hand the message over, once.
+
+    `wants_receipt`: its sender asked for a delivery receipt.
+    """
     row = Journal(
         Event.ACK_SENT,
         outcome=transmission.outcome.value,
         status_code=transmission.status_code,
         reason=transmission.detail or None,
     )
-    if status is InboundStatus.HANDED_OVER:
+    if status is not InboundStatus.STORED:
         return status, (row,)
-    return InboundStatus.HANDED_OVER, (row, HandOver(), Journal(Event.HANDED_OVER))
+    if terms.strict_release and _certainly_never_left(transmission):
+        reason = "the acknowledgement did not leave"
+        return status, (row, Journal(Event.WITHHELD, reason=reason))
+    return InboundStatus.HANDED_OVER, (row, *_hand_over(wants_receipt=wants_receipt))
+
+
+def _certainly_never_left(transmission: Transmission) -> bool:
+    return transmission.outcome is Outcome.REFUSED and not transmission.bytes_left
 
 
 def resume(pair: ReceivingPair) -> tuple[ReceivingPair, tuple[Effect, ...]]:
@@ -229,11 +370,3 @@ def resume(pair: ReceivingPair) -> tuple[ReceivingPair, tuple[Effect, ...]]:
         return pair, ()
     pair = ReceivingPair(sequence_number=pair.sequence_number, takes_any_number=True)
     return pair, (Journal(Event.PAIR_RESUMED, reason="operator"), ResolveIncident())
-
-
-_FORWARD = (ProcessingState.NOT_STARTED, ProcessingState.IN_PROGRESS, ProcessingState.COMPLETE)
-
-
-def may_follow(current: ProcessingState, reported: ProcessingState) -> bool:
-    """Whether an application may report `reported` now: the same again, or further on (I44)."""
-    return _FORWARD.index(reported) >= _FORWARD.index(current)

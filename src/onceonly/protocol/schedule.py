@@ -5,7 +5,9 @@ transmission and on the monotonic clock. Seed 000 §2.5.4 asks for RetryInterval
 error too; R-06 makes that the same single rule.
 """
 
+from onceonly.message.errors import ErrorCode
 from onceonly.message.instant import NS_PER_S, US_PER_S, Now
+from onceonly.message.message import DeliverySemantics
 from onceonly.message.terms import DeliveryTerms
 
 
@@ -21,11 +23,37 @@ def pause_ends_ns(min_retry_s: int | None, now: Now, terms: DeliveryTerms) -> in
     return now.monotonic_ns + wait_s * NS_PER_S
 
 
-def expires_at(timestamp_at: int, terms: DeliveryTerms) -> int | None:
-    """When the message is past its TimeToLive, or None if it never is."""
+def waits_so_far_s(attempt: int, terms: DeliveryTerms) -> int:
+    """The waits that `attempt` transmissions without a response add up to."""
+    return terms.timeout_s + (attempt - 1) * terms.retry_interval_s
+
+
+def time_to_live_at(timestamp_at: int, terms: DeliveryTerms) -> int | None:
+    """When the message is past its agreed TimeToLive, or None if it never is."""
     if terms.time_to_live_s is None:
         return None
     return timestamp_at + terms.time_to_live_s * US_PER_S
+
+
+def expires_at(timestamp_at: int, terms: DeliveryTerms) -> int | None:
+    """When its sender may not send the message any more, or None if it always may.
+
+    That is past TimeToLive or PersistDuration, whichever ends first: receivers refuse what is
+    older than either (S1-18 to S1-20). ExactlyOnce never expires (R-17).
+    """
+    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+        return None
+    lives_s = terms.persist_duration_s
+    if terms.time_to_live_s is not None:
+        lives_s = min(lives_s, terms.time_to_live_s)
+    return timestamp_at + lives_s * US_PER_S
+
+
+def expiry_code(terms: DeliveryTerms) -> ErrorCode:
+    """What an expiry is reported as: which of the two durations ended (S1-20, S4-10)."""
+    if terms.time_to_live_s is None or terms.time_to_live_s > terms.persist_duration_s:
+        return ErrorCode.DELIVERY_FAILURE
+    return ErrorCode.TIME_TO_LIVE_EXPIRED
 
 
 def is_past(instant_at: int | None, now: Now) -> bool:
