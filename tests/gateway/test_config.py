@@ -12,9 +12,8 @@ from onceonly.gateway.config_keys import (
     AGREEMENT_KEYS,
     DRILL_KEYS,
     GATEWAY_KEYS,
-    Illegal,
-    duration_s,
 )
+from onceonly.gateway.config_values import Illegal, duration_s
 from onceonly.gateway.drill import POINTS
 from onceonly.message.identity import PartyId
 from onceonly.message.terms import DeliveryTerms, OnExhausted
