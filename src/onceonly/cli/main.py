@@ -52,7 +52,14 @@ def serve(config: Path | None) -> None:
 @configuration_option
 def check(config: Path | None) -> None:
     """Check a configuration file and say what it amounts to."""
+    from onceonly.gateway.certificates import calling_tls, listening_tls  # noqa: PLC0415 - because --help must stay quick
+
     configuration = load_configuration(config)
+    try:
+        listening_tls(configuration.tls)
+        calling_tls(configuration.tls)
+    except OSError as error:
+        raise Failure(Exit.USAGE, str(error)) from error
     click.echo(f"party   {', '.join(map(str, configuration.party))}")
     click.echo(f"listen  {configuration.listen}")
     for agreement in configuration.agreements:

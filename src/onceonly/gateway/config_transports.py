@@ -74,9 +74,6 @@ def tls_of(table: Table | None, directory: Path) -> Tls | None:
     paths = {
         key: table[key] and directory / table[key] for key in ("certificate", "key", "trusted")
     }
-    for key, path in paths.items():
-        if path is not None and not path.is_file():
-            table.refuse(key, f"{str(path)!r} is not a file")
     return Tls(**paths, clients=table["clients"])
 
 

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import structlog
 import uvicorn
 
+from onceonly.gateway.certificates import listening_tls
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
 from onceonly.message.errors import LocalError
@@ -109,12 +110,18 @@ class _Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
         loop.set_exception_handler(self._note_bug)
+        tls = listening_tls(self._configuration.tls)
         gateway = join(self._configuration, self._store, self._fail)
         await self._announce(gateway)
         limits = HttpLimits(body_bytes_max=ENDPOINT_BYTES_MAX)
         # Before the first package arrives, so that what is owed keeps its place before it.
         await gateway.receiver.start()
-        msh = await serve_http(self._configuration.listen, gateway.receiver.receive, limits=limits)
+        msh = await serve_http(
+            self._configuration.listen,
+            gateway.receiver.receive,
+            limits=limits,
+            tls=tls,
+        )
         try:
             async with self._api(gateway):
                 await gateway.dispatch.start()

@@ -6,6 +6,7 @@ from typing import Any
 
 from onceonly.gateway.access import Access
 from onceonly.gateway.agreements import Agreements
+from onceonly.gateway.certificates import calling_tls
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.dispatch import Dispatch
@@ -71,7 +72,10 @@ def clock_of(configuration: Configuration) -> Clock:
 def join(
     configuration: Configuration, store: Store, on_failure: Callable[[BaseException], None]
 ) -> Gateway:
-    """Join all parts over an open store. Raises `StoreRefused` where they do not fit."""
+    """Join all parts over an open store. Raises `StoreRefused` where they do not fit.
+
+    Raises `OSError` for certificates that cannot be used.
+    """
     clock = clock_of(configuration)
     drill = configuration.drill
     failpoints = Failpoints(drill.failpoints if drill else None)
@@ -82,7 +86,7 @@ def join(
     tasks = Tasks(on_failure)
     group = GroupCommit(store, on_failure=on_failure)
     spool = Spool(configuration.store.with_name(f"{configuration.store.name}-spool"))
-    transport = HttpTransport()
+    transport = HttpTransport(tls=calling_tls(configuration.tls))
     growth = Growth()
     steps = SendingSteps(agreements=agreements, rows=rows, ids=ids, our_uri=configuration.uri)
     dispatch = Dispatch(

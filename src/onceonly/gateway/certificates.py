@@ -1,0 +1,56 @@
+"""TLS contexts out of the `[tls]` table: what we show, and whom we believe.
+
+The files are read at start and by `check`, not with the configuration: commands that only need
+the API's address run under users who may not see a private key.
+"""
+
+import ssl
+from pathlib import Path
+
+from onceonly.gateway.config import Tls
+
+
+def listening_tls(tls: Tls | None) -> ssl.SSLContext | None:
+    """For those who call us; None where we have no certificate. Raises `OSError`."""
+    if tls is None or tls.certificate is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    _show(context, tls)
+    if tls.clients:
+        context.verify_mode = ssl.CERT_REQUIRED
+        _trust(context, tls.trusted)
+    return context
+
+
+def calling_tls(tls: Tls | None) -> ssl.SSLContext:
+    """For partners that we call: the peer is always verified. Raises `OSError`."""
+    trusted = None if tls is None else tls.trusted
+    # With anchors of our own the system's are not believed on top of them.
+    if trusted is None:
+        context = ssl.create_default_context()
+    else:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        _trust(context, trusted)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if tls is not None:
+        _show(context, tls)
+    return context
+
+
+def _show(context: ssl.SSLContext, tls: Tls) -> None:
+    if tls.certificate is None or tls.key is None:
+        return
+    try:
+        # The empty password stops OpenSSL from asking for one on the terminal.
+        context.load_cert_chain(tls.certificate, tls.key, password="")
+    except OSError as error:
+        files = f"certificate {tls.certificate} with key {tls.key}"
+        raise OSError(f"{files} cannot be used: {error}") from error
+
+
+def _trust(context: ssl.SSLContext, trusted: Path | None) -> None:
+    try:
+        context.load_verify_locations(trusted)
+    except OSError as error:
+        raise OSError(f"trusted certificates {trusted} cannot be used: {error}") from error
