@@ -1,0 +1,36 @@
+"""Which transport carries what: an outgoing package goes to the one of its endpoint's scheme.
+
+Knows URI schemes and nothing else. A resend may have another endpoint than the first
+transmission and so travel by another transport (seed 001 §1.3.3.3, S1-46); nobody above notices.
+"""
+
+from collections.abc import Sequence
+
+from onceonly.transport.transport import Outcome, Outgoing, Transmission, Transport
+
+
+class SchemeTransport:
+    """`Transport` for every scheme that one of `transports` has; no two may have the same."""
+
+    def __init__(self, transports: Sequence[Transport]) -> None:
+        self._transports = tuple(transports)
+        self._by_scheme = {
+            scheme: transport for transport in transports for scheme in transport.schemes
+        }
+        self.schemes = frozenset(self._by_scheme)
+        count = sum(len(transport.schemes) for transport in transports)
+        assert count == len(self.schemes), "two transports of one scheme"
+
+    async def send(self, outgoing: Outgoing) -> Transmission:
+        """Transmit once, see `Transport.send`; an unknown scheme is refused, nothing left."""
+        scheme = outgoing.endpoint.partition(":")[0].lower()
+        transport = self._by_scheme.get(scheme)
+        if transport is None:
+            detail = f"UnknownScheme: nothing here sends to {scheme!r}"
+            return Transmission(Outcome.REFUSED, bytes_left=False, detail=detail)
+        return await transport.send(outgoing)
+
+    async def close(self) -> None:
+        """Close every transport."""
+        for transport in self._transports:
+            await transport.close()

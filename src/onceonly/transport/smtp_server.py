@@ -1,0 +1,126 @@
+"""The mail endpoint: an SMTP server for one mailbox (seed 000 §2.5.2).
+
+Knows sockets, TLS and how many connections there are; what is said on one, `smtp_connection`
+knows. A mail becomes one call of the gateway's `Receive`: its header block gives the
+Content-Type, what follows is the body. Attacks M1, M4, M6-M10 and M12 end here.
+"""
+
+import asyncio
+from typing import cast
+from urllib.parse import urlsplit
+
+from onceonly.message.errors import LocalError
+from onceonly.transport import smtp_reply as reply
+from onceonly.transport.smtp_address import is_mailbox
+from onceonly.transport.smtp_connection import Credentials, Door, MailEndpoint, SmtpConnection
+from onceonly.transport.smtp_limits import SmtpLimits
+from onceonly.transport.smtp_reception import NoteDropped, Taker
+from onceonly.transport.smtp_reply import render_reply
+from onceonly.transport.transport import Receive
+
+__all__ = ["Credentials", "Door", "SmtpServer", "serve_smtp"]
+
+DEFAULT = SmtpLimits()
+
+
+class SmtpServer:
+    """A listening mail endpoint. Made by `serve_smtp`.
+
+    `port` is the bound one; of interest when 0 was asked for.
+    """
+
+    port: int
+
+    def __init__(self, limits: SmtpLimits) -> None:
+        self._limits = limits
+        self._connections: set[SmtpConnection] = set()
+        self._all_closed: asyncio.Future[None] | None = None
+
+    async def listen(self, host: str, port: int, endpoint: MailEndpoint) -> None:
+        """Bind and accept; OSError when the address is not to be had."""
+
+        def accept() -> asyncio.Protocol:
+            if len(self._connections) >= self._limits.connections_max:
+                return _TurnedAway()
+            connection = SmtpConnection(endpoint)
+            self._connections.add(connection)
+            return connection
+
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(accept, host, port, backlog=self._limits.backlog)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    @property
+    def connection_count(self) -> int:
+        """Open connections, for the metrics."""
+        return len(self._connections)
+
+    async def close(self, grace_s: float = 5.0) -> None:
+        """Accept no more, let mails under way end within `grace_s`, then cut.
+
+        A mail that is cut stays with the sender's mail system, which tries again.
+        """
+        self._server.close()
+        if not self._connections:
+            return
+        self._all_closed = asyncio.get_running_loop().create_future()
+        for connection in tuple(self._connections):
+            connection.finish()
+        _, late = await asyncio.wait([self._all_closed], timeout=grace_s)
+        if late:
+            await self._cut(self._all_closed)
+
+    async def _cut(self, all_closed: asyncio.Future[None]) -> None:
+        tasks = [connection.task for connection in self._connections if connection.task]
+        for connection in tuple(self._connections):
+            connection.abort()
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait([all_closed])
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def forget(self, connection: SmtpConnection) -> None:
+        """A connection is over."""
+        self._connections.discard(connection)
+        if not self._connections and self._all_closed and not self._all_closed.done():
+            self._all_closed.set_result(None)
+
+
+class _TurnedAway(asyncio.Protocol):
+    """One connection too many: told so, and closed."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        writing = cast("asyncio.Transport", transport)
+        writing.write(render_reply(reply.BUSY))
+        writing.close()
+
+
+async def serve_smtp(
+    listen: str,
+    receive: Receive,
+    *,
+    door: Door,
+    note_dropped: NoteDropped,
+    limits: SmtpLimits = DEFAULT,
+) -> SmtpServer:
+    """Listen at a URI like `smtp://127.0.0.1:8425` for mail to the door's mailbox and no other.
+
+    `receive` is called once per mail that may be a package, `note_dropped` for bounces, reports
+    and automatic replies, which are accepted and dropped (M10). When `receive` fails with
+    anything but TransferBroken, the peer gets 451 and the loop's exception handler the error.
+    LocalError for what can't be listened at, OSError for an address that is not to be had.
+    """
+    parts = urlsplit(listen)
+    is_usable = parts.scheme == "smtp" and parts.hostname and parts.port is not None
+    if not is_usable or parts.path or parts.query or parts.fragment:
+        raise LocalError("UnusableAddress", f"{listen!r} must look like smtp://HOST:PORT")
+    if not is_mailbox(door.mailbox):
+        raise LocalError("UnusableAddress", f"{door.mailbox!r} is no MAILBOX@DOMAIN")
+    if door.tls is None and (door.is_tls_required or door.credentials is not None):
+        raise LocalError("UnusableAddress", "STARTTLS and AUTH need a certificate")
+    server = SmtpServer(limits)
+    taker = Taker(receive, note_dropped, limits.mail_bytes_max)
+    endpoint = MailEndpoint(door, taker, limits, server.forget)
+    await server.listen(str(parts.hostname), int(parts.port or 0), endpoint)
+    return server
