@@ -81,7 +81,7 @@ def submit(
     )
     if state.status is OutboundStatus.SENDING:
         transaction.put_sending_pair(
-            sent.pair, SendingPair(sequence_number=1, in_flight=sent.message_id)
+            sent.pair, SendingPair(sequence_number=1, in_flight=(sent.message_id,)), at=2_000_000
         )
 
 

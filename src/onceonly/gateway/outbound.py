@@ -199,7 +199,7 @@ class _Turn:
             state = self._entries[message_id].state
             self._txn.put_outbound(message_id, state, at=self._now.at)
         for pair in self._changed_pairs:
-            self._txn.put_sending_pair(pair, self._pairs[pair])
+            self._txn.put_sending_pair(pair, self._pairs[pair], at=self._now.at)
         self._changed_entries.clear()
         self._changed_pairs.clear()
 

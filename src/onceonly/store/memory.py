@@ -5,23 +5,25 @@ the clock that it is given. What is committed lies in tables; the open transacti
 so that a snapshot never sees it and forgetting it costs nothing.
 """
 
-from collections import ChainMap
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import islice
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from onceonly.journal.record import CHAIN_START, Record, chain
 from onceonly.message.identity import MessageKey, Pair
-from onceonly.message.message import Message
+from onceonly.message.message import Message, Payload
 from onceonly.message.package import Package
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
+from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
+from onceonly.protocol.relaying import TransitStatus
 from onceonly.protocol.sending import FINAL, Outbound, OutboundStatus
 from onceonly.store.spool import INLINE_BYTES_MAX
 from onceonly.store.store import (
+    COUNTED_AS,
     InboundEntry,
     InboxItem,
     Incident,
@@ -29,6 +31,7 @@ from onceonly.store.store import (
     Notice,
     OutboundEntry,
     OutboundView,
+    OwedNotice,
     Page,
     PairView,
     Role,
@@ -39,6 +42,7 @@ from onceonly.store.store import (
     StoreFull,
     StoreRefused,
     Transaction,
+    TransitEntry,
 )
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
@@ -52,6 +56,7 @@ class _Outgoing(NamedTuple):
     digest: str
     submitted_at: int
     settled_at: int | None
+    idempotency_key: str | None
 
     def entry(self) -> OutboundEntry:
         message = self.message
@@ -64,22 +69,24 @@ class _Outgoing(NamedTuple):
 
 
 class _Incoming(NamedTuple):
+    number: int
     message: Message
     payloads: tuple[StoredPayload, ...]
     response: Package | None
     digest: str
     received_at: int
+    keep_until_at: int | None
+    status: InboundStatus
     processing: ProcessingState = ProcessingState.NOT_STARTED
     offset: int | None = None
     handed_over_at: int = 0
 
     def entry(self) -> InboundEntry:
-        status = InboundStatus.STORED if self.offset is None else InboundStatus.HANDED_OVER
         message = self.message
         return InboundEntry(
             message.key,
             message.agreement_id,
-            status,
+            self.status,
             self.processing,
             self.digest,
             self.received_at,
@@ -96,34 +103,95 @@ class _Incoming(NamedTuple):
             self.digest,
         )
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether nobody needs the message but to know its repeats."""
+        if self.status is InboundStatus.HANDED_OVER:
+            return self.processing is not ProcessingState.NOT_STARTED
+        return self.status is not InboundStatus.STORED
+
+
+class _Passing(NamedTuple):
+    number: int
+    entry: TransitEntry
+    package: Package
+    payloads: tuple[StoredPayload, ...]
+    keep_until_at: int | None
+
 
 _NoticeKey = tuple[str, NoticeKind, int]
+_TransitKey = tuple[str, str]
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class _Pending(MutableMapping[K, V]):
+    """A table that reads through to the one below and keeps what is changed to itself."""
+
+    def __init__(self, below: MutableMapping[K, V]) -> None:
+        self._below = below
+        self._written: dict[K, V] = {}
+        self._removed: set[K] = set()
+
+    def __getitem__(self, key: K) -> V:
+        if key in self._written:
+            return self._written[key]
+        if key in self._removed:
+            raise KeyError(key)
+        return self._below[key]
+
+    def __setitem__(self, key: K, row: V) -> None:
+        self._written[key] = row
+
+    def __delitem__(self, key: K) -> None:
+        assert key in self, f"no row {key!r}"
+        self._written.pop(key, None)
+        self._removed.add(key)
+
+    def __iter__(self) -> Iterator[K]:
+        yield from (key for key in self._below if key not in self._removed)
+        yield from (key for key in self._written if key in self._removed or key not in self._below)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def settle(self) -> None:
+        """Make what was changed part of the table below."""
+        for key in self._removed:
+            self._below.pop(key, None)
+        self._below.update(self._written)
 
 
 @dataclass(slots=True)
 class _Tables:
-    """Rows by key, in the order in which they came. No row is ever removed."""
+    """Rows by key, in the order in which they came."""
 
     outbound: MutableMapping[str, _Outgoing] = field(default_factory=dict)
     packages: MutableMapping[str, Package] = field(default_factory=dict)
     keys: MutableMapping[str, str] = field(default_factory=dict)
+    recovery: MutableMapping[str, Recovery] = field(default_factory=dict)
     sending: MutableMapping[Pair, SendingPair] = field(default_factory=dict)
+    used_at: MutableMapping[Pair, int] = field(default_factory=dict)
     receiving: MutableMapping[Pair, ReceivingPair] = field(default_factory=dict)
-    inbound: MutableMapping[MessageKey, _Incoming] = field(default_factory=dict)
-    inbox: MutableMapping[int, MessageKey] = field(default_factory=dict)
+    inbound: MutableMapping[int, _Incoming] = field(default_factory=dict)
+    known: MutableMapping[MessageKey, int] = field(default_factory=dict)
+    inbox: MutableMapping[int, int] = field(default_factory=dict)
+    tombstones: MutableMapping[MessageKey, tuple[int, int | None]] = field(default_factory=dict)
+    transits: MutableMapping[_TransitKey, _Passing] = field(default_factory=dict)
+    owed: MutableMapping[MessageKey, OwedNotice] = field(default_factory=dict)
     notices: MutableMapping[_NoticeKey, tuple[int, Notice]] = field(default_factory=dict)
     incidents: MutableMapping[int, Incident] = field(default_factory=dict)
     journal: MutableMapping[int, Record] = field(default_factory=dict)
     numbers: MutableMapping[str, int] = field(default_factory=dict)
 
     def pending(self) -> "_Tables":
-        """Tables that read through to these ones and keep what is written to themselves."""
-        return _Tables(*(ChainMap({}, getattr(self, table.name)) for table in fields(self)))
+        """Tables that read through to these ones and keep what is changed to themselves."""
+        return _Tables(*(_Pending(getattr(self, table.name)) for table in fields(self)))
 
-    def take_over(self, pending: "_Tables") -> None:
-        """Make what was written to `pending` part of these tables."""
+    def settle(self) -> None:
+        """Make what was changed in these pending tables part of those below."""
         for table in fields(self):
-            getattr(self, table.name).update(getattr(pending, table.name).maps[0])
+            getattr(self, table.name).settle()
 
 
 class MemorySnapshot(Snapshot):
@@ -160,27 +228,26 @@ class MemorySnapshot(Snapshot):
     def _list_outbound(self, *statuses: OutboundStatus) -> list[_Outgoing]:
         return [row for row in self._tables.outbound.values() if row.state.status in statuses]
 
-    def find_next_queued(self, pair: Pair) -> str | None:
+    def find_next_queued(self, pair: Pair) -> OutboundEntry | None:
         queued = self._list_outbound(OutboundStatus.QUEUED)
-        return next((row.message.message_id for row in queued if row.message.pair == pair), None)
+        return next((row.entry() for row in queued if row.message.pair == pair), None)
 
     def list_in_flight(self) -> Sequence[OutboundEntry]:
-        outbound = self._tables.outbound
-        rows = (
-            outbound.get(pair.in_flight or "")
+        turns = (
+            self._tables.outbound.get(message_id)
             for pair in self._tables.sending.values()
             if pair.status is PairStatus.OPEN
+            for message_id in pair.in_flight
         )
-        in_flight = sorted((row for row in rows if row is not None), key=lambda row: row.position)
+        in_flight = sorted((row for row in turns if row is not None), key=lambda row: row.position)
         return [row.entry() for row in in_flight]
 
     def list_waiting_pairs(self) -> Sequence[Pair]:
         waiting = {row.message.pair for row in self._list_outbound(OutboundStatus.QUEUED)}
-        states = ((pair, self.get_sending_pair(pair)) for pair in sorted(waiting))
         return [
             pair
-            for pair, state in states
-            if state.status is PairStatus.OPEN and state.in_flight is None
+            for pair in sorted(waiting)
+            if self.get_sending_pair(pair).status is PairStatus.OPEN
         ]
 
     def list_overdue(self, now_at: int, limit: int) -> Sequence[OutboundEntry]:
@@ -201,6 +268,18 @@ class MemorySnapshot(Snapshot):
     def get_sending_pair(self, pair: Pair) -> SendingPair:
         return self._tables.sending.get(pair, SendingPair())
 
+    def list_idle_pairs(self, before_at: int) -> Sequence[Pair]:
+        waiting = {row.message.pair for row in self._list_outbound(OutboundStatus.QUEUED)}
+        return [
+            pair
+            for pair, state in sorted(self._tables.sending.items())
+            if state.status is PairStatus.OPEN
+            and state.sequence_number is not None
+            and not state.in_flight
+            and self._tables.used_at[pair] < before_at
+            and pair not in waiting
+        ]
+
     def get_receiving_pair(self, pair: Pair) -> ReceivingPair:
         return self._tables.receiving.get(pair, ReceivingPair())
 
@@ -219,42 +298,107 @@ class MemorySnapshot(Snapshot):
             for pair, state in sorted(self._tables.sending.items())
         ]
         receivers = [
-            PairView(
-                Role.RECEIVER, pair, state.status, state.reason, state.sequence_number, None, 0
-            )
+            PairView(Role.RECEIVER, pair, state.status, state.reason, state.sequence_number, (), 0)
             for pair, state in sorted(self._tables.receiving.items())
         ]
         return senders + receivers
 
     def find_inbound(self, key: MessageKey) -> InboundEntry | None:
-        row = self._tables.inbound.get(key)
-        return None if row is None else row.entry()
+        number = self._tables.known.get(key)
+        return None if number is None else self._tables.inbound[number].entry()
 
     def get_response(self, key: MessageKey) -> Package:
-        response = self._tables.inbound[key].response
+        response = self._tables.inbound[self._tables.known[key]].response
         if response is None:
             raise KeyError(key)
         return response
 
     def list_stored(self) -> Sequence[InboundEntry]:
-        return [row.entry() for row in self._tables.inbound.values() if row.offset is None]
+        return [
+            row.entry()
+            for row in self._tables.inbound.values()
+            if row.status is InboundStatus.STORED
+        ]
+
+    def is_cancelled(self, key: MessageKey) -> bool:
+        return key in self._tables.tombstones
+
+    def find_response(
+        self, ref_to_message_id: str, to_party: str, *, is_most_recent: bool = False
+    ) -> str | None:
+        wanted = (ref_to_message_id, to_party)
+        found = [
+            message_id
+            for message_id, row in self._tables.outbound.items()
+            if (row.message.ref_to_message_id, row.message.pair.to_party) == wanted
+            and message_id in self._tables.packages
+        ]
+        return found[-1 if is_most_recent else 0] if found else None
+
+    def get_recovery(self, message_id: str) -> Recovery:
+        return self._tables.recovery.get(message_id, Recovery())
+
+    def list_recovering(self) -> Sequence[str]:
+        return [
+            message_id
+            for message_id in self._tables.outbound
+            if self.get_recovery(message_id).phase is not RecoveryPhase.AT_REST
+        ]
+
+    def list_responses_due(self, now_at: int, limit: int) -> Sequence[str]:
+        found = ((name, self.get_recovery(name)) for name in self._tables.outbound)
+        due = [
+            (state.response_due_at, name)
+            for name, state in found
+            if state.response is ResponseStatus.AWAITED
+            and state.response_due_at is not None
+            and state.response_due_at < now_at
+        ]
+        return [name for _, name in sorted(due, key=lambda one: one[0])[:limit]]
+
+    def find_transit(self, route_id: str, message_id: str) -> TransitEntry | None:
+        row = self._tables.transits.get((route_id, message_id))
+        return None if row is None else row.entry
+
+    def get_transit_package(self, route_id: str, message_id: str) -> Package:
+        return self._tables.transits[route_id, message_id].package
+
+    def list_transit_payloads(self, route_id: str, message_id: str) -> Sequence[StoredPayload]:
+        row = self._tables.transits.get((route_id, message_id))
+        return () if row is None else row.payloads
+
+    def list_forwarding(self) -> Sequence[TransitEntry]:
+        entries = (row.entry for row in self._tables.transits.values())
+        return [entry for entry in entries if entry.state.status is TransitStatus.FORWARDING]
+
+    def list_owed_notices(self) -> Sequence[OwedNotice]:
+        return list(self._tables.owed.values())
+
+    def is_spooled(self, digest: str) -> bool:
+        tables = (self._tables.outbound, self._tables.inbound, self._tables.transits)
+        parts = (part for table in tables for row in table.values() for part in row.payloads)
+        return any(body is None and payload.digest == digest for payload, body in parts)
 
     def list_inbox(self, after: int, limit: int) -> Sequence[InboxItem]:
         offsets = (offset for offset in sorted(self._tables.inbox) if offset > after)
-        return [self._item(offset) for offset in islice(offsets, limit)]
+        rows = (self._tables.inbound[self._tables.inbox[offset]] for offset in offsets)
+        shown = (row.item() for row in rows if row.status is InboundStatus.HANDED_OVER)
+        return list(islice(shown, limit))
 
     def _item(self, offset: int) -> InboxItem:
         return self._tables.inbound[self._tables.inbox[offset]].item()
 
     def find_inbox_item(self, message_id: str) -> InboxItem | None:
         found = [
-            offset for offset, key in self._tables.inbox.items() if key.message_id == message_id
+            offset
+            for offset, number in self._tables.inbox.items()
+            if self._tables.inbound[number].message.message_id == message_id
         ]
         return self._item(max(found)) if found else None
 
     def list_inbox_payloads(self, offset: int) -> Sequence[StoredPayload]:
-        key = self._tables.inbox.get(offset)
-        return () if key is None else self._tables.inbound[key].payloads
+        number = self._tables.inbox.get(offset)
+        return () if number is None else self._tables.inbound[number].payloads
 
     def list_notices(self, after: int, limit: int) -> Sequence[tuple[int, Notice]]:
         fitting = (row for row in self._tables.notices.values() if row[0] > after)
@@ -272,11 +416,12 @@ class MemorySnapshot(Snapshot):
         return [row for row in self._tables.journal.values() if row.message_id == message_id]
 
     def count_by_status(self) -> dict[str, int]:
-        counts: dict[str, int] = {word.value: 0 for word in (*OutboundStatus, *InboundStatus)}
+        counts: dict[str, int] = {word.value: 0 for word in OutboundStatus}
+        counts.update(dict.fromkeys(COUNTED_AS.values(), 0))
         for outgoing in self._tables.outbound.values():
             counts[outgoing.state.status] += 1
         for incoming in self._tables.inbound.values():
-            counts[incoming.entry().status] += 1
+            counts[COUNTED_AS[incoming.status]] += 1
         return counts
 
 
@@ -331,10 +476,11 @@ class MemoryTransaction(MemorySnapshot, Transaction):
             self._next("position"),
             message,
             state,
-            _checked(message, payloads),
+            _checked(message.payloads, payloads),
             digest,
             submitted_at,
             settled_at,
+            idempotency_key,
         )
         self._add(self._tables.outbound, message.message_id, row)
         if idempotency_key is not None:
@@ -353,13 +499,18 @@ class MemoryTransaction(MemorySnapshot, Transaction):
         assert message_id in self._tables.outbound, f"no outbound message {message_id}"
         self._put(self._tables.packages, message_id, package)
 
-    def put_sending_pair(self, pair: Pair, state: SendingPair) -> None:
+    def put_sending_pair(self, pair: Pair, state: SendingPair, *, at: int) -> None:
+        self._put(self._tables.sending, pair, state)
+        self._tables.used_at[pair] = at
+
+    def forget_pair(self, pair: Pair) -> None:
+        state = self.get_sending_pair(pair)._replace(sequence_number=None)
         self._put(self._tables.sending, pair, state)
 
     def put_receiving_pair(self, pair: Pair, state: ReceivingPair) -> None:
         self._put(self._tables.receiving, pair, state)
 
-    def add_inbound(
+    def add_inbound(  # noqa: PLR0913 - because these are the facts of one arrival
         self,
         message: Message,
         payloads: Sequence[StoredPayload],
@@ -367,26 +518,148 @@ class MemoryTransaction(MemorySnapshot, Transaction):
         *,
         digest: str,
         received_at: int,
+        keep_until_at: int | None = None,
+        status: InboundStatus = InboundStatus.STORED,
+        has_key: bool = True,
     ) -> None:
-        row = _Incoming(message, _checked(message, payloads), response, digest, received_at)
-        self._add(self._tables.inbound, message.key, row)
+        number = self._next("inbound")
+        if has_key:
+            self._add(self._tables.known, message.key, number)
+        row = _Incoming(
+            number,
+            message,
+            _checked(message.payloads, payloads),
+            response,
+            digest,
+            received_at,
+            keep_until_at,
+            status if has_key else InboundStatus.STORED,
+        )
+        self._put(self._tables.inbound, number, row)
+        if not has_key:
+            self._put_into_inbox(row, received_at)
+
+    def put_response(self, key: MessageKey, response: Package) -> None:
+        self._change_inbound(self._get_inbound(key)._replace(response=response))
 
     def hand_over(self, key: MessageKey, *, at: int) -> int:
         row = self._get_inbound(key)
         if row.offset is not None:
             return row.offset
+        assert row.status is InboundStatus.STORED, f"{key} is {row.status}"
+        return self._put_into_inbox(row, at)
+
+    def _put_into_inbox(self, row: _Incoming, at: int) -> int:
         offset = self._next("offset")
-        self._put(self._tables.inbox, offset, key)
-        self._put(self._tables.inbound, key, row._replace(offset=offset, handed_over_at=at))
+        self._put(self._tables.inbox, offset, row.number)
+        status = InboundStatus.HANDED_OVER
+        self._change_inbound(row._replace(offset=offset, handed_over_at=at, status=status))
         return offset
 
     def _get_inbound(self, key: MessageKey) -> _Incoming:
-        assert key in self._tables.inbound, f"no inbound message {key}"
-        return self._tables.inbound[key]
+        number = self._tables.known.get(key)
+        if number is None:
+            rows = self._tables.inbound.values()
+            number = max((row.number for row in rows if row.message.key == key), default=None)
+        assert number is not None, f"no inbound message {key}"
+        return self._tables.inbound[number]
+
+    def _change_inbound(self, row: _Incoming) -> None:
+        self._put(self._tables.inbound, row.number, row)
+
+    def cancel_inbound(self, key: MessageKey, *, at: int, keep_until_at: int | None) -> None:
+        cancelled_at, before = self._tables.tombstones.get(key, (at, 0))
+        lasts = None if before is None or keep_until_at is None else max(before, keep_until_at)
+        self._put(self._tables.tombstones, key, (cancelled_at, lasts))
+        if key in self._tables.known:
+            self._change_inbound(self._get_inbound(key)._replace(status=InboundStatus.CANCELLED))
 
     def put_processing(self, key: MessageKey, processing: ProcessingState) -> None:
-        row = self._get_inbound(key)._replace(processing=processing)
-        self._put(self._tables.inbound, key, row)
+        self._change_inbound(self._get_inbound(key)._replace(processing=processing))
+
+    def put_recovery(self, message_id: str, recovery: Recovery) -> None:
+        assert message_id in self._tables.outbound, f"no outbound message {message_id}"
+        self._put(self._tables.recovery, message_id, recovery._replace(due_ns=None))
+
+    def add_transit(
+        self,
+        entry: TransitEntry,
+        package: Package,
+        payloads: Sequence[StoredPayload],
+        *,
+        keep_until_at: int | None,
+    ) -> None:
+        parts = _checked([payload for payload, _ in payloads], payloads)
+        row = _Passing(self._next("transit"), entry, package, parts, keep_until_at)
+        self._add(self._tables.transits, (entry.route_id, entry.key.message_id), row)
+
+    def put_transit(self, entry: TransitEntry) -> None:
+        key = (entry.route_id, entry.key.message_id)
+        assert key in self._tables.transits, f"{key} was never added"
+        self._put(self._tables.transits, key, self._tables.transits[key]._replace(entry=entry))
+
+    def put_owed_notice(self, notice: OwedNotice) -> None:
+        self._put(self._tables.owed, notice.key, notice)
+
+    def remove_owed_notice(self, key: MessageKey) -> None:
+        if key in self._tables.owed:
+            self._remove(self._tables.owed, key)
+
+    def purge_inbound(self, now_at: int, limit: int) -> int:
+        purged = 0
+        finished = (row for row in self._tables.inbound.values() if row.is_finished)
+        for row in _past(finished, now_at, limit):
+            self._remove(self._tables.inbound, row.number)
+            if self._tables.known.get(row.message.key) == row.number:
+                self._remove(self._tables.known, row.message.key)
+            if row.offset is not None:
+                self._remove(self._tables.inbox, row.offset)
+            purged += 1
+        over = [
+            (keep_until_at, key.message_id, key.pair)
+            for key, (_, keep_until_at) in self._tables.tombstones.items()
+            if keep_until_at is not None and keep_until_at < now_at
+        ]
+        for _, message_id, pair in sorted(over)[: limit - purged]:
+            self._remove(self._tables.tombstones, MessageKey(*pair, message_id))
+            purged += 1
+        for passed in _past(self._tables.transits.values(), now_at, limit - purged):
+            entry = passed.entry
+            self._remove(self._tables.transits, (entry.route_id, entry.key.message_id))
+            purged += 1
+        return purged
+
+    def purge_outbound(self, agreement_id: str, settled_before_at: int, limit: int) -> int:
+        settled = [
+            (row.settled_at, row.position, message_id)
+            for message_id, row in self._tables.outbound.items()
+            if row.message.agreement_id == agreement_id
+            and row.settled_at is not None
+            and row.settled_at < settled_before_at
+            and not self._is_recovering(message_id)
+        ]
+        found = sorted(settled)[:limit]
+        for _, _, message_id in found:
+            self._forget_outbound(message_id)
+        return len(found)
+
+    def _is_recovering(self, message_id: str) -> bool:
+        recovery = self.get_recovery(message_id)
+        awaited = recovery.response is ResponseStatus.AWAITED
+        return awaited or recovery.phase is not RecoveryPhase.AT_REST
+
+    def _forget_outbound(self, message_id: str) -> None:
+        idempotency_key = self._tables.outbound[message_id].idempotency_key
+        if idempotency_key is not None:
+            self._remove(self._tables.keys, idempotency_key)
+        self._remove(self._tables.outbound, message_id)
+        for table in (self._tables.packages, self._tables.recovery):
+            if message_id in table:
+                self._remove(table, message_id)
+
+    def _remove(self, table: MutableMapping[Any, Any], key: Any) -> None:
+        del table[key]
+        self._write_count += 1
 
     def add_notice(self, notice: Notice) -> None:
         key = (notice.message_id, notice.kind, notice.episode)
@@ -418,8 +691,23 @@ class MemoryTransaction(MemorySnapshot, Transaction):
             self._put(self._tables.journal, seq, numbered._replace(chain_hash=chain_hash))
 
 
-def _checked(message: Message, payloads: Sequence[StoredPayload]) -> tuple[StoredPayload, ...]:
-    assert len(payloads) == len(message.payloads), "one stored payload for each described one"
+_Aged = TypeVar("_Aged", _Incoming, _Passing)
+
+
+def _past(rows: Iterable[_Aged], now_at: int, limit: int) -> list[_Aged]:
+    """The rows past their time, those of the earliest first."""
+    over = [
+        (row.keep_until_at, row.number, row)
+        for row in rows
+        if row.keep_until_at is not None and row.keep_until_at < now_at
+    ]
+    return [row for _, _, row in sorted(over, key=lambda one: one[:2])[:limit]]
+
+
+def _checked(
+    described: Sequence[Payload], payloads: Sequence[StoredPayload]
+) -> tuple[StoredPayload, ...]:
+    assert len(payloads) == len(described), "one stored payload for each described one"
     assert all(len(body or b"") <= INLINE_BYTES_MAX for _, body in payloads), "not for a row"
     return tuple(payloads)
 
@@ -479,7 +767,7 @@ class MemoryStore(Store):
             raise StoreFailed("the disk is broken")
         if self.is_full:
             raise StoreFull("the disk is full")
-        self._disk.tables.take_over(pending)
+        pending.settle()
 
     def rollback(self) -> None:
         self._pending = None
@@ -497,7 +785,7 @@ class MemoryStore(Store):
         of it, as the chance decides, and nobody was told.
         """
         if self._pending is not None and during_commit is not None and during_commit.random() < 0.5:
-            self._disk.tables.take_over(self._pending)
+            self._pending.settle()
         self._pending = None
         if not self._is_closed:
             self._disk.is_locked = False

@@ -18,12 +18,14 @@ from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import Payload
 from onceonly.message.package import Package
 from onceonly.protocol.pairing import PairStatus, SendingPair
-from onceonly.protocol.receiving import InboundStatus, ReceivingPair
+from onceonly.protocol.receiving import ReceivingPair
+from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store import rows
 from onceonly.store.failures import from_sqlite
 from onceonly.store.queries import SQL
 from onceonly.store.store import (
+    COUNTED_AS,
     InboundEntry,
     InboxItem,
     Incident,
@@ -31,14 +33,19 @@ from onceonly.store.store import (
     Notice,
     OutboundEntry,
     OutboundView,
+    OwedNotice,
     Page,
     PairView,
     Snapshot,
     StoredPayload,
     StoreFailed,
+    TransitEntry,
 )
 
 _PAIR_STATUS = {word.value: word for word in PairStatus}
+_OUTBOUND_WORDS = tuple(word.value for word in OutboundStatus)
+_COMMON_ENDS = (OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT)
+"""How nearly all messages end: no way to find few of them."""
 
 
 class SqliteSnapshot(Snapshot):
@@ -94,9 +101,9 @@ class SqliteSnapshot(Snapshot):
         next_after = shown[-1][0] if len(found) > wanted.limit else None
         return Page([rows.to_outbound_view(row) for row in shown], next_after)
 
-    def find_next_queued(self, pair: Pair) -> str | None:
-        found: str | None = self._get("find_next_queued", *pair)
-        return found
+    def find_next_queued(self, pair: Pair) -> OutboundEntry | None:
+        row = self._get("find_next_queued", *pair)
+        return None if row is None else rows.to_outbound_entry(row)
 
     def list_in_flight(self) -> Sequence[OutboundEntry]:
         return [rows.to_outbound_entry(row) for row in self._list("list_in_flight")]
@@ -112,9 +119,10 @@ class SqliteSnapshot(Snapshot):
 
     def get_sending_pair(self, pair: Pair) -> SendingPair:
         row = self._get("get_sending_pair", *pair)
-        if row is None:
-            return SendingPair()
-        return SendingPair(_PAIR_STATUS[row[0]], *row[1:])
+        return SendingPair() if row is None else rows.to_sending_pair(row)
+
+    def list_idle_pairs(self, before_at: int) -> Sequence[Pair]:
+        return [Pair(*row) for row in self._list("list_idle_pairs", before_at)]
 
     def get_receiving_pair(self, pair: Pair) -> ReceivingPair:
         row = self._get("get_receiving_pair", *pair)
@@ -138,6 +146,50 @@ class SqliteSnapshot(Snapshot):
 
     def list_stored(self) -> Sequence[InboundEntry]:
         return [rows.to_inbound_entry(row) for row in self._list("list_stored")]
+
+    def is_cancelled(self, key: MessageKey) -> bool:
+        found = self._get("is_cancelled", key.message_id, key.from_party, key.to_party)
+        return found is not None
+
+    def find_response(
+        self, ref_to_message_id: str, to_party: str, *, is_most_recent: bool = False
+    ) -> str | None:
+        query = "find_last_response" if is_most_recent else "find_first_response"
+        found: str | None = self._get(query, ref_to_message_id, to_party)
+        return found
+
+    def get_recovery(self, message_id: str) -> Recovery:
+        row = self._get("get_recovery", message_id)
+        return Recovery() if row is None else rows.to_recovery(row)
+
+    def list_recovering(self) -> Sequence[str]:
+        return [row[0] for row in self._list("list_recovering")]
+
+    def list_responses_due(self, now_at: int, limit: int) -> Sequence[str]:
+        return [row[0] for row in self._list("list_responses_due", now_at, limit)]
+
+    def find_transit(self, route_id: str, message_id: str) -> TransitEntry | None:
+        row = self._get("find_transit", message_id, route_id)
+        return None if row is None else rows.to_transit_entry(row)
+
+    def get_transit_package(self, route_id: str, message_id: str) -> Package:
+        row = self._get("get_transit_package", message_id, route_id)
+        if row is None:
+            raise KeyError((route_id, message_id))
+        return rows.to_package(row)
+
+    def list_transit_payloads(self, route_id: str, message_id: str) -> Sequence[StoredPayload]:
+        row = self._get("list_transit_payloads", message_id, route_id)
+        return self._payloads(row, "list_transit_bodies")
+
+    def list_forwarding(self) -> Sequence[TransitEntry]:
+        return [rows.to_transit_entry(row) for row in self._list("list_forwarding")]
+
+    def list_owed_notices(self) -> Sequence[OwedNotice]:
+        return [rows.to_owed_notice(row) for row in self._list("list_owed_notices")]
+
+    def is_spooled(self, digest: str) -> bool:
+        return self._get("is_spooled", digest) is not None
 
     def list_inbox(self, after: int, limit: int) -> Sequence[InboxItem]:
         return [rows.to_inbox_item(row) for row in self._list("list_inbox", after, limit)]
@@ -173,7 +225,7 @@ class SqliteSnapshot(Snapshot):
         return [rows.to_record(row) for row in self._list("list_journal_of", message_id)]
 
     def count_by_status(self) -> dict[str, int]:
-        counts: dict[str, int] = {word.value: 0 for word in (*OutboundStatus, *InboundStatus)}
+        counts: dict[str, int] = dict.fromkeys((*_OUTBOUND_WORDS, *COUNTED_AS.values()), 0)
         counts.update(self._list("count_by_status"))
         return counts
 
@@ -186,12 +238,9 @@ def _undamaged(payload: Payload, body: bytes | None) -> bytes | None:
 
 
 def _narrowest(wanted: MessageFilter) -> str:
-    """The query whose index leaves the fewest rows to look at.
-
-    Nearly all messages end acknowledged, so that status is no way to find few of them.
-    """
+    """The query whose index leaves the fewest rows to look at."""
     if wanted.conversation_id is not None:
         return "list_messages_by_conversation"
-    if wanted.status not in (None, OutboundStatus.ACKNOWLEDGED):
+    if wanted.status is not None and wanted.status not in _COMMON_ENDS:
         return "list_messages_by_status"
     return "list_messages"

@@ -1,6 +1,6 @@
 """Rows of the SQLite store and the values they stand for: one function per direction.
 
-Knows the order of columns in `sql/0001_first.sql` and in the named queries; must not know
+Knows the order of columns in `sql/` and in the named queries; must not know
 connections or transactions. Words become Enum members through tables, since this is the hot path.
 """
 
@@ -14,11 +14,21 @@ from onceonly.journal.record import Record
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair, PartyId
-from onceonly.message.message import DeliverySemantics, Message, Payload
+from onceonly.message.message import (
+    AcknowledgmentElement,
+    AckRequested,
+    DeliverySemantics,
+    Message,
+    Payload,
+    SyncReplyMode,
+)
 from onceonly.message.package import Package
+from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.protocol.effects import NoticeKind
-from onceonly.protocol.pairing import PairStatus
+from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
+from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
+from onceonly.protocol.relaying import Transit, TransitStatus
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
 from onceonly.store.store import (
     InboundEntry,
@@ -27,8 +37,10 @@ from onceonly.store.store import (
     Notice,
     OutboundEntry,
     OutboundView,
+    OwedNotice,
     PairView,
     Role,
+    TransitEntry,
 )
 
 Row = Sequence[Any]
@@ -46,6 +58,7 @@ _SILENCE = {word.value: word for word in Silence}
 _ERROR_CODE: dict[str | None, ErrorCode | None] = {None: None, **{w.value: w for w in ErrorCode}}
 _INBOUND_STATUS = {word.value: word for word in InboundStatus}
 _PROCESSING = {word.value: word for word in ProcessingState}
+_PAIR_STATUS = {word.value: word for word in PairStatus}
 _EVENT = {word.value: word for word in Event}
 _DIRECTION: dict[str | None, Direction | None] = {None: None, **{w.value: w for w in Direction}}
 
@@ -95,8 +108,33 @@ def to_package(row: Row) -> Package:
     return Package(content_type, tuple(joined[start:end] for start, end in bounds))
 
 
+def encode_turns(in_flight: tuple[str, ...]) -> str | None:
+    """MessageIds in one column, separated by a space, which no identifier has."""
+    return " ".join(in_flight) or None
+
+
+def decode_turns(text: str | None) -> tuple[str, ...]:
+    """The inverse of `encode_turns`."""
+    return () if text is None else tuple(text.split(" "))
+
+
+def _encode_acknowledgment(element: AcknowledgmentElement | None) -> str | None:
+    if element is None:
+        return None
+    parties = [[party.value, party.type] for party in element.from_ids]
+    return _to_json([element.timestamp_at, parties, element.is_signed])
+
+
+def _decode_acknowledgment(text: str | None) -> AcknowledgmentElement | None:
+    if text is None:
+        return None
+    timestamp_at, parties, is_signed = json.loads(text)
+    from_ids = tuple(PartyId(value, kind) for value, kind in parties)
+    return AcknowledgmentElement(timestamp_at=timestamp_at, from_ids=from_ids, is_signed=is_signed)
+
+
 def from_message(message: Message) -> tuple[Any, ...]:
-    """The columns `from_ids` to `payloads`."""
+    """The columns `from_ids` to `acknowledgment`."""
     return (
         encode_parties(message.from_ids),
         encode_parties(message.to_ids),
@@ -107,14 +145,17 @@ def from_message(message: Message) -> tuple[Any, ...]:
         message.semantics,
         message.ref_to_message_id,
         encode_payloads(message.payloads),
+        message.time_to_live_at,
+        message.sync_reply_mode,
+        message.delivery_receipt_requested,
+        _encode_acknowledgment(message.acknowledgment),
     )
 
 
 def to_message(message_id: str, agreement_id: str, columns: Row) -> Message:
-    """The message whose columns `from_ids` to `payloads` are `columns`."""
-    from_ids, to_ids, conversation, service, action, timestamp_at, semantics, ref, payloads = (
-        columns
-    )
+    """The message whose columns `from_ids` to `acknowledgment` are `columns`."""
+    from_ids, to_ids, conversation, service, action, timestamp_at, semantics, ref = columns[:8]
+    payloads, time_to_live_at, reply_mode, receipt, acknowledgment = columns[8:]
     return Message(
         message_id=message_id,
         from_ids=decode_parties(from_ids),
@@ -127,14 +168,17 @@ def to_message(message_id: str, agreement_id: str, columns: Row) -> Message:
         semantics=DeliverySemantics(semantics),
         ref_to_message_id=ref,
         payloads=decode_payloads(payloads),
+        time_to_live_at=time_to_live_at,
+        sync_reply_mode=reply_mode and SyncReplyMode(reply_mode),
+        delivery_receipt_requested=receipt and AckRequested(receipt),
+        acknowledgment=_decode_acknowledgment(acknowledgment),
     )
 
 
 def to_outbound(columns: Row) -> Outbound:
     """The state whose columns `status` to `due_ns` are `columns`."""
-    status, attempt, episode, exposure, number, expires_at, transients, silence, code, due_ns = (
-        columns
-    )
+    status, attempt, episode, exposure, number, expires_at, transients = columns[:7]
+    silence, pings, code, due_ns = columns[7:]
     return Outbound(
         _OUTBOUND_STATUS[status],
         attempt,
@@ -144,6 +188,7 @@ def to_outbound(columns: Row) -> Outbound:
         expires_at,
         transients,
         _SILENCE[silence],
+        pings,
         _ERROR_CODE[code],
         due_ns,
     )
@@ -151,13 +196,19 @@ def to_outbound(columns: Row) -> Outbound:
 
 def to_outbound_entry(row: Row) -> OutboundEntry:
     """`position, message_id, from_party, to_party, agreement_id`, then the state."""
-    return OutboundEntry(row[1], Pair(row[2], row[3]), row[4], to_outbound(row[5:15]))
+    return OutboundEntry(row[1], Pair(row[2], row[3]), row[4], to_outbound(row[5:16]))
 
 
 def to_outbound_view(row: Row) -> OutboundView:
     """An entry's columns, then `settled_at`, the message, `digest` and `submitted_at`."""
-    message = to_message(row[1], row[4], row[16:25])
-    return OutboundView(message, to_outbound(row[5:15]), row[26], row[15], row[25])
+    message = to_message(row[1], row[4], row[17:30])
+    return OutboundView(message, to_outbound(row[5:16]), row[31], row[16], row[30])
+
+
+def to_sending_pair(row: Row) -> SendingPair:
+    """`status, sequence_number, in_flight, reason`."""
+    status, number, in_flight, reason = row
+    return SendingPair(_PAIR_STATUS[status], number, decode_turns(in_flight), reason)
 
 
 def to_inbound_entry(row: Row) -> InboundEntry:
@@ -178,8 +229,69 @@ def to_inbox_item(row: Row) -> InboxItem:
 
 def to_pair_view(row: Row) -> PairView:
     """`role, from_party, to_party, status, reason, sequence_number, in_flight, queued`."""
-    role, from_party, to_party, status, *rest = row
-    return PairView(Role(role), Pair(from_party, to_party), PairStatus(status), *rest)
+    role, from_party, to_party, status, reason, number, in_flight, queued = row
+    return PairView(
+        Role(role),
+        Pair(from_party, to_party),
+        _PAIR_STATUS[status],
+        reason,
+        number,
+        decode_turns(in_flight),
+        queued,
+    )
+
+
+def from_recovery(recovery: Recovery) -> tuple[Any, ...]:
+    """The columns `phase` to `reported_at`: all but the deadline."""
+    return tuple(recovery[:-1])
+
+
+def to_recovery(row: Row) -> Recovery:
+    """`phase` to `reported_at`."""
+    phase, asked, inquiry_id, wants_new, replaced_by, response, due_at = row[:7]
+    status, processing, reported_at = row[7:]
+    return Recovery(
+        RecoveryPhase(phase),
+        asked,
+        inquiry_id,
+        bool(wants_new),
+        replaced_by,
+        ResponseStatus(response),
+        due_at,
+        status and MessageStatus(status),
+        processing and ReportedProcessing(processing),
+        reported_at,
+    )
+
+
+def from_transit(entry: TransitEntry) -> tuple[Any, ...]:
+    """The columns `upstream_uri` to `copies`."""
+    return (*entry[2:-1], *entry.state)
+
+
+def to_transit_entry(row: Row) -> TransitEntry:
+    """`message_id, route_id, from_party, to_party, upstream_uri, …, status, copies`."""
+    message_id, route_id, from_party, to_party, upstream_uri, agreement_id = row[:6]
+    conversation_id, ack_requested, digest, hop, status, copies = row[6:]
+    return TransitEntry(
+        MessageKey(from_party, to_party, message_id),
+        route_id,
+        upstream_uri,
+        agreement_id,
+        conversation_id,
+        ack_requested and AckRequested(ack_requested),
+        digest,
+        hop,
+        Transit(TransitStatus(status), copies),
+    )
+
+
+def to_owed_notice(row: Row) -> OwedNotice:
+    """`message_id, from_party, to_party`, then the notice's fields in their order."""
+    message_id, from_party, to_party, agreement_id, conversation_id, semantics, severity = row[:7]
+    key = MessageKey(from_party, to_party, message_id)
+    semantics, severity = DeliverySemantics(semantics), Severity(severity)
+    return OwedNotice(key, agreement_id, conversation_id, semantics, severity, *row[7:])
 
 
 def to_notice(row: Row) -> tuple[int, Notice]:

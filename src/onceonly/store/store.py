@@ -49,6 +49,15 @@ class Role(StrEnum):
     RECEIVER = "receiver"
 
 
+COUNTED_AS = {
+    InboundStatus.STORED: "stored",
+    InboundStatus.HANDED_OVER: "handed_over",
+    InboundStatus.FORWARDED: "forwarded",
+    InboundStatus.CANCELLED: "cancelled_by_sender",
+}
+"""Under which words inbound messages are counted; `cancelled` is an outbound one's word."""
+
+
 class StoredPayload(NamedTuple):
     """A payload part and its bytes; `body` is None where they are in the spool by digest."""
 
@@ -234,6 +243,10 @@ class Snapshot(Protocol):
         """The pair, fresh where nothing was ever sent on it."""
         ...
 
+    def list_idle_pairs(self, before_at: int) -> Sequence[Pair]:
+        """Open sending pairs with a number that no message needs, last put before `before_at`."""
+        ...
+
     def get_receiving_pair(self, pair: Pair) -> ReceivingPair:
         """The pair, fresh where nothing was ever stored from it."""
         ...
@@ -299,8 +312,8 @@ class Snapshot(Protocol):
         """DeliveryFailure notices that have not reached the From Party yet."""
         ...
 
-    def list_spooled(self) -> frozenset[str]:
-        """Digests of payloads whose bytes are in the spool."""
+    def is_spooled(self, digest: str) -> bool:
+        """Whether a payload of any message has its bytes in the spool under this digest."""
         ...
 
     def list_inbox(self, after: int, limit: int) -> Sequence[InboxItem]:
@@ -311,7 +324,7 @@ class Snapshot(Protocol):
         ...
 
     def find_inbox_item(self, message_id: str) -> InboxItem | None:
-        """The newest inbox item with this MessageId."""
+        """The newest inbox item with this MessageId, cancelled ones among them."""
         ...
 
     def list_inbox_payloads(self, offset: int) -> Sequence[StoredPayload]:
@@ -335,7 +348,7 @@ class Snapshot(Protocol):
         ...
 
     def count_by_status(self) -> dict[str, int]:
-        """Outbound messages per status word, and `stored`, `handed_over` for inbound ones."""
+        """Outbound messages per status word, and inbound ones per word of `COUNTED_AS`."""
         ...
 
 
@@ -371,8 +384,8 @@ class Transaction(Snapshot, Protocol):
         """Keep the package of the first transmission; every resend is these bytes (R-04)."""
         ...
 
-    def put_sending_pair(self, pair: Pair, state: SendingPair) -> None:
-        """Replace the state of the pair."""
+    def put_sending_pair(self, pair: Pair, state: SendingPair, *, at: int) -> None:
+        """Replace the state of the pair; `at` is when it was last used."""
         ...
 
     def put_receiving_pair(self, pair: Pair, state: ReceivingPair) -> None:
@@ -389,11 +402,17 @@ class Transaction(Snapshot, Protocol):
         received_at: int,
         keep_until_at: int | None = None,
         status: InboundStatus = InboundStatus.STORED,
+        has_key: bool = True,
     ) -> None:
         """Store a received message with its first response, as `stored` or `forwarded`.
 
         `keep_until_at`: the instant past which a copy would be refused for its age, so that its
         id may be forgotten (R-19); None keeps it for ever.
+
+        Without a key (BestEffort, whose repeats are delivered, R-16) the message is nobody's
+        duplicate: `find_inbound` does not see it, and it is handed over in this very call, at
+        `received_at`. `hand_over` and `put_processing` find the newest such message, where there
+        is none with the key.
         """
         ...
 
@@ -402,7 +421,11 @@ class Transaction(Snapshot, Protocol):
         ...
 
     def cancel_inbound(self, key: MessageKey, *, at: int, keep_until_at: int | None) -> None:
-        """Set a tombstone: the message is never processed, whether it is stored or yet to come."""
+        """Set a tombstone: the message is never processed, whether it is stored or yet to come.
+
+        A stored one turns `cancelled`. The caller has seen to it that no work on it began, and
+        that nobody hands it over any more. Setting it again can only make it last longer.
+        """
         ...
 
     def put_recovery(self, message_id: str, recovery: Recovery) -> None:
@@ -435,22 +458,29 @@ class Transaction(Snapshot, Protocol):
     def purge_inbound(self, now_at: int, limit: int) -> int:
         """Forget at most `limit` inbound messages, tombstones and transits past `keep_until_at`.
 
-        Returns how many. A message that is only stored is never forgotten.
+        Returns how many. A message that is only stored is never forgotten, nor one in the inbox
+        of which the application has reported no processing state: the store may have the only
+        copy (seed 001 §1.1.1).
         """
         ...
 
     def purge_outbound(self, agreement_id: str, settled_before_at: int, limit: int) -> int:
-        """Forget at most `limit` messages of the agreement with an older verdict; how many."""
+        """Forget at most `limit` messages of the agreement with an older verdict; how many.
+
+        A message whose recovery is at work, or whose response is awaited, is kept. What goes
+        with the message: its package, payloads, recovery and Idempotency-Key.
+        """
         ...
 
     def forget_pair(self, pair: Pair) -> None:
-        """Forget the numbers of an idle open sending pair: the next is 1 (seed 000 §2.2.2 c)."""
+        """Forget the number of an idle open sending pair: the next is 1 (seed 000 §2.2.2 c)."""
         ...
 
     def hand_over(self, key: MessageKey, *, at: int) -> int:
         """Put a stored message into the inbox and return its offset.
 
         Again for the same key it changes nothing and returns the same offset (invariant I12).
+        A cancelled or forwarded message is never handed over: the caller looks before it asks.
         """
         ...
 

@@ -14,19 +14,54 @@ import apsw
 
 from onceonly.journal.record import Record, chain
 from onceonly.message.identity import MessageKey, Pair
-from onceonly.message.message import Message
+from onceonly.message.message import Message, Payload
 from onceonly.message.package import Package
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
+from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import FINAL, Outbound
 from onceonly.store import rows
 from onceonly.store.failures import from_sqlite
 from onceonly.store.queries import SQL
 from onceonly.store.reading import SqliteSnapshot
 from onceonly.store.spool import INLINE_BYTES_MAX
-from onceonly.store.store import Notice, OutboundEntry, Role, StoredPayload, Transaction
+from onceonly.store.store import (
+    COUNTED_AS,
+    Notice,
+    OutboundEntry,
+    OwedNotice,
+    Role,
+    StoredPayload,
+    Transaction,
+    TransitEntry,
+)
 
 _NO_RESPONSE = (None, None, None)
+_ADD_BODY = {"out": "add_outbound_body", "in": "add_inbound_body", "through": "add_transit_body"}
+
+_FORGET_OUTBOUND = (
+    "forget_idempotency_key",
+    "forget_outbound",
+    "forget_outbound_message",
+    "forget_outbound_package",
+    "forget_outbound_bodies",
+    "forget_outbound_spooled",
+    "forget_recovery",
+)
+_FORGET_INBOUND = (
+    "forget_inbound_key",
+    "forget_inbound",
+    "forget_inbound_message",
+    "forget_inbound_bodies",
+    "forget_inbound_spooled",
+)
+_FORGET_TRANSIT = (
+    "forget_transit",
+    "forget_transit_package",
+    "forget_transit_bodies",
+    "forget_transit_spooled",
+)
+"""In this order, since the keys are found through the rows that go next."""
 
 
 class SqliteTransaction(SqliteSnapshot, Transaction):
@@ -64,6 +99,13 @@ class SqliteTransaction(SqliteSnapshot, Transaction):
         self._known[message_id] = (row[0], row[5])
         return rows.to_outbound_entry(row)
 
+    def find_next_queued(self, pair: Pair) -> OutboundEntry | None:
+        row = self._get("find_next_queued", *pair)
+        if row is None:
+            return None
+        self._known[row[1]] = (row[0], row[5])
+        return rows.to_outbound_entry(row)
+
     def add_outbound(
         self,
         message: Message,
@@ -85,22 +127,34 @@ class SqliteTransaction(SqliteSnapshot, Transaction):
         )
         position = self._connection.last_insert_rowid()
         self._write(
-            "add_outbound_message", position, *rows.from_message(message), digest, submitted_at
+            "add_outbound_message",
+            position,
+            *rows.from_message(message),
+            digest,
+            submitted_at,
+            idempotency_key,
         )
-        self._add_bodies("add_outbound_body", position, message, payloads)
+        self._add_bodies("out", position, message.payloads, payloads)
         if idempotency_key is not None:
             self._write("add_idempotency_key", idempotency_key, message.message_id)
         self._known[message.message_id] = (position, state.status)
         self._count(state.status, 1)
 
     def _add_bodies(
-        self, query: str, position: int, message: Message, payloads: Sequence[StoredPayload]
+        self,
+        direction: str,
+        position: int,
+        described: Sequence[Payload],
+        payloads: Sequence[StoredPayload],
     ) -> None:
-        assert len(payloads) == len(message.payloads), "one stored payload for each described one"
-        for number, (_, body) in enumerate(payloads):
-            if body is not None:
+        assert len(payloads) == len(described), "one stored payload for each described one"
+        for number, (payload, body) in enumerate(payloads):
+            place = rows.place(position, number)
+            if body is None:
+                self._write("add_spooled", payload.digest, direction, place)
+            else:
                 assert len(body) <= INLINE_BYTES_MAX, "a body of this size belongs into the spool"
-                self._write(query, rows.place(position, number), body)
+                self._write(_ADD_BODY[direction], place, body)
 
     def put_outbound(self, message_id: str, state: Outbound, *, at: int) -> None:
         position, status_before = self._position_of(message_id)
@@ -122,13 +176,22 @@ class SqliteTransaction(SqliteSnapshot, Transaction):
         position, _ = self._position_of(message_id)
         self._write("put_package", position, *rows.from_package(package))
 
-    def put_sending_pair(self, pair: Pair, state: SendingPair) -> None:
-        self._write("put_sending_pair", *pair, *state)
+    def put_sending_pair(self, pair: Pair, state: SendingPair, *, at: int) -> None:
+        turns = rows.encode_turns(state.in_flight)
+        self._write(
+            "put_sending_pair",
+            *pair,
+            state.status,
+            state.sequence_number,
+            turns,
+            state.reason,
+            at,
+        )
 
     def put_receiving_pair(self, pair: Pair, state: ReceivingPair) -> None:
         self._write("put_receiving_pair", *pair, *state)
 
-    def add_inbound(
+    def add_inbound(  # noqa: PLR0913 - because these are the facts of one arrival
         self,
         message: Message,
         payloads: Sequence[StoredPayload],
@@ -136,33 +199,58 @@ class SqliteTransaction(SqliteSnapshot, Transaction):
         *,
         digest: str,
         received_at: int,
+        keep_until_at: int | None = None,
+        status: InboundStatus = InboundStatus.STORED,
+        has_key: bool = True,
     ) -> None:
         key = message.key
         names = (key.message_id, key.from_party, key.to_party)
-        self._write("add_inbound", *names, message.agreement_id, digest, received_at)
+        offset = None if has_key else self._next_offset()
+        handed_over_at = None if has_key else received_at
+        status = status if has_key else InboundStatus.HANDED_OVER
+        facts = (message.agreement_id, status, digest, received_at)
+        self._write("add_inbound", *names, *facts, offset, handed_over_at, has_key, keep_until_at)
         position = self._connection.last_insert_rowid()
-        self._write("add_inbound_key", *names, position)
+        if has_key:
+            self._write("add_inbound_key", *names, position)
         answer = _NO_RESPONSE if response is None else rows.from_package(response)
         self._write("add_inbound_message", position, *rows.from_message(message), *answer)
-        self._add_bodies("add_inbound_body", position, message, payloads)
-        self._count(InboundStatus.STORED, 1)
+        self._add_bodies("in", position, message.payloads, payloads)
+        self._count(COUNTED_AS[status], 1)
+
+    def put_response(self, key: MessageKey, response: Package) -> None:
+        position, _, _ = self._inbound_position(key)
+        self._write("put_response", *rows.from_package(response), position)
 
     def hand_over(self, key: MessageKey, *, at: int) -> int:
-        position, offset = self._inbound_position(key)
+        position, status, offset = self._inbound_position(key)
         if offset is not None:
             return offset
+        assert status == InboundStatus.STORED, f"{key} is {status}"
         offset = self._next_offset()
         self._write("hand_over", offset, at, position)
-        self._count(InboundStatus.STORED, -1)
-        self._count(InboundStatus.HANDED_OVER, 1)
+        self._recount(InboundStatus.STORED, InboundStatus.HANDED_OVER)
         return offset
 
-    def _inbound_position(self, key: MessageKey) -> tuple[int, int | None]:
-        row: tuple[int, int | None] | None = self._get(
-            "find_inbound_position", key.message_id, key.from_party, key.to_party
-        )
+    def _inbound_position(self, key: MessageKey) -> tuple[int, str, int | None]:
+        names = (key.message_id, key.from_party, key.to_party)
+        row: tuple[int, str, int | None] | None = self._get("find_inbound_position", *names)
+        if row is None:
+            row = self._get("find_position_without_key", *names)
         assert row is not None, f"no inbound message {key}"
         return row
+
+    def _recount(self, before: InboundStatus, after: InboundStatus) -> None:
+        self._count(COUNTED_AS[before], -1)
+        self._count(COUNTED_AS[after], 1)
+
+    def cancel_inbound(self, key: MessageKey, *, at: int, keep_until_at: int | None) -> None:
+        names = (key.message_id, key.from_party, key.to_party)
+        self._write("put_tombstone", *names, at, keep_until_at)
+        row = self._get("find_inbound_position", *names)
+        if row is not None and row[1] != InboundStatus.CANCELLED:
+            self._write("cancel_inbound", row[0])
+            self._recount(InboundStatus(row[1]), InboundStatus.CANCELLED)
 
     def _next_offset(self) -> int:
         # Taken from the store's own row, not from the inbox: a purge must not free offsets.
@@ -171,8 +259,77 @@ class SqliteTransaction(SqliteSnapshot, Transaction):
         return self._last_offset
 
     def put_processing(self, key: MessageKey, processing: ProcessingState) -> None:
-        position, _ = self._inbound_position(key)
+        position, _, _ = self._inbound_position(key)
         self._write("put_processing", processing, position)
+
+    def put_recovery(self, message_id: str, recovery: Recovery) -> None:
+        position, _ = self._position_of(message_id)
+        self._write("put_recovery", position, *rows.from_recovery(recovery))
+
+    def add_transit(
+        self,
+        entry: TransitEntry,
+        package: Package,
+        payloads: Sequence[StoredPayload],
+        *,
+        keep_until_at: int | None,
+    ) -> None:
+        key = entry.key
+        self._write(
+            "add_transit",
+            key.message_id,
+            entry.route_id,
+            *key.pair,
+            *rows.from_transit(entry),
+            keep_until_at,
+        )
+        position = self._connection.last_insert_rowid()
+        described = [payload for payload, _ in payloads]
+        text = rows.encode_payloads(described)
+        self._write("add_transit_package", position, *rows.from_package(package), text)
+        self._add_bodies("through", position, described, payloads)
+
+    def put_transit(self, entry: TransitEntry) -> None:
+        before = self.write_count
+        names = (entry.key.message_id, entry.route_id)
+        self._write("put_transit", *rows.from_transit(entry), *names)
+        assert self.write_count > before, f"{names} was never added"
+
+    def put_owed_notice(self, notice: OwedNotice) -> None:
+        key = notice.key
+        self._write("put_owed_notice", key.message_id, *key.pair, *notice[1:])
+
+    def remove_owed_notice(self, key: MessageKey) -> None:
+        self._write("remove_owed_notice", key.message_id, *key.pair)
+
+    def purge_inbound(self, now_at: int, limit: int) -> int:
+        purged = 0
+        for position, status in self._list("list_finished_inbound", now_at, limit):
+            self._forget(_FORGET_INBOUND, position)
+            self._count(COUNTED_AS[InboundStatus(status)], -1)
+            purged += 1
+        for names in self._list("list_finished_tombstones", now_at, limit - purged):
+            self._write("forget_tombstone", *names)
+            purged += 1
+        for (position,) in self._list("list_finished_transits", now_at, limit - purged):
+            self._forget(_FORGET_TRANSIT, position)
+            purged += 1
+        return purged
+
+    def purge_outbound(self, agreement_id: str, settled_before_at: int, limit: int) -> int:
+        found = self._list("list_settled", agreement_id, settled_before_at, limit)
+        for position, message_id, status in found:
+            self._forget(_FORGET_OUTBOUND, position)
+            self._known.pop(message_id, None)
+            self._count(status, -1)
+        return len(found)
+
+    def _forget(self, queries: Iterable[str], position: int) -> None:
+        for query in queries:
+            self._write(query, position)
+
+    def forget_pair(self, pair: Pair) -> None:
+        self._write("forget_pair", *pair)
 
     def add_notice(self, notice: Notice) -> None:
         self._write("add_notice", *notice)

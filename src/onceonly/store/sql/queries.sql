@@ -29,10 +29,13 @@ INSERT INTO tally VALUES (?, ?)
 SELECT status, messages FROM tally
 
 -- name: add_outbound
-INSERT INTO outbound VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO outbound VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_outbound_message
-INSERT INTO outbound_message VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO outbound_message (position, from_ids, to_ids, conversation_id, service, action,
+    timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
+    delivery_receipt_requested, acknowledgment, digest, submitted_at, idempotency_key)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_outbound_body
 INSERT INTO outbound_body VALUES (?, ?)
@@ -42,7 +45,7 @@ INSERT INTO idempotency VALUES (?, ?)
 
 -- name: put_outbound
 UPDATE outbound SET status = ?, attempt = ?, episode = ?, exposure = ?, sequence_number = ?,
-    expires_at = ?, transients = ?, silence = ?, error_code = ?, due_ns = ?,
+    expires_at = ?, transients = ?, silence = ?, pings = ?, error_code = ?, due_ns = ?,
     settled_at = coalesce(settled_at, ?)
   WHERE position = ?
 
@@ -54,21 +57,23 @@ SELECT position, status FROM outbound WHERE message_id = ?
 
 -- name: find_outbound
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, error_code, due_ns
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, due_ns
   FROM outbound WHERE message_id = ?
 
 -- name: find_outbound_view
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, error_code, due_ns,
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, due_ns,
     settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
-    ref_to_message_id, payloads, digest, submitted_at
+    ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
+    acknowledgment, digest, submitted_at
   FROM outbound JOIN outbound_message USING (position) WHERE message_id = ?
 
 -- name: list_messages
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, error_code, due_ns,
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, due_ns,
     settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
-    ref_to_message_id, payloads, digest, submitted_at
+    ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
+    acknowledgment, digest, submitted_at
   FROM outbound CROSS JOIN outbound_message USING (position)
   WHERE position > ?1 AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR to_party = ?4)
     AND ?5 IS NULL
@@ -76,19 +81,21 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
 
 -- name: list_messages_by_status
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, error_code, due_ns,
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, due_ns,
     settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
-    ref_to_message_id, payloads, digest, submitted_at
+    ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
+    acknowledgment, digest, submitted_at
   FROM outbound INDEXED BY outbound_by_status CROSS JOIN outbound_message USING (position)
-  WHERE position > ?1 AND status = ?3 AND status <> 'acknowledged'
+  WHERE position > ?1 AND status = ?3 AND status <> 'acknowledged' AND status <> 'sent'
     AND (?4 IS NULL OR to_party = ?4) AND ?5 IS NULL
   ORDER BY position LIMIT ?2
 
 -- name: list_messages_by_conversation
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, error_code, due_ns,
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, due_ns,
     settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
-    ref_to_message_id, payloads, digest, submitted_at
+    ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
+    acknowledgment, digest, submitted_at
   FROM outbound_message INDEXED BY outbound_by_conversation CROSS JOIN outbound USING (position)
   WHERE position > ?1 AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR to_party = ?4)
     AND conversation_id = ?5
@@ -109,33 +116,38 @@ SELECT position, payloads
 SELECT place & 65535, body FROM outbound_body WHERE place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
 
 -- name: find_next_queued
-SELECT message_id FROM outbound
+SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, due_ns
+  FROM outbound
   WHERE from_party = ? AND to_party = ? AND status = 'queued' ORDER BY position LIMIT 1
 
 -- name: list_in_flight
-SELECT position, message_id, outbound.from_party, outbound.to_party, agreement_id,
-    outbound.status, attempt, episode, exposure, outbound.sequence_number, expires_at,
-    transients, silence, error_code, due_ns
-  FROM sending_pair CROSS JOIN outbound ON message_id = in_flight
-  WHERE sending_pair.status = 'open' ORDER BY position
+WITH RECURSIVE turn (message_id, rest) AS (
+  SELECT NULL, in_flight || ' ' FROM sending_pair WHERE status = 'open' AND in_flight IS NOT NULL
+  UNION ALL
+  SELECT substr(rest, 1, instr(rest, ' ') - 1), substr(rest, instr(rest, ' ') + 1)
+    FROM turn WHERE rest <> '')
+SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, due_ns
+  FROM turn CROSS JOIN outbound USING (message_id) ORDER BY position
 
 -- name: list_waiting_pairs
 SELECT waiting.from_party, waiting.to_party
   FROM (SELECT DISTINCT from_party, to_party FROM outbound WHERE status = 'queued') AS waiting
   LEFT JOIN sending_pair USING (from_party, to_party)
-  WHERE coalesce(sending_pair.status, 'open') = 'open' AND in_flight IS NULL
+  WHERE coalesce(sending_pair.status, 'open') = 'open'
   ORDER BY waiting.from_party, waiting.to_party
 
 -- name: list_overdue
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, error_code, due_ns
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, due_ns
   FROM outbound INDEXED BY outbound_expiring
   WHERE expires_at < ? AND expires_at IS NOT NULL AND settled_at IS NULL
   ORDER BY expires_at, position LIMIT ?
 
 -- name: list_unsettled_agreements
 SELECT agreement_id FROM outbound INDEXED BY outbound_by_status
-  WHERE status <> 'acknowledged' AND settled_at IS NULL
+  WHERE status <> 'acknowledged' AND status <> 'sent' AND settled_at IS NULL
 UNION SELECT agreement_id FROM inbound WHERE status = 'stored' ORDER BY 1
 
 -- name: get_sending_pair
@@ -143,7 +155,7 @@ SELECT status, sequence_number, in_flight, reason FROM sending_pair
   WHERE from_party = ? AND to_party = ?
 
 -- name: put_sending_pair
-INSERT OR REPLACE INTO sending_pair VALUES (?, ?, ?, ?, ?, ?)
+INSERT OR REPLACE INTO sending_pair VALUES (?, ?, ?, ?, ?, ?, ?)
 
 -- name: get_receiving_pair
 SELECT status, sequence_number, refused_message_id, takes_any_number, reason FROM receiving_pair
@@ -163,13 +175,17 @@ SELECT 'receiver', from_party, to_party, status, reason, sequence_number, NULL, 
 ORDER BY 1 DESC, 2, 3
 
 -- name: add_inbound
-INSERT INTO inbound VALUES (NULL, ?, ?, ?, ?, 'stored', 'not-started', ?, ?, NULL, NULL)
+INSERT INTO inbound VALUES (NULL, ?, ?, ?, ?, ?, 'not-started', ?, ?, ?, ?, ?, ?)
 
 -- name: add_inbound_key
 INSERT INTO inbound_key VALUES (?, ?, ?, ?)
 
 -- name: add_inbound_message
-INSERT INTO inbound_message VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO inbound_message (position, from_ids, to_ids, conversation_id, service, action,
+    timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
+    delivery_receipt_requested, acknowledgment, response_content_type, response_lengths,
+    response_segments)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_inbound_body
 INSERT INTO inbound_body VALUES (?, ?)
@@ -181,14 +197,23 @@ SELECT inbound.position, inbound.message_id, inbound.from_party, inbound.to_part
   WHERE inbound_key.message_id = ? AND inbound_key.from_party = ? AND inbound_key.to_party = ?
 
 -- name: find_inbound_position
-SELECT inbound.position, inbox_offset
+SELECT inbound.position, status, inbox_offset
   FROM inbound_key CROSS JOIN inbound ON inbound.position = inbound_key.position
   WHERE inbound_key.message_id = ? AND inbound_key.from_party = ? AND inbound_key.to_party = ?
+
+-- name: find_position_without_key
+SELECT position, status, inbox_offset FROM inbound INDEXED BY inbound_without_key
+  WHERE message_id = ? AND from_party = ? AND to_party = ? AND has_key = 0
+  ORDER BY position DESC LIMIT 1
 
 -- name: get_response
 SELECT response_content_type, response_lengths, response_segments
   FROM inbound_key CROSS JOIN inbound_message USING (position)
   WHERE message_id = ? AND from_party = ? AND to_party = ? AND response_segments IS NOT NULL
+
+-- name: put_response
+UPDATE inbound_message
+  SET response_content_type = ?, response_lengths = ?, response_segments = ? WHERE position = ?
 
 -- name: hand_over
 UPDATE inbound SET status = 'handed_over', inbox_offset = ?, handed_over_at = ?
@@ -205,18 +230,28 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, process
 -- name: list_inbox
 SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
     from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
-    ref_to_message_id, payloads
+    ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
+    acknowledgment
   FROM inbound CROSS JOIN inbound_message USING (position)
-  WHERE inbox_offset > ? AND inbox_offset IS NOT NULL ORDER BY inbox_offset LIMIT ?
+  WHERE inbox_offset > ? AND inbox_offset IS NOT NULL AND status = 'handed_over'
+  ORDER BY inbox_offset LIMIT ?
 
 -- name: find_inbox_item
 SELECT inbox_offset, inbound.message_id, agreement_id, received_at, handed_over_at, processing,
     digest, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
-    ref_to_message_id, payloads
+    ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
+    acknowledgment
   FROM inbound_key CROSS JOIN inbound ON inbound.position = inbound_key.position
     CROSS JOIN inbound_message ON inbound_message.position = inbound.position
-  WHERE inbound_key.message_id = ? AND inbox_offset IS NOT NULL
-  ORDER BY inbox_offset DESC LIMIT 1
+  WHERE inbound_key.message_id = ?1 AND inbox_offset IS NOT NULL
+UNION ALL
+SELECT inbox_offset, inbound.message_id, agreement_id, received_at, handed_over_at, processing,
+    digest, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
+    ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
+    acknowledgment
+  FROM inbound INDEXED BY inbound_without_key CROSS JOIN inbound_message USING (position)
+  WHERE message_id = ?1 AND has_key = 0 AND inbox_offset IS NOT NULL
+ORDER BY inbox_offset DESC LIMIT 1
 
 -- name: list_inbox_payloads
 SELECT position, payloads
@@ -262,3 +297,183 @@ SELECT * FROM journal WHERE seq > ? ORDER BY seq LIMIT ?
 
 -- name: list_journal_of
 SELECT * FROM journal WHERE message_id = ? ORDER BY seq
+
+-- name: is_cancelled
+SELECT 1 FROM tombstone WHERE message_id = ? AND from_party = ? AND to_party = ?
+
+-- name: put_tombstone
+INSERT INTO tombstone VALUES (?, ?, ?, ?, ?)
+  ON CONFLICT (message_id, from_party, to_party)
+  DO UPDATE SET keep_until_at = max(keep_until_at, excluded.keep_until_at)
+
+-- name: cancel_inbound
+UPDATE inbound SET status = 'cancelled' WHERE position = ?
+
+-- name: find_first_response
+SELECT message_id FROM outbound_message INDEXED BY outbound_by_reference
+    CROSS JOIN outbound USING (position) CROSS JOIN outbound_package USING (position)
+  WHERE ref_to_message_id = ? AND to_party = ? ORDER BY position LIMIT 1
+
+-- name: find_last_response
+SELECT message_id FROM outbound_message INDEXED BY outbound_by_reference
+    CROSS JOIN outbound USING (position) CROSS JOIN outbound_package USING (position)
+  WHERE ref_to_message_id = ? AND to_party = ? ORDER BY position DESC LIMIT 1
+
+-- name: get_recovery
+SELECT phase, asked, inquiry_id, wants_new_version, replaced_by, response, response_due_at,
+    recovery.status, processing, reported_at
+  FROM outbound CROSS JOIN recovery USING (position) WHERE message_id = ?
+
+-- name: put_recovery
+INSERT OR REPLACE INTO recovery VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: list_recovering
+SELECT message_id FROM recovery INDEXED BY recovery_at_work CROSS JOIN outbound USING (position)
+  WHERE phase <> 'at-rest' ORDER BY position
+
+-- name: list_responses_due
+SELECT message_id FROM recovery INDEXED BY recovery_awaited CROSS JOIN outbound USING (position)
+  WHERE response_due_at < ? AND response = 'awaited' AND response_due_at IS NOT NULL
+  ORDER BY response_due_at, position LIMIT ?
+
+-- name: add_transit
+INSERT INTO transit VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: add_transit_package
+INSERT INTO transit_package VALUES (?, ?, ?, ?, ?)
+
+-- name: add_transit_body
+INSERT INTO transit_body VALUES (?, ?)
+
+-- name: put_transit
+UPDATE transit SET upstream_uri = ?, agreement_id = ?, conversation_id = ?, ack_requested = ?,
+    digest = ?, hop = ?, status = ?, copies = ?
+  WHERE message_id = ? AND route_id = ?
+
+-- name: find_transit
+SELECT message_id, route_id, from_party, to_party, upstream_uri, agreement_id, conversation_id,
+    ack_requested, digest, hop, status, copies
+  FROM transit WHERE message_id = ? AND route_id = ?
+
+-- name: list_forwarding
+SELECT message_id, route_id, from_party, to_party, upstream_uri, agreement_id, conversation_id,
+    ack_requested, digest, hop, status, copies
+  FROM transit INDEXED BY transit_forwarding WHERE status = 'forwarding' ORDER BY position
+
+-- name: get_transit_package
+SELECT content_type, lengths, segments
+  FROM transit CROSS JOIN transit_package USING (position) WHERE message_id = ? AND route_id = ?
+
+-- name: list_transit_payloads
+SELECT position, payloads
+  FROM transit CROSS JOIN transit_package USING (position) WHERE message_id = ? AND route_id = ?
+
+-- name: list_transit_bodies
+SELECT place & 65535, body FROM transit_body WHERE place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
+
+-- name: put_owed_notice
+INSERT INTO owed_notice VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (message_id, from_party, to_party)
+  DO UPDATE SET agreement_id = excluded.agreement_id, conversation_id = excluded.conversation_id,
+    semantics = excluded.semantics, severity = excluded.severity, reason = excluded.reason,
+    attempts = excluded.attempts
+
+-- name: remove_owed_notice
+DELETE FROM owed_notice WHERE message_id = ? AND from_party = ? AND to_party = ?
+
+-- name: list_owed_notices
+SELECT message_id, from_party, to_party, agreement_id, conversation_id, semantics, severity,
+    reason, attempts
+  FROM owed_notice ORDER BY number
+
+-- name: add_spooled
+INSERT INTO spooled VALUES (?, ?, ?)
+
+-- name: is_spooled
+SELECT 1 FROM spooled WHERE digest = ? LIMIT 1
+
+-- name: list_finished_inbound
+SELECT position, status FROM inbound INDEXED BY inbound_finished
+  WHERE keep_until_at < ? AND keep_until_at IS NOT NULL AND status <> 'stored' AND
+    (status <> 'handed_over' OR processing <> 'not-started')
+  ORDER BY keep_until_at, position LIMIT ?
+
+-- name: list_finished_tombstones
+SELECT message_id, from_party, to_party FROM tombstone INDEXED BY tombstone_finished
+  WHERE keep_until_at < ? AND keep_until_at IS NOT NULL
+  ORDER BY keep_until_at, message_id, from_party, to_party LIMIT ?
+
+-- name: list_finished_transits
+SELECT position FROM transit INDEXED BY transit_finished
+  WHERE keep_until_at < ? AND keep_until_at IS NOT NULL ORDER BY keep_until_at, position LIMIT ?
+
+-- name: list_settled
+SELECT position, message_id, status FROM outbound INDEXED BY outbound_settled
+  WHERE agreement_id = ? AND settled_at < ? AND settled_at IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM recovery WHERE recovery.position = outbound.position
+      AND (phase <> 'at-rest' OR response = 'awaited'))
+  ORDER BY settled_at, position LIMIT ?
+
+-- name: forget_idempotency_key
+DELETE FROM idempotency WHERE idempotency_key =
+  (SELECT idempotency_key FROM outbound_message WHERE position = ?)
+
+-- name: forget_outbound
+DELETE FROM outbound WHERE position = ?
+
+-- name: forget_outbound_message
+DELETE FROM outbound_message WHERE position = ?
+
+-- name: forget_outbound_package
+DELETE FROM outbound_package WHERE position = ?
+
+-- name: forget_outbound_bodies
+DELETE FROM outbound_body WHERE place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
+
+-- name: forget_outbound_spooled
+DELETE FROM spooled WHERE direction = 'out' AND place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
+
+-- name: forget_recovery
+DELETE FROM recovery WHERE position = ?
+
+-- name: forget_inbound_key
+DELETE FROM inbound_key WHERE position = ?1 AND (message_id, from_party, to_party) =
+  (SELECT message_id, from_party, to_party FROM inbound WHERE position = ?1)
+
+-- name: forget_inbound
+DELETE FROM inbound WHERE position = ?
+
+-- name: forget_inbound_message
+DELETE FROM inbound_message WHERE position = ?
+
+-- name: forget_inbound_bodies
+DELETE FROM inbound_body WHERE place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
+
+-- name: forget_inbound_spooled
+DELETE FROM spooled WHERE direction = 'in' AND place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
+
+-- name: forget_tombstone
+DELETE FROM tombstone WHERE message_id = ? AND from_party = ? AND to_party = ?
+
+-- name: forget_transit
+DELETE FROM transit WHERE position = ?
+
+-- name: forget_transit_package
+DELETE FROM transit_package WHERE position = ?
+
+-- name: forget_transit_bodies
+DELETE FROM transit_body WHERE place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
+
+-- name: forget_transit_spooled
+DELETE FROM spooled WHERE direction = 'through' AND place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
+
+-- name: forget_pair
+UPDATE sending_pair SET sequence_number = NULL WHERE from_party = ? AND to_party = ?
+
+-- name: list_idle_pairs
+SELECT from_party, to_party FROM sending_pair
+  WHERE status = 'open' AND sequence_number IS NOT NULL AND in_flight IS NULL AND used_at < ?
+    AND NOT EXISTS (SELECT 1 FROM outbound INDEXED BY outbound_queued
+      WHERE outbound.from_party = sending_pair.from_party
+        AND outbound.to_party = sending_pair.to_party AND outbound.status = 'queued')
+  ORDER BY from_party, to_party
