@@ -18,7 +18,7 @@ from onceonly.message.errors import ErrorCode, RemoteError, Severity
 from onceonly.message.identity import PartyId
 from onceonly.message.message import DeliverySemantics, Message
 from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal
-from onceonly.wire.rm2000 import DESCRIPTION_LENGTH_MAX
+from onceonly.wire.fields import DESCRIPTION_LENGTH_MAX
 
 SEQUENCE_NUMBER = "    <SequenceNumber>000000001</SequenceNumber>\n"
 INFO = DOCUMENT[DOCUMENT.index("    <ReliableMessagingInfo>") : DOCUMENT.index("  </Header>")]
@@ -61,7 +61,7 @@ def refusal(*edits, document=DOCUMENT):
         [("20001002T090000.000Z", "2000-10-02T11:00:00+02:00")],
         [("20001002T090000.000Z", "\n\t20001002T090000.000Z ")],
         [('MessageType="Normal"', "")],
-        [('Version="0.21"', 'Version="0.92"')],
+        [('Version="0.21"', 'Version="0.8"')],
         [("<PartyId>urn:duns:111111111", '<PartyId context="buyer">urn:duns:111111111')],
         [("<SenderURI>", '<SenderURI e-dtype="uri">')],
         [("urn:duns:111111111", "urn:duns:11111&#49;111")],

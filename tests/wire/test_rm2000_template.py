@@ -12,22 +12,24 @@ from onceonly.message.errors import RemoteError
 from onceonly.message.identity import PartyId
 from onceonly.message.message import DeliverySemantics, Message, RoutingHeader
 from onceonly.message.signals import Acknowledgment, SignalHeader
-from onceonly.wire import rm2000, rm2000_template, rm2000_writing
+from onceonly.wire import header as header_document
+from onceonly.wire import rm2000_template, rm2000_writing
+from onceonly.wire.document import Document
 from onceonly.wire.limits import DEFAULT, Limits
 from onceonly.wire.xml import parse
 
 PAYLOAD = payload(b"<a/>", name="PurchaseOrder")
 
 
-def long_way(header: bytes) -> rm2000.Document | None:
+def long_way(header: bytes) -> Document | None:
     """What the tree gives, or None where it is refused."""
     try:
-        return rm2000.read(parse(header, "utf-8", DEFAULT), DEFAULT)
+        return header_document.read(parse(header, "utf-8", DEFAULT), None, DEFAULT)
     except RemoteError:
         return None
 
 
-def short_way(header: bytes) -> rm2000.Document | None:
+def short_way(header: bytes) -> Document | None:
     return rm2000_template.find(header, "utf-8", DEFAULT)
 
 

@@ -1,8 +1,9 @@
-"""The two public functions of the wire: `encode` and `Decoder`.
+"""What the wire offers: `encode`, `Decoder` and `forward`.
 
 `encode` turns a value into a `Package`; `Decoder` turns the pieces of a package into a value,
-while the payloads run past it into sinks of the caller's. Everything that a peer can send yields
-an `Envelope` or a `RemoteError`, nothing else (ruling R-25).
+while the payloads run past it into sinks of the caller's; `forward` makes the package of the next
+hop out of what was received. Everything that a peer can send yields an `Envelope` or a
+`RemoteError`, nothing else (ruling R-25).
 
 Knows how a header document and payloads make a package (`wire.md` Part A2); the document itself
 is the profile's, the cutting of bytes is MIME's.
@@ -16,7 +17,8 @@ from typing import Final, Protocol
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.message import Message, Payload, Profile, RoutingHeader
 from onceonly.message.package import Package
-from onceonly.wire import names, rm2000, rm2000_template, rm2000_writing
+from onceonly.wire import header, names, rm2000_template, rm2000_writing, rm2001_writing
+from onceonly.wire.document import About, Content, Document, about
 from onceonly.wire.limits import DEFAULT, Limits
 from onceonly.wire.mime import (
     PartBegun,
@@ -31,8 +33,9 @@ from onceonly.wire.mime import (
     parse_media_type,
     part_media_type,
 )
-from onceonly.wire.rm2000 import About, Content
+from onceonly.wire.splice import spliced
 from onceonly.wire.transfer import Transfer, transfer_of
+from onceonly.wire.version import check_same, profile_of
 from onceonly.wire.xml import Element, parse
 
 __all__ = [
@@ -45,11 +48,16 @@ __all__ = [
     "PayloadSink",
     "boundary_for",
     "encode",
+    "forward",
 ]
 
 _BOUNDARY_TOKEN: Final = re.compile(r"[0-9A-Za-z]{16,48}")
-_PACKAGE_TYPE = f'{names.PACKAGE_TYPE}; type="{names.HEADER_TYPE}"; version="{names.VERSION}"'
-_HEADER_PART_TYPE = f'{names.HEADER_TYPE}; version="{names.VERSION}"; charset="utf-8"'
+_PACKAGE_TYPE: Final = f'{names.PACKAGE_TYPE}; type="{names.HEADER_TYPE}"'
+_VERSIONS: Final = {
+    Profile.RM_2000: f'version="{names.VERSION_2000}"',
+    Profile.RM_2001: f'version="{names.VERSION_2001}"',
+}
+_WRITERS: Final = {Profile.RM_2000: rm2000_writing, Profile.RM_2001: rm2001_writing}
 
 
 def boundary_for(token: str) -> str:
@@ -75,25 +83,43 @@ def encode(
 
     The payload bytes belong between the segments; `boundary` must not occur in them
     (`boundary_for`). Timestamps lose what they have below the millisecond. Raises `LocalError`:
-    InvalidText for what the wire cannot carry, SemanticsNotOnWire.
+    InvalidText for what the wire cannot carry, SemanticsNotOnWire, ReservedService.
     """
-    assert profile is Profile.RM_2000, "the only profile so far"
+    document = _WRITERS[profile].write(content, routing).encode()
+    payloads = content.payloads if isinstance(content, Message) else ()
+    # No line of the document begins with two hyphens, so the boundary cannot occur in it.
+    return _package(
+        document,
+        "utf-8",
+        payloads,
+        profile=profile,
+        boundary=boundary,
+        root_content_id=root_content_id,
+    )
+
+
+def _package(
+    document: bytes,
+    charset: str,
+    payloads: tuple[Payload, ...],
+    *,
+    profile: Profile,
+    boundary: str,
+    root_content_id: str,
+) -> Package:
     if not is_boundary(boundary):
         raise LocalError("InvalidText", "not a boundary of RFC 2046")
-    payloads = content.payloads if isinstance(content, Message) else ()
     _check_writable(payloads, root_content_id)
+    version = _VERSIONS[profile]
+    header_type = f'{names.HEADER_TYPE}; {version}; charset="{charset}"'
+    before = f"--{boundary}\r\n{_part_head(header_type, root_content_id)}".encode() + document
     segments = []
-    # No line of the document begins with two hyphens, so the boundary cannot occur in it.
-    before = (
-        f"--{boundary}\r\n{_part_head(_HEADER_PART_TYPE, root_content_id)}"
-        f"{rm2000_writing.write(content, routing)}"
-    )
     for payload in payloads:
         head = _part_head(payload.content_type, payload.content_id)
-        segments.append(f"{before}\r\n--{boundary}\r\n{head}".encode())
-        before = ""
-    segments.append(f"{before}\r\n--{boundary}--\r\n".encode())
-    content_type = f'{_PACKAGE_TYPE}; boundary="{boundary}"; start="<{root_content_id}>"'
+        segments.append(before + f"\r\n--{boundary}\r\n{head}".encode())
+        before = b""
+    segments.append(before + f"\r\n--{boundary}--\r\n".encode())
+    content_type = f'{_PACKAGE_TYPE}; {version}; boundary="{boundary}"; start="<{root_content_id}>"'
     return Package(content_type, tuple(segments))
 
 
@@ -135,6 +161,28 @@ class Envelope:
     """Parallel to the payloads of the content."""
 
 
+def forward(
+    envelope: Envelope, routing: RoutingHeader, *, boundary: str, root_content_id: str
+) -> Package:
+    """The package that carries what was received one hop further. Pure, like `encode`.
+
+    The header document gets `routing` behind its last RoutingHeader and is otherwise what it was,
+    to the last byte (S0-80, S0-89); the payload parts keep order, types and ids. `boundary` must
+    be one that the peer could not foresee (`boundary_for`). Raises `LocalError` (InvalidText).
+    """
+    added = _WRITERS[envelope.profile].write_routing_header(routing)
+    document, charset = spliced(envelope.header, envelope.profile, added)
+    content = envelope.content
+    return _package(
+        document,
+        charset,
+        content.payloads if isinstance(content, Message) else (),
+        profile=envelope.profile,
+        boundary=boundary,
+        root_content_id=root_content_id,
+    )
+
+
 class Decoder:
     """Reads one package, in pieces of any size. What comes out does not depend on the pieces.
 
@@ -151,13 +199,13 @@ class Decoder:
     ) -> None:
         self._limits = limits
         self._open_sink = open_sink
-        boundary, self._start = _read_package_type(content_type, limits)
+        boundary, self._start, self._declared = _read_package_type(content_type, limits)
         self._splitter = Splitter(boundary, limits)
         self._transfer: Transfer = transfer_of("binary")
         self._charset: str | None = None
         self._header = bytearray()
         self._root: Element | None = None
-        self._document: rm2000.Document | None = None
+        self._document: Document | None = None
         self._content_ids: set[str] = set()
         self._payloads: list[Payload] = []
         self._heads: list[PartHead] = []
@@ -170,8 +218,8 @@ class Decoder:
         Also there when the header or what followed it was refused.
         """
         if self._document is not None:
-            return rm2000.about(self._document)
-        return None if self._root is None else rm2000.salvage(self._root, self._limits)
+            return about(self._document)
+        return None if self._root is None else header.salvage(self._root, self._limits)
 
     def feed(self, data: bytes) -> None:
         """Read the next piece. Raises `RemoteError`."""
@@ -190,7 +238,11 @@ class Decoder:
         if isinstance(content, Message) and self._payloads:
             content = replace(content, payloads=tuple(self._payloads))
         return Envelope(
-            content, document.routing, Profile.RM_2000, bytes(self._header), tuple(self._sinks)
+            content,
+            document.routing,
+            document.profile,
+            bytes(self._header),
+            tuple(self._sinks),
         )
 
     def _apply(self, event: PartEvent) -> None:
@@ -217,9 +269,12 @@ class Decoder:
         if head.content_id is not None:
             self._content_ids.add(head.content_id)
         self._charset = media_type.parameters.get("charset")
+        declared = _declared_profile(media_type.parameters)
+        check_same(declared, self._declared)
+        self._declared = declared or self._declared
         self._transfer = transfer_of(head.transfer_encoding)
 
-    def _begin_payload(self, head: PartHead, document: rm2000.Document) -> None:
+    def _begin_payload(self, head: PartHead, document: Document) -> None:
         part_media_type(head.content_type, self._limits)
         if head.content_id not in document.labels:
             raise RemoteError(ErrorCode.MIME_PROBLEM, "a part that the Manifest does not name")
@@ -240,13 +295,14 @@ class Decoder:
         self._header += data
 
     def _end_header(self) -> None:
-        header = bytes(self._header)
-        self._document = rm2000_template.find(header, self._charset, self._limits)
+        document = bytes(self._header)
+        if self._declared is not Profile.RM_2001:
+            self._document = rm2000_template.find(document, self._charset, self._limits)
         if self._document is None:
-            self._root = parse(header, self._charset, self._limits)
-            self._document = rm2000.read(self._root, self._limits)
+            self._root = parse(document, self._charset, self._limits)
+            self._document = header.read(self._root, self._declared, self._limits)
 
-    def _end_payload(self, document: rm2000.Document) -> None:
+    def _end_payload(self, document: Document) -> None:
         content_type, content_id, _ = self._heads[-1]
         assert content_id is not None, "checked when the part began"
         size_bytes, digest = self._sinks[-1].close()
@@ -255,8 +311,8 @@ class Decoder:
         )
 
 
-def _read_package_type(content_type: str, limits: Limits) -> tuple[str, str | None]:
-    """The boundary and the start parameter, without angle brackets."""
+def _read_package_type(content_type: str, limits: Limits) -> tuple[str, str | None, Profile | None]:
+    """The boundary, the start parameter without angle brackets, and the profile that it says."""
     essence, parameters = parse_media_type(content_type, limits)
     if essence != names.PACKAGE_TYPE or parameters.get("type", "").lower() != names.HEADER_TYPE:
         raise RemoteError(ErrorCode.NOT_SUPPORTED, f"a package is {_PACKAGE_TYPE}")
@@ -264,4 +320,13 @@ def _read_package_type(content_type: str, limits: Limits) -> tuple[str, str | No
     if boundary is None:
         raise RemoteError(ErrorCode.MIME_PROBLEM, "the package has no boundary parameter")
     start = parameters.get("start")
-    return boundary, None if start is None else checked_content_id(start)
+    return (
+        boundary,
+        None if start is None else checked_content_id(start),
+        _declared_profile(parameters),
+    )
+
+
+def _declared_profile(parameters: dict[str, str]) -> Profile | None:
+    version = parameters.get("version")
+    return None if version is None else profile_of(version)

@@ -19,9 +19,9 @@ from onceonly.message.instant import from_datetime
 from onceonly.message.message import DeliverySemantics, Message, RoutingHeader
 from onceonly.message.signals import Acknowledgment, SignalHeader
 from onceonly.wire import names
+from onceonly.wire.document import Document
 from onceonly.wire.limits import Limits
 from onceonly.wire.mime import is_content_id
-from onceonly.wire.rm2000 import Document
 
 ELEMENTS: Final = 32
 """More than a document of this layout has; limits below it are for the long way to enforce."""
@@ -37,8 +37,8 @@ def _layout(message_type: str, manifest: str, service: str, tail: str, number: s
     lines = [
         re.escape('<?xml version="1.0" encoding="UTF-8"?>'),
         re.escape(
-            f'<{names.ROOT} xmlns="{names.NAMESPACE}" Version="{names.VERSION}"'
-            f' MessageType="{message_type}">'
+            f'<{names.ROOT} xmlns="{names.NAMESPACE}"'
+            f' {names.VERSION_ATTRIBUTE_2000}="{names.VERSION_2000}" MessageType="{message_type}">'
         ),
         f"{manifest}  <Header>",
         f"    <From><PartyId>(?P<from_id>{_WORD}+)</PartyId></From>",

@@ -4,44 +4,72 @@ A template with everything static precomputed: fifteen times faster than buildin
 layout is pinned byte for byte by golden files. Seed 000 §2.2, `wire.md` Part A2.
 """
 
-from onceonly.message.errors import ErrorCode, LocalError
-from onceonly.message.identity import PartyId
 from onceonly.message.message import DeliverySemantics, Message, Payload, RoutingHeader
-from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal, SignalHeader
+from onceonly.message.signals import (
+    Acknowledgment,
+    ErrorEntry,
+    ErrorSignal,
+    Report,
+    Signal,
+    SignalHeader,
+)
 from onceonly.wire import names
+from onceonly.wire.document import Content, message_type_of
+from onceonly.wire.extension import write_ack_status, write_report
 from onceonly.wire.timestamp import write_timestamp
+from onceonly.wire.writing import check_semantics, element, error_lines, party
 from onceonly.wire.xml import escaped
 
 _PROLOGUE = (
     '<?xml version="1.0" encoding="UTF-8"?>\r\n'
-    f'<{names.ROOT} xmlns="{names.NAMESPACE}" Version="{names.VERSION}" MessageType="'
+    f'<{names.ROOT} xmlns="{names.NAMESPACE}" {names.VERSION_ATTRIBUTE_2000}="{names.VERSION_2000}"'
+    ' MessageType="'
 )
 _NORMAL = f'{_PROLOGUE}{names.NORMAL}">\r\n'
-_ACKNOWLEDGEMENT = f'{_PROLOGUE}{names.ACKNOWLEDGEMENT}">\r\n'
-_ERROR = f'{_PROLOGUE}{names.ERROR}">\r\n'
 _END = f"</{names.ROOT}>\r\n"
-_ON_WIRE = frozenset({DeliverySemantics.ONCE_AND_ONLY_ONCE, DeliverySemantics.BEST_EFFORT})
 
 
-def write(content: Message | Acknowledgment | ErrorSignal, routing: RoutingHeader) -> str:
+def write(content: Content, routing: RoutingHeader) -> str:
     """The header document of `content` on the hop `routing`, with CRLF line ends.
 
     Timestamps lose what they have below the millisecond. Raises `LocalError`: InvalidText for
-    text that XML cannot carry, SemanticsNotOnWire for semantics that this profile cannot say.
+    text that XML cannot carry, SemanticsNotOnWire for semantics that the wire has no word for.
     """
     if isinstance(content, Message):
-        return f"{_NORMAL}{_message(content)}{_routing_header(routing)}{_END}"
+        return f"{_NORMAL}{_message(content)}{write_routing_header(routing)}{_END}"
     assert routing.sequence_number is None, "a signal has no place in the sequence (S0-66)"
-    signal = f"{_signal(content.header)}{_routing_header(routing)}"
-    if isinstance(content, Acknowledgment):
-        return f"{_ACKNOWLEDGEMENT}{signal}{_END}"
-    errors = "".join(map(_error, content.errors))
-    return f"{_ERROR}{signal}  <ErrorList>\r\n{errors}  </ErrorList>\r\n{_END}"
+    return (
+        f'{_PROLOGUE}{message_type_of(content)}">\r\n'
+        f"{_signal(content.header, _semantics_of(content))}{write_routing_header(routing)}"
+        f"{_particulars(content)}{_END}"
+    )
+
+
+def _semantics_of(signal: Signal) -> DeliverySemantics:
+    """Only an Error says something with it: how the message was sent that it is about."""
+    if isinstance(signal, ErrorSignal):
+        return signal.semantics.on_wire
+    return DeliverySemantics.BEST_EFFORT
+
+
+def _particulars(signal: Signal) -> str:
+    match signal:
+        case Acknowledgment():
+            assert signal.element is None, "an Acknowledgment element is of rm-2001"
+            assert not signal.is_receipt, "a delivery receipt is of rm-2001"
+            return write_ack_status(signal.status)
+        case ErrorSignal():
+            errors = "".join(map(_error, signal.errors))
+            return f"  <ErrorList>\r\n{errors}  </ErrorList>\r\n"
+        case Report():
+            return write_report(signal)
+        case _:
+            return ""
 
 
 def _message(message: Message) -> str:
-    if message.semantics not in _ON_WIRE:
-        raise LocalError("SemanticsNotOnWire", f"rm-2000 has no word for {message.semantics}")
+    check_semantics(message.semantics)
+    assert not message.leaves_semantics, "rm-2000 always says the degree of reliability"
     manifest = ""
     if message.payloads:
         references = "".join(map(_document_reference, message.payloads))
@@ -60,13 +88,13 @@ def _message(message: Message) -> str:
         reference = f"      <RefToMessageId>{reference}</RefToMessageId>\r\n"
     return (
         f"{manifest}  <Header>\r\n"
-        f"    <From>{_party(message.from_ids)}</From>\r\n"
-        f"    <To>{_party(message.to_ids)}</To>\r\n"
+        f"    <From>{party(message.from_ids)}</From>\r\n"
+        f"    <To>{party(message.to_ids)}</To>\r\n"
         "    <TPAInfo>\r\n"
         f"      <TPAId>{tpa}</TPAId>\r\n"
         f"      <ConversationId>{conversation}</ConversationId>\r\n"
-        f"      {_element('ServiceInterface', service)}\r\n"
-        f"      {_element('Action', action)}\r\n"
+        f"      {element('ServiceInterface', service)}\r\n"
+        f"      {element('Action', action)}\r\n"
         "    </TPAInfo>\r\n"
         "    <MessageData>\r\n"
         f"      <MessageId>{message_id}</MessageId>\r\n"
@@ -80,7 +108,7 @@ def _message(message: Message) -> str:
     )
 
 
-def _signal(header: SignalHeader) -> str:
+def _signal(header: SignalHeader, semantics: DeliverySemantics) -> str:
     tpa, conversation, message_id, reference = escaped(
         (
             header.agreement_id,
@@ -89,10 +117,12 @@ def _signal(header: SignalHeader) -> str:
             header.ref_to_message_id,
         )
     )
+    if reference:
+        reference = f"      <RefToMessageId>{reference}</RefToMessageId>\r\n"
     return (
         "  <Header>\r\n"
-        f"    <From>{_party(header.from_ids)}</From>\r\n"
-        f"    <To>{_party(header.to_ids)}</To>\r\n"
+        f"    <From>{party(header.from_ids)}</From>\r\n"
+        f"    <To>{party(header.to_ids)}</To>\r\n"
         "    <TPAInfo>\r\n"
         f"      <TPAId>{tpa}</TPAId>\r\n"
         f"      <ConversationId>{conversation}</ConversationId>\r\n"
@@ -102,24 +132,13 @@ def _signal(header: SignalHeader) -> str:
         "    <MessageData>\r\n"
         f"      <MessageId>{message_id}</MessageId>\r\n"
         f"      <Timestamp>{write_timestamp(header.timestamp_at)}</Timestamp>\r\n"
-        f"      <RefToMessageId>{reference}</RefToMessageId>\r\n"
+        f"{reference}"
         "    </MessageData>\r\n"
         "    <ReliableMessagingInfo>\r\n"
-        "      <DeliverySemantics>BestEffort</DeliverySemantics>\r\n"
+        f"      <DeliverySemantics>{semantics.value}</DeliverySemantics>\r\n"
         "    </ReliableMessagingInfo>\r\n"
         "  </Header>\r\n"
     )
-
-
-def _party(ids: tuple[PartyId, ...]) -> str:
-    return "".join(map(_party_id, ids))
-
-
-def _party_id(party_id: PartyId) -> str:
-    value, type_ = escaped((party_id.value, party_id.type or ""))
-    if party_id.type is None:
-        return f"<PartyId>{value}</PartyId>"
-    return f'<PartyId type="{type_}">{value}</PartyId>'
 
 
 def _document_reference(payload: Payload) -> str:
@@ -134,7 +153,8 @@ def _document_reference(payload: Payload) -> str:
     )
 
 
-def _routing_header(routing: RoutingHeader) -> str:
+def write_routing_header(routing: RoutingHeader) -> str:
+    """The RoutingHeader of this hop, as whole lines. Raises `LocalError` (InvalidText)."""
     assert routing.error_uri is not None, "every RoutingHeader of rm-2000 has an ErrorURI"
     sender, receiver, error = escaped((routing.sender_uri, routing.receiver_uri, routing.error_uri))
     number = ""
@@ -152,17 +172,4 @@ def _routing_header(routing: RoutingHeader) -> str:
 
 
 def _error(entry: ErrorEntry) -> str:
-    unknown = entry.code is ErrorCode.UNKNOWN and entry.code_text
-    code, description = escaped(
-        (entry.code_text if unknown else entry.code.value, entry.description)
-    )
-    lines = [f'    <Error ErrorCode="{code}" Severity="{entry.severity.value}">\r\n']
-    if description:
-        lines.append(f'      <Description xml:lang="en">{description}</Description>\r\n')
-    if entry.min_retry_s is not None:
-        lines.append(f"      <MinRetrySecs>{entry.min_retry_s}</MinRetrySecs>\r\n")
-    return f"{''.join(lines)}    </Error>\r\n"
-
-
-def _element(name: str, text: str) -> str:
-    return f"<{name}>{text}</{name}>" if text else f"<{name}/>"
+    return error_lines(entry, "ErrorCode", "Severity")

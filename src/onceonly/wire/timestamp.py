@@ -1,6 +1,7 @@
-"""Instants as `rm-2000` writes them: `19991110T102344.000Z` (seed 000 §2.4).
+"""Instants as the profiles write them, and both forms read, whichever profile.
 
-Reads extended ISO 8601 too, with a zone always: a time without one is no instant.
+`rm-2000` writes `19991110T102344.000Z` (seed 000 §2.4), `rm-2001` the dateTime of XML Schema. A
+zone is always there: a time without one is no instant.
 """
 
 import re
@@ -25,6 +26,18 @@ def write_timestamp(at: int) -> str:
     """`at` in the compact form, cut to milliseconds."""
     second, us = divmod(at, US_PER_S)
     return f"{_write_second(second)}.{us // 1000:03}Z"
+
+
+def write_extended_timestamp(at: int) -> str:
+    """`at` in the extended form, cut to milliseconds, which are left out where there are none."""
+    second, us = divmod(at, US_PER_S)
+    fraction = f".{us // 1000:03}" if us >= 1000 else ""
+    return f"{_write_extended_second(second)}{fraction}Z"
+
+
+@lru_cache(16)
+def _write_extended_second(second: int) -> str:
+    return to_datetime(second * US_PER_S).isoformat()[:19]
 
 
 @lru_cache(16)

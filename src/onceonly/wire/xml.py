@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element, ParseError, XMLParser
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.wire.limits import Limits
 
-__all__ = ["WHITE_SPACE", "Element", "escaped", "parse"]
+__all__ = ["WHITE_SPACE", "Element", "escaped", "in_utf_8", "parse"]
 
 WHITE_SPACE = " \t\r\n"
 """White space as XML defines it; `str.strip()` would take off more."""
@@ -63,7 +63,7 @@ def parse(document: bytes, charset: str | None, limits: Limits) -> Element:
 
 def _content(document: bytes, charset: str | None) -> bytes:
     """The document in UTF-8, without byte order mark and declaration."""
-    encoding, document = _in_utf_8(document)
+    encoding, document = in_utf_8(document)
     declaration = _DECLARATION.match(document)
     declared = charset
     if declaration is not None:
@@ -76,7 +76,11 @@ def _content(document: bytes, charset: str | None) -> bytes:
     return document
 
 
-def _in_utf_8(document: bytes) -> tuple[str, bytes]:
+def in_utf_8(document: bytes) -> tuple[str, bytes]:
+    """The encoding of `document`, utf-8 or utf-16, and its text in UTF-8 without byte order mark.
+
+    Raises `RemoteError` (OtherXml) where it is neither.
+    """
     codec = _BOMS_UTF_16.get(document[:2])
     try:
         if codec is not None:

@@ -1,0 +1,69 @@
+"""What reading a header document gives, whichever profile it is of."""
+
+from typing import NamedTuple
+
+from onceonly.message.identity import PartyId
+from onceonly.message.message import Message, Profile, RoutingHeader
+from onceonly.message.signals import Acknowledgment, ErrorSignal, Inquiry, Report, Signal
+from onceonly.wire import names
+
+Content = Message | Signal
+"""What a package is: a business message or one of the signals."""
+
+
+class Document(NamedTuple):
+    """An `ebXMLHeader` that was read; its payloads are only named yet."""
+
+    content: Content
+    routing: tuple[RoutingHeader, ...]
+    labels: dict[str, str]
+    """Label by content id, one entry for every document that the Manifest names."""
+    profile: Profile = Profile.RM_2000
+
+
+class About(NamedTuple):
+    """What is known of the sender of a message that is refused, so that it can be told.
+
+    Each field holds what stood there if it was readable and valid, else None (or nothing).
+    `message_type` is Normal for a business message and another word for every signal.
+    """
+
+    message_type: str | None = None
+    agreement_id: str | None = None
+    from_ids: tuple[PartyId, ...] = ()
+    message_id: str | None = None
+    conversation_id: str | None = None
+    sender_uri: str | None = None
+    receiver_uri: str | None = None
+    error_uri: str | None = None
+
+
+def about(document: Document) -> About:
+    """What is known of the sender of a document that could be read."""
+    content, hop = document.content, document.routing[-1]
+    header = content if isinstance(content, Message) else content.header
+    return About(
+        message_type_of(content),
+        header.agreement_id,
+        header.from_ids,
+        header.message_id,
+        header.conversation_id,
+        hop.sender_uri,
+        hop.receiver_uri,
+        hop.error_uri,
+    )
+
+
+def message_type_of(content: Content) -> str:
+    """The one word for what `content` is: MessageType in `rm-2000`."""
+    match content:
+        case Message():
+            return names.NORMAL
+        case Acknowledgment():
+            return names.RECEIPT if content.is_receipt else names.ACKNOWLEDGEMENT
+        case ErrorSignal():
+            return names.ERROR
+        case Inquiry():
+            return names.REQUESTS[content.kind]
+        case Report():
+            return names.REPORTS[content.kind]

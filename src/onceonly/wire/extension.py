@@ -1,0 +1,111 @@
+"""What the seeds have no words for: elements in a namespace of our own, at the end of the root.
+
+AckStatus says how far a receiver had looked when it acknowledged (seed 004 level 0); Report is the
+answer to an inquiry (levels 2, 3 and 5). Both profiles carry them alike, and an MSH that does not
+know them skips them (`wire.md` A12).
+"""
+
+from typing import Final
+
+from onceonly.message.identity import checked_identifier
+from onceonly.message.signals import (
+    PLAIN_ACK,
+    AckStatus,
+    Assurance,
+    InquiryKind,
+    MessageStatus,
+    Report,
+    ReportedProcessing,
+    SignalHeader,
+)
+from onceonly.wire import names
+from onceonly.wire.elements import misshapen
+from onceonly.wire.fields import find_boolean, find_word
+from onceonly.wire.timestamp import read_timestamp, write_extended_timestamp
+from onceonly.wire.xml import Element, escaped
+
+_ASSURANCES: Final = {assurance.value: assurance for assurance in Assurance}
+_STATUSES: Final = {status.value: status for status in MessageStatus}
+_PROCESSINGS: Final = {processing.value: processing for processing in ReportedProcessing}
+
+
+def read_ack_status(root: Element) -> AckStatus:
+    """What an acknowledgement says beyond "received and persisted"."""
+    element = _find(root, names.ACK_STATUS)
+    if element is None:
+        return PLAIN_ACK
+    return AckStatus(
+        find_word(element, "assurance", _ASSURANCES) or Assurance.RECEIVED,
+        find_boolean(element, "passedOn") or False,
+    )
+
+
+def write_ack_status(status: AckStatus) -> str:
+    """The line of AckStatus; none for a plain acknowledgement."""
+    if status == PLAIN_ACK:
+        return ""
+    return (
+        f'  <{names.ACK_STATUS} xmlns="{names.EXTENSION}"'
+        f' assurance="{status.assurance.value}" passedOn="{_boolean(status.is_passed_on)}"/>\r\n'
+    )
+
+
+def read_report(root: Element, header: SignalHeader, kind: InquiryKind) -> Report:
+    """The answer to an inquiry of this kind.
+
+    A Pong may be without Report: it says by its arrival that messages are taken. Elsewhere the
+    answer is in it alone, and is refused where it is missing, never guessed.
+    """
+    element = _find(root, names.REPORT)
+    if element is None:
+        if kind is not InquiryKind.PING:
+            raise misshapen(f"the answer to a {kind.value} has no {names.REPORT}")
+        return Report(header=header, kind=kind)
+    is_accepted = find_boolean(element, "accepted")
+    received_at = element.get("receivedAt")
+    report = Report(
+        header=header,
+        kind=kind,
+        about=_about(element, kind),
+        is_accepted=is_accepted is not False,
+        status=find_word(element, "status", _STATUSES),
+        processing=find_word(element, "processing", _PROCESSINGS),
+        received_at=None if received_at is None else read_timestamp(received_at),
+    )
+    if (report.status if kind is InquiryKind.STATUS else is_accepted) is None:
+        raise misshapen(f"the answer to a {kind.value} does not say what was asked")
+    return report
+
+
+def write_report(report: Report) -> str:
+    """The line of Report."""
+    assert report.about or report.kind is InquiryKind.PING, "an answer names what it is about"
+    (about,) = escaped((report.about,))
+    attributes = [f'accepted="{_boolean(report.is_accepted)}"']
+    if about:
+        attributes.append(f'about="{about}"')
+    if report.status is not None:
+        attributes.append(f'status="{report.status.value}"')
+    if report.processing is not None:
+        attributes.append(f'processing="{report.processing.value}"')
+    if report.received_at is not None:
+        attributes.append(f'receivedAt="{write_extended_timestamp(report.received_at)}"')
+    return f'  <{names.REPORT} xmlns="{names.EXTENSION}" {" ".join(attributes)}/>\r\n'
+
+
+def _about(element: Element, kind: InquiryKind) -> str:
+    about = element.get("about", "")
+    if kind is InquiryKind.PING and not about:
+        return ""
+    return checked_identifier(about, "Report/@about")
+
+
+def _find(root: Element, name: str) -> Element | None:
+    found = root.findall(f"{{{names.EXTENSION}}}{name}")
+    if len(found) > 1:
+        raise misshapen(f"{name} twice in {names.ROOT}")
+    return found[0] if found else None
+
+
+def _boolean(value: bool) -> str:  # noqa: FBT001 - because it is the value that is written
+    return "true" if value else "false"

@@ -1,0 +1,159 @@
+"""The values that both profiles read alike: parties, URIs, numbers, errors, what signals say.
+
+Raises `RemoteError` (ValueNotRecognized, Inconsistent) for values outside their grammar; the
+`salvage_*` functions, for documents that were refused, give None instead.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final, TypeVar
+
+from onceonly.message.errors import ErrorCode, RemoteError, Severity
+from onceonly.message.identity import PartyId, checked_identifier, checked_text, is_uri
+from onceonly.message.message import DeliverySemantics
+from onceonly.message.signals import ErrorEntry
+from onceonly.wire import names
+from onceonly.wire.elements import (
+    Order,
+    find_text,
+    get_text,
+    get_trimmed,
+    once,
+    several,
+    text_of,
+    unrecognized,
+)
+from onceonly.wire.limits import Limits
+from onceonly.wire.mime import is_content_id
+from onceonly.wire.xml import WHITE_SPACE, Element
+
+DESCRIPTION_LENGTH_MAX: Final = 4096
+"""Longest Description of an Error that is kept. The rest is cut off: refusing an error report
+for its prose would hide the error."""
+
+SEMANTICS: Final = {
+    semantics.value: semantics
+    for semantics in (DeliverySemantics.ONCE_AND_ONLY_ONCE, DeliverySemantics.BEST_EFFORT)
+}
+"""The two degrees of reliability that the wire has words for (R-16, R-17)."""
+
+SEVERITIES: Final = {severity.value: severity for severity in Severity}
+_ERROR_CODES = {code.value: code for code in ErrorCode}
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+
+Word = TypeVar("Word")
+
+
+def read_party(element: Element, order: Order, limits: Limits) -> tuple[PartyId, ...]:
+    """The PartyIds of a From or To."""
+    party_ids = tuple(
+        PartyId(text_of(child, "PartyId"), child.get("type"))
+        for child in several(element, order, limits.party_ids_max)
+    )
+    if len(party_ids) > 1:
+        types = [party_id.type for party_id in party_ids if party_id.type is not None]
+        if len(set(types)) < len(types) or len(set(party_ids)) < len(party_ids):
+            raise RemoteError(ErrorCode.INCONSISTENT, "a party has two PartyIds of one type")
+    return party_ids
+
+
+def get_uri(found: Mapping[str, Element], name: str) -> str:
+    """The URI in the child of that name."""
+    uri = get_trimmed(found, name)
+    if not is_uri(uri):
+        raise unrecognized(f"{name} is not a URI")
+    return uri
+
+
+def get_number(found: Mapping[str, Element], name: str) -> int:
+    """The number in the child of that name."""
+    digits = get_trimmed(found, name)
+    # The digits are counted before `int` sees them: it is quadratic in their number (X14).
+    if _NUMBER.fullmatch(digits) is None:
+        raise unrecognized(f"{name} is not 1-9 ASCII digits")
+    return int(digits)
+
+
+def get_reference(message_data: Mapping[str, Element], message_type: str) -> str:
+    """RefToMessageId of a signal. Only a Ping, which is about no message, may be without one."""
+    if message_type == names.PING and "RefToMessageId" not in message_data:
+        return ""
+    return checked_identifier(get_text(message_data, "RefToMessageId"), "RefToMessageId")
+
+
+def find_word(element: Element, attribute: str, words: Mapping[str, Word]) -> Word | None:
+    """What the attribute says, out of `words`, or None where it is absent."""
+    value = element.get(attribute)
+    if value is None:
+        return None
+    word = words.get(value)
+    if word is None:
+        raise unrecognized(f"an unknown {attribute}")
+    return word
+
+
+def find_boolean(element: Element, attribute: str) -> bool | None:
+    """What an attribute of the schema type boolean says, or None where it is absent."""
+    return find_word(element, attribute, _BOOLEANS)
+
+
+def checked_document_id(document_id: str, known: Mapping[str, str]) -> str:
+    """The content id that a Manifest names and has not named before.
+
+    Nothing is ever fetched: a document is a part of this package or refused (attack P8).
+    """
+    content_id = document_id.removeprefix(names.CONTENT_ID_SCHEME)
+    if content_id == document_id or not is_content_id(content_id):
+        raise RemoteError(ErrorCode.MIME_PROBLEM, "the Manifest names what is no cid: URI")
+    if content_id in known:
+        raise RemoteError(ErrorCode.MIME_PROBLEM, "the Manifest names one part twice")
+    return content_id
+
+
+def read_error(element: Element, order: Order, code_name: str, severity_name: str) -> ErrorEntry:
+    """One Error of an ErrorList; its attributes are spelled differently in the two profiles."""
+    code_text = checked_text(element.get(code_name, ""), code_name)
+    severity = SEVERITIES.get(element.get(severity_name, ""))
+    if not code_text or severity is None:
+        raise unrecognized("an Error without a code, or with an unknown severity")
+    found = once(element, order)
+    code = _ERROR_CODES.get(code_text)
+    return ErrorEntry(
+        code=code or ErrorCode.UNKNOWN,
+        severity=severity,
+        description=(find_text(found, "Description") or "")[:DESCRIPTION_LENGTH_MAX],
+        min_retry_s=get_number(found, "MinRetrySecs") if "MinRetrySecs" in found else None,
+        code_text="" if code else code_text,
+    )
+
+
+# --- What is left of a document that was refused -----------------------------------------------
+
+
+def salvage_identifier(element: Element | None) -> str | None:
+    """The identifier in `element`, if it is one."""
+    if element is None or len(element):
+        return None
+    try:
+        return checked_identifier(element.text or "", element.tag)
+    except RemoteError:
+        return None
+
+
+def salvage_uri(element: Element | None) -> str | None:
+    """The URI in `element`, if it is one."""
+    if element is None or len(element):
+        return None
+    uri = (element.text or "").strip(WHITE_SPACE)
+    return uri if is_uri(uri) else None
+
+
+def salvage_party(element: Element | None, order: Order, limits: Limits) -> tuple[PartyId, ...]:
+    """The PartyIds of a From, if they are whole."""
+    if element is None:
+        return ()
+    try:
+        return read_party(element, order, limits)
+    except RemoteError:
+        return ()

@@ -1,0 +1,312 @@
+"""Reading the `ebXMLHeader` document of profile `rm-2001`.
+
+Implements seed 001 §1.2, §1.3, §1.6 and §3 on the envelope of `wire.md` Part A4. Service and
+Action tell what a message is; a RoutingHeader for every hop stands in RoutingHeaderList. What the
+header leaves to the CPA is None in the values.
+"""
+
+from typing import Final
+
+from onceonly.message.errors import ErrorCode, RemoteError, Severity
+from onceonly.message.identity import checked_text
+from onceonly.message.message import (
+    AcknowledgmentElement,
+    AckRequested,
+    DeliverySemantics,
+    Message,
+    Profile,
+    ReliableMessagingMethod,
+    RoutingHeader,
+    SyncReplyMode,
+)
+from onceonly.message.signals import (
+    Acknowledgment,
+    ErrorEntry,
+    ErrorSignal,
+    Inquiry,
+    Signal,
+    SignalHeader,
+)
+from onceonly.wire import names
+from onceonly.wire.document import About, Document
+from onceonly.wire.elements import (
+    find_text,
+    get,
+    get_text,
+    get_trimmed,
+    misshapen,
+    once,
+    only,
+    orders_of,
+    several,
+)
+from onceonly.wire.extension import read_ack_status, read_report
+from onceonly.wire.fields import (
+    SEMANTICS,
+    SEVERITIES,
+    checked_document_id,
+    find_boolean,
+    find_word,
+    get_reference,
+    get_uri,
+    read_error,
+    read_party,
+    salvage_identifier,
+    salvage_party,
+    salvage_uri,
+)
+from onceonly.wire.limits import Limits
+from onceonly.wire.timestamp import read_timestamp
+from onceonly.wire.xml import Element
+
+_ORDERS = orders_of(names.CHILDREN_2001)
+_ROOT = _ORDERS[names.ROOT]
+_MANIFEST = _ORDERS["Manifest"]
+_REFERENCE = _ORDERS["Reference"]
+_HEADER = _ORDERS["Header"]
+_PARTY = _ORDERS["From or To"]
+_MESSAGE_DATA = _ORDERS["MessageData"]
+_QUALITY_OF_SERVICE_INFO = _ORDERS["QualityOfServiceInfo"]
+_ROUTING_HEADER_LIST = _ORDERS["RoutingHeaderList"]
+_ROUTING_HEADER = _ORDERS["RoutingHeader"]
+_ACKNOWLEDGMENT = _ORDERS["Acknowledgment"]
+_ERROR_LIST = _ORDERS["ErrorList"]
+_ERROR = _ORDERS["Error"]
+
+_NO_QUALITY: Final = Element("QualityOfServiceInfo")
+"""Stands for the element where it is absent, and everything is left to the CPA."""
+
+_METHODS: Final = {method.value: method for method in ReliableMessagingMethod}
+_ACK_REQUESTS: Final = {requested.value: requested for requested in AckRequested}
+_SYNC_REPLY_MODES: Final = {
+    **{mode.value: mode for mode in SyncReplyMode},
+    # The drafts before had True and False only (`wire.md` A1), and seed 001 §1.3.3 9b) still
+    # speaks of True; whoever asks for a reply and says no more is given what there is.
+    "True": SyncReplyMode.SIGNALS_AND_RESPONSE,
+    "true": SyncReplyMode.SIGNALS_AND_RESPONSE,
+    "False": SyncReplyMode.NONE,
+    "false": SyncReplyMode.NONE,
+}
+
+
+def read(root: Element, limits: Limits) -> Document:
+    """The document under `root`, which says that it is of this profile.
+
+    Raises `RemoteError`: OtherXml for elements out of place, ValueNotRecognized, Inconsistent
+    and NotSupported for values, MessageTooLarge past a limit.
+    """
+    sections = once(root, _ROOT)
+    header = once(get(sections, "Header"), _HEADER)
+    message_type = _read_message_type(header)
+    routing = _read_routing(get(sections, "RoutingHeaderList"), limits)
+    quality = header.get("QualityOfServiceInfo", _NO_QUALITY)
+    once(quality, _QUALITY_OF_SERVICE_INFO)
+    labels = _read_manifest(sections.get("Manifest"), limits)
+    content: Message | Signal
+    if message_type == names.NORMAL:
+        _refuse_section(sections, "ErrorList")
+        content = _read_message(header, quality, sections, limits)
+    else:
+        if labels:
+            raise RemoteError(ErrorCode.MIME_PROBLEM, "a signal has a Manifest")
+        signal_header = _read_signal_header(header, message_type, limits)
+        if message_type == names.ERROR:
+            _refuse_section(sections, "Acknowledgment")
+            content = _read_errors(signal_header, sections, quality, limits)
+        else:
+            # What any other signal says of its own delivery has no effect.
+            _refuse_section(sections, "ErrorList")
+            content = _read_signal(root, signal_header, message_type, sections, limits)
+    return Document(content, routing, labels, Profile.RM_2001)
+
+
+def _refuse_section(sections: dict[str, Element], name: str) -> None:
+    if name in sections:
+        raise misshapen(f"{name} where none belongs")
+
+
+def _read_message_type(header: dict[str, Element]) -> str:
+    message_type = _message_type_of(get_text(header, "Service"), get_text(header, "Action"))
+    if message_type is None:
+        raise RemoteError(
+            ErrorCode.NOT_SUPPORTED, f"unknown Service or Action under {names.SERVICE_STEM}"
+        )
+    return message_type
+
+
+def _message_type_of(service: str, action: str) -> str | None:
+    """The word for a Service and Action, or None for an unknown signal."""
+    if not service.startswith(names.SERVICE_STEM):
+        return names.NORMAL
+    return names.ACTIONS.get((service, action))
+
+
+def _read_routing(routing: Element, limits: Limits) -> tuple[RoutingHeader, ...]:
+    hops = several(routing, _ROUTING_HEADER_LIST, limits.routing_headers_max)
+    return tuple(map(_read_routing_header, hops))
+
+
+def _read_routing_header(element: Element) -> RoutingHeader:
+    found = once(element, _ROUTING_HEADER)
+    return RoutingHeader(
+        sender_uri=get_uri(found, "SenderURI"),
+        receiver_uri=get_uri(found, "ReceiverURI"),
+        error_uri=get_uri(found, "ErrorURI") if "ErrorURI" in found else None,
+        timestamp_at=read_timestamp(get_trimmed(found, "Timestamp")),
+        reliable_messaging_method=find_word(element, names.RELIABLE_MESSAGING_METHOD, _METHODS),
+        ack_requested=find_word(element, names.ACK_REQUESTED, _ACK_REQUESTS),
+    )
+
+
+def _read_manifest(manifest: Element | None, limits: Limits) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    if manifest is None:
+        return labels
+    for reference in several(manifest, _MANIFEST, limits.parts_max):
+        once(reference, _REFERENCE)
+        content_id = checked_document_id(reference.get(names.HREF, ""), labels)
+        labels[content_id] = checked_text(reference.get(names.TITLE, ""), "xlink:title")
+    return labels
+
+
+def _read_message(
+    header: dict[str, Element],
+    quality: Element,
+    sections: dict[str, Element],
+    limits: Limits,
+) -> Message:
+    message_data = once(get(header, "MessageData"), _MESSAGE_DATA)
+    reference = find_text(message_data, "RefToMessageId")
+    semantics = find_word(quality, names.DELIVERY_SEMANTICS, SEMANTICS)
+    acknowledgment = _find_acknowledgment(sections, limits)
+    if acknowledgment is not None and reference is None:
+        raise misshapen("an Acknowledgment, and no RefToMessageId to say of what")
+    return Message(
+        message_id=get_text(message_data, "MessageId"),
+        from_ids=read_party(get(header, "From"), _PARTY, limits),
+        to_ids=read_party(get(header, "To"), _PARTY, limits),
+        agreement_id=get_text(header, "CPAId"),
+        conversation_id=get_text(header, "ConversationId"),
+        service=get_text(header, "Service"),
+        action=get_text(header, "Action"),
+        timestamp_at=read_timestamp(get_trimmed(message_data, "Timestamp")),
+        semantics=semantics or DeliverySemantics.ONCE_AND_ONLY_ONCE,
+        ref_to_message_id=reference,
+        time_to_live_at=_find_time_to_live(message_data),
+        sync_reply_mode=find_word(quality, names.SYNC_REPLY_MODE, _SYNC_REPLY_MODES),
+        delivery_receipt_requested=find_word(
+            quality, names.DELIVERY_RECEIPT_REQUESTED, _ACK_REQUESTS
+        ),
+        acknowledgment=acknowledgment,
+        leaves_semantics=semantics is None,
+    )
+
+
+def _find_time_to_live(message_data: dict[str, Element]) -> int | None:
+    if "TimeToLive" not in message_data:
+        return None
+    return read_timestamp(get_trimmed(message_data, "TimeToLive"))
+
+
+def _read_signal_header(
+    header: dict[str, Element], message_type: str, limits: Limits
+) -> SignalHeader:
+    message_data = once(get(header, "MessageData"), _MESSAGE_DATA)
+    return SignalHeader(
+        message_id=get_text(message_data, "MessageId"),
+        from_ids=read_party(get(header, "From"), _PARTY, limits),
+        to_ids=read_party(get(header, "To"), _PARTY, limits),
+        agreement_id=get_text(header, "CPAId"),
+        conversation_id=get_text(header, "ConversationId"),
+        timestamp_at=read_timestamp(get_trimmed(message_data, "Timestamp")),
+        ref_to_message_id=get_reference(message_data, message_type),
+    )
+
+
+def _read_signal(
+    root: Element,
+    header: SignalHeader,
+    message_type: str,
+    sections: dict[str, Element],
+    limits: Limits,
+) -> Signal:
+    if message_type in (names.ACKNOWLEDGEMENT, names.RECEIPT):
+        return Acknowledgment(
+            header,
+            _find_acknowledgment(sections, limits),
+            read_ack_status(root),
+            is_receipt=message_type == names.RECEIPT,
+        )
+    _refuse_section(sections, "Acknowledgment")
+    kind = names.REQUEST_KINDS.get(message_type)
+    if kind is not None:
+        return Inquiry(header, kind)
+    return read_report(root, header, names.REPORT_KINDS[message_type])
+
+
+def _find_acknowledgment(
+    sections: dict[str, Element], limits: Limits
+) -> AcknowledgmentElement | None:
+    element = sections.get("Acknowledgment")
+    if element is None:
+        return None
+    if element.get("type") is not None:
+        raise misshapen("Acknowledgment has no type any more (seed 001 section 3.1.3)")
+    found = once(element, _ACKNOWLEDGMENT)
+    party = found.get("From")
+    return AcknowledgmentElement(
+        timestamp_at=read_timestamp(get_trimmed(found, "Timestamp")),
+        from_ids=() if party is None else read_party(party, _PARTY, limits),
+        is_signed=find_boolean(element, "signed") or False,
+    )
+
+
+def _read_errors(
+    header: SignalHeader,
+    sections: dict[str, Element],
+    quality: Element,
+    limits: Limits,
+) -> ErrorSignal:
+    error_list = get(sections, "ErrorList")
+    elements = several(error_list, _ERROR_LIST, limits.errors_max)
+    errors = tuple(read_error(element, _ERROR, "errorCode", "severity") for element in elements)
+    said = find_word(error_list, "highestSeverity", SEVERITIES)
+    if said is not None and said is not highest_severity(errors):
+        raise RemoteError(ErrorCode.INCONSISTENT, "highestSeverity is not the highest severity")
+    semantics = find_word(quality, names.DELIVERY_SEMANTICS, SEMANTICS)
+    return ErrorSignal(header, errors, semantics or DeliverySemantics.BEST_EFFORT)
+
+
+def highest_severity(errors: tuple[ErrorEntry, ...]) -> Severity:
+    """What the attribute highestSeverity of these errors says."""
+    is_error = any(entry.severity is Severity.ERROR for entry in errors)
+    return Severity.ERROR if is_error else Severity.WARNING
+
+
+def salvage(root: Element, limits: Limits) -> About:
+    """What can be known of the sender of a document that was refused. Never raises.
+
+    A field counts only where the document has exactly one place for it.
+    """
+    header = only(root, "Header")
+    hops = root.findall(
+        f"{{{names.NAMESPACE}}}RoutingHeaderList/{{{names.NAMESPACE}}}RoutingHeader"
+    )
+    hop = hops[-1] if hops else None
+    return About(
+        message_type=_salvage_message_type(only(header, "Service"), only(header, "Action")),
+        agreement_id=salvage_identifier(only(header, "CPAId")),
+        from_ids=salvage_party(only(header, "From"), _PARTY, limits),
+        message_id=salvage_identifier(only(only(header, "MessageData"), "MessageId")),
+        conversation_id=salvage_identifier(only(header, "ConversationId")),
+        sender_uri=salvage_uri(only(hop, "SenderURI")),
+        receiver_uri=salvage_uri(only(hop, "ReceiverURI")),
+        error_uri=salvage_uri(only(hop, "ErrorURI")),
+    )
+
+
+def _salvage_message_type(service: Element | None, action: Element | None) -> str | None:
+    """None unless both are there: what might be a signal must not be answered (R-20)."""
+    if service is None or action is None:
+        return None
+    return _message_type_of((service.text or "").strip(), action.text or "")

@@ -1,0 +1,86 @@
+"""One more RoutingHeader in a header document that stays what it is, to the last byte.
+
+A relay changes nothing of what it received (S0-80, S0-89), so the document is not written anew:
+the place behind its last RoutingHeader is found, and the new one is put in there, in the
+document's own encoding.
+"""
+
+from typing import Final
+from xml.parsers import expat
+
+from onceonly.message.message import Profile
+from onceonly.wire import names
+from onceonly.wire.xml import in_utf_8
+
+_SEPARATOR: Final = " "
+
+
+def _path(*elements: str) -> list[str]:
+    return [f"{names.NAMESPACE}{_SEPARATOR}{element}" for element in elements]
+
+
+_PATHS: Final = {
+    Profile.RM_2000: _path(names.ROOT, "RoutingHeader"),
+    Profile.RM_2001: _path(names.ROOT, "RoutingHeaderList", "RoutingHeader"),
+}
+
+
+class _LastRoutingHeader:
+    """Where the last RoutingHeader of a document ends, and whether it needed no prefix.
+
+    Only those at their own place count: an element that we skipped may hold one as well.
+    """
+
+    def __init__(self, document: bytes, profile: Profile) -> None:
+        self.end = 0
+        self.is_bare = False
+        self._document = document
+        self._place = _PATHS[profile]
+        self._path: list[str] = []
+        self._declares = False
+        parser = expat.ParserCreate("utf-8", _SEPARATOR)
+        parser.StartNamespaceDeclHandler = self._declare
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._finish
+        self._parser = parser
+        parser.Parse(document, True)  # noqa: FBT003 - because expat takes it by place only
+
+    def _declare(self, _prefix: str | None, _uri: str) -> None:
+        self._declares = True
+
+    def _start(self, name: str, _attributes: dict[str, str]) -> None:
+        self._path.append(name)
+        if self._path == self._place:
+            # Without prefix and declarations of its own it is in the default namespace of its
+            # surroundings, so its next sibling can be written just as plainly.
+            at = self._parser.CurrentByteIndex
+            self.is_bare = not self._declares and self._document.startswith(b"<RoutingHeader", at)
+        self._declares = False
+
+    def _finish(self, _name: str) -> None:
+        if self._path == self._place:
+            self.end = self._document.index(b">", self._parser.CurrentByteIndex) + 1
+        self._path.pop()
+
+
+def spliced(document: bytes, profile: Profile, routing_header: str) -> tuple[bytes, str]:
+    """The document with `routing_header` behind its last one, and the charset that it is in.
+
+    `document` is one that was read, so it is well formed and has a RoutingHeader.
+    `routing_header` is whole lines of the profile's writer.
+    """
+    charset, text = in_utf_8(document)
+    # expat is told the encoding, and not shown a declaration that may name another.
+    start = text.index(b"?>") + 2 if text.startswith(b"<?") else 0
+    last = _LastRoutingHeader(text[start:], profile)
+    if not last.is_bare:
+        routing_header = routing_header.replace(
+            "<RoutingHeader", f'<RoutingHeader xmlns="{names.NAMESPACE}"', 1
+        )
+    end = start + last.end
+    whole = text[:end] + b"\r\n" + routing_header.removesuffix("\r\n").encode() + text[end:]
+    if charset == "utf-16":
+        mark = document[:2]
+        codec = "utf-16-le" if mark == b"\xff\xfe" else "utf-16-be"
+        return mark + whole.decode().encode(codec), charset
+    return document[: len(document) - len(text)] + whole, charset
