@@ -49,11 +49,11 @@ def expires_at(timestamp_at: int, terms: DeliveryTerms) -> int | None:
     return timestamp_at + lives_s * US_PER_S
 
 
-def expiry_code(terms: DeliveryTerms) -> ErrorCode:
-    """What an expiry is reported as: which of the two durations ended (S1-20, S4-10)."""
+def expiry(terms: DeliveryTerms) -> tuple[ErrorCode, str]:
+    """Code and name of the duration that ends first (S1-20, S4-10)."""
     if terms.time_to_live_s is None or terms.time_to_live_s > terms.persist_duration_s:
-        return ErrorCode.DELIVERY_FAILURE
-    return ErrorCode.TIME_TO_LIVE_EXPIRED
+        return ErrorCode.DELIVERY_FAILURE, "PersistDuration"
+    return ErrorCode.TIME_TO_LIVE_EXPIRED, "TimeToLive"
 
 
 def is_past(instant_at: int | None, now: Now) -> bool:

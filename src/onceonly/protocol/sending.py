@@ -15,146 +15,123 @@ problem). So this machine keeps apart what other gateways mix:
     queued -> sending -> acknowledged                  the peer's MSH holds the message
                       -> in_doubt  (-> acknowledged)   told as Warning; a late ack is news (R-09)
                       -> failed                        behind a fence only: R-08
-                      -> expired                       TimeToLive passed, no byte ever left
-           -> cancelled                                taken back, no byte ever left
+                      -> expired                       its time passed, no byte ever left
+                      -> sent                          the transport has it; nobody says more
+           -> cancelled                                taken back: no byte ever left, or the
+                                                       receiver holds a tombstone
 
 Seed 000 §2.1.4: wait Timeout, then up to Retries resends of the same bytes, RetryInterval apart.
 When they are used up the application is told at once and the pair is suspended (R-07). The
 message then is `in_doubt` if a byte left; otherwise it stays `sending`, silent, until the operator
 resumes the pair, which starts it anew with a full budget. Where the agreement says
-`on_exhausted = fail`, the pair goes on instead, with its numbers reset (R-10).
+`on_exhausted = fail`, the pair goes on instead, with its numbers reset (R-10). Nothing is sent
+again past TimeToLive or PersistDuration; then the message is presumed undelivered (seed 001
+§1.2.9, seed 004 level 1).
 
-`failed` needs a fence, since a copy may still be under way: TimeToLive plus clock accuracy has
-passed, or nothing left us, or the only copy that ever left was answered with a refusal.
+`failed` needs a fence, since a copy may still be under way: TimeToLive (or PersistDuration) plus
+clock accuracy has passed, or nothing left us, or the only copy that ever left was answered with a
+refusal, or somebody who had accepted the message says that it surely was not delivered.
+
+The degrees of reliability differ in what they wait for and whom they tell:
+
+* *AtMostOnce* is sent once. A missing acknowledgement is reported when Timeout is over, a refused
+  connection or a TransientError at once, and the pair goes on (R-16, seed 000 §3.1.2).
+* *BestEffort* is `sent` when its transmission ends, unless that was surely refused: then `failed`.
+  Nobody is told either way, since its sending party cannot detect non-delivery (seed 000 §3.1.3).
+* *ExactlyOnce* is sent again for ever, whatever is answered. No notice goes to the application;
+  once the waits add up to PersistDuration, an operator gets an incident (R-17, seed 003 §1).
+* *Method Transport* leaves the guarantee to a reliable product underneath: `sent` when that has
+  taken the message; until then it is offered again, as the same transmission (seed 001 §1.2.4).
+
+Level 2 of seed 004 goes before a message: a Ping, and the message at once after a good answer. No
+answer, or a bad one, is followed by another Ping, as often as there are retries; a message that is
+given up then never left. Levels 3 to 5 come after: whenever the sender gives up in doubt it says
+so (`Recover`), and `recovering` may have the message `Requeued`, or its cancel confirmed.
+
+A final status can still be overtaken by the partner's own word. What was `acknowledged` or `sent`
+becomes `failed` or `in_doubt` when an intermediary that had accepted it reports a delivery failure
+(seed 001 §1.3.4.2), and `cancelled` when the receiver confirms a cancel: the tombstone is a fact,
+whatever was known before. `failed`, `expired` and `cancelled` stay.
 
 A crash is no reset. On `Restarted` the message keeps its attempt number and is transmitted again
 under it, since the crash may have come before the bytes left.
 
 The table below is total: a pair (status, event) that it lacks is illegal and raises
-`IllegalStep`, which is our own bug. The diagrams in the docs are drawn from it.
+`IllegalStep`, which is our own bug. The diagrams in the docs are drawn from it. How messages end
+without an acknowledgement is in `verdict`, the words of the state in `outbound`.
 """
 
 from collections.abc import Callable
-from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from onceonly.message.errors import ErrorCode, LocalError, Severity
 from onceonly.message.event import Event
 from onceonly.message.instant import Now
-from onceonly.message.terms import DeliveryTerms, OnExhausted
-from onceonly.protocol import schedule
+from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
+from onceonly.message.signals import InquiryKind
+from onceonly.message.terms import DeliveryTerms
+from onceonly.protocol import schedule, verdict
 from onceonly.protocol.effects import (
+    AdmitNext,
     Diverge,
-    Effect,
-    GiveUp,
+    Inquire,
     Journal,
     NoticeKind,
     Notify,
+    OpenIncident,
     Release,
+    ResolveIncident,
     Transmit,
 )
 from onceonly.protocol.events import (
     AckReceived,
     Admitted,
+    CancelConfirmed,
     Cancelled,
     DeadlineReached,
     ErrorReceived,
     Held,
+    Outcome,
+    PongReceived,
+    Requeued,
     Restarted,
     Resumed,
     SendingEvent,
     TimePassed,
+    Transmission,
     Transmitted,
 )
-
-
-class OutboundStatus(StrEnum):
-    """Where an outbound message stands; all but the first three are final."""
-
-    QUEUED = "queued"
-    SENDING = "sending"
-    IN_DOUBT = "in_doubt"
-    ACKNOWLEDGED = "acknowledged"
-    FAILED = "failed"
-    EXPIRED = "expired"
-    CANCELLED = "cancelled"
-    SENT = "sent"
-    """The transport has it, which is all that was agreed: BestEffort, or method Transport."""
-
-    @property
-    def is_final(self) -> bool:
-        """Whether nothing but news of a late acknowledgement can follow."""
-        return self in FINAL
-
-
-FINAL = frozenset(
-    {
-        OutboundStatus.ACKNOWLEDGED,
-        OutboundStatus.FAILED,
-        OutboundStatus.EXPIRED,
-        OutboundStatus.CANCELLED,
-        OutboundStatus.SENT,
-    }
+from onceonly.protocol.outbound import (
+    FINAL,
+    Effects,
+    Exposure,
+    IllegalStep,
+    Outbound,
+    OutboundStatus,
+    Silence,
+    Step,
+    release,
 )
 
-
-class Exposure(StrEnum):
-    """Whether a byte of some copy may have left us."""
-
-    NEVER = "never"
-    OPEN = "open"
-    """Only one transmission was begun; a byte of it may have left, unless its outcome denies it."""
-    LEFT = "left"
-    """Several were begun, or the peer has said something about the message."""
-
-
-class Silence(StrEnum):
-    """Why nothing is sent although no response is waited for."""
-
-    NONE = "none"
-    PAUSED = "paused"
-    """The peer asked for a pause; the resend at its end is not counted (R-15)."""
-    HELD = "held"
-    """The pair is suspended; not a byte until it is resumed (I27)."""
-    PINGING = "pinging"
-    """The partner is asked first whether it takes messages (level 2)."""
-
-
-class Outbound(NamedTuple):
-    """The state of one outbound message. All of it is durable except `due_ns`."""
-
-    status: OutboundStatus = OutboundStatus.QUEUED
-    attempt: int = 0
-    """Transmissions since the message was admitted or the pair resumed."""
-    episode: int = 0
-    """How often the message was started anew by a resume; notices are once per episode."""
-    exposure: Exposure = Exposure.NEVER
-    sequence_number: int | None = None
-    expires_at: int | None = None
-    transients: int = 0
-    """Pauses asked for by TransientError since the last counted transmission."""
-    silence: Silence = Silence.NONE
-    pings: int = 0
-    """Pings without a good answer since the message was admitted (level 2)."""
-    error_code: ErrorCode | None = None
-    """Why the message is not delivered, where it is not."""
-    due_ns: int | None = None
-    """Monotonic deadline; meaningless after a restart, which sends `Restarted` instead."""
-
-
-class IllegalStep(AssertionError):  # noqa: N818 - because it names our bug, not an error to handle
-    """An event that the state does not allow: a bug of ours, never of the peer's."""
-
-
-Effects = tuple[Effect, ...]
-Step = tuple[Outbound, Effects]
+__all__ = [
+    "FINAL",
+    "TABLE",
+    "Exposure",
+    "IllegalStep",
+    "Outbound",
+    "OutboundStatus",
+    "Silence",
+    "can_be_sent_again",
+    "step",
+]
 
 
 def step(state: Outbound, event: SendingEvent, now: Now, terms: DeliveryTerms) -> Step:
     """The next state and what is to be done. Pure.
 
     Raises `IllegalStep` for an event that the table lacks, `LocalError` (NotCancellable) for a
-    `Cancelled` that comes too late.
+    `Cancelled` that comes too late, `LocalError` (NotResendable) for a `Requeued` in doubt where
+    `can_be_sent_again` denies it.
     """
     transition = TABLE.get((state.status, type(event)))
     if transition is None:
@@ -162,14 +139,71 @@ def step(state: Outbound, event: SendingEvent, now: Now, terms: DeliveryTerms) -
     return transition(state, event, now, terms)
 
 
-def _admit(state: Outbound, event: Admitted, now: Now, terms: DeliveryTerms) -> Step:
-    if schedule.is_past(state.expires_at, now):
-        return _expire(state, abandoned=True)
-    number = event.sequence_number
-    state = state._replace(
-        status=OutboundStatus.SENDING, attempt=1, exposure=Exposure.OPEN, sequence_number=number
+def can_be_sent_again(state: Outbound, now: Now) -> bool:
+    """Whether the message may be `Requeued`: given up, its turn and no number kept, in its time.
+
+    One with a turn goes on when its pair is resumed; the number of an abandoned one is gone.
+    """
+    return (
+        state.status is OutboundStatus.IN_DOUBT
+        and state.silence is not Silence.HELD
+        and state.sequence_number is None
+        and not schedule.is_past(state.expires_at, now)
     )
-    return state, (Journal(Event.TRANSMITTING, attempt=1, sequence_number=number), Transmit(1))
+
+
+def _admit(state: Outbound, event: Admitted, now: Now, terms: DeliveryTerms) -> Step:
+    """The turn has come. A message that was queued again is its stored package (R-04)."""
+    number = event.sequence_number
+    if schedule.is_past(state.expires_at, now):
+        turn = Release(abandoned=True, is_numbered=number is not None)
+        return verdict.expire(state, terms, (turn,))
+    state = state._replace(status=OutboundStatus.SENDING, sequence_number=number)
+    return _begin(state, event.size_bytes, now, terms)
+
+
+def _begin(state: Outbound, size_bytes: int, now: Now, terms: DeliveryTerms) -> Step:
+    above = terms.recovery.ping_above_bytes
+    if above is not None and size_bytes > above:
+        return _ping(state._replace(attempt=0, pings=0), now, terms)
+    return _transmit(state, 1)
+
+
+def _transmit(state: Outbound, attempt: int) -> Step:
+    # An exposure that is still open belongs to a transmission that may have let bytes out.
+    exposure = Exposure.OPEN if state.exposure is Exposure.NEVER else Exposure.LEFT
+    state = state._replace(attempt=attempt, exposure=exposure, silence=Silence.NONE, due_ns=None)
+    row = Journal(Event.TRANSMITTING, attempt=attempt, sequence_number=state.sequence_number)
+    return state, (row, Transmit(attempt))
+
+
+def _ping(state: Outbound, now: Now, terms: DeliveryTerms) -> Step:
+    pings = state.pings + 1
+    due_ns = schedule.response_due_ns(pings, now, terms)
+    state = state._replace(silence=Silence.PINGING, pings=pings, due_ns=due_ns)
+    return state, (Inquire(InquiryKind.PING),)
+
+
+def _take_pong(state: Outbound, event: PongReceived, now: Now, terms: DeliveryTerms) -> Step:
+    """Level 2: the message at once after a good answer, nothing after a bad one."""
+    state, row = _note_pong(state, event, now, terms)
+    if state.silence is not Silence.PINGING:
+        return state, row
+    if not event.is_available:
+        return state._replace(due_ns=schedule.pause_ends_ns(None, now, terms)), row
+    state, effects = _resume_unless_expired(state, now, terms)
+    return state, (*row, *effects)
+
+
+def _resume_unless_expired(state: Outbound, now: Now, terms: DeliveryTerms) -> Step:
+    if schedule.is_past(state.expires_at, now):
+        return _expire(state, terms)
+    return _transmit(state, 1)
+
+
+def _note_pong(state: Outbound, event: PongReceived, now: Now, terms: DeliveryTerms) -> Step:
+    reason = "takes messages" if event.is_available else "takes no messages"
+    return state, (Journal(Event.PONG_RECEIVED, reason=reason),)
 
 
 def _note_outcome(state: Outbound, event: Transmitted, now: Now, terms: DeliveryTerms) -> Step:
@@ -180,12 +214,59 @@ def _note_outcome(state: Outbound, event: Transmitted, now: Now, terms: Delivery
     return state, (_outcome_row(event, state),)
 
 
-def _wait_for_response(state: Outbound, event: Transmitted, now: Now, terms: DeliveryTerms) -> Step:
-    state, effects = _note_outcome(state, event, now, terms)
+def _take_outcome(state: Outbound, event: Transmitted, now: Now, terms: DeliveryTerms) -> Step:
+    state, row = _note_outcome(state, event, now, terms)
+    state, effects = _after_transmission(state, event, now, terms)
+    return state, (*row, *effects)
+
+
+def _after_transmission(
+    state: Outbound, event: Transmitted, now: Now, terms: DeliveryTerms
+) -> Step:
+    sent = event.transmission
+    if terms.semantics is DeliverySemantics.BEST_EFFORT:
+        return _end_best_effort(state, event)
+    if terms.method is ReliableMessagingMethod.TRANSPORT and sent.outcome is Outcome.ACCEPTED:
+        return _sent(state, event)
     # A pause asked for while the transmission was still ending, or a resume since, stands.
-    if state.silence is Silence.NONE and event.attempt == state.attempt:
-        state = state._replace(due_ns=schedule.response_due_ns(state.attempt, now, terms))
-    return state, effects
+    if state.silence is not Silence.NONE or event.attempt != state.attempt:
+        return state, ()
+    if terms.method is ReliableMessagingMethod.TRANSPORT:
+        due_ns = schedule.pause_ends_ns(None, now, terms)
+        return state._replace(silence=Silence.PAUSED, due_ns=due_ns), ()
+    if _fails_at_once(sent, terms):
+        return verdict.give_up(
+            state, ErrorCode.DELIVERY_FAILURE, "the network took nothing of it", terms
+        )
+    return state._replace(due_ns=schedule.response_due_ns(state.attempt, now, terms)), ()
+
+
+def _fails_at_once(sent: Transmission, terms: DeliveryTerms) -> bool:
+    """Seed 003 §1 (S3-10), and AtMostOnce, for which no other transmission would follow."""
+    if sent.outcome is not Outcome.REFUSED or sent.bytes_left:
+        return False
+    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+        return False
+    return terms.fails_on_network_error or terms.semantics is DeliverySemantics.AT_MOST_ONCE
+
+
+def _end_best_effort(state: Outbound, event: Transmitted) -> Step:
+    """Its one transmission is all; that it failed is for those who look, not for a notice."""
+    refused = event.transmission.outcome is Outcome.REFUSED
+    if not refused or state.exposure is Exposure.LEFT:
+        return _sent(state, event)
+    code = ErrorCode.DELIVERY_FAILURE
+    state = state._replace(
+        status=OutboundStatus.FAILED, error_code=code, silence=Silence.NONE, due_ns=None
+    )
+    row = Journal(Event.FAILED, error_code=code, reason="refused by the transport")
+    return state, (row, release(state, abandoned=True))
+
+
+def _sent(state: Outbound, event: Transmitted) -> Step:
+    state = state._replace(status=OutboundStatus.SENT, silence=Silence.NONE, due_ns=None)
+    row = Journal(Event.SENT, attempt=event.attempt, outcome=event.transmission.outcome.value)
+    return state, (row, release(state, abandoned=True))
 
 
 def _outcome_row(event: Transmitted, state: Outbound) -> Journal:
@@ -207,73 +288,90 @@ def _exposure_after(state: Outbound, event: Transmitted) -> Exposure:
     return state.exposure
 
 
-def _resend_or_give_up(
+def _reach_deadline(
     state: Outbound, event: DeadlineReached, now: Now, terms: DeliveryTerms
 ) -> Step:
     if schedule.is_past(state.expires_at, now):
-        return _pass_time(state, TimePassed(), now, terms)
+        return _expire(state, terms)
     if state.silence is Silence.HELD:
         return state, ()
     if state.silence is Silence.PAUSED:
-        return _transmit(state._replace(silence=Silence.NONE), state.attempt)
-    if terms.retries is None or state.attempt <= terms.retries:
-        return _transmit(state._replace(transients=0), state.attempt + 1)
-    return _give_up(
-        state, ErrorCode.DELIVERY_FAILURE, "no acknowledgement after the last retry", terms
+        return _transmit(state, state.attempt)
+    if state.silence is Silence.PINGING:
+        return _ping_again_or_give_up(state, now, terms)
+    if not terms.is_acknowledged:
+        return state, ()
+    return _resend_or_give_up(state, terms)
+
+
+def _ping_again_or_give_up(state: Outbound, now: Now, terms: DeliveryTerms) -> Step:
+    retries = _retries(terms)
+    if retries is None or state.pings <= retries:
+        return _ping(state, now, terms)
+    reason = "the partner did not say that it takes messages"
+    return verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
+
+
+def _resend_or_give_up(state: Outbound, terms: DeliveryTerms) -> Step:
+    retries = _retries(terms)
+    if retries is None or state.attempt <= retries:
+        alarm = _alarm(state, terms)
+        state, effects = _transmit(state._replace(transients=0), state.attempt + 1)
+        return state, (*alarm, *effects)
+    reason = "no acknowledgement after the last retry"
+    return verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
+
+
+def _retries(terms: DeliveryTerms) -> int | None:
+    """Most repeats of what nobody answered; None: as many as fit into its time."""
+    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+        return None
+    if terms.semantics in (DeliverySemantics.AT_MOST_ONCE, DeliverySemantics.BEST_EFFORT):
+        return 0
+    return terms.retries
+
+
+OVERDUE = "an ExactlyOnce message is not acknowledged after all of PersistDuration"
+"""Reason of the incident that R-17 asks for; opened once while it is open."""
+
+
+def _alarm(state: Outbound, terms: DeliveryTerms) -> Effects:
+    return (OpenIncident(OVERDUE),) if _is_overdue(state.attempt, terms) else ()
+
+
+def _is_overdue(attempt: int, terms: DeliveryTerms) -> bool:
+    """Counted in waits, which are durable: a moment of submission is not part of the state."""
+    return (
+        terms.semantics is DeliverySemantics.EXACTLY_ONCE
+        and schedule.waits_so_far_s(attempt, terms) >= terms.persist_duration_s
     )
-
-
-def _transmit(state: Outbound, attempt: int) -> Step:
-    # An exposure that is still open belongs to a transmission that may have let bytes out.
-    exposure = Exposure.OPEN if state.exposure is Exposure.NEVER else Exposure.LEFT
-    state = state._replace(attempt=attempt, exposure=exposure, due_ns=None)
-    row = Journal(Event.TRANSMITTING, attempt=attempt, sequence_number=state.sequence_number)
-    return state, (row, Transmit(attempt))
-
-
-def _give_up(state: Outbound, code: ErrorCode, reason: str, terms: DeliveryTerms) -> Step:
-    """Ruling R-07: tell the application at once; the pair suspends, or goes on without it."""
-    row = Journal(Event.EXHAUSTED, attempt=state.attempt, error_code=code, reason=reason)
-    if terms.on_exhausted is OnExhausted.SUSPEND:
-        status = (
-            OutboundStatus.SENDING if state.exposure is Exposure.NEVER else OutboundStatus.IN_DOUBT
-        )
-        state = state._replace(status=status, error_code=code, due_ns=None, silence=Silence.HELD)
-        return state, (row, *_notice(state, code, reason), GiveUp(reason))
-    return _abandon(state, code, reason, row)
-
-
-def _abandon(state: Outbound, code: ErrorCode, reason: str, row: Journal) -> Step:
-    """The pair goes on without the message, whose number it takes back (R-10)."""
-    certain = state.exposure is Exposure.NEVER
-    status = OutboundStatus.FAILED if certain else OutboundStatus.IN_DOUBT
-    state = state._replace(status=status, error_code=code, due_ns=None)
-    final = (Journal(Event.FAILED, error_code=code, reason=reason),) if certain else ()
-    return state, (row, *_notice(state, code, reason), *final, Release(abandoned=True))
-
-
-def _notice(state: Outbound, code: ErrorCode, reason: str) -> tuple[Journal, Notify]:
-    severity = Severity.ERROR if state.exposure is Exposure.NEVER else Severity.WARNING
-    row = Journal(
-        Event.NOTIFIED,
-        error_code=code,
-        severity=severity,
-        reason=NoticeKind.DELIVERY_FAILURE,
-    )
-    return row, Notify(NoticeKind.DELIVERY_FAILURE, severity, code, reason, state.episode)
 
 
 def _acknowledge(state: Outbound, event: AckReceived, now: Now, terms: DeliveryTerms) -> Step:
-    told = state.error_code is not None
+    if state.silence is Silence.PINGING and state.exposure is Exposure.NEVER:
+        return _drop_orphan_ack(state, event, now, terms)
+    was_told = state.error_code is not None
+    was_overdue = state.attempt > 1 and _is_overdue(state.attempt - 1, terms)
     state = _acknowledged(state)
-    if told:
-        return state, (*_late_news(state), Release(abandoned=False))
-    return state, (Journal(Event.ACK_RECEIVED, attempt=state.attempt), Release(abandoned=False))
+    row = (_ack_row(state, event),)
+    news = _late_news(state, event, terms) if was_told else row
+    calm = (ResolveIncident(),) if was_overdue else ()
+    return state, (*news, release(state, abandoned=False), *calm)
 
 
 def _acknowledge_late(state: Outbound, event: AckReceived, now: Now, terms: DeliveryTerms) -> Step:
     state = _acknowledged(state)
-    return state, (*_late_news(state), Release(abandoned=False))
+    return state, (*_late_news(state, event, terms), release(state, abandoned=False))
+
+
+def _acknowledge_without_a_turn(
+    state: Outbound, event: AckReceived, now: Now, terms: DeliveryTerms
+) -> Step:
+    """Sent and asked for no acknowledgement, or given up and queued again."""
+    if state.exposure is Exposure.NEVER:
+        return _drop_orphan_ack(state, event, now, terms)
+    state = _acknowledged(state)
+    return state, (_ack_row(state, event),)
 
 
 def _acknowledged(state: Outbound) -> Outbound:
@@ -286,9 +384,16 @@ def _acknowledged(state: Outbound) -> Outbound:
     )
 
 
-def _late_news(state: Outbound) -> Effects:
+def _ack_row(state: Outbound, event: AckReceived) -> Journal:
+    return Journal(Event.ACK_RECEIVED, attempt=state.attempt, reason=event.detail)
+
+
+def _late_news(state: Outbound, event: AckReceived, terms: DeliveryTerms) -> Effects:
+    row = Journal(Event.LATE_ACK_RECEIVED, attempt=state.attempt, reason=event.detail)
+    if not verdict.notifies(terms):
+        return (row,)
     return (
-        Journal(Event.LATE_ACK_RECEIVED, attempt=state.attempt),
+        row,
         Journal(Event.NOTIFIED, severity=Severity.WARNING, reason=NoticeKind.ACKNOWLEDGED_LATE),
         Notify(
             NoticeKind.ACKNOWLEDGED_LATE,
@@ -302,13 +407,13 @@ def _late_news(state: Outbound) -> Effects:
 
 def _note_late_ack(state: Outbound, event: AckReceived, now: Now, terms: DeliveryTerms) -> Step:
     """A final status stays final; the application is told all the same (R-09)."""
-    return state, _late_news(state)
+    return state, _late_news(state, event, terms)
 
 
 def _ignore_repeated_ack(
     state: Outbound, event: AckReceived, now: Now, terms: DeliveryTerms
 ) -> Step:
-    return state, (Journal(Event.REPEATED_ACK_RECEIVED),)
+    return state, (Journal(Event.REPEATED_ACK_RECEIVED, reason=event.detail),)
 
 
 def _drop_orphan_ack(state: Outbound, event: AckReceived, now: Now, terms: DeliveryTerms) -> Step:
@@ -316,37 +421,44 @@ def _drop_orphan_ack(state: Outbound, event: AckReceived, now: Now, terms: Deliv
     return state, (Journal(Event.ORPHAN_ACK_RECEIVED, reason=reason),)
 
 
-def _take_error(state: Outbound, event: ErrorReceived, now: Now, terms: DeliveryTerms) -> Step:
+def _take_error(  # noqa: PLR0911 - because it is the table of what a peer can say, a line each
+    state: Outbound, event: ErrorReceived, now: Now, terms: DeliveryTerms
+) -> Step:
     row = _error_row(event)
-    if event.code is ErrorCode.TRANSIENT_ERROR:
-        return _pause(state, event, now, terms)
-    if event.code is ErrorCode.INVALID_SEQUENCE_NUMBER:
-        reason = event.description or "the peer expected another SequenceNumber"
-        state = state._replace(
-            status=OutboundStatus.IN_DOUBT,
-            exposure=Exposure.LEFT,
-            error_code=event.code,
-            silence=Silence.NONE,
-            due_ns=None,
-        )
-        return state, (row, *_notice(state, event.code, reason), Diverge(reason))
-    if event.severity is Severity.WARNING:
+    nothing_left = state.silence is Silence.PINGING and state.exposure is Exposure.NEVER
+    if nothing_left or terms.semantics is DeliverySemantics.BEST_EFFORT:
         return state, (row,)
-    return _refused(state, event, row)
+    if event.code is ErrorCode.TRANSIENT_ERROR:
+        return _take_transient_error(state, event, now, terms)
+    if event.code is ErrorCode.INVALID_SEQUENCE_NUMBER and state.sequence_number is not None:
+        reason = event.description or "the peer expected another SequenceNumber"
+        state, told = verdict.diverged(state, event.code, reason, terms)
+        return state, (row, *told, Diverge(reason))
+    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+        return state, (row,)
+    if event.severity is Severity.ERROR:
+        return verdict.refused(state, event, row, terms)
+    if event.code is ErrorCode.DELIVERY_FAILURE:
+        return verdict.refused(state._replace(exposure=Exposure.LEFT), event, row, terms)
+    return state, (row,)
 
 
-def _pause(state: Outbound, event: ErrorReceived, now: Now, terms: DeliveryTerms) -> Step:
+def _take_transient_error(
+    state: Outbound, event: ErrorReceived, now: Now, terms: DeliveryTerms
+) -> Step:
     """Seed 000 §4.2 and R-15: be silent, then resend; not counted, but not for ever."""
     row = _error_row(event)
-    if state.transients >= terms.transient_retries:
+    if terms.semantics is DeliverySemantics.AT_MOST_ONCE:
+        return verdict.refused(state, event, row, terms)
+    state = state._replace(exposure=Exposure.LEFT)
+    if state.silence in (Silence.HELD, Silence.PINGING):
+        return state, (row,)
+    is_bounded = terms.semantics is not DeliverySemantics.EXACTLY_ONCE
+    if is_bounded and state.transients >= terms.transient_retries:
         reason = "the peer kept answering TransientError"
-        state = state._replace(exposure=Exposure.LEFT)
-        state, effects = _give_up(state, ErrorCode.TRANSIENT_ERROR, reason, terms)
+        state, effects = verdict.give_up(state, ErrorCode.TRANSIENT_ERROR, reason, terms)
         return state, (row, *effects)
-    if state.silence is Silence.HELD:
-        return state._replace(exposure=Exposure.LEFT), (row,)
     state = state._replace(
-        exposure=Exposure.LEFT,
         transients=state.transients + 1,
         silence=Silence.PAUSED,
         due_ns=schedule.pause_ends_ns(event.min_retry_s, now, terms),
@@ -354,22 +466,19 @@ def _pause(state: Outbound, event: ErrorReceived, now: Now, terms: DeliveryTerms
     return state, (row,)
 
 
-def _refused(state: Outbound, event: ErrorReceived, row: Journal) -> Step:
-    """The peer will not have it. Certain only if the refused copy is the only one that left."""
-    is_only_copy = state.attempt == 1 and state.episode == 0 and state.transients == 0
-    status = OutboundStatus.FAILED if is_only_copy else OutboundStatus.IN_DOUBT
-    reason = f"refused by the peer: {event.code}"
-    if event.description:
-        reason += f": {event.description}"
-    state = state._replace(
-        status=status,
-        exposure=Exposure.LEFT,
-        error_code=event.code,
-        silence=Silence.NONE,
-        due_ns=None,
-    )
-    final = (Journal(Event.FAILED, error_code=event.code, reason=reason),) if is_only_copy else ()
-    return state, (row, *_notice(state, event.code, reason), *final, Release(abandoned=True))
+def _take_error_after_all(
+    state: Outbound, event: ErrorReceived, now: Now, terms: DeliveryTerms
+) -> Step:
+    """About what somebody had taken: news only if it says that it was not delivered after all."""
+    row = _error_row(event)
+    is_acknowledged = state.status is OutboundStatus.ACKNOWLEDGED
+    is_failure = event.code is ErrorCode.DELIVERY_FAILURE
+    is_refusal = event.severity is Severity.ERROR and not is_acknowledged
+    if terms.semantics is DeliverySemantics.BEST_EFFORT or not (is_failure or is_refusal):
+        return state, (row,)
+    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+        return state, (row, OpenIncident(f"an ExactlyOnce message met {event.code}"))
+    return verdict.undelivered(state, event, row, terms)
 
 
 def _error_row(event: ErrorReceived) -> Journal:
@@ -385,50 +494,23 @@ def _note_error(state: Outbound, event: ErrorReceived, now: Now, terms: Delivery
     return state, (_error_row(event),)
 
 
+def _expire(state: Outbound, terms: DeliveryTerms) -> Step:
+    return verdict.expire(state, terms, (release(state, abandoned=True),))
+
+
 def _pass_time(state: Outbound, event: TimePassed, now: Now, terms: DeliveryTerms) -> Step:
-    """TimeToLive while the message is on its way (R-08)."""
-    if not schedule.is_past(state.expires_at, now):
-        return state, ()
-    if state.exposure is Exposure.NEVER:
-        return _expire(state, abandoned=True)
-    reason = "TimeToLive passed without an acknowledgement"
-    code = ErrorCode.TIME_TO_LIVE_EXPIRED
-    told = state.error_code is not None
-    state = state._replace(
-        status=OutboundStatus.IN_DOUBT, error_code=code, silence=Silence.NONE, due_ns=None
-    )
-    notice = () if told else _notice(state, code, reason)
-    row = Journal(Event.EXHAUSTED, attempt=state.attempt, error_code=code, reason=reason)
-    return state, (row, *notice, Release(abandoned=True))
+    """Its time passed while the message is on its way (R-08)."""
+    return _expire(state, terms) if schedule.is_past(state.expires_at, now) else (state, ())
 
 
 def _pass_time_queued(state: Outbound, event: TimePassed, now: Now, terms: DeliveryTerms) -> Step:
     if not schedule.is_past(state.expires_at, now):
         return state, ()
-    return _expire(state, abandoned=False)
-
-
-def _expire(state: Outbound, *, abandoned: bool) -> Step:
-    code = ErrorCode.TIME_TO_LIVE_EXPIRED
-    reason = "TimeToLive passed before the message could be sent"
-    state = state._replace(status=OutboundStatus.EXPIRED, error_code=code, due_ns=None)
-    release = (Release(abandoned=True),) if abandoned else ()
-    return state, (
-        *_notice(state, code, reason),
-        Journal(Event.EXPIRED, error_code=code, reason=reason),
-        *release,
-    )
+    return verdict.expire(state, terms, ())
 
 
 def _pass_fence(state: Outbound, event: TimePassed, now: Now, terms: DeliveryTerms) -> Step:
-    if not schedule.is_past_fence(state.expires_at, now, terms):
-        return state, ()
-    reason = "TimeToLive and clock accuracy passed without an acknowledgement"
-    state = state._replace(status=OutboundStatus.FAILED)
-    return state, (
-        Journal(Event.FAILED, error_code=state.error_code, reason=reason),
-        Release(abandoned=True),
-    )
+    return verdict.pass_fence(state, now, terms)
 
 
 def _hold(state: Outbound, event: Held, now: Now, terms: DeliveryTerms) -> Step:
@@ -444,11 +526,28 @@ def _resume(state: Outbound, event: Resumed, now: Now, terms: DeliveryTerms) -> 
         transients=0,
         silence=Silence.NONE,
     )
-    return _transmit(state, 1)
+    return _begin(state, event.size_bytes, now, terms)
+
+
+def _requeue(state: Outbound, event: Requeued, now: Now, terms: DeliveryTerms) -> Step:
+    """Level 3 (3a): the same message again under the same MessageId, in its turn (S4-24)."""
+    if not can_be_sent_again(state, now):
+        raise LocalError("NotResendable", "its pair has to be resumed, or its time has passed")
+    state = state._replace(
+        status=OutboundStatus.QUEUED,
+        attempt=0,
+        episode=state.episode + 1,
+        error_code=None,
+        transients=0,
+        pings=0,
+    )
+    return state, (Journal(Event.REQUEUED, reason=event.reason), AdmitNext())
 
 
 def _restart(state: Outbound, event: Restarted, now: Now, terms: DeliveryTerms) -> Step:
-    return _transmit(state._replace(silence=Silence.NONE), state.attempt)
+    if state.silence is Silence.PINGING:
+        return _ping(state._replace(pings=state.pings - 1), now, terms)
+    return _transmit(state, state.attempt)
 
 
 def _cancel(state: Outbound, event: Cancelled, now: Now, terms: DeliveryTerms) -> Step:
@@ -456,10 +555,20 @@ def _cancel(state: Outbound, event: Cancelled, now: Now, terms: DeliveryTerms) -
         raise LocalError(
             "NotCancellable", "a copy may have left; only the receiver can confirm a cancel now"
         )
-    on_its_way = state.status is OutboundStatus.SENDING
-    state = state._replace(status=OutboundStatus.CANCELLED, due_ns=None)
-    release = (Release(abandoned=True),) if on_its_way else ()
-    return state, (Journal(Event.CANCELLED), *release)
+    return _cancelled(state, None)
+
+
+def _confirm_cancel(
+    state: Outbound, event: CancelConfirmed, now: Now, terms: DeliveryTerms
+) -> Step:
+    return _cancelled(state, "the receiver confirmed that it never processes it")
+
+
+def _cancelled(state: Outbound, reason: str | None) -> Step:
+    may_have_a_turn = state.status in (OutboundStatus.SENDING, OutboundStatus.IN_DOUBT)
+    turn = (release(state, abandoned=True),) if may_have_a_turn else ()
+    state = state._replace(status=OutboundStatus.CANCELLED, silence=Silence.NONE, due_ns=None)
+    return state, (Journal(Event.CANCELLED, reason=reason), *turn)
 
 
 def _refuse_cancel(state: Outbound, event: Cancelled, now: Now, terms: DeliveryTerms) -> Step:
@@ -467,7 +576,7 @@ def _refuse_cancel(state: Outbound, event: Cancelled, now: Now, terms: DeliveryT
 
 
 def _stay(state: Outbound, event: SendingEvent, now: Now, terms: DeliveryTerms) -> Step:
-    """A timer, sweep or hold that lost a race against a verdict."""
+    """A timer, sweep, hold or operator that lost a race against a verdict."""
     return state, ()
 
 
@@ -475,50 +584,62 @@ def _stay(state: Outbound, event: SendingEvent, now: Now, terms: DeliveryTerms) 
 Transition = Callable[[Outbound, Any, Now, DeliveryTerms], Step]
 
 _Q, _S, _D = OutboundStatus.QUEUED, OutboundStatus.SENDING, OutboundStatus.IN_DOUBT
-_A, _F, _E, _C = (
+_A, _F, _E, _C, _T = (
     OutboundStatus.ACKNOWLEDGED,
     OutboundStatus.FAILED,
     OutboundStatus.EXPIRED,
     OutboundStatus.CANCELLED,
+    OutboundStatus.SENT,
 )
 
 TABLE: dict[tuple[OutboundStatus, type[SendingEvent]], Transition] = {
     (_Q, Admitted): _admit,
-    (_Q, AckReceived): _drop_orphan_ack,
+    (_Q, Transmitted): _note_outcome,
+    (_Q, DeadlineReached): _stay,
+    (_Q, AckReceived): _acknowledge_without_a_turn,
     (_Q, ErrorReceived): _note_error,
+    (_Q, PongReceived): _note_pong,
     (_Q, TimePassed): _pass_time_queued,
     (_Q, Cancelled): _cancel,
-    (_S, Transmitted): _wait_for_response,
-    (_S, DeadlineReached): _resend_or_give_up,
+    (_Q, CancelConfirmed): _confirm_cancel,
+    (_Q, Requeued): _stay,
+    (_S, Transmitted): _take_outcome,
+    (_S, DeadlineReached): _reach_deadline,
     (_S, AckReceived): _acknowledge,
     (_S, ErrorReceived): _take_error,
+    (_S, PongReceived): _take_pong,
     (_S, TimePassed): _pass_time,
     (_S, Held): _hold,
     (_S, Resumed): _resume,
     (_S, Restarted): _restart,
     (_S, Cancelled): _cancel,
+    (_S, CancelConfirmed): _confirm_cancel,
+    (_S, Requeued): _stay,
     (_D, Transmitted): _note_outcome,
     (_D, DeadlineReached): _stay,
     (_D, AckReceived): _acknowledge_late,
     (_D, ErrorReceived): _note_error,
+    (_D, PongReceived): _note_pong,
     (_D, TimePassed): _pass_fence,
     (_D, Held): _stay,
     (_D, Resumed): _resume,
     (_D, Cancelled): _refuse_cancel,
+    (_D, CancelConfirmed): _confirm_cancel,
+    (_D, Requeued): _requeue,
     (_A, AckReceived): _ignore_repeated_ack,
-    (_F, AckReceived): _note_late_ack,
-    (_E, AckReceived): _note_late_ack,
-    (_C, AckReceived): _note_late_ack,
-    **{
-        (status, late): _note_outcome if late is Transmitted else _note_error
-        for status in (_A, _F, _E, _C)
-        for late in (Transmitted, ErrorReceived)
-    },
+    (_T, AckReceived): _acknowledge_without_a_turn,
+    **{(status, AckReceived): _note_late_ack for status in (_F, _E, _C)},
+    **{(status, ErrorReceived): _take_error_after_all for status in (_A, _T)},
+    **{(status, ErrorReceived): _note_error for status in (_F, _E, _C)},
+    **{(status, CancelConfirmed): _confirm_cancel for status in (_A, _T)},
+    **{(status, CancelConfirmed): _stay for status in (_F, _E, _C)},
+    **{(status, Transmitted): _note_outcome for status in FINAL},
+    **{(status, PongReceived): _note_pong for status in FINAL},
+    **{(status, Cancelled): _refuse_cancel for status in FINAL},
     **{
         (status, stale): _stay
-        for status in (_A, _F, _E, _C)
-        for stale in (DeadlineReached, TimePassed, Held)
+        for status in FINAL
+        for stale in (DeadlineReached, TimePassed, Held, Requeued)
     },
-    **{(status, Cancelled): _refuse_cancel for status in (_A, _F, _E, _C)},
 }
 """Every legal (status, event). What is missing is illegal, and the tests say why for each."""

@@ -1,0 +1,100 @@
+"""The state of one outbound message: its status, its exposure, and why it is silent.
+
+`sending` moves it; `verdict` ends it. Knows the words and nothing of what leads from one to
+another. Seed 000 §2.1.3 and §2.1.4.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from onceonly.message.errors import ErrorCode
+from onceonly.protocol.effects import Effect, Release
+
+
+class OutboundStatus(StrEnum):
+    """Where an outbound message stands; all but the first three are final."""
+
+    QUEUED = "queued"
+    SENDING = "sending"
+    IN_DOUBT = "in_doubt"
+    """Presumed undelivered, which is less than knowing it (seed 004 level 1 (3))."""
+    ACKNOWLEDGED = "acknowledged"
+    FAILED = "failed"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+    """Taken back: no byte ever left, or the receiver confirmed that it never processes it."""
+    SENT = "sent"
+    """The transport has it, which is all that was agreed: BestEffort, or method Transport."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing but news from the partner about it can follow."""
+        return self in FINAL
+
+
+FINAL = frozenset(
+    {
+        OutboundStatus.ACKNOWLEDGED,
+        OutboundStatus.FAILED,
+        OutboundStatus.EXPIRED,
+        OutboundStatus.CANCELLED,
+        OutboundStatus.SENT,
+    }
+)
+
+
+class Exposure(StrEnum):
+    """Whether a byte of some copy may have left us."""
+
+    NEVER = "never"
+    OPEN = "open"
+    """Only one transmission was begun; a byte of it may have left, unless its outcome denies it."""
+    LEFT = "left"
+    """Several were begun, or the peer has said something about the message."""
+
+
+class Silence(StrEnum):
+    """Why nothing is sent although no response is waited for."""
+
+    NONE = "none"
+    PAUSED = "paused"
+    """The peer or the transport cannot take it now; the resend at the end is not counted (R-15)."""
+    HELD = "held"
+    """The pair is suspended; not a byte until it is resumed (I27)."""
+    PINGING = "pinging"
+    """The partner is asked first whether it takes messages (level 2)."""
+
+
+class Outbound(NamedTuple):
+    """The state of one outbound message. All of it is durable except `due_ns`."""
+
+    status: OutboundStatus = OutboundStatus.QUEUED
+    attempt: int = 0
+    """Transmissions since the message was admitted or the pair resumed."""
+    episode: int = 0
+    """How often the message was started anew, or given up after all; notices are one for each."""
+    exposure: Exposure = Exposure.NEVER
+    sequence_number: int | None = None
+    expires_at: int | None = None
+    transients: int = 0
+    """Pauses asked for by TransientError since the last counted transmission."""
+    silence: Silence = Silence.NONE
+    pings: int = 0
+    """Pings without a good answer since the message was admitted (level 2)."""
+    error_code: ErrorCode | None = None
+    """Why the message is not delivered, where it is not."""
+    due_ns: int | None = None
+    """Monotonic deadline; meaningless after a restart, which sends `Restarted` instead."""
+
+
+class IllegalStep(AssertionError):  # noqa: N818 - because it names our bug, not an error to handle
+    """An event that the state does not allow: a bug of ours, never of the peer's."""
+
+
+Effects = tuple[Effect, ...]
+Step = tuple[Outbound, Effects]
+
+
+def release(state: Outbound, *, abandoned: bool) -> Release:
+    """The turn back to the pair, with or without an acknowledgement."""
+    return Release(abandoned, is_numbered=state.sequence_number is not None)

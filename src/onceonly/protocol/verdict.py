@@ -1,0 +1,188 @@
+"""How an outbound message ends without an acknowledgement, and who is told.
+
+Knows what certainty is worth: a failure is certain (severity Error) if no byte ever left us, or
+if whoever refused it had the only copy; anything else is a doubt (severity Warning, R-08). Must
+not know what led here; `sending` decides that. Rulings R-07 to R-10, R-16, R-17, R-21; seed 001
+§1.6.
+"""
+
+from onceonly.message.errors import ErrorCode, Severity
+from onceonly.message.event import Event
+from onceonly.message.instant import Now
+from onceonly.message.message import DeliverySemantics
+from onceonly.message.terms import DeliveryTerms, OnExhausted
+from onceonly.protocol import schedule
+from onceonly.protocol.effects import (
+    GiveUp,
+    Journal,
+    NoticeKind,
+    Notify,
+    Recover,
+    Release,
+)
+from onceonly.protocol.events import ErrorReceived
+from onceonly.protocol.outbound import (
+    Effects,
+    Exposure,
+    Outbound,
+    OutboundStatus,
+    Silence,
+    Step,
+    release,
+)
+
+
+def notifies(terms: DeliveryTerms) -> bool:
+    """Whether the application is told of failures: not of BestEffort's, and of ExactlyOnce none.
+
+    Seed 000 §3.1.3 has the one: the sending party cannot detect non-delivery. R-17 has the other.
+    """
+    return terms.semantics not in (DeliverySemantics.BEST_EFFORT, DeliverySemantics.EXACTLY_ONCE)
+
+
+def give_up(state: Outbound, code: ErrorCode, reason: str, terms: DeliveryTerms) -> Step:
+    """Ruling R-07: tell the application at once; the pair suspends, or goes on without it."""
+    row = Journal(Event.EXHAUSTED, attempt=state.attempt, error_code=code, reason=reason)
+    if not _suspends(terms):
+        return _abandon(state, code, reason, row, terms)
+    certain = state.exposure is Exposure.NEVER
+    status = OutboundStatus.SENDING if certain else OutboundStatus.IN_DOUBT
+    state = state._replace(status=status, error_code=code, due_ns=None, silence=Silence.HELD)
+    told = _notice(state, code, reason, terms)
+    return state, (row, *told, GiveUp(reason), *_recovery(state, reason, terms))
+
+
+def _suspends(terms: DeliveryTerms) -> bool:
+    return (
+        terms.on_exhausted is OnExhausted.SUSPEND
+        and terms.semantics is DeliverySemantics.ONCE_AND_ONLY_ONCE
+    )
+
+
+def _abandon(
+    state: Outbound, code: ErrorCode, reason: str, row: Journal, terms: DeliveryTerms
+) -> Step:
+    """The pair goes on without the message, whose number it takes back (R-10)."""
+    certain = state.exposure is Exposure.NEVER
+    return _settle(state, code, reason, row, terms, is_certain=certain)
+
+
+def _settle(
+    state: Outbound,
+    code: ErrorCode,
+    reason: str,
+    row: Journal,
+    terms: DeliveryTerms,
+    *,
+    is_certain: bool,
+) -> Step:
+    status = OutboundStatus.FAILED if is_certain else OutboundStatus.IN_DOUBT
+    state = state._replace(status=status, error_code=code, silence=Silence.NONE, due_ns=None)
+    told = _notice(state, code, reason, terms)
+    final = (Journal(Event.FAILED, error_code=code, reason=reason),) if is_certain else ()
+    recovery = _recovery(state, reason, terms)
+    return state, (row, *told, *final, release(state, abandoned=True), *recovery)
+
+
+def _recovery(state: Outbound, reason: str, terms: DeliveryTerms) -> Effects:
+    """Only after giving up, and only where there is something to find out (seed 004 level 3)."""
+    asks = terms.recovery.inquires and state.status is OutboundStatus.IN_DOUBT
+    return (Recover(reason),) if asks else ()
+
+
+def _notice(
+    state: Outbound,
+    code: ErrorCode,
+    reason: str,
+    terms: DeliveryTerms,
+    severity: Severity | None = None,
+) -> Effects:
+    if not notifies(terms):
+        return ()
+    if severity is None:
+        severity = Severity.ERROR if state.exposure is Exposure.NEVER else Severity.WARNING
+    kind = NoticeKind.DELIVERY_FAILURE
+    row = Journal(Event.NOTIFIED, error_code=code, severity=severity, reason=kind)
+    return row, Notify(kind, severity, code, reason, state.episode)
+
+
+def refused(state: Outbound, event: ErrorReceived, row: Journal, terms: DeliveryTerms) -> Step:
+    """The peer will not have it. Certain only if the refused copy is the only one that left."""
+    is_only_copy = state.exposure is not Exposure.LEFT
+    state = state._replace(exposure=Exposure.LEFT)
+    return _settle(state, event.code, _why(event), row, terms, is_certain=is_only_copy)
+
+
+def diverged(state: Outbound, code: ErrorCode, reason: str, terms: DeliveryTerms) -> Step:
+    """The peer's sequence and ours disagree; the message keeps its turn in a closed pair (R-11).
+
+    Nothing is asked about it: the operator has to look, and decides.
+    """
+    state = state._replace(exposure=Exposure.LEFT, silence=Silence.HELD, due_ns=None)
+    if not notifies(terms):
+        return state, ()
+    state = state._replace(status=OutboundStatus.IN_DOUBT, error_code=code)
+    return state, _notice(state, code, reason, terms)
+
+
+def undelivered(state: Outbound, event: ErrorReceived, row: Journal, terms: DeliveryTerms) -> Step:
+    """Somebody had taken the message, and says now that it was not delivered (seed 001 §1.6).
+
+    Severity Error: it surely was not; Warning: it went on, and no acknowledgement came.
+    """
+    is_word_of_failure = event.code is ErrorCode.DELIVERY_FAILURE
+    certain = event.severity is Severity.ERROR and (
+        is_word_of_failure or state.exposure is not Exposure.LEFT
+    )
+    reason = _why(event)
+    state = state._replace(
+        status=OutboundStatus.FAILED if certain else OutboundStatus.IN_DOUBT,
+        # A new episode, since the application may have had a notice before it was acknowledged.
+        episode=state.episode + 1,
+        exposure=Exposure.LEFT,
+        error_code=event.code,
+    )
+    severity = Severity.ERROR if certain else Severity.WARNING
+    told = _notice(state, event.code, reason, terms, severity)
+    final = (Journal(Event.FAILED, error_code=event.code, reason=reason),) if certain else ()
+    return state, (row, *told, *final, *_recovery(state, reason, terms))
+
+
+def _why(event: ErrorReceived) -> str:
+    failed = event.code is ErrorCode.DELIVERY_FAILURE
+    reason = "reported as not delivered" if failed else f"refused by the peer: {event.code}"
+    return f"{reason}: {event.description}" if event.description else reason
+
+
+def expire(state: Outbound, terms: DeliveryTerms, turn: tuple[Release, ...]) -> Step:
+    """TimeToLive or PersistDuration passed; `turn` is what the message has to give back.
+
+    Final if no byte ever left. Otherwise it is presumed undelivered until the fence (R-08).
+    """
+    code, which = schedule.expiry(terms)
+    if state.exposure is Exposure.NEVER:
+        reason = f"{which} passed before the message could be sent"
+        state = state._replace(
+            status=OutboundStatus.EXPIRED, error_code=code, silence=Silence.NONE, due_ns=None
+        )
+        row = Journal(Event.EXPIRED, error_code=code, reason=reason)
+        return state, (*_notice(state, code, reason, terms), row, *turn)
+    reason = f"{which} passed without an acknowledgement"
+    was_told = state.error_code is not None
+    state = state._replace(
+        status=OutboundStatus.IN_DOUBT, error_code=code, silence=Silence.NONE, due_ns=None
+    )
+    told = () if was_told else _notice(state, code, reason, terms)
+    row = Journal(Event.EXHAUSTED, attempt=state.attempt, error_code=code, reason=reason)
+    return state, (row, *told, *turn, *_recovery(state, reason, terms))
+
+
+def pass_fence(state: Outbound, now: Now, terms: DeliveryTerms) -> Step:
+    """What is in doubt has failed for good once no receiver can still take a copy (R-08)."""
+    if not schedule.is_past_fence(state.expires_at, now, terms):
+        return state, ()
+    _, which = schedule.expiry(terms)
+    reason = f"{which} and clock accuracy passed without an acknowledgement"
+    state = state._replace(status=OutboundStatus.FAILED, silence=Silence.NONE)
+    row = Journal(Event.FAILED, error_code=state.error_code, reason=reason)
+    return state, (row, release(state, abandoned=True))
