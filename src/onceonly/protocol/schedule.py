@@ -65,3 +65,15 @@ def is_past_fence(expiry_at: int | None, now: Now, terms: DeliveryTerms) -> bool
     """Whether no receiver whose clock fits can still store the message (R-08, I26)."""
     fence_us = terms.msh_time_accuracy_s * US_PER_S
     return expiry_at is not None and now.at > expiry_at + fence_us
+
+
+def forgettable_at(timestamp_at: int, now: Now, terms: DeliveryTerms) -> int | None:
+    """Past when the id of a message received `now` may be forgotten (R-19); None: never (R-17).
+
+    Every further copy is refused for its age by then. PersistDuration counts from the receipt as
+    well (S1-18), since a peer's Timestamp says nothing about how long we kept it.
+    """
+    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+        return None
+    keeps_s = terms.persist_duration_s + terms.msh_time_accuracy_s
+    return max(timestamp_at, now.at) + keeps_s * US_PER_S
