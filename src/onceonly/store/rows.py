@@ -6,6 +6,7 @@ connections or transactions. Words become Enum members through tables, since thi
 
 import json
 from collections.abc import Sequence
+from enum import StrEnum
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any
@@ -51,6 +52,16 @@ PARTIES_CACHED_MAX = 1_024
 
 PAYLOADS_MAX = 1 << 16
 """Payload parts per message that `place` can tell apart; the wire's own limit is far lower."""
+
+
+class Way(StrEnum):
+    """Which messages a payload belongs to."""
+
+    OUT = "out"
+    IN = "in"
+    THROUGH = "through"
+    """In transit through a relay."""
+
 
 _OUTBOUND_STATUS = {word.value: word for word in OutboundStatus}
 _EXPOSURE = {word.value: word for word in Exposure}

@@ -236,7 +236,11 @@ class Snapshot(Protocol):
         ...
 
     def list_unsettled_agreements(self) -> Sequence[str]:
-        """Agreements of outbound messages without a final status and of stored inbound ones."""
+        """Agreements of messages that may still need them.
+
+        Outbound ones without a final status, in recovery, or with an awaited response, and
+        inbound ones that are only stored.
+        """
         ...
 
     def get_sending_pair(self, pair: Pair) -> SendingPair:

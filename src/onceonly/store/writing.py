@@ -24,6 +24,7 @@ from onceonly.store import rows
 from onceonly.store.failures import from_sqlite
 from onceonly.store.queries import SQL
 from onceonly.store.reading import SqliteSnapshot
+from onceonly.store.rows import Way
 from onceonly.store.spool import INLINE_BYTES_MAX
 from onceonly.store.store import (
     COUNTED_AS,
@@ -37,7 +38,11 @@ from onceonly.store.store import (
 )
 
 _NO_RESPONSE = (None, None, None)
-_ADD_BODY = {"out": "add_outbound_body", "in": "add_inbound_body", "through": "add_transit_body"}
+_ADD_BODY = {
+    Way.OUT: "add_outbound_body",
+    Way.IN: "add_inbound_body",
+    Way.THROUGH: "add_transit_body",
+}
 
 _FORGET_OUTBOUND = (
     "forget_idempotency_key",
@@ -134,7 +139,7 @@ class SqliteTransaction(SqliteSnapshot, Transaction):
             submitted_at,
             idempotency_key,
         )
-        self._add_bodies("out", position, message.payloads, payloads)
+        self._add_bodies(Way.OUT, position, message.payloads, payloads)
         if idempotency_key is not None:
             self._write("add_idempotency_key", idempotency_key, message.message_id)
         self._known[message.message_id] = (position, state.status)
@@ -142,7 +147,7 @@ class SqliteTransaction(SqliteSnapshot, Transaction):
 
     def _add_bodies(
         self,
-        direction: str,
+        way: Way,
         position: int,
         described: Sequence[Payload],
         payloads: Sequence[StoredPayload],
@@ -151,10 +156,10 @@ class SqliteTransaction(SqliteSnapshot, Transaction):
         for number, (payload, body) in enumerate(payloads):
             place = rows.place(position, number)
             if body is None:
-                self._write("add_spooled", payload.digest, direction, place)
+                self._write("add_spooled", payload.digest, way, place)
             else:
                 assert len(body) <= INLINE_BYTES_MAX, "a body of this size belongs into the spool"
-                self._write(_ADD_BODY[direction], place, body)
+                self._write(_ADD_BODY[way], place, body)
 
     def put_outbound(self, message_id: str, state: Outbound, *, at: int) -> None:
         position, status_before = self._position_of(message_id)
@@ -215,7 +220,7 @@ class SqliteTransaction(SqliteSnapshot, Transaction):
             self._write("add_inbound_key", *names, position)
         answer = _NO_RESPONSE if response is None else rows.from_package(response)
         self._write("add_inbound_message", position, *rows.from_message(message), *answer)
-        self._add_bodies("in", position, message.payloads, payloads)
+        self._add_bodies(Way.IN, position, message.payloads, payloads)
         self._count(COUNTED_AS[status], 1)
 
     def put_response(self, key: MessageKey, response: Package) -> None:
@@ -287,7 +292,7 @@ class SqliteTransaction(SqliteSnapshot, Transaction):
         described = [payload for payload, _ in payloads]
         text = rows.encode_payloads(described)
         self._write("add_transit_package", position, *rows.from_package(package), text)
-        self._add_bodies("through", position, described, payloads)
+        self._add_bodies(Way.THROUGH, position, described, payloads)
 
     def put_transit(self, entry: TransitEntry) -> None:
         before = self.write_count

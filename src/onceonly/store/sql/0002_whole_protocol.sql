@@ -154,8 +154,7 @@ CREATE TABLE recovery (
 ) STRICT;
 
 CREATE INDEX recovery_at_work ON recovery (phase) WHERE phase <> 'at-rest';
-CREATE INDEX recovery_awaited ON recovery (response_due_at)
-  WHERE response = 'awaited' AND response_due_at IS NOT NULL;
+CREATE INDEX recovery_awaited ON recovery (response_due_at) WHERE response = 'awaited';
 
 -- Messages on their way through us as a relay (R-13); a relay may be on several routes.
 CREATE TABLE transit (
@@ -216,10 +215,9 @@ CREATE TABLE owed_notice (
 -- small payloads has no row. `place` is as in the tables of bodies.
 CREATE TABLE spooled (
   digest TEXT NOT NULL,
-  direction TEXT NOT NULL CHECK (
-    direction = 'out' OR direction = 'in' OR direction = 'through'),
+  way TEXT NOT NULL CHECK (way = 'out' OR way = 'in' OR way = 'through'),
   place INTEGER NOT NULL,
-  PRIMARY KEY (direction, place)
+  PRIMARY KEY (way, place)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX spooled_by_digest ON spooled (digest);

@@ -148,6 +148,12 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
 -- name: list_unsettled_agreements
 SELECT agreement_id FROM outbound INDEXED BY outbound_by_status
   WHERE status <> 'acknowledged' AND status <> 'sent' AND settled_at IS NULL
+UNION SELECT agreement_id
+  FROM recovery INDEXED BY recovery_at_work CROSS JOIN outbound USING (position)
+  WHERE phase <> 'at-rest'
+UNION SELECT agreement_id
+  FROM recovery INDEXED BY recovery_awaited CROSS JOIN outbound USING (position)
+  WHERE response = 'awaited'
 UNION SELECT agreement_id FROM inbound WHERE status = 'stored' ORDER BY 1
 
 -- name: get_sending_pair
@@ -333,7 +339,7 @@ SELECT message_id FROM recovery INDEXED BY recovery_at_work CROSS JOIN outbound 
 
 -- name: list_responses_due
 SELECT message_id FROM recovery INDEXED BY recovery_awaited CROSS JOIN outbound USING (position)
-  WHERE response_due_at < ? AND response = 'awaited' AND response_due_at IS NOT NULL
+  WHERE response_due_at < ? AND response = 'awaited'
   ORDER BY response_due_at, position LIMIT ?
 
 -- name: add_transit
@@ -431,7 +437,7 @@ DELETE FROM outbound_package WHERE position = ?
 DELETE FROM outbound_body WHERE place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
 
 -- name: forget_outbound_spooled
-DELETE FROM spooled WHERE direction = 'out' AND place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
+DELETE FROM spooled WHERE way = 'out' AND place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
 
 -- name: forget_recovery
 DELETE FROM recovery WHERE position = ?
@@ -450,7 +456,7 @@ DELETE FROM inbound_message WHERE position = ?
 DELETE FROM inbound_body WHERE place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
 
 -- name: forget_inbound_spooled
-DELETE FROM spooled WHERE direction = 'in' AND place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
+DELETE FROM spooled WHERE way = 'in' AND place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
 
 -- name: forget_tombstone
 DELETE FROM tombstone WHERE message_id = ? AND from_party = ? AND to_party = ?
@@ -465,7 +471,7 @@ DELETE FROM transit_package WHERE position = ?
 DELETE FROM transit_body WHERE place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
 
 -- name: forget_transit_spooled
-DELETE FROM spooled WHERE direction = 'through' AND place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
+DELETE FROM spooled WHERE way = 'through' AND place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
 
 -- name: forget_pair
 UPDATE sending_pair SET sequence_number = NULL WHERE from_party = ? AND to_party = ?
