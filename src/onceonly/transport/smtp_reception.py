@@ -89,7 +89,8 @@ class MailReception:
     @property
     def is_full(self) -> bool:
         """Whether the gateway is slower than the network: `await room()` before more lines."""
-        return self._body.buffered_bytes > BODY_BUFFER_MAX
+        is_taking = self.task is not None and not self.task.done()
+        return is_taking and self._body.buffered_bytes > BODY_BUFFER_MAX
 
     async def room(self) -> None:
         """Wait until the gateway has taken what is there, or wants no more."""
