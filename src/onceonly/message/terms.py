@@ -134,6 +134,11 @@ class DeliveryTerms:
         )
 
     @property
+    def numbers_messages(self) -> bool:
+        """Whether messages get SequenceNumbers: reliable ones of `rm-2000` (seed 000 §2.2.2)."""
+        return self.is_numbered and self.is_acknowledged
+
+    @property
     def verdict_after_s(self) -> int | None:
         """Longest time from the first transmission to a verdict (R-06); None: no bound (R-17)."""
         if self.retries is not None:

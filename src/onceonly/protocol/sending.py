@@ -57,8 +57,9 @@ A crash is no reset. On `Restarted` the message keeps its attempt number and is 
 under it, since the crash may have come before the bytes left.
 
 The table below is total: a pair (status, event) that it lacks is illegal and raises
-`IllegalStep`, which is our own bug. The diagrams in the docs are drawn from it. How messages end
-without an acknowledgement is in `verdict`, the words of the state in `outbound`.
+`IllegalStep`, which is our own bug. The diagrams in the docs are drawn from it. When a message goes
+out is in `transmitting`, how it ends without an acknowledgement in `verdict`, the words of the
+state in `outbound`.
 """
 
 from collections.abc import Callable
@@ -67,21 +68,18 @@ from typing import Any
 from onceonly.message.errors import ErrorCode, LocalError, Severity
 from onceonly.message.event import Event
 from onceonly.message.instant import Now
-from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
-from onceonly.message.signals import InquiryKind
+from onceonly.message.message import DeliverySemantics
 from onceonly.message.terms import DeliveryTerms
-from onceonly.protocol import schedule, verdict
+from onceonly.protocol import schedule, transmitting, verdict
 from onceonly.protocol.effects import (
     AdmitNext,
     Diverge,
-    Inquire,
     Journal,
     NoticeKind,
     Notify,
     OpenIncident,
     Release,
     ResolveIncident,
-    Transmit,
 )
 from onceonly.protocol.events import (
     AckReceived,
@@ -91,14 +89,12 @@ from onceonly.protocol.events import (
     DeadlineReached,
     ErrorReceived,
     Held,
-    Outcome,
     PongReceived,
     Requeued,
     Restarted,
     Resumed,
     SendingEvent,
     TimePassed,
-    Transmission,
     Transmitted,
 )
 from onceonly.protocol.outbound import (
@@ -159,199 +155,14 @@ def _admit(state: Outbound, event: Admitted, now: Now, terms: DeliveryTerms) -> 
         turn = Release(abandoned=True, is_numbered=number is not None)
         return verdict.expire(state, terms, (turn,))
     state = state._replace(status=OutboundStatus.SENDING, sequence_number=number)
-    return _begin(state, event.size_bytes, now, terms)
-
-
-def _begin(state: Outbound, size_bytes: int, now: Now, terms: DeliveryTerms) -> Step:
-    above = terms.recovery.ping_above_bytes
-    if above is not None and size_bytes > above:
-        return _ping(state._replace(attempt=0, pings=0), now, terms)
-    return _transmit(state, 1)
-
-
-def _transmit(state: Outbound, attempt: int) -> Step:
-    # An exposure that is still open belongs to a transmission that may have let bytes out.
-    exposure = Exposure.OPEN if state.exposure is Exposure.NEVER else Exposure.LEFT
-    state = state._replace(attempt=attempt, exposure=exposure, silence=Silence.NONE, due_ns=None)
-    row = Journal(Event.TRANSMITTING, attempt=attempt, sequence_number=state.sequence_number)
-    return state, (row, Transmit(attempt))
-
-
-def _ping(state: Outbound, now: Now, terms: DeliveryTerms) -> Step:
-    pings = state.pings + 1
-    due_ns = schedule.response_due_ns(pings, now, terms)
-    state = state._replace(silence=Silence.PINGING, pings=pings, due_ns=due_ns)
-    return state, (Inquire(InquiryKind.PING),)
-
-
-def _take_pong(state: Outbound, event: PongReceived, now: Now, terms: DeliveryTerms) -> Step:
-    """Level 2: the message at once after a good answer, nothing after a bad one."""
-    state, row = _note_pong(state, event, now, terms)
-    if state.silence is not Silence.PINGING:
-        return state, row
-    if not event.is_available:
-        return state._replace(due_ns=schedule.pause_ends_ns(None, now, terms)), row
-    state, effects = _resume_unless_expired(state, now, terms)
-    return state, (*row, *effects)
-
-
-def _resume_unless_expired(state: Outbound, now: Now, terms: DeliveryTerms) -> Step:
-    if schedule.is_past(state.expires_at, now):
-        return _expire(state, terms)
-    return _transmit(state, 1)
-
-
-def _note_pong(state: Outbound, event: PongReceived, now: Now, terms: DeliveryTerms) -> Step:
-    reason = "takes messages" if event.is_available else "takes no messages"
-    return state, (Journal(Event.PONG_RECEIVED, reason=reason),)
-
-
-def _note_outcome(state: Outbound, event: Transmitted, now: Now, terms: DeliveryTerms) -> Step:
-    """Outcome of a transmission in a status that waits for no response any more."""
-    exposure = _exposure_after(state, event)
-    if exposure is not state.exposure:
-        state = state._replace(exposure=exposure)
-    return state, (_outcome_row(event, state),)
-
-
-def _take_outcome(state: Outbound, event: Transmitted, now: Now, terms: DeliveryTerms) -> Step:
-    state, row = _note_outcome(state, event, now, terms)
-    state, effects = _after_transmission(state, event, now, terms)
-    return state, (*row, *effects)
-
-
-def _after_transmission(
-    state: Outbound, event: Transmitted, now: Now, terms: DeliveryTerms
-) -> Step:
-    sent = event.transmission
-    if terms.semantics is DeliverySemantics.BEST_EFFORT:
-        return _end_best_effort(state, event)
-    if terms.method is ReliableMessagingMethod.TRANSPORT and sent.outcome is Outcome.ACCEPTED:
-        return _sent(state, event)
-    # A pause asked for while the transmission was still ending, or a resume since, stands.
-    if state.silence is not Silence.NONE or event.attempt != state.attempt:
-        return state, ()
-    if terms.method is ReliableMessagingMethod.TRANSPORT:
-        due_ns = schedule.pause_ends_ns(None, now, terms)
-        return state._replace(silence=Silence.PAUSED, due_ns=due_ns), ()
-    if _fails_at_once(sent, terms):
-        return verdict.give_up(
-            state, ErrorCode.DELIVERY_FAILURE, "the network took nothing of it", terms
-        )
-    return state._replace(due_ns=schedule.response_due_ns(state.attempt, now, terms)), ()
-
-
-def _fails_at_once(sent: Transmission, terms: DeliveryTerms) -> bool:
-    """Seed 003 §1 (S3-10), and AtMostOnce, for which no other transmission would follow."""
-    if sent.outcome is not Outcome.REFUSED or sent.bytes_left:
-        return False
-    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
-        return False
-    return terms.fails_on_network_error or terms.semantics is DeliverySemantics.AT_MOST_ONCE
-
-
-def _end_best_effort(state: Outbound, event: Transmitted) -> Step:
-    """Its one transmission is all; that it failed is for those who look, not for a notice."""
-    refused = event.transmission.outcome is Outcome.REFUSED
-    if not refused or state.exposure is Exposure.LEFT:
-        return _sent(state, event)
-    code = ErrorCode.DELIVERY_FAILURE
-    state = state._replace(
-        status=OutboundStatus.FAILED, error_code=code, silence=Silence.NONE, due_ns=None
-    )
-    row = Journal(Event.FAILED, error_code=code, reason="refused by the transport")
-    return state, (row, release(state, abandoned=True))
-
-
-def _sent(state: Outbound, event: Transmitted) -> Step:
-    state = state._replace(status=OutboundStatus.SENT, silence=Silence.NONE, due_ns=None)
-    row = Journal(Event.SENT, attempt=event.attempt, outcome=event.transmission.outcome.value)
-    return state, (row, release(state, abandoned=True))
-
-
-def _outcome_row(event: Transmitted, state: Outbound) -> Journal:
-    sent = event.transmission
-    return Journal(
-        Event.TRANSMITTED,
-        attempt=event.attempt,
-        sequence_number=state.sequence_number,
-        outcome=sent.outcome.value,
-        status_code=sent.status_code,
-        reason=sent.detail or None,
-    )
-
-
-def _exposure_after(state: Outbound, event: Transmitted) -> Exposure:
-    """Only the certainty that nothing left is news; "perhaps" is what an open exposure says."""
-    if state.exposure is Exposure.OPEN and not event.transmission.bytes_left:
-        return Exposure.NEVER
-    return state.exposure
-
-
-def _reach_deadline(
-    state: Outbound, event: DeadlineReached, now: Now, terms: DeliveryTerms
-) -> Step:
-    if schedule.is_past(state.expires_at, now):
-        return _expire(state, terms)
-    if state.silence is Silence.HELD:
-        return state, ()
-    if state.silence is Silence.PAUSED:
-        return _transmit(state, state.attempt)
-    if state.silence is Silence.PINGING:
-        return _ping_again_or_give_up(state, now, terms)
-    if not terms.is_acknowledged:
-        return state, ()
-    return _resend_or_give_up(state, terms)
-
-
-def _ping_again_or_give_up(state: Outbound, now: Now, terms: DeliveryTerms) -> Step:
-    retries = _retries(terms)
-    if retries is None or state.pings <= retries:
-        return _ping(state, now, terms)
-    reason = "the partner did not say that it takes messages"
-    return verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
-
-
-def _resend_or_give_up(state: Outbound, terms: DeliveryTerms) -> Step:
-    retries = _retries(terms)
-    if retries is None or state.attempt <= retries:
-        alarm = _alarm(state, terms)
-        state, effects = _transmit(state._replace(transients=0), state.attempt + 1)
-        return state, (*alarm, *effects)
-    reason = "no acknowledgement after the last retry"
-    return verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
-
-
-def _retries(terms: DeliveryTerms) -> int | None:
-    """Most repeats of what nobody answered; None: as many as fit into its time."""
-    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
-        return None
-    if terms.semantics in (DeliverySemantics.AT_MOST_ONCE, DeliverySemantics.BEST_EFFORT):
-        return 0
-    return terms.retries
-
-
-OVERDUE = "an ExactlyOnce message is not acknowledged after all of PersistDuration"
-"""Reason of the incident that R-17 asks for; opened once while it is open."""
-
-
-def _alarm(state: Outbound, terms: DeliveryTerms) -> Effects:
-    return (OpenIncident(OVERDUE),) if _is_overdue(state.attempt, terms) else ()
-
-
-def _is_overdue(attempt: int, terms: DeliveryTerms) -> bool:
-    """Counted in waits, which are durable: a moment of submission is not part of the state."""
-    return (
-        terms.semantics is DeliverySemantics.EXACTLY_ONCE
-        and schedule.waits_so_far_s(attempt, terms) >= terms.persist_duration_s
-    )
+    return transmitting.begin(state, event.size_bytes, now, terms)
 
 
 def _acknowledge(state: Outbound, event: AckReceived, now: Now, terms: DeliveryTerms) -> Step:
     if state.silence is Silence.PINGING and state.exposure is Exposure.NEVER:
         return _drop_orphan_ack(state, event, now, terms)
     was_told = state.error_code is not None
-    was_overdue = state.attempt > 1 and _is_overdue(state.attempt - 1, terms)
+    was_overdue = state.attempt > 1 and transmitting.is_overdue(state.attempt - 1, terms)
     state = _acknowledged(state)
     row = (_ack_row(state, event),)
     news = _late_news(state, event, terms) if was_told else row
@@ -494,13 +305,13 @@ def _note_error(state: Outbound, event: ErrorReceived, now: Now, terms: Delivery
     return state, (_error_row(event),)
 
 
-def _expire(state: Outbound, terms: DeliveryTerms) -> Step:
-    return verdict.expire(state, terms, (release(state, abandoned=True),))
-
-
 def _pass_time(state: Outbound, event: TimePassed, now: Now, terms: DeliveryTerms) -> Step:
     """Its time passed while the message is on its way (R-08)."""
-    return _expire(state, terms) if schedule.is_past(state.expires_at, now) else (state, ())
+    return (
+        verdict.expire_on_its_way(state, terms)
+        if schedule.is_past(state.expires_at, now)
+        else (state, ())
+    )
 
 
 def _pass_time_queued(state: Outbound, event: TimePassed, now: Now, terms: DeliveryTerms) -> Step:
@@ -526,7 +337,7 @@ def _resume(state: Outbound, event: Resumed, now: Now, terms: DeliveryTerms) -> 
         transients=0,
         silence=Silence.NONE,
     )
-    return _begin(state, event.size_bytes, now, terms)
+    return transmitting.begin(state, event.size_bytes, now, terms)
 
 
 def _requeue(state: Outbound, event: Requeued, now: Now, terms: DeliveryTerms) -> Step:
@@ -546,8 +357,8 @@ def _requeue(state: Outbound, event: Requeued, now: Now, terms: DeliveryTerms) -
 
 def _restart(state: Outbound, event: Restarted, now: Now, terms: DeliveryTerms) -> Step:
     if state.silence is Silence.PINGING:
-        return _ping(state._replace(pings=state.pings - 1), now, terms)
-    return _transmit(state, state.attempt)
+        return transmitting.ping(state._replace(pings=state.pings - 1), now, terms)
+    return transmitting.transmit(state, state.attempt)
 
 
 def _cancel(state: Outbound, event: Cancelled, now: Now, terms: DeliveryTerms) -> Step:
@@ -576,7 +387,7 @@ def _refuse_cancel(state: Outbound, event: Cancelled, now: Now, terms: DeliveryT
 
 
 def _stay(state: Outbound, event: SendingEvent, now: Now, terms: DeliveryTerms) -> Step:
-    """A timer, sweep, hold or operator that lost a race against a verdict."""
+    """A timer, sweep, hold or late confirmation that lost a race against a verdict."""
     return state, ()
 
 
@@ -594,32 +405,30 @@ _A, _F, _E, _C, _T = (
 
 TABLE: dict[tuple[OutboundStatus, type[SendingEvent]], Transition] = {
     (_Q, Admitted): _admit,
-    (_Q, Transmitted): _note_outcome,
+    (_Q, Transmitted): transmitting.note_outcome,
     (_Q, DeadlineReached): _stay,
     (_Q, AckReceived): _acknowledge_without_a_turn,
     (_Q, ErrorReceived): _note_error,
-    (_Q, PongReceived): _note_pong,
+    (_Q, PongReceived): transmitting.note_pong,
     (_Q, TimePassed): _pass_time_queued,
     (_Q, Cancelled): _cancel,
     (_Q, CancelConfirmed): _confirm_cancel,
-    (_Q, Requeued): _stay,
-    (_S, Transmitted): _take_outcome,
-    (_S, DeadlineReached): _reach_deadline,
+    (_S, Transmitted): transmitting.take_outcome,
+    (_S, DeadlineReached): transmitting.reach_deadline,
     (_S, AckReceived): _acknowledge,
     (_S, ErrorReceived): _take_error,
-    (_S, PongReceived): _take_pong,
+    (_S, PongReceived): transmitting.take_pong,
     (_S, TimePassed): _pass_time,
     (_S, Held): _hold,
     (_S, Resumed): _resume,
     (_S, Restarted): _restart,
     (_S, Cancelled): _cancel,
     (_S, CancelConfirmed): _confirm_cancel,
-    (_S, Requeued): _stay,
-    (_D, Transmitted): _note_outcome,
+    (_D, Transmitted): transmitting.note_outcome,
     (_D, DeadlineReached): _stay,
     (_D, AckReceived): _acknowledge_late,
     (_D, ErrorReceived): _note_error,
-    (_D, PongReceived): _note_pong,
+    (_D, PongReceived): transmitting.note_pong,
     (_D, TimePassed): _pass_fence,
     (_D, Held): _stay,
     (_D, Resumed): _resume,
@@ -633,13 +442,9 @@ TABLE: dict[tuple[OutboundStatus, type[SendingEvent]], Transition] = {
     **{(status, ErrorReceived): _note_error for status in (_F, _E, _C)},
     **{(status, CancelConfirmed): _confirm_cancel for status in (_A, _T)},
     **{(status, CancelConfirmed): _stay for status in (_F, _E, _C)},
-    **{(status, Transmitted): _note_outcome for status in FINAL},
-    **{(status, PongReceived): _note_pong for status in FINAL},
+    **{(status, Transmitted): transmitting.note_outcome for status in FINAL},
+    **{(status, PongReceived): transmitting.note_pong for status in FINAL},
     **{(status, Cancelled): _refuse_cancel for status in FINAL},
-    **{
-        (status, stale): _stay
-        for status in FINAL
-        for stale in (DeadlineReached, TimePassed, Held, Requeued)
-    },
+    **{(status, stale): _stay for status in FINAL for stale in (DeadlineReached, TimePassed, Held)},
 }
 """Every legal (status, event). What is missing is illegal, and the tests say why for each."""

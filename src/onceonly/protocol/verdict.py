@@ -177,6 +177,11 @@ def expire(state: Outbound, terms: DeliveryTerms, turn: tuple[Release, ...]) -> 
     return state, (row, *told, *turn, *_recovery(state, reason, terms))
 
 
+def expire_on_its_way(state: Outbound, terms: DeliveryTerms) -> Step:
+    """`expire` for a message that has a turn."""
+    return expire(state, terms, (release(state, abandoned=True),))
+
+
 def pass_fence(state: Outbound, now: Now, terms: DeliveryTerms) -> Step:
     """What is in doubt has failed for good once no receiver can still take a copy (R-08)."""
     if not schedule.is_past_fence(state.expires_at, now, terms):

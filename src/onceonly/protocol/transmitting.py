@@ -1,0 +1,220 @@
+"""When a message goes out: after a Ping or at once, again after a wait, and when no more.
+
+Knows every wait of the sender's machine and what each degree of reliability does at its end.
+Must not know what peers say about a message; that is in `sending`, whose essay has the theory.
+Seed 000 §2.1.4, seed 001 §1.2.4, seed 004 levels 1 and 2.
+"""
+
+from onceonly.message.errors import ErrorCode
+from onceonly.message.event import Event
+from onceonly.message.instant import Now
+from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
+from onceonly.message.signals import InquiryKind
+from onceonly.message.terms import DeliveryTerms
+from onceonly.protocol import schedule, verdict
+from onceonly.protocol.effects import Inquire, Journal, OpenIncident, Transmit
+from onceonly.protocol.events import (
+    DeadlineReached,
+    Outcome,
+    PongReceived,
+    Transmission,
+    Transmitted,
+)
+from onceonly.protocol.outbound import (
+    Effects,
+    Exposure,
+    Outbound,
+    OutboundStatus,
+    Silence,
+    Step,
+    release,
+)
+
+
+def begin(state: Outbound, size_bytes: int, now: Now, terms: DeliveryTerms) -> Step:
+    """Ping first, where that is agreed for so large a message (level 2); else send it."""
+    above = terms.recovery.ping_above_bytes
+    if above is not None and size_bytes > above:
+        return ping(state._replace(attempt=0, pings=0), now, terms)
+    return transmit(state, 1)
+
+
+def ping(state: Outbound, now: Now, terms: DeliveryTerms) -> Step:
+    """Ask whether messages are taken; no answer in time counts like a bad one."""
+    pings = state.pings + 1
+    due_ns = schedule.response_due_ns(pings, now, terms)
+    state = state._replace(silence=Silence.PINGING, pings=pings, due_ns=due_ns)
+    return state, (Inquire(InquiryKind.PING),)
+
+
+def take_pong(state: Outbound, event: PongReceived, now: Now, terms: DeliveryTerms) -> Step:
+    """Level 2: the message at once after a good answer, nothing after a bad one."""
+    state, row = note_pong(state, event, now, terms)
+    if state.silence is not Silence.PINGING:
+        return state, row
+    if not event.is_available:
+        return state._replace(due_ns=schedule.pause_ends_ns(None, now, terms)), row
+    state, effects = _transmit_unless_expired(state, now, terms)
+    return state, (*row, *effects)
+
+
+def _transmit_unless_expired(state: Outbound, now: Now, terms: DeliveryTerms) -> Step:
+    if schedule.is_past(state.expires_at, now):
+        return verdict.expire_on_its_way(state, terms)
+    return transmit(state, 1)
+
+
+def note_pong(state: Outbound, event: PongReceived, now: Now, terms: DeliveryTerms) -> Step:
+    """An answer to a Ping that nothing waits for any more."""
+    reason = "takes messages" if event.is_available else "takes no messages"
+    return state, (Journal(Event.PONG_RECEIVED, reason=reason),)
+
+
+def transmit(state: Outbound, attempt: int) -> Step:
+    """Send the stored bytes as transmission number `attempt`."""
+    # An exposure that is still open belongs to a transmission that may have let bytes out.
+    exposure = Exposure.OPEN if state.exposure is Exposure.NEVER else Exposure.LEFT
+    state = state._replace(attempt=attempt, exposure=exposure, silence=Silence.NONE, due_ns=None)
+    row = Journal(Event.TRANSMITTING, attempt=attempt, sequence_number=state.sequence_number)
+    return state, (row, Transmit(attempt))
+
+
+def note_outcome(state: Outbound, event: Transmitted, now: Now, terms: DeliveryTerms) -> Step:
+    """Outcome of a transmission in a status that waits for no response any more."""
+    exposure = _exposure_after(state, event)
+    if exposure is not state.exposure:
+        state = state._replace(exposure=exposure)
+    return state, (_outcome_row(event, state),)
+
+
+def _outcome_row(event: Transmitted, state: Outbound) -> Journal:
+    sent = event.transmission
+    return Journal(
+        Event.TRANSMITTED,
+        attempt=event.attempt,
+        sequence_number=state.sequence_number,
+        outcome=sent.outcome.value,
+        status_code=sent.status_code,
+        reason=sent.detail or None,
+    )
+
+
+def _exposure_after(state: Outbound, event: Transmitted) -> Exposure:
+    """Only the certainty that nothing left is news; "perhaps" is what an open exposure says."""
+    if state.exposure is Exposure.OPEN and not event.transmission.bytes_left:
+        return Exposure.NEVER
+    return state.exposure
+
+
+def take_outcome(state: Outbound, event: Transmitted, now: Now, terms: DeliveryTerms) -> Step:
+    """A transmission ended: set the next deadline, or end the message."""
+    state, row = note_outcome(state, event, now, terms)
+    state, effects = _after_transmission(state, event, now, terms)
+    return state, (*row, *effects)
+
+
+def _after_transmission(
+    state: Outbound, event: Transmitted, now: Now, terms: DeliveryTerms
+) -> Step:
+    sent = event.transmission
+    if terms.semantics is DeliverySemantics.BEST_EFFORT:
+        return _end_best_effort(state, event)
+    if terms.method is ReliableMessagingMethod.TRANSPORT and sent.outcome is Outcome.ACCEPTED:
+        return _sent(state, event)
+    # A pause asked for while the transmission was still ending, or a resume since, stands.
+    if state.silence is not Silence.NONE or event.attempt != state.attempt:
+        return state, ()
+    if terms.method is ReliableMessagingMethod.TRANSPORT:
+        due_ns = schedule.pause_ends_ns(None, now, terms)
+        return state._replace(silence=Silence.PAUSED, due_ns=due_ns), ()
+    if _fails_at_once(sent, terms):
+        return verdict.give_up(
+            state, ErrorCode.DELIVERY_FAILURE, "the network took nothing of it", terms
+        )
+    return state._replace(due_ns=schedule.response_due_ns(state.attempt, now, terms)), ()
+
+
+def _fails_at_once(sent: Transmission, terms: DeliveryTerms) -> bool:
+    """Seed 003 §1 (S3-10), and AtMostOnce, for which no other transmission would follow."""
+    if sent.outcome is not Outcome.REFUSED or sent.bytes_left:
+        return False
+    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+        return False
+    return terms.fails_on_network_error or terms.semantics is DeliverySemantics.AT_MOST_ONCE
+
+
+def _end_best_effort(state: Outbound, event: Transmitted) -> Step:
+    """Its one transmission is all; that it failed is for those who look, not for a notice."""
+    refused = event.transmission.outcome is Outcome.REFUSED
+    if not refused or state.exposure is Exposure.LEFT:
+        return _sent(state, event)
+    code = ErrorCode.DELIVERY_FAILURE
+    state = state._replace(
+        status=OutboundStatus.FAILED, error_code=code, silence=Silence.NONE, due_ns=None
+    )
+    row = Journal(Event.FAILED, error_code=code, reason="refused by the transport")
+    return state, (row, release(state, abandoned=True))
+
+
+def _sent(state: Outbound, event: Transmitted) -> Step:
+    state = state._replace(status=OutboundStatus.SENT, silence=Silence.NONE, due_ns=None)
+    row = Journal(Event.SENT, attempt=event.attempt, outcome=event.transmission.outcome.value)
+    return state, (row, release(state, abandoned=True))
+
+
+def reach_deadline(state: Outbound, event: DeadlineReached, now: Now, terms: DeliveryTerms) -> Step:
+    """Send again, ask again, or give up."""
+    if schedule.is_past(state.expires_at, now):
+        return verdict.expire_on_its_way(state, terms)
+    if state.silence is Silence.HELD:
+        return state, ()
+    if state.silence is Silence.PAUSED:
+        return transmit(state, state.attempt)
+    if state.silence is Silence.PINGING:
+        return _ping_again_or_give_up(state, now, terms)
+    if not terms.is_acknowledged:
+        return state, ()
+    return _resend_or_give_up(state, terms)
+
+
+def _ping_again_or_give_up(state: Outbound, now: Now, terms: DeliveryTerms) -> Step:
+    retries = _retries(terms)
+    if retries is None or state.pings <= retries:
+        return ping(state, now, terms)
+    reason = "the partner did not say that it takes messages"
+    return verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
+
+
+def _resend_or_give_up(state: Outbound, terms: DeliveryTerms) -> Step:
+    retries = _retries(terms)
+    if retries is None or state.attempt <= retries:
+        alarm = _alarm(state, terms)
+        state, effects = transmit(state._replace(transients=0), state.attempt + 1)
+        return state, (*alarm, *effects)
+    reason = "no acknowledgement after the last retry"
+    return verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
+
+
+def _retries(terms: DeliveryTerms) -> int | None:
+    """Most repeats of what nobody answered; None: as many as fit into its time."""
+    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+        return None
+    if terms.semantics in (DeliverySemantics.AT_MOST_ONCE, DeliverySemantics.BEST_EFFORT):
+        return 0
+    return terms.retries
+
+
+OVERDUE = "an ExactlyOnce message is not acknowledged after all of PersistDuration"
+"""Reason of the incident that R-17 asks for; opened once while it is open."""
+
+
+def _alarm(state: Outbound, terms: DeliveryTerms) -> Effects:
+    return (OpenIncident(OVERDUE),) if is_overdue(state.attempt, terms) else ()
+
+
+def is_overdue(attempt: int, terms: DeliveryTerms) -> bool:
+    """Counted in waits, which are durable: a moment of submission is not part of the state."""
+    return (
+        terms.semantics is DeliverySemantics.EXACTLY_ONCE
+        and schedule.waits_so_far_s(attempt, terms) >= terms.persist_duration_s
+    )
