@@ -3,7 +3,16 @@
 from collections.abc import Mapping
 
 from generator.words import table
-from onceonly.gateway.config_keys import AGREEMENT_KEYS, DRILL_KEYS, GATEWAY_KEYS, Key
+from onceonly.gateway.config_keys import (
+    AGREEMENT_KEYS,
+    AMQP_KEYS,
+    DRILL_KEYS,
+    GATEWAY_KEYS,
+    ROUTE_KEYS,
+    SMTP_KEYS,
+    TLS_KEYS,
+    Key,
+)
 
 INTRODUCTION = """# Configuration
 
@@ -27,13 +36,107 @@ send_to = "http://127.0.0.1:8402/msh"
 ```
 
 `seed 000 §…` is a section of the text behind the profile `rm-2000`, the ebXML Reliable Messaging
-Specification, working draft v0-080; `R-…` is one of the project's own rulings where that text
-contradicts itself or leaves a hole.
+Specification, working draft v0-080; `seed 001` its rewrite of early 2001, behind `rm-2001`;
+`seed 003` and `seed 004` two contributions to the discussion: when a message counts as delivered,
+and the levels of recovery. `R-…` is one of the project's own rulings where those texts contradict
+each other or leave a hole.
 """
 
 AGREEMENT = """## `[[agreement]]`
 
-Once per agreement with a partner. Durations of the protocol are whole seconds, as in the draft.
+Once per agreement with a partner. Durations of the protocol are whole seconds where the drafts
+say seconds, and ISO 8601 durations where they say duration.
+"""
+
+LEVELS = """### What a level stands for
+
+`level` is short for other keys of the same agreement; a key that is given as well wins, unless it
+takes away what the level is (then the file is refused).
+
+| Level | Stands for |
+|---|---|
+| 0 | `retries = 0`: an acknowledgement, and nothing when it does not come |
+| 1 | `time_to_live` is required; resends until the message is acknowledged or expires |
+| 2 | level 1 and `ping_before_send_above = 0` (with `retries = 0`: over level 0) |
+| 3 | level 1 and `inquire_status = true` |
+| 4 | levels 2 and 3 |
+| 5 | level 4, and `response_within` is required |
+
+### What goes together
+"""
+
+COMBINATIONS = (
+    (
+        '`profile = "rm-2000"`',
+        "one message in flight; no key of seed 001's own; no failure notices (R-14)",
+    ),
+    ("one partner", "all agreements between the same two parties have one profile"),
+    (
+        "`delivery_semantics`",
+        (
+            "AtMostOnce sends once, and its pair goes on; ExactlyOnce has no `retries`, no "
+            "`time_to_live` and no level, and its receiver forgets nothing; BestEffort has no "
+            "acknowledgement"
+        ),
+    ),
+    (
+        '`reliable_messaging_method = "Transport"`',
+        (
+            "with an amqp `send_to`, and an amqp `send_to` only with it; none of the keys of the "
+            "acknowledgement protocol"
+        ),
+    ),
+    (
+        "R-06",
+        (
+            "`timeout + retries * retry_interval` is at most `time_to_live` and "
+            "`persist_duration`, and at least `round_trip`; `time_to_live` is at most "
+            "`persist_duration`"
+        ),
+    ),
+    (
+        '`when_not_received = "resend"`',
+        'in `rm-2000` with `on_exhausted = "suspend"`: the message keeps its turn',
+    ),
+    ('`ack_status = "content"`', "with `validator`, and `validator` only with it"),
+    ("`strict_release`", "without `passed_on` and `notify_failures`"),
+    ("`sync_reply_mode`", "with an http or https `send_to`"),
+    ("a mailbox", "with `relay` in `[smtp]`"),
+    ("`ftp:`", "refused: the seed's section on FTP is an empty heading"),
+)
+
+ROUTE = """## `[[route]]`
+
+Once per direction of traffic that passes through this gateway between two other parties, as an
+intermediary (R-13). Both directions of a conversation are two routes. Whatever concerns a message
+on its way, acknowledgements and errors, finds its way back by itself.
+
+```toml
+[[route]]
+id      = "buyer-to-seller"
+from    = ["urn:duns:111111111"]
+to      = ["urn:duns:222222222"]
+back_to = "http://buyer.example/msh"
+send_to = "http://seller.example/msh"
+```
+"""
+
+SMTP = """## `[smtp]`
+
+Mail in and out. An agreement sends by mail where an endpoint of it is `smtp:mailbox@domain`;
+`smtps:mailbox@domain` goes under TLS or not at all.
+"""
+
+AMQP = """## `[amqp]`
+
+A broker as the reliable product underneath (`reliable_messaging_method = "Transport"`). Addresses
+of brokers never have credentials in them, since addresses stand in journals and messages.
+"""
+
+TLS = """## `[tls]`
+
+Our certificate, and whose certificates we take. Without the table we call https partners with the
+system's trust anchors and show nothing. The files are read at start.
 """
 
 DRILL = """
@@ -53,7 +156,17 @@ def page() -> str:
             "## `[gateway]`\n\nOne table, required.\n",
             _keys(GATEWAY_KEYS),
             AGREEMENT,
-            _keys(AGREEMENT_KEYS),
+            _sourced_keys(AGREEMENT_KEYS),
+            LEVELS,
+            table(("Where", "Rule"), COMBINATIONS),
+            ROUTE,
+            _sourced_keys(ROUTE_KEYS),
+            SMTP,
+            _keys(SMTP_KEYS),
+            AMQP,
+            _keys(AMQP_KEYS),
+            TLS,
+            _keys(TLS_KEYS),
             "## `[drill]`\n",
             DRILL,
             _keys(DRILL_KEYS),
@@ -70,3 +183,8 @@ def _keys(keys: Mapping[str, Key]) -> str:
 def _row(key: Key) -> tuple[str, str, str, str]:
     default = "**required**" if key.is_required else key.default_text
     return f"`{key.name}`", key.legal, default, key.meaning
+
+
+def _sourced_keys(keys: Mapping[str, Key]) -> str:
+    rows = ((*_row(key), key.unit, key.section) for key in keys.values())
+    return table(("Key", "Legal values", "Default", "Meaning", "Unit", "Source"), rows)

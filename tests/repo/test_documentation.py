@@ -15,7 +15,7 @@ import pytest
 from onceonly.cli.exits import Exit
 from onceonly.cli.main import cli
 from onceonly.gateway.config import read_configuration
-from onceonly.gateway.config_keys import AGREEMENT_KEYS, DRILL_KEYS, GATEWAY_KEYS
+from onceonly.gateway.config_keys import AGREEMENT_KEYS, GATEWAY_KEYS, ROUTE_KEYS, TABLES
 from onceonly.gateway.http_api import ROUTES
 from onceonly.journal.record import COLUMNS
 from onceonly.message.errors import ErrorCode
@@ -86,22 +86,35 @@ def test_every_configuration_in_the_pages_can_be_read(
 
 
 def test_every_key_is_documented(generated: dict[str, str]) -> None:
-    """Every configuration key has a row with a meaning."""
+    """Every configuration key has a row with its meaning and legal values, in its own section."""
     page = generated["reference/configuration.md"]
-    for key in (*GATEWAY_KEYS.values(), *AGREEMENT_KEYS.values(), *DRILL_KEYS.values()):
-        assert key.meaning
-        assert f"| `{key.name}` |" in page
+    for name, keys in TABLES.items():
+        found = re.search(rf"^## `\[+{name}\]+`\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)
+        assert found is not None, name
+        for key in keys.values():
+            assert key.meaning, key.name
+            assert key.legal, key.name
+            assert f"| `{key.name}` |" in found[1], f"{name}: {key.name}"
+
+
+def test_every_parameter_of_the_protocol_says_where_it_comes_from() -> None:
+    """Every key of an agreement or a route has its unit and the section of the seed behind it."""
+    for key in (*AGREEMENT_KEYS.values(), *ROUTE_KEYS.values()):
+        assert key.unit, key.name
+        assert re.search(r"seed 00[0134]|R-\d\d|the seeds|ours", key.section), key.name
 
 
 def test_the_configuration_example_of_the_reference_can_be_read(
     generated: dict[str, str], tmp_path: Path
 ) -> None:
     """The example at the top of the reference is a whole configuration."""
-    [example] = blocks(generated["reference/configuration.md"], "toml")
+    example, route = blocks(generated["reference/configuration.md"], "toml")
     file = tmp_path / "gateway.toml"
     file.write_text(example, "utf-8")
     assert set(tomllib.loads(example)["gateway"]) <= set(GATEWAY_KEYS)
     assert len(read_configuration(file).agreements) == 1
+    file.write_text(example.replace("111111111", "333333333") + route, "utf-8")
+    assert len(read_configuration(file).routes) == 1
 
 
 def commands(group: click.Group, path: str = "onceonly") -> Iterator[tuple[str, click.Command]]:

@@ -1,7 +1,7 @@
 """The keys of `[[agreement]]` and `[[route]]`: every parameter of the seeds, and of our rulings."""
 
 from onceonly.gateway import config_values as read
-from onceonly.gateway.config_key import DURATION, ENDPOINT, FLAG, PARTIES, Key, quoted, table_of
+from onceonly.gateway.config_key import DURATION, ENDPOINT, FLAG, PARTIES, Key, listed, table_of
 from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
@@ -40,7 +40,7 @@ _COUNT_TEXT = "a count, 0 to 1000000"
 _PROFILE = Key(
     "profile",
     read.one_of(profile.value for profile in Profile),
-    quoted(Profile),
+    listed(Profile),
     "Wire form and rules: `rm-2000` is the text of seed 000, `rm-2001` that of seed 001.",
     default="rm-2000",
     default_text='`"rm-2000"`',
@@ -49,7 +49,7 @@ _PROFILE = Key(
 _WINDOW = Key(
     "window",
     read.whole(1, WINDOW_MAX),
-    f"a count, 1 to {WINDOW_MAX}; 1 in `rm-2000`",
+    f"a count, 1 to {WINDOW_MAX}; 1 in rm-2000",
     "Most messages of the pair in flight at once.",
     default_text=f"`1` in `rm-2000`, else `{WINDOW_2001}`",
     unit="messages",
@@ -60,7 +60,7 @@ _ACK_REQUESTED = Key(
     read.one_of(
         (AckRequested.NONE, AckRequested.UNSIGNED), {AckRequested.SIGNED.value: _SIGNED_LATER}
     ),
-    "`None`, `Unsigned` (`Signed` comes with ebMS 2.0)",
+    "None, Unsigned (Signed comes with ebMS 2.0)",
     "Whether an acknowledgement is to hold an Acknowledgment element; `rm-2001` only. An "
     "intermediary in `accept` mode acknowledges only where it is asked for.",
     default_text='`"None"`',
@@ -148,7 +148,7 @@ _FAIL_FAST = Key(
 _NOTIFY_FAILURES = Key(
     "notify_failures",
     read.flag,
-    f"{FLAG}; `true` neither in `rm-2000` nor under `strict_release`",
+    f"{FLAG}; true neither in rm-2000 nor under strict_release",
     "Send DeliveryFailure notices to the From Party (R-14).",
     default_text="`false` in `rm-2000`, under `strict_release` and with ExactlyOnce, else `true`",
     section="seed 001 §1.6, seed 003 §4",
@@ -214,7 +214,7 @@ AGREEMENT_KEYS = table_of(
     Key(
         "delivery_semantics",
         read.one_of(semantics.value for semantics in DeliverySemantics),
-        quoted(DeliverySemantics),
+        listed(DeliverySemantics),
         "Degree of reliability of what we send; the last two are written as OnceAndOnlyOnce.",
         default="OnceAndOnlyOnce",
         default_text='`"OnceAndOnlyOnce"`',
@@ -224,7 +224,7 @@ AGREEMENT_KEYS = table_of(
     Key(
         "reliable_messaging_method",
         read.one_of(method.value for method in ReliableMessagingMethod),
-        quoted(ReliableMessagingMethod),
+        listed(ReliableMessagingMethod),
         "`ebXML`: acknowledgements and resends. `Transport`: a reliable product underneath (an "
         "amqp endpoint) and none of ours; `rm-2001` only.",
         default_text='`"ebXML"`',
@@ -242,7 +242,7 @@ AGREEMENT_KEYS = table_of(
     Key(
         "sync_reply_mode",
         read.one_of(mode.value for mode in SyncReplyMode),
-        quoted(SyncReplyMode),
+        listed(SyncReplyMode),
         "What comes back in the HTTP answer itself; `rm-2001` over http or https only.",
         default_text='`"none"`',
         section="seed 001 §1.2.2",
@@ -252,7 +252,7 @@ AGREEMENT_KEYS = table_of(
         read.one_of(
             (AckRequested.NONE, AckRequested.UNSIGNED), {AckRequested.SIGNED.value: _SIGNED_LATER}
         ),
-        "`None`, `Unsigned` (`Signed` comes with ebMS 2.0)",
+        "None, Unsigned (Signed comes with ebMS 2.0)",
         "Whether our messages ask for a delivery receipt; `rm-2001` only.",
         default_text='`"None"`',
         section="seed 001 §2.1.1.1",
@@ -266,7 +266,7 @@ AGREEMENT_KEYS = table_of(
                 DeliveryReceiptProvided.BOTH.value: _SIGNED_LATER,
             },
         ),
-        "`None`, `Unsigned` (`Signed` and `Both` come with ebMS 2.0)",
+        "None, Unsigned (Signed and Both come with ebMS 2.0)",
         "Which delivery receipts we give; others are answered with NotSupported. `rm-2001` only.",
         default_text='`"None"`',
         section="seed 001 §2.1.1.2",
@@ -290,7 +290,7 @@ AGREEMENT_KEYS = table_of(
     Key(
         "on_exhausted",
         read.one_of(choice.value for choice in OnExhausted),
-        quoted(OnExhausted),
+        listed(OnExhausted),
         "What happens to the pair when the retries are used up (R-07).",
         default_text="`suspend` in `rm-2000`, else `fail`; `fail` with AtMostOnce and BestEffort",
         section="seed 000 §2.1.4.3",
@@ -318,7 +318,7 @@ AGREEMENT_KEYS = table_of(
     Key(
         "response_choice",
         read.one_of(choice.value for choice in ResponseChoice),
-        quoted(ResponseChoice),
+        listed(ResponseChoice),
         "Which stored response answers a repeat, where there are several (R-03); `rm-2001` only.",
         default_text='`"first"`',
         section="seed 001 §1.3.3 9a",
@@ -335,7 +335,7 @@ AGREEMENT_KEYS = table_of(
     Key(
         "ack_status",
         read.one_of(assurance.value for assurance in Assurance),
-        quoted(Assurance),
+        listed(Assurance),
         "How far we have looked when we acknowledge, and say so; we acknowledge no earlier.",
         default="received",
         default_text='`"received"`',
@@ -397,7 +397,7 @@ AGREEMENT_KEYS = table_of(
     Key(
         "when_not_received",
         read.one_of((Remedy.RESEND, Remedy.NEW_VERSION, Remedy.CANCEL, Remedy.WAIT)),
-        "`resend`, `new-version`, `cancel`, `wait`",
+        "resend, new-version, cancel, wait",
         "What is done by rule when the partner has no record of the message.",
         default="wait",
         default_text='`"wait"`',
@@ -415,7 +415,7 @@ AGREEMENT_KEYS = table_of(
     Key(
         "when_not_started",
         read.one_of((Remedy.CANCEL, Remedy.WAIT)),
-        "`cancel`, `wait`",
+        "cancel, wait",
         "What is done by rule when the response is late and the work has not begun.",
         default="wait",
         default_text='`"wait"`',
@@ -424,7 +424,7 @@ AGREEMENT_KEYS = table_of(
     Key(
         "when_complete",
         read.one_of((Remedy.ASK_AGAIN, Remedy.WAIT)),
-        "`ask-again`, `wait`",
+        "ask-again, wait",
         "What is done by rule when the response is late and the work is done.",
         default="ask-again",
         default_text='`"ask-again"`',
@@ -457,7 +457,7 @@ ROUTE_KEYS = table_of(
     Key(
         "intermediary",
         read.one_of(mode.value for mode in Intermediary),
-        f"{quoted(Intermediary)} (`rm-2001` only)",
+        f"{listed(Intermediary)} (rm-2001 only)",
         "`relay`: acknowledge upstream only after the downstream acknowledgement. `accept`: "
         "store, acknowledge where that is asked for, and own the delivery (R-13).",
         default="relay",
@@ -554,7 +554,7 @@ ROUTE_KEYS = table_of(
         meaning="Give up as soon as the transport says that nothing left; `accept` only."
     ),
     _NOTIFY_FAILURES._replace(
-        legal=f"{FLAG}; `accept` only",
+        legal=f"{FLAG}; accept only",
         meaning="Send DeliveryFailure notices to the From Party (R-14).",
         default_text="`true` in `accept` mode",
     ),

@@ -25,15 +25,15 @@ def table_of(*keys: Key) -> dict[str, Key]:
     return {key.name: key for key in keys}
 
 
-def quoted(words: Iterable[StrEnum]) -> str:
-    """The words as a reference page writes them."""
-    return ", ".join(f"`{word.value}`" for word in words)
+def listed(words: Iterable[StrEnum]) -> str:
+    """The words, as legal values."""
+    return ", ".join(word.value for word in words)
 
 
 DURATION = "an ISO 8601 duration such as P30D"
 FLAG = "true, false"
 PARTIES = 'a list of PartyIds: URIs, or {id = "…", type = "…"}'
 ENDPOINT = (
-    "an http or https URI, `smtp:mailbox@domain` (or smtps:), or "
-    "`amqp://host:port/vhost?exchange=X&routing_key=Y` (or amqps:)"
+    "an http or https URI, smtp:mailbox@domain (or smtps:), or "
+    "amqp://host:port/vhost?exchange=X&routing_key=Y (or amqps:)"
 )

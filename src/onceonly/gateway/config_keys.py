@@ -22,7 +22,7 @@ __all__ = [
     "Key",
 ]
 
-_MAIL_HOST_TEXT = "`smtp://host:port`"
+_MAIL_HOST_TEXT = "smtp://host:port"
 
 GATEWAY_KEYS = table_of(
     Key(
@@ -35,7 +35,7 @@ GATEWAY_KEYS = table_of(
     Key(
         "listen",
         read.listen_uri,
-        "an http URI with a port, or an https one where `[tls]` has a certificate",
+        "an http URI with a port, or an https one where [tls] has a certificate",
         "Where partners post to us.",
         is_required=True,
     ),
@@ -150,14 +150,14 @@ SMTP_KEYS = table_of(
     Key(
         "relay",
         read.mail_host("smtp", "smtps"),
-        f"{_MAIL_HOST_TEXT} or `smtps://host:port`",
+        f"{_MAIL_HOST_TEXT} or smtps://host:port",
         "The mail server that takes our mail.",
         section="seed 000 §2.5.2",
     ),
     Key(
         "starttls",
         read.one_of(("require", "offer", "never")),
-        "`require`, `offer`, `never`",
+        "require, offer, never",
         "Whether mail goes under TLS on a plain port, in and out. `require` sends and takes "
         "nothing without it.",
         default="require",
@@ -186,7 +186,7 @@ AMQP_KEYS = table_of(
     Key(
         "listen",
         read.queue,
-        "`amqp://host:port/vhost?queue=NAME` (or amqps:)",
+        "amqp://host:port/vhost?queue=NAME (or amqps:)",
         "The queue that partners' messages come from.",
         section="seed 001 §1.2.4",
     ),
