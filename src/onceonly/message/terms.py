@@ -65,7 +65,8 @@ class RecoveryTerms:
     """Levels 2 to 5 of seed 004. Durations are whole seconds."""
 
     ping_above_bytes: int | None = None
-    """Ping before a message whose payloads have more bytes than this (level 2); None: never."""
+    """Ping before a message whose payloads have more bytes than this (level 2); -1: before every
+    message, None: before none."""
     inquires: bool = False
     """Ask for the status once the sender has given up (level 3)."""
     pings_before_inquiry: bool = False
