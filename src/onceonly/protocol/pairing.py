@@ -38,7 +38,7 @@ from onceonly.protocol.effects import (
     ResolveIncident,
     Restart,
 )
-from onceonly.protocol.sending import IllegalStep
+from onceonly.protocol.outbound import IllegalStep
 from onceonly.protocol.sequence import successor
 
 
@@ -71,10 +71,11 @@ class MessageQueued(NamedTuple):
 
 
 class MessageSettled(NamedTuple):
-    """The message gives its turn back, if it still has it."""
+    """The message gives its turn back, if it still has it; `abandoned`: not acknowledged."""
 
     message_id: str
     abandoned: bool
+    is_numbered: bool = True
 
 
 class MessageGivenUp(NamedTuple):
@@ -124,7 +125,7 @@ def step(state: SendingPair, event: PairEvent) -> Step:
 
 
 def _give_turn(state: SendingPair, event: MessageQueued) -> Step:
-    if len(state.in_flight) >= event.window:
+    if len(state.in_flight) >= event.window or event.message_id in state.in_flight:
         return state, ()
     number = successor(state.sequence_number) if event.is_numbered else None
     state = state._replace(
@@ -149,7 +150,8 @@ def _take_turn_back(state: SendingPair, event: MessageSettled) -> Step:
 def _vacate(state: SendingPair, event: MessageSettled) -> tuple[SendingPair, tuple[Effect, ...]]:
     left = tuple(one for one in state.in_flight if one != event.message_id)
     state = state._replace(in_flight=left)
-    if not event.abandoned or state.sequence_number is None:
+    leaves_a_gap = event.abandoned and event.is_numbered and state.sequence_number is not None
+    if not leaves_a_gap:
         return state, ()
     reason = "the number of an abandoned message is not used again"
     return state._replace(sequence_number=None), (Journal(Event.SEQUENCE_RESET, reason=reason),)
@@ -176,21 +178,22 @@ OPERATOR = "operator"
 
 
 def _suspend(state: SendingPair, event: MessageGivenUp) -> Step:
-    others = tuple(Hold(one) for one in state.in_flight if one != event.message_id)
-    state = state._replace(status=PairStatus.SUSPENDED, reason=event.reason)
-    return state, (
-        Journal(Event.PAIR_SUSPENDED, reason=event.reason),
-        OpenIncident(event.reason),
-        *others,
-    )
+    return _close(state, event, PairStatus.SUSPENDED, Event.PAIR_SUSPENDED)
 
 
 def _quarantine(state: SendingPair, event: SequenceDiverged) -> Step:
-    state = state._replace(status=PairStatus.QUARANTINED, reason=event.reason)
-    return state, (
-        Journal(Event.PAIR_QUARANTINED, reason=event.reason),
-        OpenIncident(event.reason),
-    )
+    return _close(state, event, PairStatus.QUARANTINED, Event.PAIR_QUARANTINED)
+
+
+def _close(
+    state: SendingPair,
+    event: MessageGivenUp | SequenceDiverged,
+    status: PairStatus,
+    happened: Event,
+) -> Step:
+    others = (Hold(one) for one in state.in_flight if one != event.message_id)
+    state = state._replace(status=status, reason=event.reason)
+    return state, (Journal(happened, reason=event.reason), OpenIncident(event.reason), *others)
 
 
 def _stay_closed(state: SendingPair, event: MessageGivenUp) -> Step:
