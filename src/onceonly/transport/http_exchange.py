@@ -68,6 +68,7 @@ class ClientConnection(asyncio.Protocol):
         self._reply = bytearray()
         self._reply_type = ""
         self._is_answer_whole = True
+        self._answer_ended: asyncio.Future[None] | None = None
         self._progress_at = self._loop.time()
         self._deadline = 0.0
         self._unsent_bytes = 0
@@ -98,6 +99,7 @@ class ClientConnection(asyncio.Protocol):
         """Over, whoever ended it."""
         is_unanswered = not self._answer_bytes
         self._settle(Outcome.UNKNOWN, None, "connection lost", is_unanswered=is_unanswered)
+        self._end_answer()
         self._lost(self)
 
     def pause_writing(self) -> None:
@@ -150,8 +152,7 @@ class ClientConnection(asyncio.Protocol):
             self._is_trusted = False
         if self._take_reply is not None and self._is_reply_wanted() and self._reply:
             self._take_reply(self._reply_type, bytes(self._reply))
-        self._take_reply = None
-        self._reply.clear()
+        self._end_answer()
 
     # Called by the pool.
 
@@ -165,8 +166,8 @@ class ClientConnection(asyncio.Protocol):
     ) -> Exchanged:
         """Send one request and await the head of its answer; never raises for the peer's doing.
 
-        `take_reply` is called once the body of an answer in 2xx is whole, which may be later. An
-        error of the body's own files is raised; the peer then sees a cut transfer.
+        With `take_reply` the answer is awaited whole, and it is called with the body of one in
+        2xx. An error of the body's own files is raised; the peer then sees a cut transfer.
         """
         assert self._exchange is None, "one exchange at a time"
         self._begin(body.size_bytes)
@@ -180,6 +181,9 @@ class ClientConnection(asyncio.Protocol):
             else:
                 await self._write_chunks(head, body)
             exchanged: Exchanged = await exchange
+            if self._is_reply_wanted() and not self._transport.is_closing():
+                self._answer_ended = self._loop.create_future()
+                await self._answer_ended
         finally:
             self._exchange = None
             if not exchange.done() or not self._is_sent():
@@ -241,6 +245,13 @@ class ClientConnection(asyncio.Protocol):
             return
         self._transport.write(held)
         self._is_writing = False
+
+    def _end_answer(self) -> None:
+        self._take_reply = None
+        self._reply.clear()
+        if self._answer_ended is not None and not self._answer_ended.done():
+            self._answer_ended.set_result(None)
+        self._answer_ended = None
 
     def _is_reply_wanted(self) -> bool:
         return self._take_reply is not None and 200 <= self._parser.get_status_code() < 300

@@ -50,8 +50,9 @@ class Outgoing(NamedTuple):
     message_id: str = ""
     """MessageId of the package, for transports whose envelope names what it carries."""
     take_reply: "Callable[[str, bytes], None] | None" = None
-    """Called with Content-Type and body of the answer, where the agreement lets a package come
-    back in it (syncReplyMode); without it a body in the answer is read over and forgotten."""
+    """Called with Content-Type and body of the answer, at most once and before `send` returns,
+    where the agreement lets a package come back in it (syncReplyMode); without it a body in the
+    answer is read over and forgotten."""
 
 
 class Request(NamedTuple):
