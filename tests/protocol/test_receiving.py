@@ -44,6 +44,11 @@ def case_of(incoming: Arrival, pair: ReceivingPair, known: Known | None = None) 
     return receive(incoming, known, pair, NOW, TERMS).case
 
 
+@pytest.mark.statement("S0-96", ruling="R-01")
+@pytest.mark.statement("S0-97", ruling="R-01")
+@pytest.mark.statement("S0-98", ruling="R-01")
+@pytest.mark.statement("S0-99", ruling="R-01")
+@pytest.mark.statement("S0-100", ruling="R-01")
 @pytest.mark.parametrize(
     ("previous", "number", "case"),
     [
@@ -66,12 +71,17 @@ def test_the_four_cases_for_an_unseen_message(previous, number, case):
     assert case_of(arrival(number), after(previous)) is case
 
 
+@pytest.mark.statement("S0-90", ruling="R-01")
+@pytest.mark.statement("S0-97", ruling="R-01")
+@pytest.mark.statement("S0-98", ruling="R-01")
 @pytest.mark.parametrize("number", [1, 5, 6, 900])
 def test_a_known_message_is_a_duplicate_whatever_its_number(number):
     """R-01: seed 000's case 3 alone would deliver a late copy of message 1 twice."""
     assert case_of(arrival(number), after(5), Known("aa")) is Case.DUPLICATE
 
 
+@pytest.mark.statement("S0-92", ruling="R-02")
+@pytest.mark.statement("S1-30", ruling="R-02")
 def test_a_new_message_is_stored_then_acknowledged():
     """R-02: the hand-over comes after the acknowledgement's transmission."""
     reception = receive(arrival(6), None, after(5), NOW, TERMS)
@@ -80,6 +90,10 @@ def test_a_new_message_is_stored_then_acknowledged():
     assert reception.pair.sequence_number == 6
 
 
+@pytest.mark.statement("S0-12")
+@pytest.mark.statement("S0-91")
+@pytest.mark.statement("S3-08")
+@pytest.mark.statement("S4-11")
 def test_a_duplicate_is_answered_and_changes_nothing():
     """S0-12, S0-91, I5."""
     reception = receive(arrival(5), Known("aa"), after(5), NOW, TERMS)
@@ -88,6 +102,7 @@ def test_a_duplicate_is_answered_and_changes_nothing():
     assert reception.effects[0].event is Event.DUPLICATE_ELIMINATED
 
 
+@pytest.mark.statement("S1-26", ruling="R-01")
 def test_a_collision_is_neither_acknowledged_nor_stored():
     """R-01, I8."""
     reception = receive(arrival(6), Known("bb"), after(5), NOW, TERMS)
@@ -98,6 +113,9 @@ def test_a_collision_is_neither_acknowledged_nor_stored():
     assert answer.code is ErrorCode.SECURITY_FAILURE
 
 
+@pytest.mark.statement("S4-13", ruling="R-18")
+@pytest.mark.statement("S4-12", ruling="R-18")
+@pytest.mark.statement("S4-07", ruling="R-18")
 def test_expiry_is_tested_after_duplication():
     """R-18: a known message past its TimeToLive is acknowledged, an unknown one refused."""
     old = arrival(6, age_s=3631)
@@ -106,6 +124,7 @@ def test_expiry_is_tested_after_duplication():
     assert case_of(arrival(6, age_s=3630), after(5)) is Case.NEW
 
 
+@pytest.mark.statement("S1-18", ruling="R-19")
 def test_what_is_older_than_persist_duration_is_refused():
     """R-19: its id may have been forgotten."""
     terms = DeliveryTerms(persist_duration_s=7200)
@@ -115,6 +134,7 @@ def test_what_is_older_than_persist_duration_is_refused():
     assert receive(arrival(6, age_s=7230), None, after(5), NOW, terms).case is Case.NEW
 
 
+@pytest.mark.statement("S0-39")
 def test_best_effort_is_handed_over_without_an_acknowledgement():
     """S0-39."""
     incoming = arrival(None, semantics=DeliverySemantics.BEST_EFFORT)
@@ -127,6 +147,7 @@ def test_best_effort_is_handed_over_without_an_acknowledgement():
     assert Acknowledge() not in repeat.effects
 
 
+@pytest.mark.statement("S0-100")
 def test_a_wrong_number_is_answered_and_the_state_stays():
     """S0-100, I7."""
     reception = receive(arrival(7), None, after(5), NOW, TERMS)
@@ -136,6 +157,7 @@ def test_a_wrong_number_is_answered_and_the_state_stays():
     assert receive(arrival(6, message_id="m-2"), None, reception.pair, NOW, TERMS).case is Case.NEW
 
 
+@pytest.mark.statement("S0-100", ruling="R-11")
 def test_the_same_wrong_message_again_quarantines_the_pair():
     """R-11: a repeated gap is for the operator."""
     first = receive(arrival(7), None, after(5), NOW, TERMS)
@@ -160,6 +182,7 @@ def test_a_quarantined_pair_asks_the_sender_to_come_again():
     assert case_of(arrival(5), closed, Known("aa")) is Case.DUPLICATE
 
 
+@pytest.mark.statement("S0-100", ruling="R-11")
 def test_resuming_takes_whichever_number_comes_next():
     """R-11: the operator decided; from then on numbers count again."""
     closed = ReceivingPair(status=PairStatus.QUARANTINED, sequence_number=5)
@@ -175,6 +198,7 @@ def test_resuming_an_open_pair_changes_nothing():
     assert receiving.resume(after(5)) == (after(5), ())
 
 
+@pytest.mark.statement("S3-06", ruling="R-12")
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_the_message_is_handed_over_whatever_became_of_the_acknowledgement(outcome):
     """R-12's default: nothing stored is ever held back by a lost acknowledgement."""
@@ -187,6 +211,7 @@ def test_the_message_is_handed_over_whatever_became_of_the_acknowledgement(outco
     ]
 
 
+@pytest.mark.statement("S1-47")
 def test_a_second_acknowledgement_hands_nothing_over():
     """I1."""
     transmission = Transmission(Outcome.ACCEPTED, bytes_left=True)

@@ -1,6 +1,7 @@
 """The sender's machine: Timeout, Retries, RetryInterval, doubt and certainty."""
 
 import itertools
+from typing import get_args
 
 import pytest
 
@@ -26,8 +27,10 @@ from onceonly.protocol.events import (
     ErrorReceived,
     Held,
     Outcome,
+    Requeued,
     Restarted,
     Resumed,
+    SendingEvent,
     TimePassed,
     Transmission,
     Transmitted,
@@ -78,6 +81,13 @@ class Run:
         return self.on(210, DeadlineReached())
 
 
+@pytest.mark.statement("S0-20", ruling="R-06")
+@pytest.mark.statement("S0-25", ruling="R-06")
+@pytest.mark.statement("S0-74", ruling="R-06")
+@pytest.mark.statement("S1-15", ruling="R-06")
+@pytest.mark.statement("S1-17", ruling="R-06")
+@pytest.mark.statement("S1-41", ruling="R-06")
+@pytest.mark.statement("S1-42", ruling="R-06")
 def test_the_first_wait_is_timeout_and_later_ones_are_retry_interval():
     """R-06: each wait runs from the end of the transmission."""
     run = Run().sent()
@@ -88,6 +98,13 @@ def test_the_first_wait_is_timeout_and_later_ones_are_retry_interval():
     assert run.state.due_ns == at(95).monotonic_ns
 
 
+@pytest.mark.statement("S0-22")
+@pytest.mark.statement("S0-23")
+@pytest.mark.statement("S0-26")
+@pytest.mark.statement("S1-16")
+@pytest.mark.statement("S1-43")
+@pytest.mark.statement("S3-07")
+@pytest.mark.statement("S3-09")
 def test_a_silent_receiver_gets_exactly_one_plus_retries_transmissions():
     """S0-22, S0-23: then the application is told, once."""
     run = Run().exhausted()
@@ -96,12 +113,15 @@ def test_a_silent_receiver_gets_exactly_one_plus_retries_transmissions():
     assert run.of(GiveUp) == [GiveUp("no acknowledgement after the last retry")]
 
 
+@pytest.mark.statement("S0-95")
 def test_no_failure_is_reported_before_the_last_wait_is_over():
     """S0-95."""
     run = Run().sent().on(30, DeadlineReached(), Transmitted(2, ACCEPTED))
     assert run.of(Notify) == []
 
 
+@pytest.mark.statement("S1-56", ruling="R-08")
+@pytest.mark.statement("S4-10")
 def test_exhaustion_is_a_doubt_when_a_byte_may_have_left():
     """R-08: severity Warning, never a plain failure."""
     run = Run().exhausted()
@@ -109,6 +129,7 @@ def test_exhaustion_is_a_doubt_when_a_byte_may_have_left():
     assert run.of(Notify)[0].severity is Severity.WARNING
 
 
+@pytest.mark.statement("S1-56", ruling="R-08")
 def test_exhaustion_is_certain_when_no_byte_ever_left():
     """R-08: severity Error; the message waits for the resume, it is no doubt."""
     run = Run().exhausted(NEVER_LEFT)
@@ -117,6 +138,7 @@ def test_exhaustion_is_certain_when_no_byte_ever_left():
     assert run.of(Notify)[0].severity is Severity.ERROR
 
 
+@pytest.mark.statement("S0-75", ruling="R-05")
 def test_one_unknown_outcome_among_refusals_is_enough_for_doubt():
     """R-05: unknown is not failure, and no later certainty takes it back."""
     run = Run().sent(Transmission(Outcome.UNKNOWN, bytes_left=True))
@@ -125,11 +147,13 @@ def test_one_unknown_outcome_among_refusals_is_enough_for_doubt():
     assert run.on(210, DeadlineReached()).state.status is OutboundStatus.IN_DOUBT
 
 
+@pytest.mark.statement("S0-13", ruling="R-05")
 def test_a_2xx_is_not_an_acknowledgement():
     """I30."""
     assert Run().sent(ACCEPTED).state.status is OutboundStatus.SENDING
 
 
+@pytest.mark.statement("S0-29")
 @pytest.mark.parametrize("second", [0, 20, 100])
 def test_an_acknowledgement_completes_the_message_at_any_time(second):
     """S0-29: and gives the turn back."""
@@ -150,6 +174,8 @@ def test_an_acknowledgement_may_overtake_the_outcome_of_its_transmission():
     assert run.rows() == [Event.TRANSMITTING, Event.ACK_RECEIVED, Event.TRANSMITTED]
 
 
+@pytest.mark.statement("S0-93")
+@pytest.mark.statement("S3-17")
 def test_surplus_acknowledgements_change_nothing():
     """S0-93."""
     run = Run().sent().on(1, AckReceived())
@@ -159,6 +185,7 @@ def test_surplus_acknowledgements_change_nothing():
     assert run.rows().count(Event.ACK_RECEIVED) == 1
 
 
+@pytest.mark.statement("S3-17", ruling="R-09")
 def test_a_late_acknowledgement_is_news():
     """R-09, I23: recorded, the application told, the doubt resolved."""
     run = Run().exhausted().on(500, AckReceived())
@@ -170,6 +197,7 @@ def test_a_late_acknowledgement_is_news():
     ]
 
 
+@pytest.mark.statement("S3-17", ruling="R-09")
 def test_a_late_acknowledgement_of_a_failed_message_leaves_it_failed():
     """R-09, I20: final states are final, the news goes out all the same."""
     run = Run().exhausted().on(3600 + 31, TimePassed())
@@ -179,6 +207,8 @@ def test_a_late_acknowledgement_of_a_failed_message_leaves_it_failed():
     assert run.of(Notify)[-1].kind is NoticeKind.ACKNOWLEDGED_LATE
 
 
+@pytest.mark.statement("S0-32", ruling="R-07")
+@pytest.mark.statement("S0-33", ruling="R-07")
 def test_resume_starts_the_uncompleted_message_anew_with_a_full_budget():
     """S0-32, S0-33, I28: same number, attempts from one."""
     run = Run().exhausted().on(1000, Resumed())
@@ -198,6 +228,8 @@ def test_each_episode_has_a_notice_of_its_own():
     assert [notice.episode for notice in run.of(Notify)] == [0, 1]
 
 
+@pytest.mark.statement("S0-30", ruling="R-07")
+@pytest.mark.statement("S0-55", ruling="R-10")
 def test_on_exhausted_fail_lets_the_pair_go_on():
     """R-07, R-10: the number is abandoned."""
     terms = DeliveryTerms(retries=0, timeout_s=30, on_exhausted=OnExhausted.FAIL)
@@ -209,6 +241,9 @@ def test_on_exhausted_fail_lets_the_pair_go_on():
     assert Event.FAILED in certain.rows()
 
 
+@pytest.mark.statement("S0-83", ruling="R-15")
+@pytest.mark.statement("S0-85", ruling="R-15")
+@pytest.mark.statement("S0-86", ruling="R-15")
 def test_a_transient_error_pauses_for_min_retry_and_is_not_counted():
     """S0-83, S0-85, S0-86, R-15."""
     run = Run().sent()
@@ -221,12 +256,14 @@ def test_a_transient_error_pauses_for_min_retry_and_is_not_counted():
     assert run.state.status is OutboundStatus.SENDING
 
 
+@pytest.mark.statement("S0-84", ruling="R-15")
 def test_without_min_retry_secs_the_pause_is_retry_interval():
     """S0-84."""
     run = Run().sent().on(5, ErrorReceived(ErrorCode.TRANSIENT_ERROR, Severity.WARNING))
     assert run.state.due_ns == at(65).monotonic_ns
 
 
+@pytest.mark.statement("S0-28")
 def test_an_outcome_that_comes_after_the_pause_was_asked_for_does_not_shorten_it():
     """S0-28: the transient recovery runs, not the Timeout recovery."""
     error = ErrorReceived(ErrorCode.TRANSIENT_ERROR, Severity.WARNING, 600)
@@ -234,6 +271,7 @@ def test_an_outcome_that_comes_after_the_pause_was_asked_for_does_not_shorten_it
     assert run.state.due_ns == at(601).monotonic_ns
 
 
+@pytest.mark.statement("S0-86", ruling="R-15")
 def test_transient_errors_are_capped():
     """R-15: not for ever."""
     terms = DeliveryTerms(transient_retries=1, timeout_s=30)
@@ -242,6 +280,7 @@ def test_transient_errors_are_capped():
     assert run.of(GiveUp) == [GiveUp("the peer kept answering TransientError")]
 
 
+@pytest.mark.statement("S0-100", ruling="R-11")
 def test_an_invalid_sequence_number_quarantines_the_pair():
     """R-11: never guess; the application hears of it as a doubt."""
     error = ErrorReceived(ErrorCode.INVALID_SEQUENCE_NUMBER, Severity.ERROR, None, "after 5 came 7")
@@ -250,6 +289,7 @@ def test_an_invalid_sequence_number_quarantines_the_pair():
     assert run.of(Diverge) == [Diverge("after 5 came 7")]
 
 
+@pytest.mark.statement("S3-12", ruling="R-08")
 def test_the_refusal_of_the_only_copy_is_final():
     """R-08: every copy that left was answered."""
     run = Run().sent().on(1, ErrorReceived(ErrorCode.VALUE_NOT_RECOGNIZED, Severity.ERROR))
@@ -258,6 +298,7 @@ def test_the_refusal_of_the_only_copy_is_final():
     assert run.of(Release) == [Release(abandoned=True)]
 
 
+@pytest.mark.statement("S3-12", ruling="R-08")
 def test_a_refusal_after_a_resend_is_a_doubt():
     """R-08: an earlier copy may have been stored."""
     run = Run().sent().on(30, DeadlineReached(), Transmitted(2, ACCEPTED))
@@ -290,6 +331,8 @@ def test_an_expired_message_that_gets_its_turn_gives_it_back():
     assert run.of(Release) == [Release(abandoned=True)]
 
 
+@pytest.mark.statement("S4-10", ruling="R-08")
+@pytest.mark.statement("S3-12", ruling="R-08")
 def test_time_to_live_after_a_byte_left_is_a_doubt_until_the_fence():
     """R-08, I26: failed for good only after TimeToLive plus clock accuracy."""
     run = Run().sent().on(3601, TimePassed())
@@ -301,6 +344,7 @@ def test_time_to_live_after_a_byte_left_is_a_doubt_until_the_fence():
     assert len(run.of(Notify)) == 1
 
 
+@pytest.mark.statement("S4-09")
 def test_no_resend_after_time_to_live():
     """The deadline finds the time over."""
     run = Run().sent().on(3601, DeadlineReached())
@@ -315,6 +359,7 @@ def test_time_that_has_not_passed_changes_nothing():
         assert run.on(211, TimePassed()).state == before
 
 
+@pytest.mark.statement("S1-04")
 def test_a_restart_is_no_reset():
     """I18: the attempt keeps its number; the open exposure counts as left."""
     run = Run().sent().on(30, DeadlineReached(), Restarted())
@@ -383,14 +428,17 @@ def test_a_refusal_tells_the_application_why():
 
 
 ILLEGAL = {
-    (OutboundStatus.QUEUED, Transmitted): "nothing was transmitted",
-    (OutboundStatus.QUEUED, DeadlineReached): "nothing is due",
     (OutboundStatus.QUEUED, Held): "only a message with the turn is held",
     (OutboundStatus.QUEUED, Resumed): "only a message with the turn is resumed",
     (OutboundStatus.QUEUED, Restarted): "only a message with the turn is restarted",
     (OutboundStatus.SENDING, Admitted): "it has the turn",
     (OutboundStatus.IN_DOUBT, Admitted): "it had the turn",
     (OutboundStatus.IN_DOUBT, Restarted): "its pair is closed or went on",
+    **{
+        (status, Requeued): "only what was given up in doubt is queued again"
+        for status in OutboundStatus
+        if status is not OutboundStatus.IN_DOUBT
+    },
     **{
         (status, event): "final"
         for status in sending.FINAL
@@ -399,18 +447,7 @@ ILLEGAL = {
 }
 """What cannot happen, and why; everything else is in the table."""
 
-EVENTS = (
-    Admitted,
-    Transmitted,
-    DeadlineReached,
-    AckReceived,
-    ErrorReceived,
-    TimePassed,
-    Held,
-    Resumed,
-    Restarted,
-    Cancelled,
-)
+EVENTS = get_args(SendingEvent)
 
 
 def test_every_status_and_event_is_legal_or_known_to_be_illegal():
@@ -421,8 +458,8 @@ def test_every_status_and_event_is_legal_or_known_to_be_illegal():
 
 def test_an_illegal_event_is_our_bug():
     """It stops us instead of guessing."""
-    with pytest.raises(sending.IllegalStep, match="DeadlineReached in queued"):
-        Run().on(0, DeadlineReached())
+    with pytest.raises(sending.IllegalStep, match="Held in queued"):
+        Run().on(0, Held())
 
 
 def test_errors_about_settled_messages_are_recorded_only():
