@@ -86,7 +86,7 @@ async def test_numbers_grow_by_one_from_one(gateway, peer):
 async def test_after_the_largest_number_comes_one(gateway, peer):
     """S0-54: 999999999, then 000000001."""
     pair, state = Pair(OUR_PARTY, peer.party), SendingPair(sequence_number=999_999_998)
-    await gateway.parts.group.transact(lambda txn: txn.put_sending_pair(pair, state))
+    await gateway.parts.group.transact(lambda txn: txn.put_sending_pair(pair, state, at=0))
     for _ in range(2):
         await exchange(gateway, peer, ORDER)
     assert [arrival.number for arrival in peer.arrivals] == ["999999999", "000000001"]

@@ -1,6 +1,8 @@
 """Messages, packages and journal rows for the tests of the stores."""
 
+from collections.abc import Callable
 from hashlib import sha256
+from typing import Any
 
 from onceonly.journal.record import Record
 from onceonly.message.event import Direction, Event
@@ -9,7 +11,7 @@ from onceonly.message.message import DeliverySemantics, Message, Payload
 from onceonly.message.package import Package
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.sending import Outbound, OutboundStatus
-from onceonly.store.store import StoredPayload, Transaction
+from onceonly.store.store import Store, StoredPayload, Transaction
 
 PARTY = "urn:duns:111111111"
 NOW_AT = 1_700_000_000_000_000
@@ -18,6 +20,7 @@ SELLER = PartyId("seller@example.com", "email")
 CARRIER = PartyId("urn:duns:333333333")
 PAIR = Pair(str(BUYER), str(SELLER))
 OTHER_PAIR = Pair(str(BUYER), str(CARRIER))
+BODY = b"<Order/>"
 PACKAGE = Package('multipart/related; boundary="b"', (b"--b\r\n<head/>", b"\r\n--b--", b""))
 RESPONSE = Package("text/xml", (b"<Ack/>",))
 SENDING = Outbound(OutboundStatus.SENDING, attempt=1, sequence_number=1)
@@ -46,6 +49,7 @@ def message(
     conversation_id: str = "conversation-1",
     agreement_id: str = "tpa-1",
     ref_to_message_id: str | None = None,
+    **fields: Any,
 ) -> Message:
     """A message of the buyer."""
     return Message(
@@ -60,6 +64,7 @@ def message(
         semantics=DeliverySemantics.ONCE_AND_ONLY_ONCE,
         ref_to_message_id=ref_to_message_id,
         payloads=tuple(part.payload for part in payloads),
+        **fields,
     )
 
 
@@ -90,12 +95,37 @@ def receive(
     received: Message,
     *payloads: StoredPayload,
     response: Package | None = RESPONSE,
+    **facts: Any,
 ) -> None:
     """Store an arrival."""
-    transaction.add_inbound(received, payloads, response, digest="e" * 64, received_at=3_000_000)
+    transaction.add_inbound(
+        received, payloads, response, digest="e" * 64, received_at=3_000_000, **facts
+    )
 
 
 def row(event: Event, message_id: str | None = None, **columns: object) -> Record:
     """A journal row as a step writes it."""
     record = Record(str(BUYER), event, 4_000_000, 17, Direction.OUT, message_id=message_id)
     return record._replace(**columns)
+
+
+def commit(store: Store, *steps: Callable[[Transaction], Any]) -> list[Any]:
+    """Run the steps in one transaction and commit it."""
+    transaction = store.begin()
+    results = [step(transaction) for step in steps]
+    store.commit()
+    return results
+
+
+def submitted(store: Store, message_id: str, state: Outbound = SENDING, **fields: Any) -> None:
+    """Commit a submission without payloads."""
+    commit(store, lambda tx: submit(tx, message(message_id, **fields), state=state))
+
+
+def handed_over(store: Store, message_id: str) -> int:
+    """Commit an arrival and its hand-over; returns the offset."""
+    arrived = message(message_id, stored(BODY))
+    commit(store, lambda tx: receive(tx, arrived, stored(BODY)))
+    [offset] = commit(store, lambda tx: tx.hand_over(arrived.key, at=9))
+    assert isinstance(offset, int)
+    return offset

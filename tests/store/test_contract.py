@@ -1,11 +1,11 @@
 """The store's contract, sentence by sentence, on every store there is (style rule 32)."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from store_samples import (
     ACKNOWLEDGED,
+    BODY,
     CARRIER,
     OTHER_PAIR,
     PACKAGE,
@@ -13,12 +13,15 @@ from store_samples import (
     QUEUED,
     RESPONSE,
     SENDING,
+    commit,
+    handed_over,
     message,
     receive,
     row,
     spooled,
     stored,
     submit,
+    submitted,
 )
 
 from onceonly.journal.record import CHAIN_START, chain
@@ -38,10 +41,8 @@ from onceonly.store.store import (
     StoredPayload,
     StoreFailed,
     StoreRefused,
-    Transaction,
 )
 
-BODY = b"<Order/>"
 NOTICE = Notice(
     "m-1",
     NoticeKind.DELIVERY_FAILURE,
@@ -51,28 +52,6 @@ NOTICE = Notice(
     0,
     5,
 )
-
-
-def commit(store: Store, *steps: Callable[[Transaction], Any]) -> list[Any]:
-    """Run the steps in one transaction and commit it."""
-    transaction = store.begin()
-    results = [step(transaction) for step in steps]
-    store.commit()
-    return results
-
-
-def submitted(store: Store, message_id: str, state: Outbound = SENDING, **fields: Any) -> None:
-    """Commit a submission without payloads."""
-    commit(store, lambda tx: submit(tx, message(message_id, **fields), state=state))
-
-
-def handed_over(store: Store, message_id: str) -> int:
-    """Commit an arrival and its hand-over; returns the offset."""
-    arrived = message(message_id, stored(BODY))
-    commit(store, lambda tx: receive(tx, arrived, stored(BODY)))
-    [offset] = commit(store, lambda tx: tx.hand_over(arrived.key, at=9))
-    assert isinstance(offset, int)
-    return offset
 
 
 class TestTransactions:

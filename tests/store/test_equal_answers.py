@@ -17,27 +17,42 @@ from store_samples import (
     PACKAGE,
     PAIR,
     PARTY,
+    RESPONSE,
     SELLER,
     message,
     receive,
     row,
+    spooled,
     stored,
     submit,
 )
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
-from onceonly.message.identity import Pair
+from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.message import DeliverySemantics
+from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.pairing import PairStatus, SendingPair
-from onceonly.protocol.receiving import ProcessingState, ReceivingPair
+from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
+from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
+from onceonly.protocol.relaying import Transit, TransitStatus
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
 from onceonly.store.memory import MemoryStore
 from onceonly.store.sqlite import open_sqlite
-from onceonly.store.store import MessageFilter, Notice, Role, Snapshot, Store
+from onceonly.store.store import (
+    MessageFilter,
+    Notice,
+    OwedNotice,
+    Role,
+    Snapshot,
+    Store,
+    TransitEntry,
+)
 
 NAMES = ("m-1", "m-2", "m-3", "m-4")
 PARTIES = (SELLER, CARRIER)
+DIGESTS = ("a" * 64, "b" * 64, "c" * 64)
 PAIRS = (PAIR, Pair(PAIR.from_party, str(CARRIER)))
 
 names = st.sampled_from(NAMES)
@@ -57,6 +72,7 @@ states = st.builds(
     expires_at=st.none() | instants,
     transients=counters,
     silence=st.sampled_from(Silence),
+    pings=counters,
     error_code=st.none() | st.sampled_from(ErrorCode),
     due_ns=st.none() | instants,
 )
@@ -64,7 +80,7 @@ sending_pairs = st.builds(
     SendingPair,
     status=st.sampled_from(PairStatus),
     sequence_number=numbers,
-    in_flight=st.none() | names,
+    in_flight=st.lists(names, max_size=3, unique=True).map(tuple),
     reason=st.none() | st.text(max_size=5),
 )
 receiving_pairs = st.builds(
@@ -74,6 +90,32 @@ receiving_pairs = st.builds(
     refused_message_id=st.none() | names,
     takes_any_number=st.booleans(),
     reason=st.none() | st.text(max_size=5),
+)
+recoveries = st.builds(
+    Recovery,
+    phase=st.sampled_from(RecoveryPhase),
+    asked=counters,
+    inquiry_id=st.none() | names,
+    wants_new_version=st.booleans(),
+    replaced_by=st.none() | names,
+    response=st.sampled_from(ResponseStatus),
+    response_due_at=st.none() | instants,
+    status=st.none() | st.sampled_from(MessageStatus),
+    processing=st.none() | st.sampled_from(ReportedProcessing),
+    reported_at=st.none() | instants,
+    due_ns=st.none() | instants,
+)
+routes = st.sampled_from(["r-1", "r-2"])
+transits = st.builds(Transit, st.sampled_from(TransitStatus), counters)
+owed_notices = st.builds(
+    OwedNotice,
+    key=st.builds(MessageKey, names, names, names),
+    agreement_id=names,
+    conversation_id=names,
+    semantics=st.sampled_from(DeliverySemantics),
+    severity=st.sampled_from(Severity),
+    reason=st.text(max_size=5),
+    attempts=counters,
 )
 notices = st.builds(
     Notice,
@@ -110,6 +152,12 @@ def answers(snapshot: Snapshot) -> dict[str, Any]:
         "open incidents": list(snapshot.list_incidents(is_open=True)),
         "journal": list(snapshot.list_journal(1, 5)),
         "counts": snapshot.count_by_status(),
+        "idle": list(snapshot.list_idle_pairs(25)),
+        "recovering": list(snapshot.list_recovering()),
+        "due": list(snapshot.list_responses_due(25, 2)),
+        "forwarding": list(snapshot.list_forwarding()),
+        "owed": list(snapshot.list_owed_notices()),
+        "spooled": [snapshot.is_spooled(digest) for digest in DIGESTS],
     }
     for pair in PAIRS:
         found[f"sending {pair}"] = snapshot.get_sending_pair(pair)
@@ -126,6 +174,13 @@ def answers(snapshot: Snapshot) -> dict[str, Any]:
             [snapshot.find_inbound(message(name, to=party).key) for party in PARTIES],
             package_or_none(lambda name=name: snapshot.get_package(name)),
             package_or_none(lambda name=name: snapshot.get_response(message(name).key)),
+            [snapshot.is_cancelled(message(name, to=party).key) for party in PARTIES],
+            snapshot.get_recovery(name),
+            [snapshot.find_response(name, pair.to_party) for pair in PAIRS],
+            snapshot.find_response(name, PAIR.to_party, is_most_recent=True),
+            [snapshot.find_transit(route, name) for route in ("r-1", "r-2")],
+            list(snapshot.list_transit_payloads("r-1", name)),
+            package_or_none(lambda name=name: snapshot.get_transit_package("r-2", name)),
         )
     return found
 
@@ -151,13 +206,33 @@ operations = st.one_of(
         to=parties,
         state=states,
         conversation=st.sampled_from(["c-1", "c-2"]),
+        reference=st.none() | names,
         has_key=st.booleans(),
     ),
     operation("changes_state", name=known_names, state=states, at=instants),
     operation("keeps_package", name=known_names),
-    operation("changes_sending_pair", pair=pairs, state=sending_pairs),
+    operation("changes_sending_pair", pair=pairs, state=sending_pairs, at=instants),
+    operation("forgets_pair", pair=pairs),
     operation("changes_receiving_pair", pair=pairs, state=receiving_pairs),
-    operation("receives", name=names, to=parties, response=st.none() | st.just(PACKAGE)),
+    operation(
+        "receives",
+        name=names,
+        to=parties,
+        response=st.none() | st.just(PACKAGE),
+        keep_until_at=st.none() | instants,
+        status=st.sampled_from([InboundStatus.STORED] * 3 + [InboundStatus.FORWARDED]),
+        has_key=st.sampled_from([True, True, False]),
+    ),
+    operation("answers_anew", name=names, to=parties),
+    operation("cancels", name=names, to=parties, at=instants, keep_until_at=st.none() | instants),
+    operation("recovers", name=known_names, recovery=recoveries),
+    operation(
+        "passes_on", route=routes, name=names, state=transits, keep_until_at=st.none() | instants
+    ),
+    operation("owes", notice=owed_notices),
+    operation("pays", notice=owed_notices),
+    operation("purges_inbound", now_at=instants, limit=st.integers(1, 3)),
+    operation("purges_outbound", name=known_names, before_at=instants, limit=st.integers(1, 3)),
     operation("hands_over", name=names, to=parties, at=instants),
     operation(
         "reports_processing", name=names, to=parties, processing=st.sampled_from(ProcessingState)
@@ -226,12 +301,26 @@ class BothStores(RuleBasedStateMachine):
             self.write(lambda tx, sent=sent, part=part: receive(tx, sent, part))
 
     def submits(
-        self, name: str, to: Any, state: Outbound, conversation: str, *, has_key: bool
+        self,
+        name: str,
+        to: Any,
+        state: Outbound,
+        conversation: str,
+        reference: str | None,
+        *,
+        has_key: bool,
     ) -> None:
         if self.is_known(name):
             return
-        part = stored(name.encode())
-        sent = message(name, part, to=to, conversation_id=conversation, agreement_id=f"a-{name}")
+        part = spooled(10**6, DIGESTS[0]) if has_key else stored(name.encode())
+        sent = message(
+            name,
+            part,
+            to=to,
+            conversation_id=conversation,
+            agreement_id=f"a-{name}",
+            ref_to_message_id=reference,
+        )
         key = f"key-{name}" if has_key else None
         self.write(lambda tx: submit(tx, sent, part, state=state, idempotency_key=key))
 
@@ -243,22 +332,70 @@ class BothStores(RuleBasedStateMachine):
         if self.is_known(name):
             self.write(lambda tx: tx.put_package(name, PACKAGE))
 
-    def changes_sending_pair(self, pair: Pair, state: SendingPair) -> None:
-        self.write(lambda tx: tx.put_sending_pair(pair, state))
+    def changes_sending_pair(self, pair: Pair, state: SendingPair, at: int) -> None:
+        self.write(lambda tx: tx.put_sending_pair(pair, state, at=at))
+
+    def forgets_pair(self, pair: Pair) -> None:
+        self.write(lambda tx: tx.forget_pair(pair))
 
     def changes_receiving_pair(self, pair: Pair, state: ReceivingPair) -> None:
         self.write(lambda tx: tx.put_receiving_pair(pair, state))
 
-    def receives(self, name: str, to: Any, response: Any) -> None:
-        part = stored(name.encode())
+    def receives(self, name: str, to: Any, response: Any, **facts: Any) -> None:
+        part = stored(name.encode()) if response is None else spooled(10**6, DIGESTS[1])
         arrived = message(name, part, to=to)
-        if not self.is_stored(arrived.key):
-            self.write(lambda tx: receive(tx, arrived, part, response=response))
+        if not facts["has_key"] or not self.is_stored(arrived.key):
+            self.write(lambda tx: receive(tx, arrived, part, response=response, **facts))
+
+    def answers_anew(self, name: str, to: Any) -> None:
+        key = message(name, to=to).key
+        if self.is_stored(key):
+            self.write(lambda tx: tx.put_response(key, RESPONSE))
+
+    def cancels(self, name: str, to: Any, at: int, keep_until_at: int | None) -> None:
+        key = message(name, to=to).key
+        self.write(lambda tx: tx.cancel_inbound(key, at=at, keep_until_at=keep_until_at))
+
+    def recovers(self, name: str, recovery: Recovery) -> None:
+        if self.is_known(name):
+            self.write(lambda tx: tx.put_recovery(name, recovery))
+
+    def passes_on(self, route: str, name: str, state: Transit, keep_until_at: int | None) -> None:
+        part = spooled(10**6, DIGESTS[2])
+        key = message(name).key
+        entry = TransitEntry(key, route, "http://up/", "a", "c", None, "d" * 64, 2, state)
+        source = self.transactions[0] if self.transactions else self.memory.snapshot()
+        if source.find_transit(route, name) is None:
+            self.write(
+                lambda tx: tx.add_transit(entry, PACKAGE, (part,), keep_until_at=keep_until_at)
+            )
+        else:
+            self.write(lambda tx: tx.put_transit(entry))
+
+    def owes(self, notice: OwedNotice) -> None:
+        self.write(lambda tx: tx.put_owed_notice(notice))
+
+    def pays(self, notice: OwedNotice) -> None:
+        self.write(lambda tx: tx.remove_owed_notice(notice.key))
+
+    def purges_inbound(self, now_at: int, limit: int) -> None:
+        self.write(lambda tx: tx.purge_inbound(now_at, limit))
+
+    def purges_outbound(self, name: str, before_at: int, limit: int) -> None:
+        self.write(lambda tx: tx.purge_outbound(f"a-{name}", before_at, limit))
 
     def hands_over(self, name: str, to: Any, at: int) -> None:
         key = message(name, to=to).key
-        if self.is_stored(key):
+        if self.is_open(key):
             self.write(lambda tx: tx.hand_over(key, at=at))
+
+    def is_open(self, key: Any) -> bool:
+        source = self.transactions[0] if self.transactions else self.memory.snapshot()
+        entry = source.find_inbound(key)
+        return entry is not None and entry.status in (
+            InboundStatus.STORED,
+            InboundStatus.HANDED_OVER,
+        )
 
     def reports_processing(self, name: str, to: Any, processing: ProcessingState) -> None:
         key = message(name, to=to).key

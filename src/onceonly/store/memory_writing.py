@@ -100,8 +100,9 @@ class MemoryTransaction(MemorySnapshot, Transaction):
         self._tables.used_at[pair] = at
 
     def forget_pair(self, pair: Pair) -> None:
-        state = self.get_sending_pair(pair)._replace(sequence_number=None)
-        self._put(self._tables.sending, pair, state)
+        state = self._tables.sending.get(pair)
+        if state is not None:
+            self._put(self._tables.sending, pair, state._replace(sequence_number=None))
 
     def put_receiving_pair(self, pair: Pair, state: ReceivingPair) -> None:
         self._put(self._tables.receiving, pair, state)
