@@ -1,0 +1,275 @@
+"""A store of the first schema opens under the newest one and keeps every fact it had."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import apsw
+import pytest
+from store_samples import NOW_AT, PARTY, row, submitted
+
+from onceonly.journal.record import CHAIN_START, chain
+from onceonly.message.errors import ErrorCode, Severity
+from onceonly.message.event import Event
+from onceonly.message.identity import MessageKey, Pair, PartyId
+from onceonly.message.message import DeliverySemantics, Payload
+from onceonly.message.package import Package
+from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.pairing import PairStatus, SendingPair
+from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
+from onceonly.protocol.recovering import Recovery
+from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
+from onceonly.store.migrate import get_version, read_migrations
+from onceonly.store.queries import SQL_FILES
+from onceonly.store.sqlite import SqliteStore
+from onceonly.store.store import MessageFilter, Notice, Role
+
+Open = Callable[[Path], SqliteStore]
+
+SELLER = "email:seller@example.com"
+CARRIER = "urn:duns:333333333"
+PARTIES = ('[["urn:duns:111111111",null]]', '[["seller@example.com","email"]]')
+BODY, BIG = b"<Order/>", "b" * 64
+DIGEST = sha256(BODY).hexdigest()
+PAYLOADS = (
+    f'[["p1@buyer","application/xml",{len(BODY)},"{DIGEST}","Nº1.xml"],'
+    f'["p2@buyer","image/tiff",100000,"{BIG}",""]]'
+)
+MESSAGE = (*PARTIES, "c-1", "Orders", "New", 7, "OnceAndOnlyOnce", "earlier", PAYLOADS)
+STRACE = shutil.which("strace")
+
+FIRST_ROWS = {
+    "store": [(1, PARTY, 4, 11, 9)],
+    "tally": [
+        ("acknowledged", 1), ("sending", 1), ("queued", 1), ("stored", 1), ("handed_over", 1),
+    ],
+    "outbound": [
+        (3, "m-1", PARTY, SELLER, "tpa", "acknowledged", 2, 1, "left", 5, 90, 1, "paused",
+         "TransientError", None, 60),
+        (5, "m-2", PARTY, SELLER, "tpa", "sending", 1, 0, "open", 6, None, 0, "none", None, 99,
+         None),
+        (8, "m-3", PARTY, SELLER, "tpa", "queued", 0, 0, "never", None, 95, 0, "held", None, None,
+         None),
+    ],
+    "outbound_message": [(n, *MESSAGE, "d" * 64, 50) for n in (3, 5, 8)],
+    "outbound_package": [(3, "text/xml", "[2,0,1]", b"abc")],
+    "outbound_body": [(n << 16, BODY) for n in (3, 5, 8)],
+    "idempotency": [("key-3", "m-3")],
+    "sending_pair": [
+        (PARTY, SELLER, "open", 6, "m-2", None),
+        (PARTY, CARRIER, "suspended", None, None, "operator"),
+    ],
+    "receiving_pair": [(SELLER, PARTY, "quarantined", 4, "m-9", 1, "wrong number")],
+    "inbound_key": [("r-1", SELLER, PARTY, 1), ("r-2", SELLER, PARTY, 2)],
+    "inbound": [
+        (1, "r-1", SELLER, PARTY, "tpa", "handed_over", "in-progress", "e" * 64, 30, 9, 31),
+        (2, "r-2", SELLER, PARTY, "tpa", "stored", "not-started", "e" * 64, 32, None, None),
+    ],
+    "inbound_message": [
+        (1, *MESSAGE, "text/xml", "[6]", b"<Ack/>"),
+        (2, *MESSAGE, None, None, None),
+    ],
+    "inbound_body": [(1 << 16, BODY), (2 << 16, BODY)],
+    "notice": [(1, "m-0", "DeliveryFailure", "Warning", "DeliveryFailure", "no answer", 0, 20)],
+    "incident": [(1, "sender", PARTY, CARRIER, "exhausted", 21, None)],
+}  # fmt: skip
+"""A row of every kind in every table of the first schema but the journal."""
+
+
+def journal_rows() -> list[tuple[object, ...]]:
+    """Two rows whose chain holds, in the columns of the first schema."""
+    rows, before = [], CHAIN_START
+    for seq in (1, 2):
+        record = row(Event.SUBMITTED, f"m-{seq}")._replace(seq=seq, store_epoch=4)
+        before = chain(before, record)
+        rows.append(tuple(record._replace(chain_hash=before)))
+    return rows
+
+
+def first_schema(path: Path) -> None:
+    """A file as the first released program left it, with something in every table."""
+    connection = apsw.Connection(str(path))
+    connection.pragma("journal_mode", "wal")
+    connection.execute((SQL_FILES / "0001_first.sql").read_text(encoding="utf-8"))
+    tables = [name for (name,) in connection.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+    )]  # fmt: skip
+    rows = {**FIRST_ROWS, "journal": journal_rows()}
+    assert set(tables) == set(rows)
+    for table, found in rows.items():
+        for values in found:
+            marks = ", ".join("?" * len(values))
+            connection.execute(f"INSERT INTO {table} VALUES ({marks})", values)
+    connection.pragma("user_version", 1)
+    connection.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    first_schema(tmp_path / "buyer.db")
+    return tmp_path / "buyer.db"
+
+
+def assert_everything_is_kept(store: SqliteStore) -> None:
+    """Every fact of `FIRST_ROWS`, asked for in today's words."""
+    snapshot = store.snapshot()
+    views = snapshot.list_messages(MessageFilter()).messages
+    assert [(view.message.message_id, view.state, view.settled_at) for view in views] == [
+        (
+            "m-1",
+            Outbound(
+                OutboundStatus.ACKNOWLEDGED,
+                2,
+                1,
+                Exposure.LEFT,
+                5,
+                90,
+                1,
+                Silence.PAUSED,
+                0,
+                ErrorCode.TRANSIENT_ERROR,
+            ),
+            60,
+        ),
+        ("m-2", Outbound(OutboundStatus.SENDING, 1, 0, Exposure.OPEN, 6), None),
+        ("m-3", Outbound(expires_at=95, silence=Silence.HELD), None),
+    ]
+    sent = views[0].message
+    assert (sent.from_ids, sent.to_ids) == (
+        (PartyId(PARTY),),
+        (PartyId("seller@example.com", "email"),),
+    )
+    assert (sent.conversation_id, sent.service, sent.action) == ("c-1", "Orders", "New")
+    assert (sent.timestamp_at, sent.semantics) == (7, DeliverySemantics.ONCE_AND_ONLY_ONCE)
+    assert sent.ref_to_message_id == "earlier"
+    assert (sent.time_to_live_at, sent.sync_reply_mode, sent.acknowledgment) == (None, None, None)
+    assert sent.payloads == (
+        Payload("p1@buyer", "application/xml", len(BODY), DIGEST, "Nº1.xml"),
+        Payload("p2@buyer", "image/tiff", 100_000, BIG),
+    )
+    assert [part.body for part in snapshot.list_payloads("m-1")] == [BODY, None]
+    assert snapshot.get_package("m-1") == Package("text/xml", (b"ab", b"", b"c"))
+    assert snapshot.find_message_id_by_key("key-3") == "m-3"
+    assert snapshot.get_sending_pair(Pair(PARTY, SELLER)) == SendingPair(
+        sequence_number=6, in_flight=("m-2",)
+    )
+    assert snapshot.get_sending_pair(Pair(PARTY, CARRIER)) == SendingPair(
+        PairStatus.SUSPENDED, None, (), "operator"
+    )
+    assert snapshot.get_receiving_pair(Pair(SELLER, PARTY)) == ReceivingPair(
+        PairStatus.QUARANTINED, 4, "m-9", takes_any_number=True, reason="wrong number"
+    )
+    assert [entry.message_id for entry in snapshot.list_in_flight()] == ["m-2"]
+    assert snapshot.find_next_queued(Pair(PARTY, SELLER)).message_id == "m-3"
+    first = MessageKey(SELLER, PARTY, "r-1")
+    entry = snapshot.find_inbound(first)
+    assert (entry.status, entry.processing) == (
+        InboundStatus.HANDED_OVER,
+        ProcessingState.IN_PROGRESS,
+    )
+    assert snapshot.get_response(first) == Package("text/xml", (b"<Ack/>",))
+    assert [one.key.message_id for one in snapshot.list_stored()] == ["r-2"]
+    [item] = snapshot.list_inbox(0, 10)
+    assert (item.offset, item.received_at, item.handed_over_at) == (9, 30, 31)
+    assert [part.body for part in snapshot.list_inbox_payloads(9)] == [BODY, None]
+    failure = NoticeKind.DELIVERY_FAILURE
+    assert [one for _, one in snapshot.list_notices(0, 10)] == [
+        Notice("m-0", failure, Severity.WARNING, ErrorCode.DELIVERY_FAILURE, "no answer", 0, 20)
+    ]
+    [incident] = snapshot.list_incidents(is_open=True)
+    assert (incident.role, incident.opened_at) == (Role.SENDER, 21)
+    assert [tuple(record) for record in snapshot.list_journal(0, 10)] == journal_rows()
+    counts = snapshot.count_by_status()
+    assert {word: count for word, count in counts.items() if count} == dict(FIRST_ROWS["tally"])
+
+
+def test_every_fact_of_the_first_schema_is_kept(path: Path, open_in: Open) -> None:
+    """Nothing is lost, renumbered or reworded, and the file itself is sound."""
+    store = open_in(path)
+    assert store.epoch == 5
+    assert_everything_is_kept(store)
+    store.close()
+    connection = apsw.Connection(str(path))
+    assert get_version(connection) == len(read_migrations())
+    assert connection.pragma("integrity_check") == "ok"
+
+
+def test_a_migrated_store_has_the_schema_of_a_new_one(
+    path: Path, tmp_path: Path, open_in: Open
+) -> None:
+    """Old and new files differ in nothing that a statement could meet."""
+    open_in(path).close()
+    open_in(tmp_path / "new.db").close()
+    schemas = [
+        list(apsw.Connection(str(file)).execute("SELECT type, name, sql FROM sqlite_schema"))
+        for file in (path, tmp_path / "new.db")
+    ]
+    assert schemas[0] == schemas[1]
+
+
+def test_a_migrated_store_goes_on_where_it_was(path: Path, open_in: Open) -> None:
+    """Places, offsets and the journal's chain go on; spooled files are known to be needed."""
+    store = open_in(path)
+    assert store.snapshot().is_spooled(BIG)
+    assert not store.snapshot().is_spooled(DIGEST)
+    assert store.snapshot().get_recovery("m-1") == Recovery()
+    submitted(store, "m-4")
+    [behind] = store.snapshot().list_messages(MessageFilter(after=8)).messages
+    assert behind.message.message_id == "m-4"
+    second = MessageKey(SELLER, PARTY, "r-2")
+    transaction = store.begin()
+    assert transaction.hand_over(second, at=NOW_AT) == 10
+    assert transaction.purge_outbound("tpa", 61, 10) == 1
+    store.commit()
+    [kept] = [part for part in store.snapshot().list_payloads("m-2") if part.body is None]
+    assert kept.payload.digest == BIG
+    assert store.snapshot().is_spooled(BIG)
+
+
+def test_a_key_of_the_first_schema_goes_with_its_message(path: Path, open_in: Open) -> None:
+    """The Idempotency-Key was found for its message, so a purge forgets both."""
+    store = open_in(path)
+    transaction = store.begin()
+    cancelled = Outbound(OutboundStatus.CANCELLED)
+    transaction.put_outbound("m-3", cancelled, at=70)
+    assert transaction.purge_outbound("tpa", 99, 10) == 2
+    store.commit()
+    assert store.snapshot().find_message_id_by_key("key-3") is None
+
+
+def test_pairs_of_the_first_schema_are_not_taken_for_idle(path: Path, open_in: Open) -> None:
+    """When they were used is unknown, so it counts as the latest instant that the file knows."""
+    store = open_in(path)
+    transaction = store.begin()
+    for name in ("m-2", "m-3"):
+        transaction.put_outbound(name, Outbound(OutboundStatus.CANCELLED), at=55)
+    store.commit()
+    store.close()
+    apsw.Connection(str(path)).execute("UPDATE sending_pair SET in_flight = NULL")
+    snapshot = open_in(path).snapshot()
+    assert list(snapshot.list_idle_pairs(60)) == []
+    assert list(snapshot.list_idle_pairs(61)) == [Pair(PARTY, SELLER)]
+
+
+@pytest.mark.skipif(STRACE is None, reason="strace is missing")
+@pytest.mark.parametrize("number", [1, 2, 4, 7, 11, 16, 22, 29, 37, 46])
+def test_a_kill_during_the_migration_leaves_the_old_store_or_the_new_one(
+    path: Path, open_in: Open, number: int
+) -> None:
+    """The migration is one transaction: killed at any write or sync, the next start does it."""
+    program = (
+        "import sys, pathlib\n"
+        "from onceonly.store.sqlite import open_sqlite\n"
+        f"open_sqlite(pathlib.Path(sys.argv[1]), party={PARTY!r}, clock_at=lambda: 0).close()\n"
+    )
+    inject = f"inject=pwrite64,fsync,fdatasync:signal=KILL:when={number}"
+    traced = [STRACE or "", "-f", "-o", "/dev/null", "-e", inject]
+    child = subprocess.run(
+        [*traced, sys.executable, "-c", program, str(path)], capture_output=True, check=False
+    )
+    if b"ptrace" in child.stderr:
+        pytest.skip("strace may not trace here")
+    assert_everything_is_kept(open_in(path))
