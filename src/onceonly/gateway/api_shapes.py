@@ -3,6 +3,8 @@
 from typing import Any
 from urllib.parse import quote
 
+from onceonly.gateway.config import Agreement
+from onceonly.gateway.questions import Availability
 from onceonly.journal.record import Record
 from onceonly.message.instant import to_datetime
 from onceonly.message.message import Message, Payload
@@ -125,6 +127,17 @@ def partner_shape(pair: PairView, verdict_after_s: int | None) -> dict[str, Any]
         "in_flight": pair.in_flight,
         "queued": pair.queued,
         "verdict_after_s": verdict_after_s,
+    }
+
+
+def ping_shape(agreement: Agreement, seen: Availability, at: int) -> dict[str, Any]:
+    """What a Ping of a partner showed."""
+    return {
+        "partner": agreement.their_party,
+        "agreement": agreement.id,
+        "outcome": seen.outcome.value,
+        "available": seen.is_available,
+        "at": instant(at),
     }
 
 

@@ -1,48 +1,129 @@
 """What operators see and do: partners, suspension, publishing, health, metrics."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from onceonly import __version__
 from onceonly.gateway.agreements import Agreements
-from onceonly.gateway.api_shapes import partner_shape
+from onceonly.gateway.api_shapes import partner_shape, ping_shape
+from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.dispatch import Dispatch
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.inbound import Receiver
+from onceonly.gateway.inquiries import Inquiries
 from onceonly.gateway.metrics import render
+from onceonly.gateway.outbound import SendingSteps
 from onceonly.gateway.publish import publish
+from onceonly.gateway.questions import Questions
+from onceonly.gateway.sender import resend
+from onceonly.gateway.work import MessageWork, PairWork, RecoveryWork, Work
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
-from onceonly.store.store import PairView, Role, Store
+from onceonly.protocol import pairing
+from onceonly.protocol.events import Cancelled
+from onceonly.protocol.recovering import CancelWanted, StatusWanted
+from onceonly.protocol.sending import Exposure, OutboundStatus
+from onceonly.store.store import OutboundEntry, PairView, Role, Store, Transaction
 
 
 class Operations:
     """The operator's side of one gateway."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - because operators see every part
         self,
         *,
         configuration: Configuration,
         store: Store,
         agreements: Agreements,
         dispatch: Dispatch,
+        steps: SendingSteps,
+        questions: Questions,
+        inquiries: Inquiries,
         receiver: Receiver,
+        clock: Clock,
         failpoints: Failpoints,
     ) -> None:
         self._configuration = configuration
         self._store = store
         self._agreements = agreements
         self._dispatch = dispatch
+        self._steps = steps
+        self._questions = questions
+        self._inquiries = inquiries
         self._receiver = receiver
+        self._clock = clock
         self._failpoints = failpoints
         self._publishing = asyncio.Lock()
         self.is_ready = False
 
-    async def cancel(self, message_id: str) -> None:
-        """Take a message back. Raises `LocalError` (NotFound, NotCancellable)."""
-        if not await self._dispatch.cancel(message_id):
-            raise LocalError("NotFound", f"no outbound message {message_id!r}")
+    async def cancel(self, message_id: str, *, is_for_new_version: bool = False) -> bool:
+        """Take a message back: at once where nothing left, else by asking the receiver (R-08).
+
+        False where the receiver is asked; its answer is final, and is seen in the message. With
+        `is_for_new_version` the content goes out again under a new MessageId, once the cancel is
+        confirmed. Raises `LocalError` (NotFound, NotCancellable).
+        """
+        is_done = False
+
+        def work(txn: Transaction) -> list[Work]:
+            nonlocal is_done
+            entry = _found(txn, message_id)
+            is_done = entry.state.exposure is Exposure.NEVER and not is_for_new_version
+            if is_done:
+                return [MessageWork(message_id, Cancelled())]
+            if entry.state.status in _OVER:
+                raise LocalError("NotCancellable", f"the message is {entry.state.status} already")
+            return [RecoveryWork(message_id, CancelWanted(is_for_new_version))]
+
+        await self._dispatch.run(work)
+        return is_done
+
+    async def resend(self, message_id: str) -> None:
+        """Send a message again that was given up: the same bytes under the same id (S4-24).
+
+        Where its pair is closed, that means to resume the pair. Raises `LocalError` (NotFound,
+        NotResendable).
+        """
+
+        def work(txn: Transaction) -> list[Work]:
+            entry = _found(txn, message_id)
+            if not self._steps.can_resend(txn, self._clock.now(), entry):
+                raise LocalError("NotResendable", _why_not_resendable(entry.state.status))
+            return [resend(entry, txn.get_sending_pair(entry.pair), "an operator asked for it")]
+
+        await self._dispatch.run(work)
+
+    async def inquire(self, message_id: str) -> None:
+        """Ask the partner how the message stands; its answer changes nothing by itself.
+
+        Raises `LocalError` (NotFound, NeverSent).
+        """
+
+        def work(txn: Transaction) -> list[Work]:
+            if _found(txn, message_id).state.exposure is Exposure.NEVER:
+                raise LocalError("NeverSent", "no byte of the message has left this gateway")
+            return [RecoveryWork(message_id, StatusWanted())]
+
+        await self._dispatch.run(work)
+
+    async def ping(self, partner: str, wait_s: float) -> list[dict[str, Any]]:
+        """Ask a partner under each agreement whether it takes messages (level 2).
+
+        Raises `LocalError` (UnknownPartner).
+        """
+        agreements = [one for one in self._agreements if partner in map(str, one.their_ids)]
+        if not agreements:
+            raise LocalError("UnknownPartner", f"no agreement is with {partner!r}")
+        return [
+            ping_shape(one, await self._questions.ping(one, wait_s), self._clock.at())
+            for one in agreements
+        ]
+
+    def set_draining(self, *, is_draining: bool) -> None:
+        """Whether partners that ask first are told to send nothing; not kept over a restart."""
+        self._inquiries.is_draining = is_draining
 
     def partners(self) -> list[dict[str, Any]]:
         """Every pair that the agreements allow or the store knows, in order."""
@@ -63,13 +144,16 @@ class Operations:
     async def suspend(self, partner: str, reason: str) -> list[dict[str, Any]]:
         """Suspend sending to a partner. Raises `LocalError` (UnknownPartner)."""
         for pair in self._pairs_with(partner):
-            await self._dispatch.suspend(pair, reason)
+            await self._dispatch.run(partial(_suspension, pair, reason))
         return self._partner(partner)
 
     async def resume(self, partner: str) -> list[dict[str, Any]]:
-        """Resume both directions with a partner. Raises `LocalError` (UnknownPartner)."""
+        """Resume both directions with a partner, whose incidents the operator has seen.
+
+        Raises `LocalError` (UnknownPartner).
+        """
         for pair in self._pairs_with(partner):
-            await self._dispatch.resume(pair)
+            await self._dispatch.run(partial(_resumption, pair, self._clock.at()))
             await self._receiver.resume(Pair(pair.to_party, pair.from_party))
         return self._partner(partner)
 
@@ -112,6 +196,7 @@ class Operations:
             "version": __version__,
             "party": [str(party) for party in self._configuration.party],
             "store_epoch": self._store.epoch,
+            "draining": self._inquiries.is_draining,
             "drill": None
             if drill is None
             else {"clock_rate": drill.clock_rate, "failpoints": drill.failpoints},
@@ -125,3 +210,32 @@ class Operations:
 def _fresh(role: Role, pair: Pair, snapshot: Any) -> PairView:
     state = snapshot.get_sending_pair(pair)
     return PairView(role, pair, state.status, None, None, (), 0)
+
+
+def _suspension(pair: Pair, reason: str, txn: Transaction) -> list[Work]:
+    del txn
+    return [PairWork(pair, pairing.SuspendRequested(reason))]
+
+
+def _resumption(pair: Pair, at: int, txn: Transaction) -> list[Work]:
+    txn.resolve_incidents(Role.SENDER, pair, at=at)
+    return [PairWork(pair, pairing.ResumeRequested())]
+
+
+_OVER = frozenset({OutboundStatus.FAILED, OutboundStatus.EXPIRED, OutboundStatus.CANCELLED})
+"""Statuses in which there is nothing left to take back."""
+
+
+def _found(txn: Transaction, message_id: str) -> OutboundEntry:
+    entry = txn.find_outbound(message_id)
+    if entry is None:
+        raise LocalError("NotFound", f"no outbound message {message_id!r}")
+    return entry
+
+
+def _why_not_resendable(status: OutboundStatus) -> str:
+    if status in (OutboundStatus.QUEUED, OutboundStatus.SENDING):
+        return "the sender has not given up yet"
+    if status is OutboundStatus.IN_DOUBT:
+        return "it has expired, or its SequenceNumber was taken back; send a new version"
+    return f"the message is {status} already"
