@@ -71,9 +71,11 @@ def forgettable_at(timestamp_at: int, now: Now, terms: DeliveryTerms) -> int | N
     """Past when the id of a message received `now` may be forgotten (R-19); None: never (R-17).
 
     Every further copy is refused for its age by then. PersistDuration counts from the receipt as
-    well (S1-18), since a peer's Timestamp says nothing about how long we kept it.
+    well (S1-18), since a peer's Timestamp says nothing about how long we kept it. The accuracy
+    counts twice: once in the refusal itself, and once for our own clock, which may be set back
+    after a purge.
     """
     if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
         return None
-    keeps_s = terms.persist_duration_s + terms.msh_time_accuracy_s
+    keeps_s = terms.persist_duration_s + 2 * terms.msh_time_accuracy_s
     return max(timestamp_at, now.at) + keeps_s * US_PER_S
