@@ -166,7 +166,6 @@ def test_an_operator_suspends_an_idle_pair():
     assert run.on(MessageSettled("old", abandoned=False)).state.status is PairStatus.SUSPENDED
 
 
-@pytest.mark.statement("S0-08")
 def test_without_numbers_a_window_of_messages_is_in_flight():
     """Seed 001 knows no order: each turn that is left is given at once, without a number."""
     run = Run().on(*(MessageQueued(one, 2, is_numbered=False) for one in "abc"))

@@ -1,0 +1,217 @@
+"""What follows a verdict: recovery, the same message again, cancels, and reports from others."""
+
+import pytest
+from driving import ACCEPTED, NEVER_LEFT, Run, at
+
+from onceonly.message.errors import ErrorCode, LocalError, Severity
+from onceonly.message.event import Event
+from onceonly.message.terms import DeliveryTerms, OnExhausted, RecoveryTerms
+from onceonly.protocol.effects import (
+    AdmitNext,
+    Journal,
+    NoticeKind,
+    Notify,
+    Recover,
+    Release,
+    Transmit,
+)
+from onceonly.protocol.events import (
+    AckReceived,
+    Admitted,
+    CancelConfirmed,
+    Cancelled,
+    DeadlineReached,
+    ErrorReceived,
+    Requeued,
+    Resumed,
+    TimePassed,
+    Transmitted,
+)
+from onceonly.protocol.sending import Exposure, OutboundStatus, can_be_sent_again
+
+GOING_ON = DeliveryTerms(
+    timeout_s=30,
+    retries=0,
+    time_to_live_s=3600,
+    is_numbered=False,
+    on_exhausted=OnExhausted.FAIL,
+    recovery=RecoveryTerms(inquires=True),
+)
+SUSPENDING = DeliveryTerms(
+    timeout_s=30, retries=0, time_to_live_s=3600, recovery=RecoveryTerms(inquires=True)
+)
+SURELY_NOT = ErrorReceived(ErrorCode.DELIVERY_FAILURE, Severity.ERROR, None, "next hop is dead")
+PERHAPS_NOT = ErrorReceived(ErrorCode.DELIVERY_FAILURE, Severity.WARNING)
+
+
+def in_doubt(terms: DeliveryTerms = GOING_ON, number: int | None = None) -> Run:
+    return Run(terms, number=number).sent().on(30, DeadlineReached())
+
+
+@pytest.mark.statement("S4-18", ruling="R-21")
+@pytest.mark.parametrize("terms", [GOING_ON, SUSPENDING], ids=["going on", "suspending"])
+def test_recovery_starts_when_the_sender_gives_up_in_doubt(terms):
+    """Not before, and whether the pair goes on or not."""
+    run = Run(terms).sent()
+    assert run.of(Recover) == []
+    run.on(30, DeadlineReached())
+    assert run.of(Recover) == [Recover("no acknowledgement after the last retry")]
+
+
+@pytest.mark.statement("S4-18", ruling="R-21")
+def test_every_doubt_is_recovered():
+    """Expiry, a refusal after a resend, an intermediary's warning."""
+    expired = Run(GOING_ON).sent().on(3601, TimePassed())
+    refused = Run(GOING_ON).sent().on(1, PERHAPS_NOT)
+    reported = Run(GOING_ON).sent().on(1, AckReceived()).on(9, PERHAPS_NOT)
+    for run in (expired, refused, reported):
+        assert run.state.status is OutboundStatus.IN_DOUBT
+        assert len(run.of(Recover)) == 1
+
+
+def test_certainty_needs_no_recovery():
+    """Nothing left, so there is nothing to find out."""
+    run = Run(GOING_ON).sent(NEVER_LEFT).on(30, DeadlineReached())
+    assert run.state.status is OutboundStatus.FAILED
+    assert run.of(Recover) == []
+
+
+@pytest.mark.statement("S4-24")
+def test_the_same_message_can_wait_for_its_turn_again():
+    """A new episode with a full budget, and every copy that left still counts."""
+    run = in_doubt().on(100, Requeued("not received"))
+    assert run.state.status is OutboundStatus.QUEUED
+    assert run.of(AdmitNext) == [AdmitNext()]
+    assert run.rows()[-1] is Event.REQUEUED
+    run.on(101, Admitted(None), Transmitted(1, NEVER_LEFT))
+    assert run.of(Transmit)[-1] == Transmit(1)
+    assert run.state.exposure is Exposure.LEFT
+    run.on(131, DeadlineReached())
+    assert run.state.status is OutboundStatus.IN_DOUBT
+    assert [notice.episode for notice in run.of(Notify)] == [0, 1]
+
+
+@pytest.mark.statement("S4-24")
+def test_a_message_is_not_sent_again_past_its_expiry():
+    """Receivers refuse it; only a new version helps."""
+    with pytest.raises(LocalError, match="its time has passed"):
+        in_doubt().on(3601, Requeued("operator"))
+
+
+@pytest.mark.parametrize(
+    ("terms", "number"), [(SUSPENDING, None), (GOING_ON, 7)], ids=["has its turn", "numbered"]
+)
+def test_what_kept_its_turn_or_lost_its_number_is_not_queued_again(terms, number):
+    """The one goes on by a resume; the number of the other is used by another message."""
+    run = in_doubt(terms, number)
+    assert not can_be_sent_again(run.state, at(40))
+    with pytest.raises(LocalError) as raised:
+        run.on(40, Requeued("operator"))
+    assert raised.value.name == "NotResendable"
+
+
+def test_what_waits_again_is_still_known_to_the_partner():
+    """Its acknowledgement, its refusal, its last outcome and its cancel may come any time."""
+    waiting = in_doubt().on(100, Requeued("operator"))
+    again = ErrorReceived(ErrorCode.VALUE_NOT_RECOGNIZED, Severity.ERROR)
+    waiting.on(101, Transmitted(1, ACCEPTED), again, DeadlineReached())
+    assert waiting.state.status is OutboundStatus.QUEUED
+    with pytest.raises(LocalError, match="may have left"):
+        waiting.on(102, Cancelled())
+    assert waiting.on(103, AckReceived()).state.status is OutboundStatus.ACKNOWLEDGED
+    assert waiting.of(Release) == [Release(abandoned=True, is_numbered=False)], "of its first turn"
+    cancelled = in_doubt().on(100, Requeued("operator")).on(101, CancelConfirmed())
+    assert cancelled.state.status is OutboundStatus.CANCELLED
+
+
+@pytest.mark.parametrize("event", [TimePassed(), Admitted(None)], ids=["waiting", "admitted"])
+def test_what_waits_again_past_its_expiry_is_in_doubt_and_not_expired(event):
+    """A copy left in its first turn."""
+    run = in_doubt().on(100, Requeued("operator")).on(3601, event)
+    assert run.state.status is OutboundStatus.IN_DOUBT
+    assert len(run.of(Notify)) == 2
+
+
+@pytest.mark.statement("S4-26", ruling="R-08")
+@pytest.mark.parametrize("is_given_up", [False, True])
+def test_a_confirmed_cancel_is_final_and_gives_the_turn_back(is_given_up):
+    """The tombstone is the fence: no copy can be taken any more."""
+    run = in_doubt(SUSPENDING, 7) if is_given_up else Run(SUSPENDING, number=7).sent()
+    run.on(40, CancelConfirmed())
+    assert run.state.status is OutboundStatus.CANCELLED
+    assert run.of(Release) == [Release(abandoned=True)]
+    assert run.rows()[-1] is Event.CANCELLED
+    run.on(41, AckReceived())
+    assert run.of(Notify)[-1].kind is NoticeKind.ACKNOWLEDGED_LATE
+
+
+@pytest.mark.statement("S4-32")
+def test_a_message_can_be_cancelled_after_its_acknowledgement():
+    """Level 5: held by the receiver, and never to be processed."""
+    run = Run(GOING_ON).sent().on(1, AckReceived()).on(99, CancelConfirmed())
+    assert run.state.status is OutboundStatus.CANCELLED
+    assert len(run.of(Release)) == 1
+
+
+def test_a_cancel_that_is_confirmed_after_the_end_changes_nothing():
+    """What failed for good stays so."""
+    failed = Run(GOING_ON).sent(NEVER_LEFT).on(30, DeadlineReached())
+    before = failed.state
+    assert failed.on(99, CancelConfirmed()).state == before
+
+
+@pytest.mark.statement("S1-51")
+@pytest.mark.statement("S1-56")
+def test_an_intermediary_that_could_not_even_transmit_means_failure():
+    """Severity Error, about a message that it had acknowledged."""
+    run = Run(GOING_ON).sent().on(1, AckReceived()).on(9, SURELY_NOT)
+    assert run.state.status is OutboundStatus.FAILED
+    [notice] = run.of(Notify)
+    assert (notice.severity, notice.error_code) == (Severity.ERROR, ErrorCode.DELIVERY_FAILURE)
+    assert "next hop is dead" in notice.reason
+    assert run.on(60, AckReceived()).of(Notify)[-1].kind is NoticeKind.ACKNOWLEDGED_LATE
+
+
+@pytest.mark.statement("S1-56")
+def test_an_intermediary_without_an_acknowledgement_means_doubt():
+    """Severity Warning; the final receiver's own acknowledgement may still come."""
+    run = Run(GOING_ON).sent().on(1, AckReceived()).on(9, PERHAPS_NOT)
+    assert run.state.status is OutboundStatus.IN_DOUBT
+    assert run.of(Notify)[0].severity is Severity.WARNING
+    assert run.on(60, AckReceived()).state.status is OutboundStatus.ACKNOWLEDGED
+
+
+def test_a_second_failure_of_a_message_is_told_like_the_first():
+    """Given up, acknowledged late, reported as undelivered: three notices, none lost."""
+    run = in_doubt().on(60, AckReceived()).on(99, SURELY_NOT)
+    keys = [(notice.kind, notice.episode) for notice in run.of(Notify)]
+    assert len(set(keys)) == len(keys) == 3
+
+
+def test_other_errors_about_an_acknowledged_message_are_noted_only():
+    """A refusal of a late copy is no news."""
+    run = Run(GOING_ON).sent().on(1, AckReceived())
+    before = run.state
+    run.on(9, ErrorReceived(ErrorCode.VALUE_NOT_RECOGNIZED, Severity.ERROR))
+    assert run.state == before
+
+
+@pytest.mark.statement("S1-51")
+def test_a_delivery_failure_before_any_acknowledgement_ends_the_waiting():
+    """Error about the only copy is certain, a Warning is a doubt."""
+    assert Run(GOING_ON).sent().on(1, SURELY_NOT).state.status is OutboundStatus.FAILED
+    assert Run(GOING_ON).sent().on(1, PERHAPS_NOT).state.status is OutboundStatus.IN_DOUBT
+
+
+@pytest.mark.statement("S1-37")
+def test_how_an_acknowledgement_came_is_in_the_journal():
+    """Alone, or riding on the business response."""
+    run = Run(GOING_ON).sent().on(1, AckReceived("on the business response"))
+    [row] = [row for row in run.of(Journal) if row.event is Event.ACK_RECEIVED]
+    assert row.reason == "on the business response"
+
+
+def test_a_resume_of_what_was_given_up_starts_its_recovery_anew_at_the_next_end():
+    """Once per episode."""
+    run = in_doubt(SUSPENDING, 1).on(60, Resumed(), Transmitted(1, ACCEPTED))
+    assert len(run.on(90, DeadlineReached()).of(Recover)) == 2
