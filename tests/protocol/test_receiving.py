@@ -7,7 +7,7 @@ from onceonly.message.event import Event
 from onceonly.message.instant import US_PER_S, Now
 from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics
 from onceonly.message.terms import DeliveryTerms
-from onceonly.protocol import keeping, receiving
+from onceonly.protocol import receiving
 from onceonly.protocol.effects import Acknowledge, Answer, HandOver, Journal, OpenIncident
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.pairing import PairStatus
@@ -16,7 +16,6 @@ from onceonly.protocol.receiving import (
     Case,
     InboundStatus,
     Known,
-    ProcessingState,
     ReceivingPair,
     receive,
 )
@@ -217,11 +216,3 @@ def test_a_second_acknowledgement_hands_nothing_over():
     transmission = Transmission(Outcome.ACCEPTED, bytes_left=True)
     _, effects = receiving.acknowledged(InboundStatus.HANDED_OVER, transmission, TERMS)
     assert HandOver() not in effects
-
-
-def test_processing_states_only_move_forward():
-    """I44."""
-    states = list(ProcessingState)
-    for i, current in enumerate(states):
-        for j, reported in enumerate(states):
-            assert keeping.may_follow(current, reported) is (j >= i)
