@@ -5,7 +5,7 @@ READY := .venv/ready
 export PYTHONUNBUFFERED := 1
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test check bench docs nemesis lock clean
+.PHONY: help setup demo test check bench docs conformance nemesis lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
@@ -37,6 +37,9 @@ bench: $(READY)  ## ratios against the floor of this machine, measured side by s
 
 nemesis: $(READY)  ## 200 cycles of kill -9 under load
 	$(BIN)/python -m pytest tests/nemesis --cycles 200 $(ARGS)
+
+conformance: $(READY)  ## the tests of every statement of the seeds, and the page that says so
+	$(BIN)/python -m pytest -m statement --conformance $(ARGS)
 
 docs: $(READY)  ## the documentation, in site/
 	$(BIN)/mkdocs build --strict

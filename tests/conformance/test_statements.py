@@ -1,0 +1,55 @@
+"""The table of the statements itself: whole, and in step with the texts and the tests."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
+
+from generator.conformance import ROOT, page, read_marks, read_statements, results_in
+
+LIST = ROOT.parent / "shared" / "spec" / "conformance.md"
+
+
+def test_every_statement_of_the_list_is_in_the_table_with_its_level():
+    """The same 221 ids in the same order, each as binding as the text says."""
+    if not LIST.is_file():
+        pytest.skip("the list of statements is not beside this checkout")
+    rows = re.findall(
+        r"^\| (S\d-\d+) \|.*\| (MUST\*?|SHOULD|MAY) \|", LIST.read_text("utf-8"), re.MULTILINE
+    )
+    assert len(rows) == 221
+    table = read_statements()
+    assert [(one.id, one.level) for one in table.values()] == rows
+
+
+def test_every_statement_says_something_of_its_own():
+    """No two wordings are the same, and rulings have the form of rulings."""
+    statements = read_statements().values()
+    assert len({statement.says for statement in statements}) == 221
+    for statement in statements:
+        assert re.fullmatch(r"(R-\d\d(, R-\d\d)*)?", statement.ruling), statement.id
+
+
+def test_every_marker_names_a_statement():
+    """No test claims to show what is not in the list, nor under a ruling that does not exist."""
+    statements = read_statements()
+    for mark in read_marks():
+        assert mark.id in statements, mark
+        assert re.fullmatch(r"(R-(0[1-9]|1\d|2[0-8]))?", mark.ruling), mark
+
+
+def test_what_is_not_built_has_no_test():
+    """A reason for having no test stands only where there is none."""
+    marked = {mark.id for mark in read_marks()}
+    assert not [one.id for one in read_statements().values() if one.not_built and one.id in marked]
+
+
+def test_the_page_says_what_it_was_made_of():
+    """Results can be read back from the page, statement by statement."""
+    results = dict.fromkeys(read_statements(), "passed") | {"S0-71": "not built"}
+    text = page(results, read_marks())
+    assert results_in(text) == results
+    assert "**220** passed, **1** not built." in text
