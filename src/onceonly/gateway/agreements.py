@@ -1,23 +1,53 @@
-"""Which agreement a message falls under, and whether it keeps to it.
+"""Which agreement a message falls under, whether it keeps to it, and what holds for it then.
 
 Everything that is sent anywhere goes to an address of an agreement, never to one that stands only
-in a message (ruling R-26).
+in a message (ruling R-26). Seed 001 §1.2 lets a header or the CPA name a parameter: what the header
+names must not contradict what was agreed, and what it leaves open is as agreed.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from onceonly.gateway.config import Agreement
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.identity import PartyId
-from onceonly.message.message import DeliverySemantics, Message, RoutingHeader
+from onceonly.message.instant import US_PER_S
+from onceonly.message.message import (
+    AckRequested,
+    DeliverySemantics,
+    Message,
+    Profile,
+    ReliableMessagingMethod,
+    RoutingHeader,
+    SyncReplyMode,
+)
+from onceonly.message.terms import DeliveryTerms
+
+
+class Admitted(NamedTuple):
+    """A message that keeps to its agreement, under the agreement's names."""
+
+    agreement: Agreement
+    message: Message
+    terms: DeliveryTerms
+    """What was agreed, with what the header of this message says."""
+    hop: RoutingHeader
+    """The last RoutingHeader, which asks what this hop is to do (S1-40)."""
 
 
 class Agreements:
-    """The configured agreements, by id and by partner."""
+    """The configured agreements, by id and by partner.
 
-    def __init__(self, agreements: Iterable[Agreement]) -> None:
+    `routes` are what the sending side keeps to where it sends for others (R-13): found by their
+    names, and never an agreement for something that is received or submitted.
+    """
+
+    def __init__(
+        self, agreements: Iterable[Agreement], routes: Iterable[Agreement] = ()
+    ) -> None:
         self._by_id = {agreement.id: agreement for agreement in agreements}
+        self._routes = {route.id: route for route in routes}
         self._by_party: dict[str, list[Agreement]] = {}
         for agreement in self._by_id.values():
             for party in agreement.their_ids:
@@ -27,8 +57,8 @@ class Agreements:
         return iter(self._by_id.values())
 
     def find(self, agreement_id: str) -> Agreement | None:
-        """The agreement with this TPAId."""
-        return self._by_id.get(agreement_id)
+        """The agreement with this TPAId, or the route of this name."""
+        return self._by_id.get(agreement_id) or self._routes.get(agreement_id)
 
     def find_with(self, party: str) -> Agreement | None:
         """Some agreement with this partner, by any of its PartyIds."""
@@ -54,9 +84,14 @@ class Agreements:
         return candidates[0]
 
     def admit(
-        self, message: Message, routing: Sequence[RoutingHeader], our_uri: str
-    ) -> tuple[Agreement, Message]:
-        """The agreement that a received message keeps to, and the message under its names.
+        self,
+        message: Message,
+        routing: Sequence[RoutingHeader],
+        *,
+        profile: Profile,
+        our_uris: Collection[str],
+    ) -> Admitted:
+        """What holds for a received message that came in a package of `profile`.
 
         A partner may name itself by any of its PartyIds; keys use the agreement's first one, so
         that an alias never makes a repeat look new. Raises `RemoteError`.
@@ -64,24 +99,39 @@ class Agreements:
         agreement = self._by_id.get(message.agreement_id)
         if agreement is None:
             raise RemoteError(
-                ErrorCode.VALUE_NOT_RECOGNIZED, f"TPAId {message.agreement_id!r} is not known"
+                ErrorCode.VALUE_NOT_RECOGNIZED, f"agreement {message.agreement_id!r} is not known"
             )
         _check_ids(message.from_ids, agreement.their_ids, "From")
         _check_ids(message.to_ids, agreement.our_ids, "To")
+        if profile is not agreement.profile:
+            raise RemoteError(
+                ErrorCode.INCONSISTENT,
+                f"a message of profile {profile.value} under agreement {agreement.id!r}, "
+                f"which is of profile {agreement.profile.value}",
+            )
         hop = routing[-1]
-        if hop.receiver_uri != our_uri:
+        if hop.receiver_uri not in our_uris:
             raise RemoteError(
                 ErrorCode.VALUE_NOT_RECOGNIZED, f"ReceiverURI {hop.receiver_uri!r} is not ours"
             )
-        if (
-            message.semantics is DeliverySemantics.ONCE_AND_ONLY_ONCE
-            and hop.sequence_number is None
-        ):
-            raise RemoteError(ErrorCode.INCONSISTENT, "OnceAndOnlyOnce without a SequenceNumber")
-        ours, theirs = agreement.our_ids, agreement.their_ids
-        if message.from_ids[0] != theirs[0] or message.to_ids[0] != ours[0]:
-            message = replace(message, from_ids=theirs, to_ids=ours)
-        return agreement, message
+        _check_times(message, routing, agreement.terms)
+        terms = _terms_of(message, hop, agreement)
+        _check_number(hop, terms)
+        return Admitted(agreement, _renamed(message, agreement, terms), terms, hop)
+
+
+def _renamed(message: Message, agreement: Agreement, terms: DeliveryTerms) -> Message:
+    ours, theirs = agreement.our_ids, agreement.their_ids
+    is_renamed = message.from_ids[0] != theirs[0] or message.to_ids[0] != ours[0]
+    if not is_renamed and not message.leaves_semantics:
+        return message
+    return replace(
+        message,
+        from_ids=theirs,
+        to_ids=ours,
+        semantics=terms.semantics.on_wire,
+        leaves_semantics=False,
+    )
 
 
 def _check_ids(named: Sequence[PartyId], agreed: Sequence[PartyId], element: str) -> None:
@@ -91,3 +141,75 @@ def _check_ids(named: Sequence[PartyId], agreed: Sequence[PartyId], element: str
                 ErrorCode.VALUE_NOT_RECOGNIZED,
                 f"{element} PartyId {str(party)!r} is not in the agreement",
             )
+
+
+def _check_times(message: Message, routing: Sequence[RoutingHeader], terms: DeliveryTerms) -> None:
+    """A RoutingHeader is made after its message (S0-47); hops have clocks of their own."""
+    accuracy_us = terms.msh_time_accuracy_s * US_PER_S
+    if any(hop.timestamp_at + accuracy_us < message.timestamp_at for hop in routing):
+        raise RemoteError(
+            ErrorCode.INCONSISTENT, "the RoutingHeader's Timestamp is before the message's"
+        )
+
+
+def _terms_of(message: Message, hop: RoutingHeader, agreement: Agreement) -> DeliveryTerms:
+    agreed = agreement.terms
+    semantics = _semantics_of(message, agreement)
+    if agreement.profile is Profile.RM_2000:
+        return agreed if semantics is agreed.semantics else replace(agreed, semantics=semantics)
+    ack_requested = hop.ack_requested or AckRequested.NONE
+    if ack_requested is AckRequested.SIGNED:
+        raise RemoteError(ErrorCode.NOT_SUPPORTED, "signed acknowledgments are not offered")
+    return replace(
+        agreed,
+        semantics=semantics,
+        method=_method_of(hop, agreed),
+        sync_reply_mode=_sync_reply_mode_of(message, agreed),
+        ack_requested=ack_requested,
+    )
+
+
+def _semantics_of(message: Message, agreement: Agreement) -> DeliverySemantics:
+    """Seed 000 §5.1 (6): in `rm-2000` the header alone decides. Seed 001: header or CPA."""
+    agreed = agreement.terms.semantics
+    if message.leaves_semantics or message.semantics is agreed.on_wire:
+        return agreed
+    if agreement.profile is Profile.RM_2000:
+        return message.semantics
+    raise RemoteError(
+        ErrorCode.INCONSISTENT,
+        f"deliverySemantics is {message.semantics.value}, agreed is {agreed.on_wire.value}",
+    )
+
+
+def _method_of(hop: RoutingHeader, agreed: DeliveryTerms) -> ReliableMessagingMethod:
+    named = hop.reliable_messaging_method
+    if named is None or named is agreed.method:
+        return agreed.method
+    raise RemoteError(
+        ErrorCode.INCONSISTENT,
+        f"reliableMessagingMethod is {named.value}, agreed is {agreed.method.value}",
+    )
+
+
+def _sync_reply_mode_of(message: Message, agreed: DeliveryTerms) -> SyncReplyMode:
+    """Header or CPA (S1-09). Nothing in the answer may be asked for at any time.
+
+    A business response has no response of its own unless its header says so.
+    """
+    named = message.sync_reply_mode
+    if named is None:
+        is_response = message.ref_to_message_id is not None
+        return SyncReplyMode.NONE if is_response else agreed.sync_reply_mode
+    if agreed.sync_reply_mode in (SyncReplyMode.NONE, named) or named is SyncReplyMode.NONE:
+        return named
+    raise RemoteError(
+        ErrorCode.INCONSISTENT,
+        f"syncReplyMode is {named.value}, agreed is {agreed.sync_reply_mode.value}",
+    )
+
+
+def _check_number(hop: RoutingHeader, terms: DeliveryTerms) -> None:
+    is_reliable = terms.semantics is not DeliverySemantics.BEST_EFFORT
+    if terms.is_numbered and is_reliable and hop.sequence_number is None:
+        raise RemoteError(ErrorCode.INCONSISTENT, "OnceAndOnlyOnce without a SequenceNumber")

@@ -6,6 +6,7 @@ first one; something else under the same name is refused.
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from onceonly.gateway.agreements import Agreements
@@ -13,20 +14,29 @@ from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.dispatch import Dispatch
 from onceonly.gateway.ids import Identifiers
-from onceonly.gateway.outbound import Draft, Outcome
+from onceonly.gateway.replies import Exchange, Replies
 from onceonly.gateway.rows import Rows
+from onceonly.gateway.work import Draft, Outcome
 from onceonly.message.digest import content_digest
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.event import Direction, Event
-from onceonly.message.identity import checked_text
-from onceonly.message.message import Message, Payload
-from onceonly.protocol import schedule
+from onceonly.message.identity import MessageKey, checked_text
+from onceonly.message.message import (
+    AcknowledgmentElement,
+    AckRequested,
+    Message,
+    Payload,
+    Profile,
+    SyncReplyMode,
+)
+from onceonly.protocol import recovering, schedule
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.sending import Outbound
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Sink
 from onceonly.store.store import OutboundView, Store, StoredPayload, Transaction
 from onceonly.wire.mime import check_writable_type
+from onceonly.wire.names import SERVICE_STEM
 
 PAYLOADS_MAX = 99
 """A package has at most 100 parts, and one of them is the header."""
@@ -78,6 +88,7 @@ class Submissions:
         rows: Rows,
         clock: Clock,
         ids: Identifiers,
+        replies: Replies,
         queued_max: int,
     ) -> None:
         self._store = store
@@ -87,6 +98,7 @@ class Submissions:
         self._rows = rows
         self._clock = clock
         self._ids = ids
+        self._replies = replies
         self._queued_max = queued_max
         self._unsettled = count_unsettled(store)
 
@@ -99,7 +111,8 @@ class Submissions:
         """
         agreement = self._agreements.choose(submission.to, submission.agreement_id)
         self._check_room()
-        message = self._message(submission, agreement)
+        exchange = self._find_exchange(submission, agreement)
+        message = self._message(submission, agreement, exchange)
         bodies = [part.sink.body() for part in submission.parts]
         if None in bodies:
             await asyncio.to_thread(_keep_all, submission.parts)
@@ -112,6 +125,8 @@ class Submissions:
         )
         if outcome is not None:
             self._unsettled += 1
+            if exchange is not None:
+                self._replies.expect(message.message_id, exchange)
             self._dispatch.release(outcome)
         return receipt
 
@@ -124,13 +139,24 @@ class Submissions:
                 "QueueFull", f"{self._unsettled} messages wait for a verdict; queued_max is reached"
             )
 
-    def _message(self, submission: Submission, agreement: Agreement) -> Message:
+    def _find_exchange(self, submission: Submission, agreement: Agreement) -> Exchange | None:
+        """Where the partner waits for this very message, in the answer to the one it refers to."""
+        ref = submission.ref_to_message_id
+        if ref is None or agreement.profile is Profile.RM_2000:
+            return None
+        return self._replies.find(MessageKey(agreement.their_party, agreement.our_party, ref))
+
+    def _message(
+        self, submission: Submission, agreement: Agreement, exchange: Exchange | None
+    ) -> Message:
         if not submission.service or not submission.action:
             raise LocalError("InvalidField", "service and action must not be empty")
         if len(submission.parts) > PAYLOADS_MAX:
             raise LocalError("TooManyPayloads", f"a message has at most {PAYLOADS_MAX} payloads")
+        if submission.service.startswith(SERVICE_STEM):
+            raise LocalError("InvalidField", f"services under {SERVICE_STEM} are the MSHs' own")
         try:
-            return Message(
+            message = Message(
                 message_id=submission.message_id or self._ids.message_id(),
                 from_ids=agreement.our_ids,
                 to_ids=agreement.their_ids,
@@ -139,12 +165,15 @@ class Submissions:
                 service=submission.service,
                 action=submission.action,
                 timestamp_at=self._clock.at(),
-                semantics=agreement.terms.semantics,
+                semantics=agreement.terms.semantics.on_wire,
                 ref_to_message_id=submission.ref_to_message_id,
                 payloads=self._payloads(submission.parts),
             )
         except RemoteError as error:
             raise LocalError("InvalidField", error.description) from error
+        if agreement.profile is Profile.RM_2000:
+            return message
+        return _with_terms(message, agreement, exchange)
 
     def _payloads(self, parts: Sequence[Part]) -> tuple[Payload, ...]:
         token = self._ids.token()
@@ -178,8 +207,36 @@ class Submissions:
         submitted = Journal(Event.SUBMITTED)
         row = self._rows.with_header(message, agreement, Direction.OUT, submitted, now, digest)
         txn.append((row,))
+        expected = recovering.expecting_response(message.timestamp_at, agreement.terms)
+        if expected is not None and message.ref_to_message_id is None:
+            txn.put_recovery(message.message_id, expected)
         outcome = self._dispatch.enqueue(txn, Draft(message, payloads), state, now)
         return Receipt(message.message_id, is_replayed=False), outcome
+
+
+def _with_terms(message: Message, agreement: Agreement, exchange: Exchange | None) -> Message:
+    """What a header of `rm-2001` says of the agreed parameters (seed 001 §1.2).
+
+    A response asks for nothing in the answer, even where the agreement has it: it is the answer.
+    """
+    terms = agreement.terms
+    mode = None
+    if terms.sync_reply_mode is not SyncReplyMode.NONE:
+        is_response = message.ref_to_message_id is not None
+        mode = SyncReplyMode.NONE if is_response else terms.sync_reply_mode
+    receipt = terms.delivery_receipt_requested
+    element = None
+    if exchange is not None and exchange.wants_element:
+        element = AcknowledgmentElement(
+            timestamp_at=message.timestamp_at, from_ids=agreement.our_ids
+        )
+    return replace(
+        message,
+        time_to_live_at=schedule.time_to_live_at(message.timestamp_at, terms),
+        sync_reply_mode=mode,
+        delivery_receipt_requested=None if receipt is AckRequested.NONE else receipt,
+        acknowledgment=element,
+    )
 
 
 def count_unsettled(store: Store) -> int:

@@ -6,12 +6,15 @@ from typing import Any
 
 from onceonly.gateway.access import Access
 from onceonly.gateway.agreements import Agreements
+from onceonly.gateway.arrivals import Arrivals
 from onceonly.gateway.certificates import calling_tls
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.dispatch import Dispatch
 from onceonly.gateway.drill import Failpoints
+from onceonly.gateway.failure_notices import FailureNotices
 from onceonly.gateway.growth import Growth
+from onceonly.gateway.handovers import HandOvers
 from onceonly.gateway.http_api import Api
 from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.inbound import Receiver
@@ -20,11 +23,16 @@ from onceonly.gateway.inquiries import Inquiries
 from onceonly.gateway.operations import Operations
 from onceonly.gateway.outbound import SendingSteps
 from onceonly.gateway.publish import publish
+from onceonly.gateway.questions import Questions
 from onceonly.gateway.relay import Relay
+from onceonly.gateway.replies import Replies
+from onceonly.gateway.reports import Reports
 from onceonly.gateway.rows import Rows
+from onceonly.gateway.sender import Sender
 from onceonly.gateway.signals import Signals
 from onceonly.gateway.submit import Submissions
 from onceonly.gateway.tasks import Tasks
+from onceonly.gateway.validation import Validation
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
 from onceonly.store.sqlite import SqliteStore, open_sqlite
@@ -88,49 +96,102 @@ def join(
     spool = Spool(configuration.store.with_name(f"{configuration.store.name}-spool"))
     transport = HttpTransport(tls=calling_tls(configuration.tls))
     growth = Growth()
-    steps = SendingSteps(agreements=agreements, rows=rows, ids=ids, our_uri=configuration.uri)
+    replies = Replies(transport)
+    sender = Sender(agreements=agreements, rows=rows, ids=ids, our_uri=configuration.uri)
+    steps = SendingSteps(sender)
+    signals = Signals(
+        group=group, transport=transport, rows=rows, clock=clock, ids=ids, our_uri=configuration.uri
+    )
+    questions = Questions(
+        signals=signals,
+        group=group,
+        rows=rows,
+        clock=clock,
+        ids=ids,
+        tasks=tasks,
+        our_uri=configuration.uri,
+    )
     dispatch = Dispatch(
+        sender=sender,
         steps=steps,
         store=store,
         group=group,
         spool=spool,
-        transport=transport,
+        transport=replies,
+        questions=questions,
         clock=clock,
         failpoints=failpoints,
         tasks=tasks,
     )
-    signals = Signals(
-        group=group, transport=transport, rows=rows, clock=clock, ids=ids, our_uri=configuration.uri
+    reports = Reports(
+        sender=sender, steps=steps, dispatch=dispatch, questions=questions, clock=clock
     )
     inquiries = Inquiries(
-        store=store,
         group=group,
         agreements=agreements,
         dispatch=dispatch,
+        reports=reports,
+        signals=signals,
+        rows=rows,
+        clock=clock,
+        tasks=tasks,
+        our_uri=configuration.uri,
+    )
+    relay = Relay(routes=configuration.routes)
+    hand_overs = HandOvers(
+        store=store,
+        group=group,
+        agreements=agreements,
+        signals=signals,
+        rows=rows,
+        clock=clock,
+        failpoints=failpoints,
+        tasks=tasks,
+        growth=growth,
+    )
+    arrivals = Arrivals(
+        store=store,
+        group=group,
+        dispatch=dispatch,
+        replies=replies,
+        hand_overs=hand_overs,
+        signals=signals,
+        rows=rows,
+        clock=clock,
+        failpoints=failpoints,
+        tasks=tasks,
+    )
+    failure_notices = FailureNotices(
+        store=store,
+        group=group,
+        agreements=agreements,
         signals=signals,
         rows=rows,
         clock=clock,
         tasks=tasks,
     )
-    relay = Relay(routes=configuration.routes)
     receiver = Receiver(
         store=store,
         group=group,
         spool=spool,
         agreements=agreements,
         dispatch=dispatch,
+        arrivals=arrivals,
+        hand_overs=hand_overs,
+        failure_notices=failure_notices,
+        replies=replies,
+        validation=Validation(transport=transport, spool=spool),
         inquiries=inquiries,
         relay=relay,
         signals=signals,
         rows=rows,
         clock=clock,
         our_party=str(configuration.party[0]),
-        our_uri=configuration.uri,
+        our_uris=our_uris(configuration),
         payload_bytes_max=configuration.payload_bytes_max,
-        failpoints=failpoints,
         tasks=tasks,
-        growth=growth,
     )
+    dispatch.receive = receiver.receive_reply
     submissions = Submissions(
         store=store,
         group=group,
@@ -139,6 +200,7 @@ def join(
         rows=rows,
         clock=clock,
         ids=ids,
+        replies=replies,
         queued_max=configuration.queued_max,
     )
     inbox = Inbox(
@@ -149,7 +211,11 @@ def join(
         store=store,
         agreements=agreements,
         dispatch=dispatch,
+        steps=steps,
+        questions=questions,
+        inquiries=inquiries,
         receiver=receiver,
+        clock=clock,
         failpoints=failpoints,
     )
     api = Api(
@@ -166,7 +232,7 @@ def join(
         store=store,
         group=group,
         spool=spool,
-        transport=transport,
+        transport=replies,
         dispatch=dispatch,
         receiver=receiver,
         inquiries=inquiries,
@@ -179,6 +245,14 @@ def join(
         tasks=tasks,
         application=api.application(access),
     )
+
+
+def our_uris(configuration: Configuration) -> frozenset[str]:
+    """Every URI that a partner may rightly call our MSH by (S0-45)."""
+    uris = {configuration.uri}
+    if configuration.smtp is not None and configuration.smtp.mailbox is not None:
+        uris |= {f"{scheme}:{configuration.smtp.mailbox}" for scheme in ("smtp", "smtps")}
+    return frozenset(uris)
 
 
 def _check_agreements(store: Store, agreements: Agreements) -> None:

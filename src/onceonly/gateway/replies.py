@@ -1,0 +1,112 @@
+"""Business responses that go back in the answer of the transport (syncReplyMode, seed 001 §1.2.2).
+
+The exchange of a stored message stays open until the application submits a message that refers to
+it, for a bounded time. That message is an outbound message like any other; only its first
+transmission takes the open exchange instead of a connection of its own. What happens to it there
+nobody tells us, so the outcome is unknown (R-05), and a resend goes the ordinary way.
+
+Nothing of this is durable: when the process dies, so does the connection that waited, and the
+partner's repeat finds no exchange in work (seed 001 §1.3.3 (9b)).
+"""
+
+import asyncio
+from typing import NamedTuple
+
+from onceonly.message.identity import MessageKey
+from onceonly.protocol.events import Outcome, Transmission
+from onceonly.transport.http_limits import REPLY_BYTES_MAX
+from onceonly.transport.transport import Answer, Body, Outgoing, Transport
+
+WAIT_S_MAX = 15.0
+"""Longest that an exchange stays open: shorter than our own client waits for an answer (20 s), so
+that the answer "not yet" arrives as an answer."""
+
+EXCHANGES_MAX = 256
+"""Open exchanges: a quarter of the connections that the endpoint takes, so that those who wait
+never lock out those who come. Past it a message is answered as if nobody waited."""
+
+IN_THE_ANSWER = Transmission(Outcome.UNKNOWN, bytes_left=True, detail="in the transport's answer")
+"""Of a package that went back in the answer: nobody tells us whether it arrived."""
+
+
+class Exchange(NamedTuple):
+    """Somebody waits for the business response to the message."""
+
+    key: MessageKey
+    wants_element: bool
+    """The sender asked for an Acknowledgment element (S1-36)."""
+    reply: "asyncio.Future[Answer | None]"
+
+
+class Replies:
+    """A transport that knows who waits; everything else goes through `transport`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.schemes = transport.schemes
+        self._open: dict[MessageKey, Exchange] = {}
+        self._responses: dict[str, Exchange] = {}
+        """Exchanges by the MessageId of the response that was submitted for them."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more exchange may wait."""
+        return len(self._open) < EXCHANGES_MAX
+
+    def open(self, key: MessageKey, *, wants_element: bool) -> Exchange:
+        """Let the exchange of the message wait."""
+        reply: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
+        exchange = self._open[key] = Exchange(key, wants_element, reply)
+        return exchange
+
+    def find(self, key: MessageKey) -> Exchange | None:
+        """The open exchange of the message."""
+        return self._open.get(key)
+
+    def close_exchange(self, exchange: Exchange) -> None:
+        """Nobody waits any more."""
+        if self._open.get(exchange.key) is exchange:
+            del self._open[exchange.key]
+        if not exchange.reply.done():
+            exchange.reply.set_result(None)
+
+    async def wait(self, exchange: Exchange, wait_s: float) -> Answer | None:
+        """The answer that carries the response, or None if there is none in time."""
+        try:
+            await asyncio.wait((exchange.reply,), timeout=min(wait_s, WAIT_S_MAX))
+            return exchange.reply.result() if exchange.reply.done() else None
+        finally:
+            self.close_exchange(exchange)
+
+    def expect(self, response_id: str, exchange: Exchange) -> None:
+        """The message with this id is the response that the exchange waits for."""
+        self._responses[response_id] = exchange
+        exchange.reply.add_done_callback(lambda _: self._responses.pop(response_id, None))
+
+    async def send(self, outgoing: Outgoing) -> Transmission:
+        """Transmit once: into the exchange that waits for it, else as the transport does."""
+        exchange = self._responses.pop(outgoing.message_id, None)
+        if exchange is None or exchange.reply.done():
+            return await self._transport.send(outgoing)
+        content = await _read(outgoing.body)
+        if content is None or exchange.reply.done():
+            self.close_exchange(exchange)
+            return await self._transport.send(outgoing)
+        exchange.reply.set_result(Answer(200, None, outgoing.content_type, content))
+        return IN_THE_ANSWER
+
+    async def close(self) -> None:
+        """Let nobody wait, cut what is under way, and send no more."""
+        for exchange in tuple(self._open.values()):
+            self.close_exchange(exchange)
+        await self._transport.close()
+
+
+async def _read(body: Body) -> bytes | None:
+    """All of the body, or None where it is too long for an answer."""
+    if body.size_bytes > REPLY_BYTES_MAX:
+        return None
+    content = body.whole()
+    if content is None:
+        content = b"".join([chunk async for chunk in body.chunks()])
+    return content
