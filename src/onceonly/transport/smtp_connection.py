@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
-from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword, Session
+from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword, Session, TLSSetupException
 from aiosmtpd.smtp import Envelope as MailEnvelope
 
 from onceonly.transport import smtp_reply as reply
@@ -98,8 +98,11 @@ class _Hooks:
         return "250 2.1.5 OK"
 
     async def handle_exception(self, error: Exception) -> str:
-        """A bug of ours: reported, and the sender's mail system may try again."""
-        if not isinstance(error, OSError):
+        """A bug of ours: reported, and the sender's mail system may try again.
+
+        A handshake that failed is none, and nobody is there who could read the answer.
+        """
+        if not isinstance(error, OSError | TLSSetupException):
             context = {"message": "a mail command failed on our side", "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)
         return _line(reply.INTERNAL_ERROR)
@@ -212,6 +215,7 @@ class SmtpConnection(SMTP):
             self._close()
         else:
             await super().smtp_STARTTLS(arg)
+            self._check_tls_stands()
 
     async def smtp_AUTH(self, arg: str) -> None:
         """Mechanism names have no case; an endless answer to a challenge is no credential."""
@@ -302,6 +306,12 @@ class SmtpConnection(SMTP):
             await reception.room()
             # Our own slowness must not count against the peer.
             pace.forgive(self.loop.time() - began_at)
+
+    def _check_tls_stands(self) -> None:
+        """A peer that hangs up in the handshake looks to aiosmtpd like one that is through."""
+        is_asked_for = self._tls_protocol is not None
+        if is_asked_for and self.session is not None and self.session.ssl is None:
+            raise TLSSetupException
 
     def _is_bad_path(self, keyword: str, arg: str | None) -> bool:
         if arg is None or not arg.upper().startswith(keyword):

@@ -6,7 +6,7 @@ Content-Type, what follows is the body. Attacks M1, M4, M6-M10 and M12 end here.
 """
 
 import asyncio
-from typing import cast
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from onceonly.message.errors import LocalError
@@ -22,6 +22,9 @@ __all__ = ["Credentials", "Door", "SmtpServer", "serve_smtp"]
 
 DEFAULT = SmtpLimits()
 
+CUT_S = 1.0
+"""For connections that were cut to be gone; it takes a turn of the loop."""
+
 
 class SmtpServer:
     """A listening mail endpoint. Made by `serve_smtp`.
@@ -34,7 +37,7 @@ class SmtpServer:
     def __init__(self, limits: SmtpLimits) -> None:
         self._limits = limits
         self._connections: set[SmtpConnection] = set()
-        self._all_closed: asyncio.Future[None] | None = None
+        self._all_closed: asyncio.Future[Any] | None = None
 
     async def listen(self, host: str, port: int, endpoint: MailEndpoint) -> None:
         """Bind and accept; OSError when the address is not to be had."""
@@ -70,15 +73,15 @@ class SmtpServer:
         if late:
             await self._cut(self._all_closed)
 
-    async def _cut(self, all_closed: asyncio.Future[None]) -> None:
-        tasks = [connection.task for connection in self._connections if connection.task]
+    async def _cut(self, all_closed: asyncio.Future[Any]) -> None:
+        tasks: list[asyncio.Future[Any]] = [
+            connection.task for connection in self._connections if connection.task
+        ]
         for connection in tuple(self._connections):
             connection.abort()
         for task in tasks:
             task.cancel()
-        await asyncio.wait([all_closed])
-        if tasks:
-            await asyncio.wait(tasks)
+        await asyncio.wait([all_closed, *tasks], timeout=CUT_S)
 
     def forget(self, connection: SmtpConnection) -> None:
         """A connection is over."""
