@@ -192,6 +192,7 @@ class _Supervisor:
     async def _live(self, gateway: Gateway) -> None:
         loop = asyncio.get_running_loop()
         publish_at = loop.time() + self._configuration.publish_interval_s
+        purge_at = loop.time() + self._configuration.purge_interval_s
         while not self._stop.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), SWEEP_S)
@@ -202,6 +203,9 @@ class _Supervisor:
             if loop.time() >= publish_at:
                 publish_at = loop.time() + self._configuration.publish_interval_s
                 gateway.tasks.start(_publish(gateway))
+            if loop.time() >= purge_at:
+                purge_at = loop.time() + self._configuration.purge_interval_s
+                gateway.tasks.start(_purge(gateway))
 
     async def _drain(self, gateway: Gateway, msh: HttpServer) -> None:
         await msh.close(MSH_DRAIN_S)
@@ -224,6 +228,16 @@ async def _publish(gateway: Gateway) -> None:
         return
     if count:
         log.info("published", rows=count)
+
+
+async def _purge(gateway: Gateway) -> None:
+    try:
+        forgotten = await gateway.purge.sweep()
+    except StoreFull as error:
+        log.warning("store full; the purge goes on later", error=str(error))
+        return
+    if any(forgotten):
+        log.info("purged", **forgotten._asdict())
 
 
 def api_address(uri: str) -> tuple[str, int]:

@@ -23,6 +23,7 @@ from onceonly.gateway.inquiries import Inquiries
 from onceonly.gateway.operations import Operations
 from onceonly.gateway.outbound import SendingSteps
 from onceonly.gateway.publish import publish
+from onceonly.gateway.purge import Purge, Retention
 from onceonly.gateway.questions import Questions
 from onceonly.gateway.relay import Relay
 from onceonly.gateway.replies import Replies
@@ -57,6 +58,7 @@ class Gateway:
     submissions: Submissions
     inbox: Inbox
     operations: Operations
+    purge: Purge
     rows: Rows
     clock: Clock
     tasks: Tasks
@@ -226,6 +228,14 @@ def join(
         operations=operations,
         payload_bytes_max=configuration.payload_bytes_max,
     )
+    purge = Purge(
+        store=store,
+        group=group,
+        spool=spool,
+        rows=rows,
+        clock=clock,
+        retention=_retention(configuration),
+    )
     access = Access(origin=configuration.api.rstrip("/"), token=configuration.api_token)
     return Gateway(
         configuration=configuration,
@@ -240,6 +250,7 @@ def join(
         submissions=submissions,
         inbox=inbox,
         operations=operations,
+        purge=purge,
         rows=rows,
         clock=clock,
         tasks=tasks,
@@ -253,6 +264,15 @@ def our_uris(configuration: Configuration) -> frozenset[str]:
     if configuration.smtp is not None and configuration.smtp.mailbox is not None:
         uris |= {f"{scheme}:{configuration.smtp.mailbox}" for scheme in ("smtp", "smtps")}
     return frozenset(uris)
+
+
+def _retention(configuration: Configuration) -> Retention:
+    named = (*configuration.agreements, *configuration.routes)
+    return Retention(
+        persist_duration_s={one.id: one.terms.persist_duration_s for one in named},
+        archive_duration_s=configuration.archive_duration_s,
+        forget_pair_after_s=configuration.forget_pair_after_s,
+    )
 
 
 def _check_agreements(store: Store, agreements: Agreements) -> None:

@@ -5,13 +5,19 @@ payload is never in memory. A file is *kept* (synced, renamed to its name, the d
 before the transaction that mentions its digest commits, so no committed row points at nothing
 (faults D1, D4, D7). What a crash leaves half-written has a temporary name and is swept at the
 next start; a kept file that no row mentions is harmless: the same content takes its place.
+
+A file may be removed once no row mentions it and none is about to: whoever looks for such files
+names what it saw by digest *and* file, and keeping the same content again makes a new file, which
+is never taken for the old one.
 """
 
 import os
+import threading
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from tempfile import mkstemp
+from typing import NamedTuple
 
 from onceonly.store.failures import from_system
 from onceonly.store.store import StoreFailed
@@ -27,6 +33,16 @@ _TEMPORARY = "incoming-"
 _DIGEST_LENGTH = 64
 
 
+class KeptFile(NamedTuple):
+    """A payload's file as it was seen: kept anew, the same content is another file."""
+
+    digest: str
+    number: int
+    """Of the file in its file system (inode), which may be used again,"""
+    written_ns: int
+    """and when it was written, so that both together are one file's alone."""
+
+
 class Sink:
     """Takes the bytes of one payload as they arrive. Use: `write`…, `close`, `keep` or `discard`.
 
@@ -34,8 +50,9 @@ class Sink:
     file system. One thread at a time.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, renaming: threading.Lock) -> None:
         self._directory = directory
+        self._renaming = renaming
         self._digest = sha256()
         self._size_bytes = 0
         self._held: list[bytes] = []
@@ -100,7 +117,8 @@ class Sink:
         try:
             # Never repeated: after a failed fsync the pages are gone, whatever a second one says.
             os.fsync(self._file)
-            self._temporary.rename(self._directory / hexdigest)
+            with self._renaming:
+                self._temporary.rename(self._directory / hexdigest)
             os.close(self._file)
             self._file = None
             _sync_directory(self._directory)
@@ -131,6 +149,8 @@ class Spool:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self._renaming = threading.Lock()
+        """So that what is removed is what was looked at, and not its successor."""
         try:
             if not directory.exists():
                 directory.mkdir(mode=0o700)
@@ -142,13 +162,47 @@ class Spool:
 
     def open_sink(self) -> Sink:
         """A new sink; no file until it holds more than `INLINE_BYTES_MAX`."""
-        return Sink(self._directory)
+        return Sink(self._directory, self._renaming)
 
     def path(self, digest: str) -> Path:
         """Where the payload with this SHA-256 is, if it was kept."""
         assert len(digest) == _DIGEST_LENGTH, "not a SHA-256 in hexadecimal"
         assert digest.isalnum(), "a digest is never a path"
         return self._directory / digest
+
+    def list_kept(self) -> Iterator[KeptFile]:
+        """Every kept file, one by one, while others come and go."""
+        try:
+            with os.scandir(self._directory) as entries:
+                for entry in entries:
+                    if len(entry.name) == _DIGEST_LENGTH and entry.name.isalnum():
+                        found = self._find(entry.name)
+                        if found is not None:
+                            yield found
+        except OSError as error:
+            raise from_system(error, "the spool") from error
+
+    def remove(self, file: KeptFile) -> bool:
+        """Remove the file, unless its content was kept anew; whether it was removed.
+
+        The caller knows that no row mentions it, and that none will that did not keep it anew. A
+        removal need not survive a crash.
+        """
+        try:
+            with self._renaming:
+                is_the_same = self._find(file.digest) == file
+                if is_the_same:
+                    self.path(file.digest).unlink()
+        except OSError as error:
+            raise from_system(error, "the spool") from error
+        return is_the_same
+
+    def _find(self, digest: str) -> KeptFile | None:
+        try:
+            status = self.path(digest).stat()
+        except FileNotFoundError:
+            return None
+        return KeptFile(digest, status.st_ino, status.st_mtime_ns)
 
     def open_reader(self, digest: str) -> Iterator[bytes]:
         """The payload's bytes in chunks of at most `CHUNK_BYTES`.

@@ -1,0 +1,179 @@
+"""What nobody needs any more is forgotten, in small steps (R-19).
+
+Knows when a message, a tombstone, a counter or a file of the spool may go; must not know why it
+came. That an id may be forgotten at all rests on the receiver: past `keep_until_at` it refuses
+every copy for its age, so what was forgotten cannot be delivered again, and the memory of what was
+delivered stays finite. What the application has not confirmed, and what has no verdict, never goes
+(seeds 000 §2.1.3 (5), 001 §1.1.1 and §2.1.1.4).
+
+Each step is one of group commit's, so nobody waits behind a purge, and its journal row says in the
+same transaction what it forgot.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
+
+from onceonly.gateway.clock import Clock
+from onceonly.gateway.rows import Rows
+from onceonly.message.event import Direction, Event
+from onceonly.message.instant import NS_PER_S, US_PER_S, Now
+from onceonly.protocol.effects import Journal
+from onceonly.store.group import GroupCommit
+from onceonly.store.spool import KeptFile, Spool
+from onceonly.store.store import Store, Transaction
+
+ROWS_PER_STEP = 200
+"""Messages forgotten in one step: some 10 ms in which no other step runs."""
+
+PATIENCE_S = 0.05
+"""A purge is in no hurry: its steps share the commits of others."""
+
+UNMENTIONED_S = 3_600
+"""How long no row mentions a file before it goes: far longer than any package takes between the
+file and its commit, a full disk's waits among them."""
+
+FILES_PER_LOOK = 1_000
+"""Files looked at in one go, so that a stop never waits for a large spool."""
+
+MARKED_MAX = 100_000
+"""Unmentioned files remembered between sweeps; the others have their turn once these are gone."""
+
+
+class Forgotten(NamedTuple):
+    """How much a sweep forgot."""
+
+    inbound: int = 0
+    """Inbound messages, tombstones and transits."""
+    outbound: int = 0
+    pairs: int = 0
+    files: int = 0
+
+
+class Retention(NamedTuple):
+    """How long what is over is kept. Durations are whole seconds."""
+
+    persist_duration_s: Mapping[str, int]
+    """PersistDuration by the name of the agreement or route; messages of others are kept."""
+    archive_duration_s: int = 0
+    """On top of PersistDuration, for reasons of law or trade (S1-21)."""
+    forget_pair_after_s: int | None = None
+    """An idle counter of a sending pair is dropped (S0-56); None: never."""
+
+
+class Purge:
+    """Forgets for one gateway. `sweep` is called from time to time, never twice at once."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        group: GroupCommit,
+        spool: Spool,
+        rows: Rows,
+        clock: Clock,
+        retention: Retention,
+    ) -> None:
+        self._store = store
+        self._group = group
+        self._spool = spool
+        self._rows = rows
+        self._clock = clock
+        self._retention = retention
+        self._sweeping = asyncio.Lock()
+        self._marked: dict[KeptFile, int] = {}
+        """Files that no row mentions, with the monotonic instant of the first look."""
+
+    async def sweep(self) -> Forgotten:
+        """Forget everything whose time is over; returns how much.
+
+        Raises `StoreFull` (what was forgotten until then stays forgotten) and `StoreFailed`.
+        """
+        async with self._sweeping:
+            before_at = self._clock.at() - self._retention.archive_duration_s * US_PER_S
+            inbound = await self._forget_inbound(before_at)
+            outbound = 0
+            for agreement_id, duration_s in self._retention.persist_duration_s.items():
+                settled_before_at = before_at - duration_s * US_PER_S
+                outbound += await self._forget_outbound(agreement_id, settled_before_at)
+            pairs = await self._forget_pairs()
+            return Forgotten(inbound, outbound, pairs, await self._clear_spool())
+
+    async def _forget_inbound(self, before_at: int) -> int:
+        def purge(txn: Transaction) -> int:
+            return txn.purge_inbound(before_at, ROWS_PER_STEP)
+
+        return await self._repeat(purge, "received")
+
+    async def _forget_outbound(self, agreement_id: str, settled_before_at: int) -> int:
+        def purge(txn: Transaction) -> int:
+            return txn.purge_outbound(agreement_id, settled_before_at, ROWS_PER_STEP)
+
+        return await self._repeat(purge, f"sent under {agreement_id}")
+
+    async def _repeat(self, purge: Callable[[Transaction], int], what: str) -> int:
+        def step(txn: Transaction) -> int:
+            count = purge(txn)
+            if count:
+                reason = f"{count} {what}"
+                txn.append((self._rows.about_gateway(Event.PURGED, self._clock.now(), reason),))
+            return count
+
+        forgotten = 0
+        while count := await self._group.transact(step, patience_s=PATIENCE_S):
+            forgotten += count
+        return forgotten
+
+    async def _forget_pairs(self) -> int:
+        after_s = self._retention.forget_pair_after_s
+        if after_s is None:
+            return 0
+        now = self._clock.now()
+        before_at = now.at - after_s * US_PER_S
+
+        def step(txn: Transaction) -> int:
+            pairs = txn.list_idle_pairs(before_at)
+            for pair in pairs:
+                txn.forget_pair(pair)
+                # Before the number is used again, the journal says that it will be (R-10, I33).
+                reset = Journal(Event.SEQUENCE_RESET, reason="the pair was idle")
+                txn.append((self._rows.about_pair(pair, None, Direction.OUT, reset, now),))
+            return len(pairs)
+
+        return await self._group.transact(step, patience_s=PATIENCE_S)
+
+    async def _clear_spool(self) -> int:
+        now = self._clock.now()
+        files = self._spool.list_kept()
+        removed, kept = 0, set()
+        while looked := await asyncio.to_thread(self._look_at_some, files, now):
+            removed += looked.removed
+            kept |= looked.unmentioned
+        self._marked = {file: at_ns for file, at_ns in self._marked.items() if file in kept}
+        if removed:
+            row = self._rows.about_gateway(Event.PURGED, now, f"{removed} files of the spool")
+            await self._group.transact(lambda txn: txn.append((row,)), patience_s=PATIENCE_S)
+        return removed
+
+    def _look_at_some(self, files: Iterator[KeptFile], now: Now) -> "_Look | None":
+        # The snapshot is taken here because it belongs to the thread that takes it; it knows
+        # committed rows only, and so a purge that is not durable yet clears no file.
+        snapshot = self._store.snapshot()
+        some = list(islice(files, FILES_PER_LOOK))
+        unmentioned = {file for file in some if not snapshot.is_spooled(file.digest)}
+        for file in islice(unmentioned - self._marked.keys(), MARKED_MAX - len(self._marked)):
+            self._marked[file] = now.monotonic_ns
+        long_ago_ns = now.monotonic_ns - UNMENTIONED_S * NS_PER_S
+        over = [
+            file for file in unmentioned if self._marked.get(file, now.monotonic_ns) <= long_ago_ns
+        ]
+        removed = sum(self._spool.remove(file) for file in over)
+        return _Look(unmentioned.difference(over), removed) if some else None
+
+
+class _Look(NamedTuple):
+    """What came of looking at some files of the spool."""
+
+    unmentioned: set[KeptFile]
+    removed: int
