@@ -7,7 +7,10 @@ from hashlib import sha256
 
 from fuzzing import run
 from onceonly.message.errors import RemoteError
+from onceonly.wire import names
 from onceonly.wire.envelope import Decoder, Envelope, PartHead
+
+KNOWN = {None, names.RECEIPT, *names.MESSAGE_TYPES.values()}
 
 
 class Counted:
@@ -36,7 +39,7 @@ def decode(data: bytes) -> Envelope:
         return decoder.finish()
     except RemoteError:
         about = decoder.about
-        assert about is None or about.message_type in {None, "Normal", "Acknowledgement", "Error"}
+        assert about is None or about.message_type in KNOWN
         raise
 
 

@@ -23,6 +23,7 @@ from onceonly.wire.envelope import Decoder
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "fuzz"))
 
+import fuzz_forward
 import fuzz_header
 import fuzz_mime
 import fuzz_package
@@ -34,6 +35,7 @@ import fuzzing
     [
         (fuzz_mime.split, "mime"),
         (fuzz_header.read, "header"),
+        (fuzz_forward.relay, "header"),
         (fuzz_package.decode, "package"),
     ],
 )

@@ -1,6 +1,7 @@
 """Packages to read, built by hand, and a sink that remembers."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -221,6 +222,11 @@ def refusal(
 def payload(data: bytes, content_id: str = "po-1@a.example.com", name: str = "") -> Payload:
     """The description of `data`."""
     return Payload(content_id, "application/xml", len(data), sha256(data).hexdigest(), name)
+
+
+def replaced(message: Message, payloads: tuple[Payload, ...]) -> Message:
+    """`message` with these payloads."""
+    return replace(message, payloads=payloads)
 
 
 def written(content: Content, routing: RoutingHeader, boundary: str = BOUNDARY) -> Package:

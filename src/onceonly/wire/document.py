@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from onceonly.message.identity import PartyId
 from onceonly.message.message import Message, Profile, RoutingHeader
-from onceonly.message.signals import Acknowledgment, ErrorSignal, Inquiry, Report, Signal
+from onceonly.message.signals import Acknowledgment, ErrorSignal, Inquiry, Signal
 from onceonly.wire import names
 
 Content = Message | Signal
@@ -65,5 +65,4 @@ def message_type_of(content: Content) -> str:
             return names.ERROR
         case Inquiry():
             return names.REQUESTS[content.kind]
-        case Report():
-            return names.REPORTS[content.kind]
+    return names.REPORTS[content.kind]

@@ -128,8 +128,7 @@ def _action_of(signal: Signal) -> tuple[str, str]:
             return names.ERROR_ACTION
         case Inquiry():
             return names.INQUIRY_SERVICES[signal.kind], names.REQUESTS[signal.kind]
-        case Report():
-            return names.INQUIRY_SERVICES[signal.kind], names.REPORTS[signal.kind]
+    return names.INQUIRY_SERVICES[signal.kind], names.REPORTS[signal.kind]
 
 
 def _particulars(signal: Signal) -> str:
@@ -142,8 +141,7 @@ def _particulars(signal: Signal) -> str:
             return f'  <ErrorList highestSeverity="{highest}">\r\n{errors}  </ErrorList>\r\n'
         case Report():
             return write_report(signal)
-        case Inquiry():
-            return ""
+    return ""
 
 
 def _acknowledgment(acknowledgment: AcknowledgmentElement | None) -> str:

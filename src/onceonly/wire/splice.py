@@ -12,7 +12,9 @@ from onceonly.message.message import Profile
 from onceonly.wire import names
 from onceonly.wire.xml import in_utf_8
 
-_SEPARATOR: Final = " "
+# The one that ElementTree uses: expat refuses a namespace that has the separator in it, and both
+# must refuse the same documents.
+_SEPARATOR: Final = "}"
 
 
 def _path(*elements: str) -> list[str]:
