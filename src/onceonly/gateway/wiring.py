@@ -206,7 +206,13 @@ def join(
         queued_max=configuration.queued_max,
     )
     inbox = Inbox(
-        store=store, group=group, agreements=agreements, rows=rows, clock=clock, growth=growth
+        store=store,
+        group=group,
+        agreements=agreements,
+        rows=rows,
+        clock=clock,
+        growth=growth,
+        failure_notices=failure_notices,
     )
     operations = Operations(
         configuration=configuration,
