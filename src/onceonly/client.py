@@ -120,8 +120,17 @@ class Client:
         return self._json("GET", "/v1/messages", params=query)
 
     def cancel(self, message_id: str) -> JSON:
-        """Take back a message of which no byte left."""
+        """Take a message back; where a byte left, the receiver is asked and has the last word."""
         return self._json("POST", f"/v1/messages/{_quoted(message_id)}/cancel")
+
+    def resend(self, message_id: str, *, new_version: bool = False) -> JSON:
+        """Send a message again that was given up, or its content under a new MessageId."""
+        path = f"/v1/messages/{_quoted(message_id)}/resend"
+        return self._json("POST", path, json={"new_version": new_version})
+
+    def request_status(self, message_id: str) -> JSON:
+        """Ask the partner how a message stands; its answer is in `recovery` later."""
+        return self._json("POST", f"/v1/messages/{_quoted(message_id)}/status-request")
 
     def inbox(self, after: int = 0, limit: int = 100, wait_s: float = 0.0) -> Sequence[JSON]:
         """Received messages above the offset, in order."""
@@ -138,6 +147,11 @@ class Client:
         """Report the application's processing state of an inbox item."""
         path = f"/v1/inbox/{_quoted(item['message_id'])}/processing?offset={item['offset']}"
         return self._json("POST", path, json={"processing": processing})
+
+    def refuse(self, item: JSON, reason: str) -> JSON:
+        """Say that the application will not process an inbox item."""
+        path = f"/v1/inbox/{_quoted(item['message_id'])}/refuse?offset={item['offset']}"
+        return self._json("POST", path, json={"reason": reason})
 
     def find_inbox_item(self, message_id: str) -> JSON | None:
         """The inbox item with this MessageId, by reading the inbox through."""
@@ -160,6 +174,12 @@ class Client:
         partners: Sequence[JSON] = self._json("GET", "/v1/partners")["partners"]
         return partners
 
+    def ping(self, partner: str, wait_s: float = 10.0) -> Sequence[JSON]:
+        """Ask a partner under each agreement whether it takes messages."""
+        path = f"/v1/partners/{_quoted(partner)}/ping?wait={wait_s}"
+        pings: Sequence[JSON] = self._json("POST", path)["pings"]
+        return pings
+
     def suspend(self, partner: str, reason: str | None = None) -> Sequence[JSON]:
         """Suspend sending to a partner."""
         return self._on_partner(partner, "suspend", {"reason": reason})
@@ -173,10 +193,15 @@ class Client:
         partners: Sequence[JSON] = self._json("POST", path, json=body)["partners"]
         return partners
 
-    def incidents(self) -> Sequence[JSON]:
-        """Open incidents."""
-        incidents: Sequence[JSON] = self._json("GET", "/v1/incidents")["incidents"]
+    def incidents(self, *, resolved: bool = False) -> Sequence[JSON]:
+        """Open incidents, or with `resolved` all of them."""
+        params = {"all": "yes"} if resolved else {}
+        incidents: Sequence[JSON] = self._json("GET", "/v1/incidents", params=params)["incidents"]
         return incidents
+
+    def set_draining(self, *, draining: bool) -> None:
+        """Whether partners that ask first are told to send nothing."""
+        self._json("POST", "/v1/drain", json={"draining": draining})
 
     def journal(self, after: int = 0, limit: int = 1000) -> Sequence[JSON]:
         """Journal rows above a seq."""

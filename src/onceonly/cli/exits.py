@@ -60,7 +60,7 @@ def exit_of_refusal(name: str) -> Exit:
 def exit_of_message(message: dict[str, object]) -> Exit:
     """The exit code that tells the fate of a message (`message wait`, `send --wait`)."""
     state = message["state"]
-    if state == "acknowledged":
+    if state in ("acknowledged", "sent"):
         return Exit.OK
     refused = message["error_code"] not in (None, "DeliveryFailure", "TimeToLiveExpired")
     if state in ("failed", "in_doubt") and refused:

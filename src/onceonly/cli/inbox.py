@@ -15,7 +15,7 @@ COLUMNS = ("offset", "message_id", "from", "service", "action", "processing", "s
 
 @click.group()
 def inbox() -> None:
-    """Received messages: list, take, done."""
+    """Received messages: list, take, processing, done, refuse."""
 
 
 @inbox.command("list")
@@ -41,12 +41,16 @@ def list_inbox(client: Client, after: int, limit: int, output: str) -> None:
 @output_option
 @gateway_command
 def take(client: Client, message_id: str, into: Path, output: str) -> None:
-    """Write the payloads of a message to files and report it in progress."""
+    """Report a message in progress and write its payloads to files.
+
+    The report goes first: a message that its sender took back is refused by it, and is not to be
+    processed.
+    """
     item = _item(client, message_id)
-    into.mkdir(parents=True, exist_ok=True)
-    files = [_write(client, item, number, into) for number in range(len(item["payloads"]))]
     if item["processing"] == "not-started":
         client.report(item, "in-progress")
+    into.mkdir(parents=True, exist_ok=True)
+    files = [_write(client, item, number, into) for number in range(len(item["payloads"]))]
     if output == "json":
         print_json({"message_id": message_id, "files": [str(path) for path in files]})
         return
@@ -61,6 +65,26 @@ def done(client: Client, message_id: str) -> None:
     """Report that a message is processed completely."""
     client.report(_item(client, message_id), "complete")
     say(f"{message_id}: complete")
+
+
+@inbox.command()
+@click.argument("message_id")
+@click.argument("state", type=click.Choice(("not-started", "in-progress", "complete")))
+@gateway_command
+def processing(client: Client, message_id: str, state: str) -> None:
+    """Report how far the work on a message is; partners that ask are told."""
+    client.report(_item(client, message_id), state)
+    say(f"{message_id}: {state}")
+
+
+@inbox.command()
+@click.argument("message_id")
+@click.option("--reason", required=True, help="Why; the sender is told.")
+@gateway_command
+def refuse(client: Client, message_id: str, reason: str) -> None:
+    """Say that a message will not be processed."""
+    client.refuse(_item(client, message_id), reason)
+    say(f"{message_id}: refused")
 
 
 def _item(client: Client, message_id: str) -> JSON:

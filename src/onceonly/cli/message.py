@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -15,7 +16,10 @@ from onceonly.client import Client, Document
 POLL_S = 0.3
 """Between looks at a message that is waited for."""
 
-_SETTLED = {"acknowledged", "failed", "expired", "cancelled", "in_doubt"}
+ANSWER_S = 30.0
+"""How long a command waits for a partner's answer, unless told otherwise."""
+
+_SETTLED = {"acknowledged", "sent", "failed", "expired", "cancelled", "in_doubt"}
 COLUMNS = ("message_id", "state", "to", "service", "action", "attempt", "submitted_at")
 
 
@@ -77,7 +81,7 @@ def _print_receipt(receipt: JSON, output: str) -> None:
 
 @click.group()
 def message() -> None:
-    """Outbound messages: list, show, trace, wait, cancel."""
+    """Outbound messages: list, show, status, trace, wait, resend, cancel."""
 
 
 @message.command("list")
@@ -139,11 +143,115 @@ def wait(client: Client, message_ids: tuple[str, ...], timeout: float, output: s
 
 @message.command()
 @click.argument("message_id")
+@click.option("--remote", is_flag=True, help="Ask the partner, and wait for its answer.")
+@click.option("--timeout", default=ANSWER_S, show_default=True, help="Seconds to wait for it.")
 @output_option
 @gateway_command
-def cancel(client: Client, message_id: str, output: str) -> None:
-    """Take back a message of which no byte has left."""
-    print_fields(client.cancel(message_id), output)
+def status(
+    client: Client,
+    message_id: str,
+    remote: bool,  # noqa: FBT001 - because click passes it by name
+    timeout: float,
+    output: str,
+) -> None:
+    """Show where a message stands; the exit code tells its fate.
+
+    With --remote the partner's gateway is asked what it knows of the message, and how far its
+    application is. Asking changes nothing.
+    """
+    found = client.get(message_id)
+    if remote:
+        before = found["recovery"]["reported_at"]
+        client.request_status(message_id)
+        found = _until(client, message_id, timeout, lambda it: _reported_since(it, before))
+    print_fields(_status_of(found), output)
+    if remote and not _reported_since(found, before):
+        say(f"{message_id}: the partner has not answered within {timeout:g} s")
+        sys.exit(Exit.STILL_TRYING)
+    _exit_with([found])
+
+
+def _reported_since(found: JSON, before: str | None) -> bool:
+    return bool(found["recovery"]["reported_at"] != before)
+
+
+def _status_of(found: JSON) -> JSON:
+    """What is asked most: our side, then the partner's."""
+    recovery, response = found["recovery"], found["response"]
+    acknowledgment = found["acknowledgment"] or {}
+    return {
+        **{name: found[name] for name in ("message_id", "state", "is_final", "attempt")},
+        "error_code": found["error_code"],
+        "pair": found["pair"]["state"],
+        "acknowledged_at": acknowledgment.get("at"),
+        "acknowledgment": acknowledgment.get("said"),
+        "received_by_application": ", ".join(found["receipts"]) or None,
+        "recovery": recovery["phase"],
+        "replaced_by": recovery["replaced_by"],
+        "partner_says": recovery["status"],
+        "processing": recovery["processing"],
+        "reported_at": recovery["reported_at"],
+        "response": response["state"],
+        "response_due_at": response["due_at"],
+    }
+
+
+@message.command()
+@click.argument("message_id")
+@click.option("--new-version", is_flag=True, help="Cancel it and send it under a new MessageId.")
+@output_option
+@gateway_command
+def resend(
+    client: Client,
+    message_id: str,
+    new_version: bool,  # noqa: FBT001 - because click passes it by name
+    output: str,
+) -> None:
+    """Send a message again that was given up: the same bytes under the same MessageId.
+
+    A new version goes out once the partner has confirmed that the old one is cancelled; its
+    MessageId is then in the field replaced_by of the old one.
+    """
+    print_fields(client.resend(message_id, new_version=new_version), output)
+
+
+@message.command()
+@click.argument("message_id")
+@click.option("--timeout", default=ANSWER_S, show_default=True, help="Seconds to wait.")
+@output_option
+@gateway_command
+def cancel(client: Client, message_id: str, timeout: float, output: str) -> None:
+    """Take a message back.
+
+    Where no byte has left, it is cancelled at once. Otherwise the partner is asked, and only its
+    confirmation is final; it refuses once work on the message has begun.
+    """
+    client.cancel(message_id)
+    found = _until(client, message_id, timeout, lambda it: not _is_cancelling(it))
+    print_fields(found, output)
+    if found["state"] == "cancelled":
+        return
+    if _is_cancelling(found):
+        say(f"{message_id}: the partner has not answered within {timeout:g} s; it is asked on")
+        sys.exit(Exit.STILL_TRYING)
+    report = found["report"] or {"said": "the partner does not answer"}
+    say(f"{message_id}: not cancelled: {report['said']}")
+    sys.exit(Exit.REFUSED if "refused" in report["said"] else Exit.STILL_TRYING)
+
+
+def _is_cancelling(found: JSON) -> bool:
+    return bool(found["recovery"]["phase"] == "cancelling" and found["state"] != "cancelled")
+
+
+def _until(client: Client, message_id: str, timeout_s: float, ends: Callable[[JSON], bool]) -> JSON:
+    """The message once `ends` says so, or as it is when the time is over."""
+    until = time.monotonic() + timeout_s
+    with Console(stderr=True).status("waiting for the partner's answer"):
+        while True:
+            found = client.get(message_id)
+            if ends(found) or time.monotonic() >= until:
+                return found
+            time.sleep(POLL_S)
 
 
 def _wait(client: Client, message_ids: list[str], timeout_s: float) -> list[JSON]:

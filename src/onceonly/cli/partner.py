@@ -1,17 +1,28 @@
 """`onceonly partner …`: pairs, as operators see and steer them."""
 
+import sys
+from collections.abc import Sequence
+
 import click
 
+from onceonly.cli.exits import Exit
 from onceonly.cli.gateway_option import gateway_command
-from onceonly.cli.output import output_option, print_rows
+from onceonly.cli.output import JSON, output_option, print_rows
 from onceonly.client import Client
 
 COLUMNS = ("partner", "role", "state", "queued", "in_flight", "sequence_number", "reason")
+PING_COLUMNS = ("partner", "agreement", "outcome", "available")
+INCIDENT_COLUMNS = ("incident_id", "role", "from", "to", "reason", "opened_at", "resolved_at")
 
 
 @click.group()
 def partner() -> None:
-    """Partners: list, suspend, resume."""
+    """Partners: list, ping, suspend, resume, incidents."""
+
+
+def _print_pairs(pairs: Sequence[JSON], output: str) -> None:
+    rows = [{**one, "in_flight": ", ".join(one["in_flight"])} for one in pairs]
+    print_rows(rows if output == "table" else pairs, COLUMNS, output)
 
 
 @partner.command("list")
@@ -19,7 +30,28 @@ def partner() -> None:
 @gateway_command
 def list_partners(client: Client, output: str) -> None:
     """List the pairs with every partner, both directions."""
-    print_rows(client.partners(), COLUMNS, output)
+    _print_pairs(client.partners(), output)
+
+
+@partner.command()
+@click.argument("party")
+@click.option("--wait", default=10.0, show_default=True, help="Seconds to wait for the answer.")
+@output_option
+@gateway_command
+def ping(client: Client, party: str, wait: float, output: str) -> None:
+    """Ask PARTY whether it is running and takes messages; the exit code tells.
+
+    0: it does; 8: it says no; 9: no answer.
+    """
+    pings = client.ping(party, wait)
+    print_rows(pings, PING_COLUMNS, output)
+    sys.exit(max(_exit_of_ping(one) for one in pings))
+
+
+def _exit_of_ping(found: JSON) -> Exit:
+    if found["available"] is None:
+        return Exit.STILL_TRYING
+    return Exit.OK if found["available"] else Exit.REFUSED
 
 
 @partner.command()
@@ -29,7 +61,7 @@ def list_partners(client: Client, output: str) -> None:
 @gateway_command
 def suspend(client: Client, party: str, reason: str | None, output: str) -> None:
     """Stop sending to PARTY; what is submitted waits."""
-    print_rows(client.suspend(party, reason), COLUMNS, output)
+    _print_pairs(client.suspend(party, reason), output)
 
 
 @partner.command()
@@ -38,4 +70,17 @@ def suspend(client: Client, party: str, reason: str | None, output: str) -> None
 @gateway_command
 def resume(client: Client, party: str, output: str) -> None:
     """Go on with PARTY: the uncompleted message first, with a full retry budget."""
-    print_rows(client.resume(party), COLUMNS, output)
+    _print_pairs(client.resume(party), output)
+
+
+@partner.command()
+@click.option("--all", "resolved", is_flag=True, help="Those that are over, too.")
+@output_option
+@gateway_command
+def incidents(
+    client: Client,
+    resolved: bool,  # noqa: FBT001 - because click passes it by name
+    output: str,
+) -> None:
+    """List what an operator has to look at; `partner resume` closes a partner's."""
+    print_rows(client.incidents(resolved=resolved), INCIDENT_COLUMNS, output)

@@ -1,14 +1,18 @@
 """The JSON of the application API: one shape per noun, instants as RFC 3339 text in UTC."""
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.questions import Availability
 from onceonly.journal.record import Record
+from onceonly.message.event import Event
 from onceonly.message.instant import to_datetime
 from onceonly.message.message import Message, Payload
+from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.recovering import Recovery
 from onceonly.store.store import InboxItem, Incident, Notice, OutboundView, PairView
 
 
@@ -24,8 +28,13 @@ def error_shape(name: str, text: str) -> dict[str, Any]:
     return {"error": {"name": name, "text": text}}
 
 
-def message_shape(view: OutboundView, pair: PairView | None) -> dict[str, Any]:
-    """An outbound message: what it is, where it stands, and what comes next."""
+def message_shape(
+    view: OutboundView, pair: PairView | None, recovery: Recovery | None
+) -> dict[str, Any]:
+    """An outbound message: what it is, where it stands, and what comes next.
+
+    `pair` and `recovery` are null in lists.
+    """
     state = view.state
     return {
         **_header_shape(view.message),
@@ -40,7 +49,47 @@ def message_shape(view: OutboundView, pair: PairView | None) -> dict[str, Any]:
         "settled_at": instant(view.settled_at),
         "expires_at": instant(state.expires_at),
         "pair": None if pair is None else {"state": pair.status.value, "reason": pair.reason},
+        "recovery": None if recovery is None else _recovery_shape(recovery),
+        "response": None if recovery is None else _response_shape(recovery),
     }
+
+
+def _recovery_shape(recovery: Recovery) -> dict[str, Any]:
+    """What is asked about the message, and what its partner last said."""
+    return {
+        "phase": recovery.phase.value,
+        "asked": recovery.asked,
+        "wants_new_version": recovery.wants_new_version,
+        "replaced_by": recovery.replaced_by,
+        "status": recovery.status,
+        "processing": recovery.processing,
+        "reported_at": instant(recovery.reported_at),
+    }
+
+
+def _response_shape(recovery: Recovery) -> dict[str, Any]:
+    """How the business response to the message stands (level 5)."""
+    return {"state": recovery.response.value, "due_at": instant(recovery.response_due_at)}
+
+
+def history_shape(records: Sequence[Record]) -> dict[str, Any]:
+    """What the journal has of an outbound message: its acknowledgement, receipts, every row."""
+    return {
+        "acknowledgment": _last(records, Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED),
+        "report": _last(records, Event.REPORT_RECEIVED),
+        "receipts": [
+            instant(record.at) for record in records if record.event == Event.RECEIPT_RECEIVED
+        ],
+        "timeline": [record_shape(record) for record in records],
+    }
+
+
+def _last(records: Sequence[Record], *events: Event) -> dict[str, Any] | None:
+    """When the last of these came, and what it said."""
+    for record in reversed(records):
+        if record.event in events:
+            return {"at": instant(record.at), "said": record.reason}
+    return None
 
 
 def _header_shape(message: Message) -> dict[str, Any]:
@@ -57,11 +106,6 @@ def _header_shape(message: Message) -> dict[str, Any]:
         "timestamp": instant(message.timestamp_at),
         "size_bytes": message.size_bytes,
     }
-
-
-def timeline_shape(records: "list[Record]") -> list[dict[str, Any]]:
-    """The journal rows of a message, without what is null."""
-    return [record_shape(record) for record in records]
 
 
 def record_shape(record: Record) -> dict[str, Any]:
@@ -113,8 +157,8 @@ def notice_shape(number: int, notice: Notice) -> dict[str, Any]:
     }
 
 
-def partner_shape(pair: PairView, verdict_after_s: int | None) -> dict[str, Any]:
-    """One side of a pair, as operators see it."""
+def partner_shape(pair: PairView, terms: DeliveryTerms | None) -> dict[str, Any]:
+    """One side of a pair, as operators see it; `terms` where we send."""
     is_sender = pair.role.value == "sender"
     return {
         "partner": pair.pair.to_party if is_sender else pair.pair.from_party,
@@ -124,9 +168,10 @@ def partner_shape(pair: PairView, verdict_after_s: int | None) -> dict[str, Any]
         "state": pair.status.value,
         "reason": pair.reason,
         "sequence_number": pair.sequence_number,
-        "in_flight": pair.in_flight,
+        "in_flight": list(pair.in_flight),
+        "window": None if terms is None else terms.window,
         "queued": pair.queued,
-        "verdict_after_s": verdict_after_s,
+        "verdict_after_s": None if terms is None else terms.verdict_after_s,
     }
 
 

@@ -5,7 +5,6 @@ Every call is a thin reading of one of the parts; nothing is decided here. Error
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -18,12 +17,23 @@ from starlette.routing import Route
 
 from onceonly.gateway import api_shapes as shapes
 from onceonly.gateway.access import Access
+from onceonly.gateway.api_reading import (
+    HEADER_BYTES_MAX,
+    flag,
+    header_json,
+    json_object,
+    limit_of,
+    number,
+    one_line,
+    submission_of,
+    whole,
+)
 from onceonly.gateway.inbox import Inbox
 from onceonly.gateway.openapi import openapi_document
 from onceonly.gateway.operations import Operations
-from onceonly.gateway.submit import PAYLOADS_MAX, Part, Submission, Submissions
-from onceonly.message.errors import LocalError, RemoteError
-from onceonly.message.identity import Pair, checked_text
+from onceonly.gateway.submit import PAYLOADS_MAX, Part, Submissions
+from onceonly.message.errors import LocalError
+from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.spool import Sink, Spool
@@ -37,17 +47,14 @@ from onceonly.store.store import (
     StoreFull,
 )
 
-LIMIT_MAX = 1000
-"""Most items of one page."""
-
 WAIT_S_MAX = 60.0
-"""Longest long-poll of the inbox."""
+"""Longest long-poll of the inbox, and longest wait for the answer to a Ping."""
+
+PING_WAIT_S = 10.0
+"""Wait for the answer to a Ping, unless the caller says another."""
 
 COPY_BYTES = 1 << 18
 """Piece in which an upload goes to the spool."""
-
-HEADER_BYTES_MAX = 1 << 16
-"""Largest `message` JSON of a submission."""
 
 FILES_MAX = PAYLOADS_MAX + 2
 """Files in a form: the JSON may be one, and one payload too many is still refused by name."""
@@ -62,7 +69,10 @@ _STATUS_OF = {
     "UnknownAgreement": 404,
     "MessageIdTaken": 409,
     "IdempotencyKeyTaken": 409,
+    "Cancelled": 409,
+    "NeverSent": 409,
     "NotCancellable": 409,
+    "NotResendable": 409,
     "ProcessingWentBack": 409,
     "PayloadTooLarge": 413,
     "TooManyPayloads": 413,
@@ -139,7 +149,7 @@ class Api:
             room = self._payload_bytes_max
             for name, value in form.multi_items():
                 if name == "message":
-                    header = await _header_json(value)
+                    header = await header_json(value)
                 elif isinstance(value, UploadFile):
                     part, room = await self._spooled(value, sinks, room)
                     parts.append(part)
@@ -148,7 +158,7 @@ class Api:
             if header is None:
                 raise LocalError("InvalidMultipart", "the part 'message' with the JSON is missing")
             key = request.headers.get("idempotency-key")
-            submission = _submission(header, parts, message_id, key)
+            submission = submission_of(header, parts, message_id, key)
             receipt = await self._submissions.submit(submission)
         finally:
             for sink in sinks:
@@ -185,7 +195,8 @@ class Api:
         view = self._snapshot.find_outbound_view(message_id)
         if view is None:
             raise LocalError("NotFound", f"no outbound message {message_id!r}")
-        return shapes.message_shape(view, self._pair_view(view.message.pair))
+        recovery = self._snapshot.get_recovery(message_id)
+        return shapes.message_shape(view, self._pair_view(view.message.pair), recovery)
 
     def _pair_view(self, pair: Pair) -> PairView:
         state = self._snapshot.get_sending_pair(pair)
@@ -196,8 +207,9 @@ class Api:
     async def get_message(self, request: Request) -> Response:
         """State and timeline of one outbound message."""
         message_id = request.path_params["message_id"]
-        timeline = shapes.timeline_shape(list(self._snapshot.list_journal_of(message_id)))
-        return JSONResponse({**self._message(message_id), "timeline": timeline})
+        message = self._message(message_id)
+        records = self._snapshot.list_journal_of(message_id)
+        return JSONResponse({**message, **shapes.history_shape(records)})
 
     async def list_messages(self, request: Request) -> Response:
         """A page of outbound messages."""
@@ -211,28 +223,45 @@ class Api:
                 status=None if status is None else OutboundStatus(status),
                 to_party=query.get("to"),
                 conversation_id=query.get("conversation"),
-                after=_whole(request, "after", 0),
-                limit=_limit(request),
+                after=whole(request, "after", 0),
+                limit=limit_of(request),
             )
         )
-        items = [shapes.message_shape(view, None) for view in page.messages]
+        items = [shapes.message_shape(view, None, None) for view in page.messages]
         return JSONResponse({"messages": items, "next_after": page.next_after})
 
     async def cancel_message(self, request: Request) -> Response:
-        """Take a message back."""
+        """Take a message back, if need be by asking the receiver: then 202."""
         message_id = request.path_params["message_id"]
-        await self._operations.cancel(message_id)
-        return JSONResponse(self._message(message_id))
+        is_done = await self._operations.cancel(message_id)
+        return JSONResponse(self._message(message_id), status_code=200 if is_done else 202)
+
+    async def resend_message(self, request: Request) -> Response:
+        """Send a message again that was given up, or its content as a new version: then 202."""
+        message_id = request.path_params["message_id"]
+        wants_new_version = flag(await json_object(request), "new_version")
+        if wants_new_version:
+            await self._operations.cancel(message_id, is_for_new_version=True)
+        else:
+            await self._operations.resend(message_id)
+        status_code = 202 if wants_new_version else 200
+        return JSONResponse(self._message(message_id), status_code=status_code)
+
+    async def request_status(self, request: Request) -> Response:
+        """Ask the partner how a message stands; the answer is seen in the message."""
+        message_id = request.path_params["message_id"]
+        await self._operations.inquire(message_id)
+        return JSONResponse(self._message(message_id), status_code=202)
 
     async def list_inbox(self, request: Request) -> Response:
         """Received messages above an offset."""
-        wait_s = min(_number(request, "wait", 0.0), WAIT_S_MAX)
-        items = await self._inbox.read(_whole(request, "after", 0), _limit(request), wait_s)
+        wait_s = min(number(request, "wait", 0.0), WAIT_S_MAX)
+        items = await self._inbox.read(whole(request, "after", 0), limit_of(request), wait_s)
         return JSONResponse({"items": [shapes.inbox_shape(item) for item in items]})
 
     async def get_payload(self, request: Request) -> Response:
         """The bytes of one payload."""
-        offset = _whole(request, "offset", 0) or None
+        offset = whole(request, "offset", 0) or None
         stored = self._inbox.payload(
             request.path_params["message_id"], request.path_params["n"], offset
         )
@@ -255,20 +284,28 @@ class Api:
 
     async def post_processing(self, request: Request) -> Response:
         """The application's processing state."""
-        body = await _json_object(request)
+        body = await json_object(request)
         word = body.get("processing")
         if word not in list(ProcessingState):
             legal = ", ".join(ProcessingState)
             raise LocalError("InvalidField", f"processing {word!r} is none of {legal}")
         message_id = request.path_params["message_id"]
         item = await self._inbox.report(
-            message_id, ProcessingState(word), _whole(request, "offset", 0) or None
+            message_id, ProcessingState(word), whole(request, "offset", 0) or None
         )
+        return JSONResponse(shapes.inbox_shape(item))
+
+    async def refuse_message(self, request: Request) -> Response:
+        """The application will not process a message."""
+        body = await json_object(request)
+        reason = one_line(body.get("reason") or "refused by the application", "reason")
+        message_id = request.path_params["message_id"]
+        item = await self._inbox.refuse(message_id, reason, whole(request, "offset", 0) or None)
         return JSONResponse(shapes.inbox_shape(item))
 
     async def list_notices(self, request: Request) -> Response:
         """Notices for the application."""
-        notices = self._snapshot.list_notices(_whole(request, "after", 0), _limit(request))
+        notices = self._snapshot.list_notices(whole(request, "after", 0), limit_of(request))
         return JSONResponse({"notices": [shapes.notice_shape(*notice) for notice in notices]})
 
     async def list_partners(self, request: Request) -> Response:
@@ -278,8 +315,8 @@ class Api:
 
     async def suspend_partner(self, request: Request) -> Response:
         """Suspend sending."""
-        body = await _json_object(request)
-        reason = _one_line(body.get("reason") or "asked for over the API", "reason")
+        body = await json_object(request)
+        reason = one_line(body.get("reason") or "asked for over the API", "reason")
         partners = await self._operations.suspend(request.path_params["partner"], reason)
         return JSONResponse({"partners": partners})
 
@@ -288,6 +325,18 @@ class Api:
         partners = await self._operations.resume(request.path_params["partner"])
         return JSONResponse({"partners": partners})
 
+    async def ping_partner(self, request: Request) -> Response:
+        """Ask a partner whether it takes messages."""
+        wait_s = min(number(request, "wait", PING_WAIT_S), WAIT_S_MAX)
+        pings = await self._operations.ping(request.path_params["partner"], wait_s)
+        return JSONResponse({"pings": pings})
+
+    async def set_draining(self, request: Request) -> Response:
+        """Whether partners that ask first are told to send nothing."""
+        is_draining = flag(await json_object(request), "draining")
+        self._operations.set_draining(is_draining=is_draining)
+        return JSONResponse({"draining": is_draining})
+
     async def list_incidents(self, request: Request) -> Response:
         """What an operator has to look at."""
         incidents = self._snapshot.list_incidents(is_open=request.query_params.get("all") is None)
@@ -295,7 +344,7 @@ class Api:
 
     async def list_journal(self, request: Request) -> Response:
         """Journal rows above a seq."""
-        records = self._snapshot.list_journal(_whole(request, "after", 0), _limit(request))
+        records = self._snapshot.list_journal(whole(request, "after", 0), limit_of(request))
         return JSONResponse({"records": [shapes.record_shape(record) for record in records]})
 
     async def publish(self, request: Request) -> Response:
@@ -330,16 +379,21 @@ ROUTES: list[tuple[str, str, Call]] = [
     ("POST", "/v1/messages", Api.post_message),
     ("GET", "/v1/messages", Api.list_messages),
     ("POST", "/v1/messages/{message_id:path}/cancel", Api.cancel_message),
+    ("POST", "/v1/messages/{message_id:path}/resend", Api.resend_message),
+    ("POST", "/v1/messages/{message_id:path}/status-request", Api.request_status),
     ("PUT", "/v1/messages/{message_id:path}", Api.put_message),
     ("GET", "/v1/messages/{message_id:path}", Api.get_message),
     ("GET", "/v1/inbox", Api.list_inbox),
     ("GET", "/v1/inbox/{message_id:path}/payloads/{n:int}", Api.get_payload),
     ("POST", "/v1/inbox/{message_id:path}/processing", Api.post_processing),
+    ("POST", "/v1/inbox/{message_id:path}/refuse", Api.refuse_message),
     ("GET", "/v1/notices", Api.list_notices),
     ("GET", "/v1/partners", Api.list_partners),
+    ("POST", "/v1/partners/{partner:path}/ping", Api.ping_partner),
     ("POST", "/v1/partners/{partner:path}/suspend", Api.suspend_partner),
     ("POST", "/v1/partners/{partner:path}/resume", Api.resume_partner),
     ("GET", "/v1/incidents", Api.list_incidents),
+    ("POST", "/v1/drain", Api.set_draining),
     ("GET", "/v1/journal", Api.list_journal),
     ("POST", "/v1/lake/publish", Api.publish),
     ("GET", "/healthz", Api.healthz),
@@ -348,102 +402,6 @@ ROUTES: list[tuple[str, str, Call]] = [
     ("GET", "/openapi.json", Api.openapi),
 ]
 """Every route; `openapi.py` must describe each, and a test says so."""
-
-
-async def _header_json(value: str | UploadFile) -> Any:
-    try:
-        text = value if isinstance(value, str) else await value.read(HEADER_BYTES_MAX + 1)
-        return _parsed(text)
-    except (ValueError, RecursionError) as error:
-        raise LocalError("InvalidMultipart", f"the part 'message' is no JSON: {error}") from error
-
-
-def _parsed(text: str | bytes) -> Any:
-    """The JSON value. Raises `ValueError`, also where a string in it is no Unicode text."""
-    value = json.loads(text)
-    # JSON can escape half a surrogate pair, which no store, document or answer could carry.
-    json.dumps(value, ensure_ascii=False).encode()
-    return value
-
-
-async def _json_object(request: Request) -> dict[str, Any]:
-    body = await request.body()
-    if not body:
-        return {}
-    try:
-        value = _parsed(body)
-    except (ValueError, RecursionError) as error:
-        raise LocalError("InvalidJson", str(error)) from error
-    if not isinstance(value, dict):
-        raise LocalError("InvalidJson", "the body is not a JSON object")
-    return value
-
-
-_SUBMISSION_FIELDS = {
-    "to": "to",
-    "service": "service",
-    "action": "action",
-    "agreement": "agreement_id",
-    "message_id": "message_id",
-    "key": "idempotency_key",
-    "conversation": "conversation_id",
-    "ref": "ref_to_message_id",
-}
-
-
-def _submission(
-    header: Any, parts: list[Part], message_id: str | None, key: str | None
-) -> Submission:
-    if not isinstance(header, dict):
-        raise LocalError("InvalidMultipart", "the part 'message' is no JSON object")
-    for name, value in header.items():
-        if name not in _SUBMISSION_FIELDS:
-            legal = ", ".join(_SUBMISSION_FIELDS)
-            raise LocalError("InvalidField", f"{name!r} is no field; legal: {legal}")
-        if value is not None and not isinstance(value, str):
-            raise LocalError("InvalidField", f"{name} is not a text")
-    for name in ("to", "service", "action"):
-        if not header.get(name):
-            raise LocalError("InvalidField", f"{name} is missing")
-    fields = {_SUBMISSION_FIELDS[name]: value for name, value in header.items()}
-    if message_id is not None and fields.get("message_id", message_id) != message_id:
-        raise LocalError("InvalidField", "message_id in the JSON is not the one in the path")
-    if message_id is not None:
-        fields["message_id"] = message_id
-    if key is not None:
-        fields["idempotency_key"] = key
-    return Submission(parts=parts, **fields)
-
-
-def _one_line(value: Any, name: str) -> str:
-    try:
-        return checked_text(str(value), name)
-    except RemoteError as error:
-        raise LocalError("InvalidField", error.description) from error
-
-
-def _whole(request: Request, name: str, default: int) -> int:
-    text = request.query_params.get(name)
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise LocalError("InvalidField", f"{name} {text!r} is not a whole number")
-    return int(text)
-
-
-def _number(request: Request, name: str, default: float) -> float:
-    text = request.query_params.get(name)
-    try:
-        value = default if text is None else float(text)
-    except ValueError as error:
-        raise LocalError("InvalidField", f"{name} {text!r} is not a number") from error
-    if not 0 <= value < float("inf"):
-        raise LocalError("InvalidField", f"{name} {text!r} is not a time")
-    return value
-
-
-def _limit(request: Request) -> int:
-    return max(1, min(_whole(request, "limit", 100), LIMIT_MAX))
 
 
 async def _on_local_error(request: Request, error: LocalError) -> Response:

@@ -4,7 +4,9 @@ import re
 from typing import Any, NamedTuple
 
 from onceonly import __version__
+from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.protocol.receiving import ProcessingState
+from onceonly.protocol.recovering import RecoveryPhase, ResponseStatus
 from onceonly.protocol.sending import OutboundStatus
 
 
@@ -41,7 +43,20 @@ OPERATIONS = (
     ),
     Operation("get", "/v1/messages/{message_id}", "State and timeline of an outbound message"),
     Operation(
-        "post", "/v1/messages/{message_id}/cancel", "Take back a message of which no byte left"
+        "post",
+        "/v1/messages/{message_id}/cancel",
+        "Take a message back: 200 where no byte left, 202 where the receiver is asked",
+    ),
+    Operation(
+        "post",
+        "/v1/messages/{message_id}/resend",
+        "Send a message again that was given up; with `new_version`, under a new id (202)",
+        body="resend",
+    ),
+    Operation(
+        "post",
+        "/v1/messages/{message_id}/status-request",
+        "Ask the partner how a message stands (202); the answer is in `recovery`",
     ),
     Operation(
         "get",
@@ -60,15 +75,38 @@ OPERATIONS = (
         "/v1/inbox/{message_id}/processing",
         "Report the application's processing state: " + ", ".join(ProcessingState),
         (("offset", "integer"),),
-        body="json",
+        body="processing",
+    ),
+    Operation(
+        "post",
+        "/v1/inbox/{message_id}/refuse",
+        "Say that the application will not process a message, and why",
+        (("offset", "integer"),),
+        body="reason",
     ),
     Operation("get", "/v1/notices", "Failure and late-acknowledgement notices", _PAGE),
     Operation("get", "/v1/partners", "Pairs with every partner, both directions"),
     Operation(
-        "post", "/v1/partners/{partner}/suspend", "Suspend sending to a partner", body="json"
+        "post",
+        "/v1/partners/{partner}/ping",
+        "Ask a partner whether it takes messages; waits up to `wait` seconds",
+        (("wait", "number"),),
     ),
-    Operation("post", "/v1/partners/{partner}/resume", "Resume both directions with a partner"),
+    Operation(
+        "post", "/v1/partners/{partner}/suspend", "Suspend sending to a partner", body="reason"
+    ),
+    Operation(
+        "post",
+        "/v1/partners/{partner}/resume",
+        "Resume both directions with a partner, and close its incidents",
+    ),
     Operation("get", "/v1/incidents", "What an operator has to look at", (("all", "string"),)),
+    Operation(
+        "post",
+        "/v1/drain",
+        "Tell partners that ask first (Ping) to send nothing, or to send again",
+        body="draining",
+    ),
     Operation("get", "/v1/journal", "Journal rows above a seq, in order", _PAGE),
     Operation("post", "/v1/lake/publish", "Publish the journal's new rows now"),
     Operation("get", "/healthz", "Alive, and whether this is a drill"),
@@ -124,15 +162,25 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
     return in_path + in_query
 
 
+_TEXT = {"type": "string"}
+_TRUTH = {"type": "boolean"}
+
+
+def _json_body(properties: dict[str, Any]) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties}
+    return {"content": {"application/json": {"schema": schema}}}
+
+
 _BODIES: dict[str, Any] = {
     "multipart": {
         "required": True,
         "content": {"multipart/form-data": {"schema": {"$ref": "#/components/schemas/Submission"}}},
     },
-    "json": {"content": {"application/json": {"schema": {"type": "object"}}}},
+    "processing": _json_body({"processing": {"type": "string", "enum": list(ProcessingState)}}),
+    "reason": _json_body({"reason": _TEXT}),
+    "resend": _json_body({"new_version": _TRUTH}),
+    "draining": _json_body({"draining": _TRUTH}),
 }
-
-_TEXT = {"type": "string"}
 
 SUBMISSION_FIELDS = (
     "to",
@@ -184,4 +232,8 @@ _SCHEMAS: dict[str, Any] = {
         },
     },
     "MessageState": {"type": "string", "enum": list(OutboundStatus)},
+    "RecoveryPhase": {"type": "string", "enum": list(RecoveryPhase)},
+    "ResponseState": {"type": "string", "enum": list(ResponseStatus)},
+    "MessageStatus": {"type": "string", "enum": list(MessageStatus)},
+    "ReportedProcessing": {"type": "string", "enum": list(ReportedProcessing)},
 }

@@ -21,6 +21,7 @@ from onceonly.gateway.sender import resend
 from onceonly.gateway.work import MessageWork, PairWork, RecoveryWork, Work
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
+from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol import pairing
 from onceonly.protocol.events import Cancelled
 from onceonly.protocol.recovering import CancelWanted, StatusWanted
@@ -128,17 +129,17 @@ class Operations:
     def partners(self) -> list[dict[str, Any]]:
         """Every pair that the agreements allow or the store knows, in order."""
         known = {(view.role, view.pair): view for view in self._store.snapshot().list_pairs()}
-        budgets: dict[tuple[Role, Pair], int | None] = dict.fromkeys(known)
+        terms: dict[tuple[Role, Pair], DeliveryTerms | None] = dict.fromkeys(known)
         for agreement in self._agreements:
             there = Pair(agreement.our_party, agreement.their_party)
             back = Pair(agreement.their_party, agreement.our_party)
-            budgets[Role.SENDER, there] = agreement.terms.verdict_after_s
-            budgets.setdefault((Role.RECEIVER, back), None)
+            terms[Role.SENDER, there] = agreement.terms
+            terms.setdefault((Role.RECEIVER, back), None)
         snapshot = self._store.snapshot()
         shapes = []
-        for (role, pair), budget in sorted(budgets.items()):
+        for role, pair in sorted(terms):
             view = known.get((role, pair)) or _fresh(role, pair, snapshot)
-            shapes.append(partner_shape(view, budget))
+            shapes.append(partner_shape(view, terms[role, pair]))
         return shapes
 
     async def suspend(self, partner: str, reason: str) -> list[dict[str, Any]]:
