@@ -97,16 +97,17 @@ def _is_pytestmark(node: ast.stmt) -> bool:
 
 
 def _calls(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Id and ruling of every `….mark.statement("ID", ruling="R-…")` under the node."""
+    """Id and ruling of every `….mark.statement("ID", …, ruling="R-…")` under the node."""
     for call in ast.walk(node):
         match call:
             case ast.Call(
                 func=ast.Attribute(value=ast.Attribute(attr="mark"), attr="statement"),
-                args=[ast.Constant(value=str(id_))],
+                args=ids,
             ):
                 named = (one.value for one in call.keywords if one.arg == "ruling")
                 rulings = [one.value for one in named if isinstance(one, ast.Constant)]
-                yield id_, str(rulings[0]) if rulings else ""
+                for id_ in ids:
+                    yield ast.literal_eval(id_), str(rulings[0]) if rulings else ""
 
 
 def rulings_of(statement: Statement, marks: Sequence[Mark]) -> str:

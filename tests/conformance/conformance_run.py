@@ -41,7 +41,8 @@ class ConformanceRun:
         for item in session.items:
             for marker in item.iter_markers("statement"):
                 ruling = marker.kwargs.get("ruling") or ""
-                self._marks.add(Mark(marker.args[0], _test(item.nodeid), ruling))
+                for id_ in marker.args:
+                    self._marks.add(Mark(id_, _test(item.nodeid), ruling))
         written = set(read_marks())
         self._is_whole = self._marks == written
         if not self._is_whole:

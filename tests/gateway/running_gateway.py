@@ -12,6 +12,7 @@ import httpx
 import uvicorn
 from peer import PATIENCE_S, Peer
 
+from onceonly.gateway.certificates import listening_tls
 from onceonly.gateway.config import Configuration, read_configuration
 from onceonly.gateway.supervise import ENDPOINT_BYTES_MAX, api_address
 from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
@@ -144,13 +145,17 @@ class RunningGateway:
         await self.parts.receiver.start()
         limits = HttpLimits(body_bytes_max=ENDPOINT_BYTES_MAX)
         self._msh: HttpServer = await serve_http(
-            self.configuration.listen, self.parts.receiver.receive, limits=limits
+            self.configuration.listen,
+            self.parts.receiver.receive,
+            limits=limits,
+            tls=listening_tls(self.configuration.tls),
         )
         self.api = httpx.AsyncClient(
             transport=httpx.ASGITransport(self.parts.application),
             base_url=self.configuration.api,
         )
         await self.parts.dispatch.start()
+        await self.parts.relay.start()
         self.parts.operations.is_ready = True
 
     async def stop(self, grace_s: float = 2.0) -> None:

@@ -24,6 +24,7 @@ async def sent(gateway, peer) -> str:
 # --- Acknowledgements ----------------------------------------------------------------------------
 
 
+@pytest.mark.statement("S0-13")
 async def test_a_fitting_acknowledgement_completes_the_message(gateway, peer):
     """S0-13: and it is the only thing that does."""
     message_id = await sent(gateway, peer)
@@ -34,6 +35,7 @@ async def test_a_fitting_acknowledgement_completes_the_message(gateway, peer):
     assert [row.message_id for row in gateway.rows(Event.ACK_RECEIVED)] == [message_id]
 
 
+@pytest.mark.statement("S0-13", ruling="R-20")
 @pytest.mark.parametrize(
     ("ref", "fields"),
     [
@@ -55,6 +57,7 @@ async def test_an_acknowledgement_that_does_not_fit_is_counted_and_dropped(
     assert row.message_id == (ref or message_id)
 
 
+@pytest.mark.statement("S0-13", ruling="R-20")
 async def test_another_partner_cannot_acknowledge_a_message(tmp_path, peer, other_peer):
     """R-20, I10: the acknowledgement must come from the partner whom the message went to."""
     async with running(tmp_path, peer, other_peer) as gateway:
@@ -75,6 +78,7 @@ async def test_an_acknowledgement_before_the_message_changes_nothing(gateway, pe
     assert (await peer.hear("Normal")).message_id == queued
 
 
+@pytest.mark.statement("S0-93", "S3-17")
 async def test_repeated_acknowledgements_change_nothing(gateway, peer):
     """I10: the second and third acknowledgement are journal rows and nothing else."""
     message_id = await sent(gateway, peer)
@@ -97,6 +101,7 @@ async def test_an_acknowledgement_of_an_old_message_does_not_complete_the_next(g
     assert gateway.state_of(second) == "acknowledged"
 
 
+@pytest.mark.statement("S0-15", ruling="R-20")
 async def test_signals_are_never_answered(gateway, peer):
     """S0-15, R-20: fitting or not, well-formed or not, nothing is posted about a signal."""
     message_id = await sent(gateway, peer)
@@ -121,6 +126,7 @@ async def test_an_acknowledgement_counts_while_the_transmission_is_open(gateway,
     assert (await peer.hear("Normal")).message_id == following
 
 
+@pytest.mark.statement("S3-17", ruling="R-09")
 async def test_a_late_acknowledgement_is_news_and_opens_the_pair(tmp_path, peer):
     """R-09, I23: told "acknowledged late", the pair goes on, the incident is over."""
     async with running(tmp_path, peer, terms={**BRIEF, "retries": 0}) as gateway:
@@ -143,6 +149,7 @@ async def test_a_late_acknowledgement_is_news_and_opens_the_pair(tmp_path, peer)
 # --- TransientError ------------------------------------------------------------------------------
 
 
+@pytest.mark.statement("S0-83", "S0-84", "S0-85", ruling="R-15")
 @pytest.mark.parametrize(
     ("min_retry_s", "pause_s"), [(4, 4), (None, 3)], ids=["MinRetrySecs", "RetryInterval"]
 )
@@ -162,6 +169,7 @@ async def test_transient_error_pauses_and_resends_the_same_bytes(
         assert again.attempt == 1
 
 
+@pytest.mark.statement("S0-86", ruling="R-15")
 async def test_transient_errors_do_not_use_up_the_retries(tmp_path, peer):
     """S0-86: three in a row under Retries = 0, then an acknowledgement: delivered."""
     terms = {"timeout": NEVER_S, "retries": 0, "retry_interval": 1}
@@ -188,6 +196,7 @@ async def test_transient_errors_are_not_believed_for_ever(tmp_path, peer):
         assert gateway.pair_state(Role.SENDER, peer) == "suspended"
 
 
+@pytest.mark.statement("S0-08", "S0-83", ruling="R-15")
 async def test_a_transient_error_holds_up_no_other_partner(tmp_path, peer, other_peer):
     """S0-83: nothing to that receiver for MinRetrySecs; other receivers are served."""
     async with running(tmp_path, peer, other_peer) as gateway:
@@ -222,6 +231,7 @@ async def test_invalid_sequence_number_quarantines_until_an_operator_resumes(gat
     assert (await peer.hear("Normal")).message_id == waiting
 
 
+@pytest.mark.statement("S0-55", ruling="R-10")
 async def test_a_refusal_of_the_only_copy_is_final_and_the_pair_goes_on(gateway, peer):
     """R-08, R-10: failed, told; the abandoned number is reset before the next message."""
     message_id = await sent(gateway, peer)
@@ -262,6 +272,7 @@ async def test_an_unknown_error_code_is_taken_for_what_it_says(gateway, peer):
     assert "CoffeeIsOut" in (row.reason or "")
 
 
+@pytest.mark.statement("S0-28")
 async def test_a_warning_is_noted_and_the_wait_goes_on(gateway, peer):
     """S0-28: only severity Error refuses."""
     message_id = await sent(gateway, peer)

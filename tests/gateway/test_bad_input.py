@@ -182,6 +182,7 @@ WRONGS = [
 ]
 
 
+@pytest.mark.statement("S0-34", "S0-35", "S0-43", "S0-45", "S0-48", "S0-51", ruling="R-25")
 @pytest.mark.parametrize("wrong", WRONGS, ids=[wrong.name for wrong in WRONGS])
 async def test_bad_input_is_named_journalled_once_and_not_kept(gateway, peer, wrong):
     """R-25, R-26: the partner is told where an agreement says whom to tell; nothing is stored."""
@@ -252,6 +253,7 @@ async def test_transport_tricks_are_refused(gateway, peer, header, status):
     gateway.assert_nothing_stored()
 
 
+@pytest.mark.statement("S0-67")
 @pytest.mark.parametrize("method", ["GET", "PUT", "TRACE"])
 async def test_only_post_is_taken(gateway, peer, method):
     """S0-67, H20: other methods are no messages."""
@@ -273,6 +275,7 @@ async def test_a_name_from_the_wire_is_inert(gateway, peer):
     assert (await gateway.api.get(payload["href"])).content == ONE_ORDER[0].content
 
 
+@pytest.mark.statement("S0-02", ruling="R-02")
 @pytest.mark.parametrize("twelfth", range(12))
 async def test_a_reset_in_the_middle_stores_nothing_and_spoils_nothing(gateway, peer, twelfth):
     """I4, R-02: an arrival that failed half-way was never seen; the whole copy is taken."""

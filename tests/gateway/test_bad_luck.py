@@ -14,6 +14,21 @@ NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
 REDIRECT = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/msh\r\nContent-Length: 0\r\n\r\n"
 
 
+@pytest.mark.statement(
+    "S0-03",
+    "S0-22",
+    "S0-23",
+    "S0-30",
+    "S0-31",
+    "S0-38",
+    "S0-73",
+    "S0-75",
+    "S1-16",
+    "S1-43",
+    "S1-44",
+    "S3-09",
+    ruling="R-07",
+)
 @pytest.mark.parametrize(
     ("answer", "outcome", "status_code"),
     [
@@ -51,6 +66,8 @@ async def test_a_peer_that_never_acknowledges_is_tried_as_agreed_then_suspended(
         assert (suspended.message_id, suspended.to_party) == (message_id, peer.party)
 
 
+@pytest.mark.statement("S0-73", ruling="R-05")
+@pytest.mark.statement("S1-56", ruling="R-08")
 async def test_a_peer_that_cannot_be_reached_fails_for_certain(tmp_path, peer):
     """R-08, S0-73: no byte ever left, so the notice says Error and the message is not in doubt."""
     peer.refuse_connections()
@@ -63,6 +80,7 @@ async def test_a_peer_that_cannot_be_reached_fails_for_certain(tmp_path, peer):
         assert gateway.open_incidents() == [Role.SENDER]
 
 
+@pytest.mark.statement("S0-32", "S0-33", ruling="R-07")
 async def test_resume_starts_with_the_uncompleted_message_and_a_full_budget(tmp_path, peer):
     """S0-32, S0-33: the stuck message first, counted from 1 again, then the queue in order."""
     peer.answer_always = UNAVAILABLE
@@ -102,6 +120,7 @@ async def test_a_peer_that_comes_back_gets_the_message_once_it_is_resumed(tmp_pa
         assert gateway.open_incidents() == []
 
 
+@pytest.mark.statement("S0-72", ruling="R-05")
 async def test_a_listener_that_is_away_for_a_moment_costs_no_retry(tmp_path, peer):
     """S0-72: what surely did not leave is tried again by the transport itself."""
     async with running(tmp_path, peer) as gateway:
@@ -202,6 +221,7 @@ async def test_a_jump_of_the_wall_clock_moves_no_wait(tmp_path, peer):
         assert len(peer.arrivals) == 1
 
 
+@pytest.mark.statement("S0-04", ruling="R-28")
 async def test_a_full_disk_loses_no_acknowledgement(tmp_path, peer):
     """R-28: an acknowledgement that could not be noted is asked for again by a resend."""
     terms = {"timeout": 5, "retries": 1000, "retry_interval": 5}
@@ -243,6 +263,7 @@ async def test_what_must_be_noted_waits_for_space(gateway, peer):
     assert gateway.state_of(message_id) == "sending"
 
 
+@pytest.mark.statement("S3-18", ruling="R-06")
 async def test_the_longest_time_to_a_verdict_is_published(tmp_path, peer):
     """R-06: Timeout + Retries x RetryInterval."""
     terms = {"timeout": 30, "retries": 3, "retry_interval": 60}

@@ -327,6 +327,7 @@ async def test_an_id_of_any_legal_form_can_be_asked_for(gateway, peer):
 # --- Following -----------------------------------------------------------------------------------
 
 
+@pytest.mark.statement("S3-19")
 async def test_a_message_is_shown_with_its_timeline(gateway, peer):
     """State, attempts and every journal row about it, oldest first."""
     message_id = await gateway.submit(ORDER, to=peer)
@@ -561,6 +562,7 @@ async def test_an_unknown_partner_is_not_found(gateway, verb):
     assert refused(answer) == (404, "UnknownPartner")
 
 
+@pytest.mark.statement("S0-31", "S0-38", "S3-11", ruling="R-07")
 async def test_incidents_and_notices_tell_what_happened(gateway, peer):
     """Open incidents, all of them on demand, and notices in order with paging."""
     message_id = await gateway.submit(ORDER, to=peer)

@@ -35,6 +35,8 @@ async def set_last_number(gateway: RunningGateway, peer: Peer, number: int | Non
 # --- One message ---------------------------------------------------------------------------------
 
 
+@pytest.mark.statement("S0-02", "S0-11", "S0-92", "S1-23", "S3-01", "S3-05", "S4-02", ruling="R-02")
+@pytest.mark.statement("S0-68")
 async def test_a_message_is_stored_then_acknowledged_then_handed_over(gateway, peer):
     """S0-02, S0-11, R-02: in this order, each a row; the HTTP answer has no body (S0-68)."""
     reply = await peer.send("m-1@a.example.com", 1)
@@ -45,6 +47,20 @@ async def test_a_message_is_stored_then_acknowledged_then_handed_over(gateway, p
     assert events == [Event.STORED, Event.ACK_SENT, Event.HANDED_OVER]
 
 
+@pytest.mark.statement(
+    "S0-16",
+    "S0-17",
+    "S0-43",
+    "S0-45",
+    "S0-61",
+    "S0-62",
+    "S0-63",
+    "S0-64",
+    "S0-65",
+    "S0-66",
+    "S0-67",
+    "S0-69",
+)
 async def test_an_acknowledgement_says_what_the_specification_says(gateway, peer):
     """S0-16, S0-17, S0-61 to S0-66, S0-69: a POST of its own with these values and no payload."""
     await peer.send("m-1@a.example.com", 1, conversation="c-9")
@@ -70,6 +86,7 @@ async def test_an_acknowledgement_says_what_the_specification_says(gateway, peer
     assert ack.message_id != "m-1@a.example.com"
 
 
+@pytest.mark.statement("S0-01", "S1-28")
 @pytest.mark.parametrize(
     "contents",
     [(), (b"",), (b"x" * 4096,), (bytes(range(256)) * 1200,), (ORDER, b"", b"y" * 70_000)],
@@ -84,6 +101,7 @@ async def test_the_application_gets_the_bytes_that_were_sent(gateway, peer, cont
     assert [response.content for response in got] == list(contents)
 
 
+@pytest.mark.statement("S0-66")
 async def test_an_acknowledgement_is_sent_once_per_copy_and_never_retried(gateway, peer):
     """S0-66, R-12: refused by the peer it is not sent again; the message is handed over."""
     peer.answer(UNAVAILABLE)
@@ -118,6 +136,7 @@ async def test_a_hand_over_never_overtakes_the_one_before_it(gateway, peer):
     assert gateway.inbox_ids() == ids
 
 
+@pytest.mark.statement("S0-39", ruling="R-16")
 async def test_best_effort_is_handed_over_and_not_acknowledged(gateway, peer):
     """S0-39: nothing is posted back."""
     await peer.send("m-1@a.example.com", None, semantics="BestEffort")
@@ -140,6 +159,8 @@ async def test_the_first_party_id_names_the_partner_whatever_it_calls_itself(tmp
 # --- The same again ------------------------------------------------------------------------------
 
 
+@pytest.mark.statement("S0-01", "S0-12", "S0-91", "S1-47", "S3-08", ruling="R-01")
+@pytest.mark.statement("S1-31", "S1-32", ruling="R-03")
 async def test_every_copy_is_answered_with_the_same_bytes_and_delivered_once(gateway, peer):
     """S0-12, R-03: four copies, four acknowledgements of one content, one hand-over."""
     for _ in range(4):
@@ -153,6 +174,7 @@ async def test_every_copy_is_answered_with_the_same_bytes_and_delivered_once(gat
     assert len(gateway.rows(Event.DUPLICATE_ELIMINATED)) == 3
 
 
+@pytest.mark.statement("S0-01", ruling="R-01")
 async def test_copies_that_arrive_together_are_one_message(gateway, peer):
     """R-01: ten copies on ten connections at once are stored and handed over once."""
     parcel = peer.normal("m-1@a.example.com", 1)
@@ -163,6 +185,7 @@ async def test_copies_that_arrive_together_are_one_message(gateway, peer):
     assert gateway.inbox_ids() == ["m-1@a.example.com"]
 
 
+@pytest.mark.statement("S0-90", "S0-99", "S0-101", ruling="R-01")
 async def test_a_late_copy_of_message_one_after_a_reset_is_a_duplicate(gateway, peer):
     """R-01: the MessageId decides; by seed 000's case (3) alone it would be delivered twice."""
     await took(gateway, peer, "m-1@a.example.com", 1)
@@ -174,6 +197,7 @@ async def test_a_late_copy_of_message_one_after_a_reset_is_a_duplicate(gateway, 
     assert gateway.inbox_ids() == [f"m-{n}@a.example.com" for n in (1, 2, 3, 4)]
 
 
+@pytest.mark.statement("S1-26", ruling="R-01")
 async def test_other_content_under_a_known_id_is_an_alarm(gateway, peer):
     """R-01: collision: an error, a row, no acknowledgement, the first content stays."""
     await took(gateway, peer, "m-1@a.example.com", 1)
@@ -188,6 +212,7 @@ async def test_other_content_under_a_known_id_is_an_alarm(gateway, peer):
     assert len(peer.heard("Acknowledgement")) == 1
 
 
+@pytest.mark.statement("S4-13", ruling="R-18")
 async def test_an_expired_copy_of_a_known_message_is_acknowledged(tmp_path, peer):
     """R-18: expiry is tested after duplication."""
     terms = {"time_to_live": "P25D"}
@@ -201,6 +226,7 @@ async def test_an_expired_copy_of_a_known_message_is_acknowledged(tmp_path, peer
 # --- SequenceNumber ------------------------------------------------------------------------------
 
 
+@pytest.mark.statement("S0-54", "S0-55", "S0-96", "S0-98", "S0-99", "S0-101", ruling="R-01")
 @pytest.mark.parametrize(
     ("previous", "number"),
     [(None, 1), (5, 6), (57, 1), (999_999_999, 1), (1, 1), (1, 2)],
@@ -211,6 +237,7 @@ async def test_the_next_number_and_a_reset_are_taken(gateway, peer, previous, nu
     await took(gateway, peer, "m-9@a.example.com", number)
 
 
+@pytest.mark.statement("S0-100", ruling="R-11")
 @pytest.mark.parametrize(
     ("previous", "number"),
     [(None, 2), (5, 7), (5, 3), (5, 5), (999_999_999, 2), (1, 999_999_999)],
@@ -228,6 +255,7 @@ async def test_any_other_number_is_refused_with_an_error(gateway, peer, previous
     await took(gateway, peer, "m-10@a.example.com", (previous or 0) % 999_999_999 + 1)
 
 
+@pytest.mark.statement("S0-52", "S0-59")
 @pytest.mark.parametrize("digits", ["1", "01", "000000001", "\n  000000001\n  "])
 async def test_a_number_is_read_with_zeros_and_white_space(gateway, peer, digits):
     """S0-52, S0-59: 000000001 is 1."""
@@ -261,6 +289,7 @@ async def test_a_repeated_gap_quarantines_the_pair_until_it_is_resumed(tmp_path,
         await took(gateway, peer, "m-6@a.example.com", 6)
 
 
+@pytest.mark.statement("S0-08", ruling="R-11")
 async def test_a_quarantine_of_one_pair_touches_no_other(tmp_path, peer, other_peer):
     """S0-08, R-11: the other partner goes on."""
     async with running(tmp_path, peer, other_peer) as gateway:
@@ -273,6 +302,7 @@ async def test_a_quarantine_of_one_pair_touches_no_other(tmp_path, peer, other_p
 # --- Time ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.statement("S4-07", "S4-12", ruling="R-18")
 @pytest.mark.parametrize(
     ("terms", "ago_s", "text"),
     [
@@ -298,6 +328,7 @@ async def test_what_comes_too_late_for_the_first_time_is_refused(
         assert text in (row.reason or "")
 
 
+@pytest.mark.statement("S1-60", ruling="R-18")
 async def test_clock_accuracy_is_granted(tmp_path, peer):
     """R-18: a message past its TimeToLive by less than msh_time_accuracy is taken."""
     terms = {
@@ -313,6 +344,7 @@ async def test_clock_accuracy_is_granted(tmp_path, peer):
 # --- Where errors go -----------------------------------------------------------------------------
 
 
+@pytest.mark.statement("S0-46", ruling="R-26")
 async def test_an_error_goes_to_the_agreed_second_address_when_the_message_names_it(
     tmp_path, peer, other_peer
 ):
@@ -325,6 +357,7 @@ async def test_an_error_goes_to_the_agreed_second_address_when_the_message_names
         assert gateway.rows(Event.SECURITY_EVENT) == []
 
 
+@pytest.mark.statement("S0-46", ruling="R-26")
 async def test_a_foreign_error_address_is_not_honoured(gateway, peer, other_peer):
     """R-26, H30: the error goes to send_to, and the attempt is a security event."""
     await peer.send("m-5@a.example.com", 5, error_uri=other_peer.uri)
@@ -344,6 +377,7 @@ async def test_a_foreign_sender_address_gets_nothing(gateway, peer, other_peer):
     assert other_peer.posts_seen == 0
 
 
+@pytest.mark.statement("S0-43", "S0-69", ruling="R-20")
 async def test_an_error_is_posted_once_with_the_header_of_a_signal(gateway, peer):
     """S0-43, R-20: an Error names the message, has no payload, and is not retried."""
     peer.answer(UNAVAILABLE)
@@ -365,6 +399,7 @@ async def test_an_error_is_posted_once_with_the_header_of_a_signal(gateway, peer
 # --- A full disk ---------------------------------------------------------------------------------
 
 
+@pytest.mark.statement("S0-02", "S3-26", ruling="R-28")
 async def test_a_full_disk_acknowledges_nothing_new(gateway, peer):
     """R-28, D4: 507 to the new one, nothing stored; a known one is still acknowledged."""
     await took(gateway, peer, "m-1@a.example.com", 1)

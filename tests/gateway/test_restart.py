@@ -17,6 +17,7 @@ ORDER = b"<Order/>"
 M = "m-1@a.example.com"
 
 
+@pytest.mark.statement("S0-04", "S0-09", "S0-27", "S1-04", ruling="R-04")
 async def test_a_message_in_flight_is_sent_again_and_the_queue_follows(gateway, peer):
     """S0-04, S0-09, R-04: the same bytes under the same attempt, then the next number."""
     ids = [await gateway.submit(ORDER, to=peer) for _ in range(2)]
@@ -31,6 +32,7 @@ async def test_a_message_in_flight_is_sent_again_and_the_queue_follows(gateway, 
     assert (following.message_id, following.number) == (ids[1], "000000002")
 
 
+@pytest.mark.statement("S0-04", "S1-04")
 async def test_a_transmission_that_was_cut_by_the_stop_is_made_again(gateway, peer):
     """S0-04: killed between the request and its answer."""
     peer.answer(Manners.SILENCE)
@@ -43,6 +45,7 @@ async def test_a_transmission_that_was_cut_by_the_stop_is_made_again(gateway, pe
     assert gateway.state_of(message_id) == "acknowledged"
 
 
+@pytest.mark.statement("S0-04", "S1-04")
 async def test_an_acknowledged_message_is_never_sent_again(gateway, peer):
     """I8: what was settled before the stop stays settled."""
     settled = await gateway.submit(ORDER, to=peer)
@@ -54,6 +57,7 @@ async def test_an_acknowledged_message_is_never_sent_again(gateway, peer):
     assert gateway.state_of(settled) == "acknowledged"
 
 
+@pytest.mark.statement("S0-30", "S3-11", ruling="R-07")
 async def test_a_suspension_survives(tmp_path, peer):
     """S0-30, I27: not a byte after the restart until the operator resumes; notices stay."""
     async with running(tmp_path, peer, terms={**BRIEF, "retries": 0}) as gateway:
@@ -87,6 +91,7 @@ async def test_a_submission_is_known_after_a_restart(gateway, peer):
     assert (again.status, again.json["message_id"], again.json["replayed"]) == (200, first, True)
 
 
+@pytest.mark.statement("S0-04", "S0-11", "S1-04", "S3-02", ruling="R-02")
 async def test_a_stored_message_is_acknowledged_and_handed_over_after_a_restart(gateway, peer):
     """R-02, I11: stopped between the commit and the hand-over; the owed response is the same."""
     peer.answer(Manners.SILENCE)
@@ -100,6 +105,7 @@ async def test_a_stored_message_is_acknowledged_and_handed_over_after_a_restart(
     assert len(gateway.rows(Event.HANDED_OVER)) == 1
 
 
+@pytest.mark.statement("S0-01", "S1-05", "S1-26", "S1-31", "S1-32", ruling="R-03")
 async def test_duplicates_are_known_after_a_restart(gateway, peer):
     """R-01, R-03: and answered with the first response, byte for byte."""
     await peer.send(M, 1)

@@ -44,6 +44,7 @@ async def test_payloads_arrive_byte_for_byte(gateway, peer, payloads):
     assert peer.arrivals[0].payloads == list(payloads)
 
 
+@pytest.mark.statement("S0-43", "S0-44", "S0-45", "S0-48", "S0-67")
 async def test_a_normal_message_says_what_the_specification_says(gateway, peer):
     """wire.md A2, S0-42 to S0-51: header, hop and package of a reliable message."""
     message_id = await gateway.submit(
@@ -76,6 +77,7 @@ async def test_a_normal_message_says_what_the_specification_says(gateway, peer):
     assert sent.parts == [{"content-type": "application/xml", "content-id": f"<{content_id}>"}]
 
 
+@pytest.mark.statement("S0-49", "S0-53")
 async def test_numbers_grow_by_one_from_one(gateway, peer):
     """S0-49, S0-53: 000000001, 000000002, … in the order of submission."""
     ids = [await exchange(gateway, peer, ORDER) for _ in range(3)]
@@ -83,6 +85,7 @@ async def test_numbers_grow_by_one_from_one(gateway, peer):
     assert [arrival.message_id for arrival in peer.arrivals] == ids
 
 
+@pytest.mark.statement("S0-54")
 async def test_after_the_largest_number_comes_one(gateway, peer):
     """S0-54: 999999999, then 000000001."""
     pair, state = Pair(OUR_PARTY, peer.party), SendingPair(sequence_number=999_999_998)
@@ -92,6 +95,7 @@ async def test_after_the_largest_number_comes_one(gateway, peer):
     assert [arrival.number for arrival in peer.arrivals] == ["999999999", "000000001"]
 
 
+@pytest.mark.statement("S0-07")
 async def test_one_message_of_a_pair_is_in_flight(gateway, peer):
     """S0-07: of ten submitted at once only the first is sent before its acknowledgement."""
     ids = [await gateway.submit(ORDER, to=peer) for _ in range(10)]
@@ -107,6 +111,7 @@ async def test_one_message_of_a_pair_is_in_flight(gateway, peer):
     assert [arrival.message_id for arrival in peer.arrivals] == ids
 
 
+@pytest.mark.statement("S0-08", "S0-50")
 async def test_a_stalled_partner_does_not_stall_another(tmp_path, peer, other_peer):
     """S0-08, S0-50: pairs wait for themselves alone and count for themselves."""
     async with running(tmp_path, peer, other_peer) as gateway:
@@ -118,6 +123,9 @@ async def test_a_stalled_partner_does_not_stall_another(tmp_path, peer, other_pe
         assert [arrival.number[-1] for arrival in other_peer.arrivals] == ["1", "2", "3"]
 
 
+@pytest.mark.statement(
+    "S0-22", "S0-26", "S0-27", "S0-37", "S0-89", "S1-45", "S3-03", "S3-07", ruling="R-04"
+)
 async def test_resends_are_the_same_bytes_and_counted(tmp_path, peer):
     """S0-22, S0-26, S0-27, R-04: 1 + Retries transmissions, all of one content."""
     async with running(tmp_path, peer, terms={**BRIEF, "retries": 3}) as gateway:
@@ -131,6 +139,7 @@ async def test_resends_are_the_same_bytes_and_counted(tmp_path, peer):
         assert {row.message_id for row in gateway.rows(Event.TRANSMITTED)} == {message_id}
 
 
+@pytest.mark.statement("S0-20", "S0-25", ruling="R-06")
 async def test_waits_are_timeout_then_retry_interval(tmp_path, peer):
     """S0-20, S0-25, R-06: each from the end of the transmission, on the monotonic clock."""
     terms = {"timeout": 3, "retries": 2, "retry_interval": 5}
@@ -147,6 +156,7 @@ async def test_waits_are_timeout_then_retry_interval(tmp_path, peer):
             assert agreed <= waited
 
 
+@pytest.mark.statement("S0-29")
 async def test_an_acknowledgement_ends_the_resends(tmp_path, peer):
     """S0-29: acknowledged after the second transmission, there is no third."""
     async with running(tmp_path, peer, terms={**BRIEF, "retries": 1000}) as gateway:
@@ -160,6 +170,7 @@ async def test_an_acknowledgement_ends_the_resends(tmp_path, peer):
         assert gateway.rows(Event.TRANSMITTING, message_id=message_id) == sent
 
 
+@pytest.mark.statement("S0-13", "S0-68", ruling="R-05")
 async def test_an_answer_with_a_body_is_no_acknowledgement(tmp_path, peer):
     """R-05, S0-68, I30: a 2xx, whatever it carries, moves no message to acknowledged."""
     peer.answer(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nreceived")

@@ -85,6 +85,7 @@ def sweep(exchange: Exchange, role: str, call: str, points: Iterable[int]) -> in
     return died
 
 
+@pytest.mark.statement("S0-01", "S0-02", "S0-04", "S3-04", ruling="R-02")
 @pytest.mark.parametrize("role", ["sender", "receiver"])
 def test_a_kill_at_any_sync_of_an_exchange_is_survived(
     lasting: Exchange, role: str, say: Callable[[str], None]
@@ -96,6 +97,7 @@ def test_a_kill_at_any_sync_of_an_exchange_is_survived(
     say(f"nemesis: {role} killed at each of the {died} fdatasync of an exchange; nothing lost")
 
 
+@pytest.mark.statement("S0-01", "S0-02", "S0-04", "S3-04", ruling="R-02")
 @pytest.mark.parametrize("call", ["pwrite64", "write"])
 @pytest.mark.parametrize("role", ["sender", "receiver"])
 def test_a_kill_at_any_write_of_an_exchange_is_survived(

@@ -44,6 +44,7 @@ def provoke(exchange: Exchange, victim: Gateway, point: str, message_id: str) ->
             client.publish()
 
 
+@pytest.mark.statement("S0-01", "S0-02", "S0-04", "S0-09", "S1-04", "S3-02", ruling="R-02")
 @pytest.mark.parametrize(
     ("point", "role"), [(point, role) for point, roles in ROLES.items() for role in roles]
 )

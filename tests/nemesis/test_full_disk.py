@@ -118,6 +118,7 @@ def status_of_submission(api: str, exchange: Exchange) -> int:
         return client.post(f"{api}/v1/messages", files=files).status_code
 
 
+@pytest.mark.statement("S0-02", "S3-26", ruling="R-28")
 @pytest.mark.parametrize("full_at", ["receiver"], indirect=True)
 def test_a_full_receiver_acknowledges_nothing_that_it_did_not_store(
     full_at: Exchange, disk: Path

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Event as Flag
 
+import pytest
 from nemesis_evidence import check_inbox, check_journals, read_journal
 from nemesis_faults import Form
 from nemesis_gateways import (
@@ -105,6 +106,7 @@ def check_all_arrived(sender: Client, receiver: Client, application: Application
     check_inbox(receiver, application.payloads)
 
 
+@pytest.mark.statement("S0-01", "S0-04", "S3-02", "S3-04", ruling="R-01")
 def test_random_kills_lose_nothing_and_double_nothing(
     exchange: Exchange, form: Form, say: Callable[[str], None]
 ) -> None:

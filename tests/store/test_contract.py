@@ -217,6 +217,7 @@ class TestOutbound:
         assert store.snapshot().find_message_id_by_key("key-1") == "m-1"
         assert store.snapshot().find_message_id_by_key("key-2") is None
 
+    @pytest.mark.statement("S0-27", "S1-45", ruling="R-04")
     def test_a_package_comes_back_byte_for_byte(self, store: Store) -> None:
         """Segments keep their number, order and bytes, empty ones too (R-04)."""
         submitted(store, "m-1")
@@ -385,6 +386,7 @@ class TestPairs:
 
 
 class TestInbound:
+    @pytest.mark.statement("S1-05", "S1-26", "S1-27", ruling="R-01")
     def test_a_stored_message_is_known_by_its_whole_key(self, store: Store) -> None:
         """The duplicate key is (From, To, MessageId), nothing less (R-01)."""
         arrived = message("m-1", stored(BODY))
@@ -405,6 +407,7 @@ class TestInbound:
         ):
             assert store.snapshot().find_inbound(other) is None
 
+    @pytest.mark.statement("S1-31", ruling="R-03")
     def test_the_first_response_is_kept_byte_for_byte(self, store: Store) -> None:
         """Every duplicate is answered with the stored response (R-03)."""
         arrived = message("m-1")
@@ -454,6 +457,7 @@ class TestInbound:
         assert [item.message.message_id for item in items] == ["a", "c"]
         assert [item.offset for item in store.snapshot().list_inbox(0, 2)] == [first, second]
 
+    @pytest.mark.statement("S1-07", "S1-28")
     def test_an_inbox_item_is_whole(self, store: Store) -> None:
         """The application gets the message, its digest, and its payloads in their order."""
         parts = (stored(BODY), spooled(10**8, "f" * 64), stored(b"x", 3))

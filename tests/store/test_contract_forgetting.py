@@ -54,6 +54,7 @@ def purged(store: Store, now_at: int, limit: int = 100) -> int:
 
 
 class TestInboundPurge:
+    @pytest.mark.statement("S1-18", ruling="R-19")
     def test_a_finished_message_is_forgotten_past_its_time_and_not_before(
         self, store: Store
     ) -> None:
@@ -72,6 +73,7 @@ class TestInboundPurge:
         with pytest.raises(KeyError):
             snapshot.get_response(KEY)
 
+    @pytest.mark.statement("S1-06", ruling="R-19")
     def test_what_nobody_has_confirmed_is_never_forgotten(self, store: Store) -> None:
         """Only stored, or in the inbox untouched: ours may be the only copy (seed 001 §1.1.1)."""
         arrived(store, "stored", keep_until_at=20)
@@ -85,6 +87,7 @@ class TestInboundPurge:
         assert purged(store, 10**9) == 1
         assert store.snapshot().find_inbound(message("stored").key) is not None
 
+    @pytest.mark.statement("S3-14", ruling="R-17")
     def test_a_message_without_a_time_is_kept_for_ever(self, store: Store) -> None:
         """ExactlyOnce: its id is never forgotten (R-17)."""
         arrived(store, "m-1", keep_until_at=None)

@@ -73,6 +73,7 @@ def check_integrity(path: Path) -> None:
     assert apsw.Connection(str(path)).pragma("integrity_check") == "ok"
 
 
+@pytest.mark.statement("S0-04", "S1-01", "S1-04", "S3-02", ruling="R-22")
 def test_a_killed_process_loses_nothing_that_it_acknowledged(tmp_path: Path, open_in: Open) -> None:
     """kill -9 at arbitrary moments, several times on one store (fault D1, I14)."""
     path = tmp_path / "buyer.db"
@@ -91,6 +92,7 @@ def test_a_killed_process_loses_nothing_that_it_acknowledged(tmp_path: Path, ope
     check_integrity(path)
 
 
+@pytest.mark.statement("S0-04", "S1-01", ruling="R-22")
 @traced
 @pytest.mark.parametrize("number", [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144])
 def test_a_kill_at_any_write_or_sync_loses_nothing(
@@ -110,6 +112,7 @@ def test_a_kill_at_any_write_or_sync_loses_nothing(
     assert_whole(open_in(path), child.stdout.split())
 
 
+@pytest.mark.statement("S1-02", ruling="R-22")
 @traced
 @pytest.mark.parametrize("number", [1, 3, 4, 5, 9, 20])
 def test_a_failed_sync_stops_the_store_and_is_never_repeated(

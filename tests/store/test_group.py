@@ -56,6 +56,7 @@ def refuse(transaction: Transaction) -> None:
     raise LocalError("NotCancellable", "too late")
 
 
+@pytest.mark.statement("S0-02", "S0-09", ruling="R-02")
 def test_a_waiter_is_released_after_the_commit(store: Store, *, thread: bool) -> None:
     """When `transact` returns, a snapshot sees what the step wrote (I14)."""
 
@@ -126,6 +127,7 @@ def test_a_refusing_step_fails_only_its_own_waiter(
     run(main)
 
 
+@pytest.mark.statement("S3-26", ruling="R-28")
 def test_a_full_disk_fails_the_batch_and_not_the_next_one(*, thread: bool) -> None:
     """StoreFull: everyone of the batch is told, nothing is stored, and work goes on (R-28)."""
 

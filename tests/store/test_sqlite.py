@@ -82,11 +82,13 @@ def raw(path: Path) -> apsw.Connection:
 
 
 class TestOpening:
+    @pytest.mark.statement("S1-02", ruling="R-22")
     def test_commits_are_synchronous_in_a_write_ahead_log(self, path: Path, open_in: Open) -> None:
         """Both pragmas are in force, not just asked for (R-22)."""
         open_in(path)
         assert raw(path).pragma("journal_mode") == "wal"
 
+    @pytest.mark.statement("S1-02", ruling="R-22")
     def test_a_database_that_cannot_be_durable_is_refused(
         self, tmp_path: Path, open_in: Open, monkeypatch: pytest.MonkeyPatch
     ) -> None:

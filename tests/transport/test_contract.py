@@ -154,6 +154,7 @@ async def test_a_package_in_the_answer_reaches_who_asked_for_it(answering_line):
     assert replies.empty()
 
 
+@pytest.mark.statement("S0-68")
 async def test_a_package_in_the_answer_that_nobody_asked_for_is_forgotten(answering_line):
     """S0-68: read over, whatever it is; the outcome stays what the status says."""
     inbox = Inbox(Answer(200, content_type=CONTENT_TYPE, body=b"unasked"))
@@ -175,6 +176,7 @@ async def test_the_body_of_a_refusal_is_no_package(line):
     assert replies == []
 
 
+@pytest.mark.statement("S0-73", ruling="R-05")
 @pytest.mark.parametrize("status_code", [300, 307, 400, 403, 404, 408, 429, 500, 503])
 async def test_an_answer_outside_2xx_is_a_refusal(line, status_code):
     """S0-73, N10: the peer's transport says no; bytes have left; redirects aren't followed."""
@@ -196,6 +198,7 @@ async def test_an_answer_before_the_body_was_read_counts(line):
     assert small == large == refused
 
 
+@pytest.mark.statement("S0-73", ruling="R-05")
 async def test_nobody_listening_is_a_refusal_of_which_no_byte_left(line):
     """Only then may a failure be certain (R-08)."""
     async with line(Inbox()) as to_peer:

@@ -47,6 +47,7 @@ async def outcome_of(answer: bytes, limits: HttpClientLimits | None = None) -> T
         return await send_to(port, limits)
 
 
+@pytest.mark.statement("S0-67")
 async def test_the_request_is_one_plain_post():
     """S0-67: what goes over the wire, byte for byte."""
     heads = []
@@ -347,6 +348,7 @@ async def test_a_lost_kept_connection_and_no_other_is_unknown():
     assert transmission == (Outcome.UNKNOWN, True, None, detail)
 
 
+@pytest.mark.statement("S0-72", ruling="R-05")
 async def test_one_refused_connection_is_the_transports_own_affair():
     """S0-72: tried once more after a pause, and the sender machine never hears of it."""
     inbox = Inbox()

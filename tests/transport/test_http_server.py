@@ -31,6 +31,7 @@ QUICK = HttpLimits(header_timeout_s=SHORT, body_grace_s=SHORT, idle_timeout_s=SH
 LAST = ("Connection: close",)
 
 
+@pytest.mark.statement("S0-68")
 async def test_every_answer_is_without_a_body():
     """S0-68: head, `Content-Length: 0`, end."""
     async with endpoint(Inbox()) as server:
@@ -61,6 +62,7 @@ async def test_the_name_of_an_error_is_in_the_head():
     assert b"\r\nOnceonly-Error: MimeProblem\r\n" in answer
 
 
+@pytest.mark.statement("S0-67")
 async def test_another_method_is_told_what_is_allowed():
     """S0-67: POST only."""
     async with endpoint(Inbox()) as server:

@@ -105,6 +105,7 @@ def test_the_sequence_error_example_reads_as_its_error():
     assert envelope.content.errors == (SEQUENCE,)
 
 
+@pytest.mark.statement("S0-36")
 def test_both_forms_of_delivery_semantics_read_as_the_same_message():
     """S0-36: the attribute of the prose and the element of the fragment."""
     as_element = decode(sample_body(example("01-normal.xml")))
@@ -184,6 +185,7 @@ def test_an_encoding_is_the_golden_file_and_reads_back(name):
     assert tuple(collected(envelope)) == datas
 
 
+@pytest.mark.statement("S0-42", "S0-43", "S0-44", "S0-57")
 @pytest.mark.parametrize("name", GOLDEN_CASES)
 def test_an_encoding_is_valid_against_the_reconstructed_dtd(name):
     """A yardstick that knows nothing of our reader: libxml2 and the DTD of the examples."""
@@ -429,6 +431,7 @@ def test_a_package_that_is_not_whole_and_unambiguous_is_refused(parts, why):
     assert refusal(body_of(*parts)).code is ErrorCode.MIME_PROBLEM, why
 
 
+@pytest.mark.statement("S0-17")
 @pytest.mark.parametrize("message_type", ["Acknowledgement", "Error"])
 def test_a_signal_with_a_payload_or_a_manifest_is_refused(message_type):
     """A signal of this profile carries no payload."""

@@ -53,6 +53,7 @@ def refusal(*edits, document=DOCUMENT):
 # --- What is read ------------------------------------------------------------------------------
 
 
+@pytest.mark.statement("S0-36", "S0-58", "S0-59")
 @pytest.mark.parametrize(
     "edits",
     [
@@ -85,6 +86,7 @@ def test_the_forms_that_the_texts_allow_read_as_one_message(edits):
     assert envelope.routing == (ROUTING,)
 
 
+@pytest.mark.statement("S0-59")
 def test_white_space_around_uri_time_and_number_is_ignored():
     """S0-59: the seed's own sample (§2.4) puts each on a line of its own."""
     spread = ROUTING_HEADER
@@ -95,6 +97,7 @@ def test_white_space_around_uri_time_and_number_is_ignored():
     assert decode_document(edited((ROUTING_HEADER, spread))).routing == (ROUTING,)
 
 
+@pytest.mark.statement("S0-51", "S0-52")
 @pytest.mark.parametrize(
     ("digits", "number"),
     [("1", 1), ("000000023", 23), ("999999999", 999_999_999), ("010", 10)],
@@ -118,6 +121,7 @@ def test_a_reference_to_a_message_is_read():
     assert message_of(document).ref_to_message_id == "m-0"
 
 
+@pytest.mark.statement("S0-48")
 def test_best_effort_needs_no_number():
     """S0-48 asks for a SequenceNumber of reliable messages only."""
     document = edited(("OnceAndOnlyOnce", "BestEffort"), (SEQUENCE_NUMBER, ""))
@@ -220,6 +224,7 @@ def test_a_long_description_is_cut_and_the_error_kept():
 # --- What is refused ---------------------------------------------------------------------------
 
 
+@pytest.mark.statement("S0-34", "S0-42", "S0-43", "S0-44", "S0-48", "S0-57")
 @pytest.mark.parametrize(
     "edits",
     [
@@ -281,6 +286,7 @@ def test_elements_that_are_missing_doubled_or_misplaced_are_refused(edits):
     assert refusal(*edits) is ErrorCode.OTHER_XML
 
 
+@pytest.mark.statement("S0-35", "S0-51")
 @pytest.mark.parametrize(
     "edits",
     [
@@ -330,6 +336,7 @@ def test_values_outside_their_grammar_are_refused(edits):
     assert refusal(*edits) is ErrorCode.VALUE_NOT_RECOGNIZED
 
 
+@pytest.mark.statement("S0-36")
 @pytest.mark.parametrize(
     "edits",
     [

@@ -11,6 +11,7 @@ from onceonly.message.instant import from_datetime
 from onceonly.wire.timestamp import EARLIEST_AT, LATEST_AT, read_timestamp, write_timestamp
 
 
+@pytest.mark.statement("S0-60")
 @pytest.mark.parametrize(
     ("text", "moment"),
     [
@@ -66,6 +67,7 @@ def test_what_names_no_instant_is_refused(text):
     assert refused.value.code is ErrorCode.VALUE_NOT_RECOGNIZED
 
 
+@pytest.mark.statement("S0-60")
 def test_the_compact_form_is_written():
     """S0-60: milliseconds, cut and not rounded."""
     moment = datetime(1999, 11, 10, 10, 23, 44, 999_999, tzinfo=UTC)
