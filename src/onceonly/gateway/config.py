@@ -63,6 +63,9 @@ class Agreement:
     methods_supported: tuple[str, ...] = ()
     """Methods of reliable messaging that the partner's MSH supports, as URIs (seed 001
     §2.1.1.3); empty where the agreement does not say."""
+    is_route: bool = False
+    """It is a route in accept mode as the sending side sees it: what is sent under it is somebody
+    else's, under the package that was made when it was accepted (R-13)."""
 
     @property
     def our_party(self) -> str:
@@ -245,6 +248,8 @@ def _routes(
         for other in routes:
             _check_beside(table, route, other)
         for agreement in agreements:
+            if agreement.id == route.id:
+                table.refuse("id", f"{route.id!r} is the id of an agreement")
             ends = (*route.from_ids, *route.to_ids)
             if set(agreement.their_ids) & set(ends) and agreement.profile is not route.profile:
                 table.refuse(

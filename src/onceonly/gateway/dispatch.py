@@ -51,7 +51,7 @@ from onceonly.protocol.events import Outcome as TransportOutcome
 from onceonly.protocol.sending import Exposure, OutboundStatus
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
-from onceonly.store.store import OutboundEntry, Store, Transaction
+from onceonly.store.store import OutboundEntry, OwedNotice, Store, Transaction
 from onceonly.transport.transport import Outgoing, Receive, Request, Transport
 
 OVERDUE_BATCH = 200
@@ -91,6 +91,8 @@ class Dispatch:
         """Begins no further transmission."""
         self.receive: Receive | None = None
         """Takes packages that come back in the answer of a transport (syncReplyMode)."""
+        self.tell_from_party: Callable[[OwedNotice], None] | None = None
+        """Posts a DeliveryFailure notice about a message that we sent for somebody else (R-13)."""
 
     async def start(self) -> None:
         """Take up what a stop or a crash left in flight or unanswered, and the queues behind it."""
@@ -130,6 +132,9 @@ class Dispatch:
             self._recoveries.move(message_id)
         if self.is_draining:
             return
+        for notice in outcome.owed:
+            assert self.tell_from_party is not None, "only routes owe notices"
+            self.tell_from_party(notice)
         for departure in outcome.departures:
             self._tasks.start(self._transmit(departure))
         for question in outcome.questions:

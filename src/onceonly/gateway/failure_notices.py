@@ -11,6 +11,7 @@ from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.persistence import persist
+from onceonly.gateway.routes import Routes, as_previous_hop
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.signals import Signals
 from onceonly.gateway.tasks import Tasks
@@ -33,7 +34,7 @@ def are_sent(profile: Profile, terms: DeliveryTerms) -> bool:
 
 
 class FailureNotices:
-    """Posts the notices of this gateway as a receiver; an intermediary's are `upstream`'s."""
+    """Posts the notices of this gateway, as the receiver or as an accepting intermediary."""
 
     def __init__(  # noqa: PLR0913 - because a notice needs what a message needs
         self,
@@ -41,14 +42,18 @@ class FailureNotices:
         store: Store,
         group: GroupCommit,
         agreements: Agreements,
+        routes: Routes,
         signals: Signals,
         rows: Rows,
         clock: Clock,
         tasks: Tasks,
+        our_uri: str,
     ) -> None:
         self._store = store
         self._group = group
         self._agreements = agreements
+        self._routes = routes
+        self._our_uri = our_uri
         self._signals = signals
         self._rows = rows
         self._clock = clock
@@ -57,7 +62,7 @@ class FailureNotices:
     async def start(self) -> None:
         """Take up what a stop or a crash left owed."""
         for notice in self._store.snapshot().list_owed_notices():
-            if self._agreements.find(notice.agreement_id) is not None:
+            if self._find(notice) is not None:
                 self.release(notice)
 
     def owe(self, txn: Transaction, notice: OwedNotice) -> None:
@@ -69,17 +74,22 @@ class FailureNotices:
         self._tasks.start(self._post_until_taken(notice))
 
     async def _post_until_taken(self, notice: OwedNotice) -> None:
-        agreement = self._find(notice.agreement_id)
+        agreement = self._find(notice)
+        assert agreement is not None, f"an owed notice names {notice.agreement_id!r}"
         while await self._post(notice, agreement):
             notice = notice._replace(attempts=notice.attempts + 1)
             due_ns = self._clock.now().monotonic_ns
             due_ns += agreement.terms.retry_interval_s * NS_PER_S
             await asyncio.sleep(self._clock.real_wait_s(due_ns))
 
-    def _find(self, agreement_id: str) -> Agreement:
-        agreement = self._agreements.find(agreement_id)
-        assert agreement is not None, f"an owed notice names agreement {agreement_id!r}"
-        return agreement
+    def _find(self, notice: OwedNotice) -> Agreement | None:
+        """The agreement with the From Party, or the way back to it along a route."""
+        route = self._routes.find(notice.agreement_id)
+        if route is None:
+            return self._agreements.find(notice.agreement_id)
+        entry = self._store.snapshot().find_inbound(notice.key)
+        agreement_id = route.id if entry is None else entry.agreement_id
+        return as_previous_hop(route, agreement_id, self._our_uri)
 
     async def _post(self, notice: OwedNotice, agreement: Agreement) -> bool:
         """Post it once; whether it is still owed afterwards."""

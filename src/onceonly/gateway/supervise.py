@@ -125,6 +125,7 @@ class _Supervisor:
         try:
             async with self._api(gateway):
                 await gateway.dispatch.start()
+                await gateway.relay.start()
                 gateway.operations.is_ready = True
                 log.info("ready", listen=self._configuration.listen, api=self._configuration.api)
                 await self._live(gateway)

@@ -37,6 +37,7 @@ from onceonly.protocol.effects import (
     Hold,
     Inquire,
     Journal,
+    NoticeKind,
     Notify,
     OpenIncident,
     Recover,
@@ -58,7 +59,7 @@ from onceonly.protocol.events import (
 )
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.sending import OutboundStatus
-from onceonly.store.store import Notice, OutboundEntry, Role, Transaction
+from onceonly.store.store import Notice, OutboundEntry, OwedNotice, Role, Transaction
 
 
 class Turn:
@@ -79,12 +80,13 @@ class Turn:
         self.records: list[Record] = []
         self._departures: list[Departure] = []
         self._touched: set[str] = set()
+        self._owed: list[OwedNotice] = []
 
     def outcome(self) -> Outcome:
         """What is to leave after the commit."""
         questions = (*self._pings, *self._recoveries.questions)
         touched = frozenset(self._recoveries.touched)
-        return Outcome(self._departures, self._touched, questions, touched)
+        return Outcome(self._departures, self._touched, questions, touched, self._owed)
 
     def know(self, entry: OutboundEntry) -> None:
         """Spare the run a read of what its caller has read."""
@@ -142,8 +144,8 @@ class Turn:
 
     def _prepare(self, entry: OutboundEntry, event: Admitted) -> None:
         draft = self._draft_of(entry.message_id)
-        if entry.state.episode > 0:
-            # Queued again after it was given up: every resend is the stored bytes (R-04).
+        if entry.state.episode > 0 or self._sender.agreement(entry.agreement_id).is_route:
+            # Queued again after it was given up, or somebody else's: the stored bytes (R-04, R-13).
             self._package = self._txn.get_package(entry.message_id)
             return
         self._package = self._sender.encode(draft.message, event.sequence_number, self._now)
@@ -168,7 +170,7 @@ class Turn:
                 case Transmit():
                     self._departures.append(self._departure(entry, agreement, effect.attempt))
                 case Notify():
-                    self._notify(entry.message_id, effect)
+                    self._notify(entry, agreement, effect)
                 case Inquire():
                     self._pings.append(self._ping_before(entry, agreement, effect))
                 case OpenIncident():
@@ -296,10 +298,12 @@ class Turn:
             return Departure(entry.message_id, agreement, attempt, None, None)
         return Departure(entry.message_id, agreement, attempt, self._package, draft.payloads)
 
-    def _notify(self, message_id: str, effect: Notify) -> None:
-        self._txn.add_notice(
+    def _notify(self, entry: OutboundEntry, agreement: Agreement, effect: Notify) -> None:
+        if agreement.is_route:
+            return self._owe(entry, agreement, effect)
+        return self._txn.add_notice(
             Notice(
-                message_id,
+                entry.message_id,
                 effect.kind,
                 effect.severity,
                 effect.error_code,
@@ -308,6 +312,23 @@ class Turn:
                 self._now.at,
             )
         )
+
+    def _owe(self, entry: OutboundEntry, agreement: Agreement, effect: Notify) -> None:
+        """No application here waits for it: its From Party is told (seed 001 §1.3.4.2, §1.6)."""
+        if effect.kind is not NoticeKind.DELIVERY_FAILURE or not agreement.terms.notifies_failures:
+            return
+        view = self._txn.find_outbound_view(entry.message_id)
+        assert view is not None, f"{entry.message_id} is not stored"
+        notice = OwedNotice(
+            MessageKey(*entry.pair, entry.message_id),
+            agreement.id,
+            view.message.conversation_id,
+            view.message.semantics,
+            effect.severity,
+            effect.reason,
+        )
+        self._txn.put_owed_notice(notice)
+        self._owed.append(notice)
 
     def _queue_next(self, pair: Pair) -> list[Work]:
         self.write()  # The queue is what is written in the store.

@@ -10,6 +10,7 @@ from onceonly.gateway.arrivals import Arrivals
 from onceonly.gateway.certificates import calling_tls
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
+from onceonly.gateway.custody import Custody
 from onceonly.gateway.dispatch import Dispatch
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.failure_notices import FailureNotices
@@ -28,11 +29,14 @@ from onceonly.gateway.questions import Questions
 from onceonly.gateway.relay import Relay
 from onceonly.gateway.replies import Replies
 from onceonly.gateway.reports import Reports
+from onceonly.gateway.routes import Routes, as_agreement
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.sender import Sender
 from onceonly.gateway.signals import Signals
 from onceonly.gateway.submit import Submissions
 from onceonly.gateway.tasks import Tasks
+from onceonly.gateway.transit import Transits
+from onceonly.gateway.upstream import Upstream
 from onceonly.gateway.validation import Validation
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
@@ -89,7 +93,8 @@ def join(
     clock = clock_of(configuration)
     drill = configuration.drill
     failpoints = Failpoints(drill.failpoints if drill else None)
-    agreements = Agreements(configuration.agreements)
+    agreements = Agreements(configuration.agreements, map(as_agreement, configuration.routes))
+    routes = Routes(configuration.routes, our_uris=our_uris(configuration))
     _check_agreements(store, agreements)
     rows = Rows(str(configuration.party[0]))
     ids = Identifiers(configuration.uri)
@@ -139,7 +144,43 @@ def join(
         tasks=tasks,
         our_uri=configuration.uri,
     )
-    relay = Relay(routes=configuration.routes)
+    upstream = Upstream(
+        signals=signals, group=group, rows=rows, clock=clock, our_uri=configuration.uri
+    )
+    transits = Transits(
+        routes=routes,
+        upstream=upstream,
+        store=store,
+        group=group,
+        spool=spool,
+        transport=transport,
+        clock=clock,
+        failpoints=failpoints,
+        tasks=tasks,
+    )
+    custody = Custody(
+        store=store,
+        group=group,
+        dispatch=dispatch,
+        upstream=upstream,
+        clock=clock,
+        failpoints=failpoints,
+        tasks=tasks,
+        our_ids=configuration.party,
+        queued_max=configuration.queued_max,
+    )
+    relay = Relay(
+        routes=routes,
+        transits=transits,
+        custody=custody,
+        upstream=upstream,
+        dispatch=dispatch,
+        clock=clock,
+        ids=ids,
+        tasks=tasks,
+        our_uri=configuration.uri,
+        payload_bytes_max=configuration.payload_bytes_max,
+    )
     hand_overs = HandOvers(
         store=store,
         group=group,
@@ -167,11 +208,14 @@ def join(
         store=store,
         group=group,
         agreements=agreements,
+        routes=routes,
         signals=signals,
         rows=rows,
         clock=clock,
         tasks=tasks,
+        our_uri=configuration.uri,
     )
+    dispatch.tell_from_party = failure_notices.release
     receiver = Receiver(
         store=store,
         group=group,

@@ -10,7 +10,7 @@ from onceonly.message.message import Message
 from onceonly.message.package import Package
 from onceonly.protocol import pairing, recovering
 from onceonly.protocol.events import SendingEvent
-from onceonly.store.store import StoredPayload
+from onceonly.store.store import OwedNotice, StoredPayload
 
 
 class Draft(NamedTuple):
@@ -39,6 +39,8 @@ class Outcome(NamedTuple):
     questions: Sequence[Question] = ()
     recovering: frozenset[str] = frozenset()
     """Messages whose recovery's deadline may have moved."""
+    owed: Sequence[OwedNotice] = ()
+    """What other parties are to be told of messages that we sent for them (R-13)."""
 
 
 class MessageWork(NamedTuple):

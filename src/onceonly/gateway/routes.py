@@ -1,0 +1,164 @@
+"""The routes that messages take through this gateway, and what may pass along them.
+
+Knows where a message goes on from here, what must be true of its RoutingHeaders, and which next
+hop a signal came from. Every address is the route's, never the message's (R-26). Seeds 000 §4.1.2
+and 001 §1.3.4; invariant I38.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from onceonly.gateway.config import Agreement, Route
+from onceonly.message.errors import ErrorCode, RemoteError
+from onceonly.message.identity import PartyId
+from onceonly.message.message import (
+    AckRequested,
+    DeliverySemantics,
+    Message,
+    ReliableMessagingMethod,
+    RoutingHeader,
+    SyncReplyMode,
+)
+from onceonly.message.package import Package
+from onceonly.message.terms import Intermediary
+from onceonly.store.store import StoredPayload
+from onceonly.wire.envelope import Envelope
+
+
+class Passage(NamedTuple):
+    """One copy of a message at our door, with its payloads at hand and kept."""
+
+    route: Route
+    message: Message
+    """Under the names of the route: its parties' first PartyIds."""
+    previous: RoutingHeader
+    """The hop that brought it."""
+    hop: int
+    """Number of the RoutingHeader that we add."""
+    package: Package
+    """What goes to the next hop."""
+    payloads: Sequence[StoredPayload]
+    digest: str
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether an acknowledgement will come for it."""
+        method = self.previous.reliable_messaging_method or self.route.terms.method
+        return (
+            self.message.semantics is not DeliverySemantics.BEST_EFFORT
+            and method is ReliableMessagingMethod.EBXML
+        )
+
+
+class Routes:
+    """The configured routes. `our_uris` are all that this gateway announces."""
+
+    def __init__(self, routes: Iterable[Route], *, our_uris: Collection[str]) -> None:
+        self._by_id = {route.id: route for route in routes}
+        self._our_uris = frozenset(our_uris)
+
+    def __iter__(self) -> Iterator[Route]:
+        return iter(self._by_id.values())
+
+    def find(self, route_id: str) -> Route | None:
+        """The route of this name."""
+        return self._by_id.get(route_id)
+
+    def find_for(self, message: Message) -> Route | None:
+        """The route between the message's parties, for its agreement or for any."""
+        for route in self:
+            if (
+                route.agreement_id in (None, message.agreement_id)
+                and set(message.from_ids) <= set(route.from_ids)
+                and set(message.to_ids) <= set(route.to_ids)
+            ):
+                return route
+        return None
+
+    def leading_to(self, senders: Collection[str]) -> list[Route]:
+        """Routes whose next hop goes by all of these names (R-20)."""
+        names = set(senders)
+        return [
+            route
+            for route in self
+            if names <= {route.receiver_uri, route.send_to, *map(str, route.to_ids)}
+        ]
+
+    def check(self, route: Route, envelope: Envelope, message: Message) -> None:
+        """Raise `RemoteError` for what must not go on along `route`."""
+        previous = envelope.routing[-1]
+        if envelope.profile is not route.profile:
+            raise RemoteError(
+                ErrorCode.INCONSISTENT,
+                f"a message of profile {envelope.profile.value} on route {route.id!r}, "
+                f"which is of profile {route.profile.value}",
+            )
+        if previous.receiver_uri not in self._our_uris:
+            raise RemoteError(
+                ErrorCode.VALUE_NOT_RECOGNIZED,
+                f"ReceiverURI {previous.receiver_uri!r} is not ours",
+            )
+        if previous.sender_uri in self._our_uris or any(
+            self._our_uris & {hop.sender_uri, hop.receiver_uri} for hop in envelope.routing[:-1]
+        ):
+            raise RemoteError(ErrorCode.INCONSISTENT, "a loop: the message has been here before")
+        if previous.sender_uri != route.sender_uri:
+            raise RemoteError(
+                ErrorCode.VALUE_NOT_RECOGNIZED,
+                f"SenderURI {previous.sender_uri!r} is not the previous hop of route {route.id!r}",
+            )
+        if len(envelope.routing) >= route.hops_max:
+            raise RemoteError(
+                ErrorCode.INCONSISTENT,
+                f"{len(envelope.routing)} hops are behind the message, of {route.hops_max} at most",
+            )
+        if message.sync_reply_mode not in (None, SyncReplyMode.NONE):
+            raise RemoteError(
+                ErrorCode.NOT_SUPPORTED, "syncReplyMode does not pass through an intermediary"
+            )
+
+
+def is_accepted(route: Route, message: Message, previous: RoutingHeader) -> bool:
+    """Whether the delivery becomes ours: agreed, and asked for by ackRequested (S1-48).
+
+    Raises `RemoteError` (NotSupported) where a signed acknowledgement of ours is asked for.
+    """
+    if route.intermediary is not Intermediary.ACCEPT:
+        return False
+    if message.semantics is DeliverySemantics.BEST_EFFORT:
+        return False
+    if previous.ack_requested is AckRequested.SIGNED:
+        raise RemoteError(ErrorCode.NOT_SUPPORTED, "signed acknowledgments are not offered")
+    return previous.ack_requested is AckRequested.UNSIGNED
+
+
+def as_agreement(route: Route) -> Agreement:
+    """The route as the sending machine sees it: we send what the From Party wrote."""
+    return Agreement(
+        id=route.id,
+        profile=route.profile,
+        our_ids=route.from_ids,
+        their_ids=route.to_ids,
+        send_to=route.send_to,
+        error_to=None,
+        receiver_uri=route.receiver_uri,
+        terms=route.terms,
+        is_route=True,
+    )
+
+
+def as_previous_hop(route: Route, agreement_id: str, our_uri: str) -> Agreement:
+    """The way back along the route, for a notice from us to the From Party (seed 001 §1.6).
+
+    Who finds the problem is named by its URI, which is what the previous hop knows of us.
+    """
+    return Agreement(
+        id=agreement_id,
+        profile=route.profile,
+        our_ids=(PartyId(our_uri),),
+        their_ids=route.from_ids,
+        send_to=route.back_to,
+        error_to=None,
+        receiver_uri=route.sender_uri,
+        terms=route.terms,
+    )
