@@ -1,0 +1,165 @@
+"""Gateways under TLS: each shows its certificate, believes its own anchors and nobody else."""
+
+import shutil
+import ssl
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running_gateway import NEVER_S, RunningGateway, form, free_port
+
+from onceonly.gateway.certificates import calling_tls, listening_tls
+from onceonly.gateway.config import Tls, read_configuration
+from onceonly.message.event import Event
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(not shutil.which("openssl"), reason="makes its certificates with openssl"),
+]
+
+BUYER, SELLER = "urn:duns:111111111", "urn:duns:222222222"
+
+
+def certify(folder: Path, name: str) -> None:
+    """A self-signed certificate for 127.0.0.1 with its key."""
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+    names = ["-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"]
+    files = ["-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem"]
+    subprocess.run([*command.split(), *names, *files], check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("certificates")
+    for name in ("buyer", "seller", "stranger"):
+        certify(folder, name)
+    return folder
+
+
+def configuration(
+    folder: Path, name: str, certificates: Path, ports: dict[str, int], tls: str
+) -> Path:
+    other = "seller" if name == "buyer" else "buyer"
+    parties = {"buyer": BUYER, "seller": SELLER}
+    text = f"""
+[gateway]
+party = ["{parties[name]}"]
+listen = "https://127.0.0.1:{ports[name]}/msh"
+api = "http://127.0.0.1:{free_port()}"
+store = "{name}.db"
+
+[[agreement]]
+id = "tpa-ab-1"
+with = ["{parties[other]}"]
+send_to = "https://127.0.0.1:{ports[other]}/msh"
+timeout = {NEVER_S}
+retry_interval = {NEVER_S}
+retries = 1
+
+[tls]
+certificate = "{certificates / name}.pem"
+key = "{certificates / name}.key"
+{tls}
+"""
+    path = folder / f"{name}.toml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+@asynccontextmanager
+async def two_gateways(
+    folder: Path, certificates: Path, **tls: str
+) -> AsyncIterator[tuple[RunningGateway, RunningGateway]]:
+    """Buyer and seller, each with these keys more in its `[tls]`."""
+    ports = {"buyer": free_port(), "seller": free_port()}
+    both = [
+        RunningGateway(
+            read_configuration(configuration(folder, name, certificates, ports, tls[name]))
+        )
+        for name in ("buyer", "seller")
+    ]
+    for one in both:
+        await one.start()
+    try:
+        yield both[0], both[1]
+    finally:
+        for one in both:
+            await one.stop(0.0)
+
+
+async def submit(gateway: RunningGateway) -> str:
+    header = {"to": SELLER, "service": "Ordering", "action": "NewOrder"}
+    answer = await gateway.call("POST", "/v1/messages", files=form(header, b"<Order/>"))
+    assert answer.status == 201, answer
+    message_id: str = answer.json["message_id"]
+    return message_id
+
+
+async def test_a_message_and_its_acknowledgement_travel_under_tls(tmp_path, certificates):
+    """Both ask for the other's certificate, and both show one that the other believes."""
+    mutual = 'trusted = "{}/{}.pem"\nclients = true'
+    async with two_gateways(
+        tmp_path,
+        certificates,
+        buyer=mutual.format(certificates, "seller"),
+        seller=mutual.format(certificates, "buyer"),
+    ) as (buyer, seller):
+        message_id = await submit(buyer)
+        await seller.until_handed_over(message_id)
+        await buyer.until_state(message_id, "acknowledged")
+
+
+@pytest.mark.parametrize("trusted", ["stranger", ""], ids=["another anchor", "the system's"])
+async def test_a_partner_that_cannot_prove_itself_gets_no_byte(tmp_path, certificates, trusted):
+    """The message is not shown to a server whose certificate we do not believe."""
+    anchors = f'trusted = "{certificates}/{trusted}.pem"' if trusted else ""
+    async with two_gateways(tmp_path, certificates, buyer=anchors, seller="") as (buyer, seller):
+        await submit(buyer)
+        row = await buyer.until_row(Event.TRANSMITTED)
+        assert (row.outcome, row.status_code) == ("refused", None)
+        seller.assert_nothing_stored()
+
+
+async def test_a_caller_without_a_certificate_is_not_heard(tmp_path, certificates):
+    """Under `clients = true` a message of one who shows another certificate is not stored."""
+    async with two_gateways(
+        tmp_path,
+        certificates,
+        buyer=f'trusted = "{certificates}/seller.pem"',
+        seller=f'trusted = "{certificates}/stranger.pem"\nclients = true',
+    ) as (buyer, seller):
+        await submit(buyer)
+        row = await buyer.until_row(Event.TRANSMITTED)
+        assert row.outcome != "accepted"
+        seller.assert_nothing_stored()
+
+
+def keys(certificates: Path, **changes: Any) -> Tls:
+    values: dict[str, Any] = {
+        "certificate": certificates / "buyer.pem",
+        "key": certificates / "buyer.key",
+        "trusted": certificates / "seller.pem",
+        "clients": False,
+    }
+    return Tls(**{**values, **changes})
+
+
+async def test_what_is_no_certificate_is_named_at_start(certificates):
+    """The file is in the message, whatever is wrong with it."""
+    with pytest.raises(OSError, match=r"no\.pem"):
+        listening_tls(keys(certificates, certificate=certificates / "no.pem"))
+    with pytest.raises(OSError, match=r"seller\.key"):
+        calling_tls(keys(certificates, key=certificates / "seller.key"))
+    with pytest.raises(OSError, match=r"seller\.key"):
+        calling_tls(keys(certificates, trusted=certificates / "seller.key"))
+
+
+async def test_without_a_table_partners_are_verified_all_the_same():
+    """No `[tls]`: we listen in clear, and call with the system's anchors and TLS 1.2 at least."""
+    assert listening_tls(None) is None
+    context = calling_tls(None)
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_2
