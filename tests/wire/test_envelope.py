@@ -194,6 +194,32 @@ def test_an_encoding_is_valid_against_the_reconstructed_dtd(name):
     assert dtd.validate(etree.fromstring(header)), dtd.error_log
 
 
+@pytest.mark.statement("S0-16", "S0-17", "S0-64", "S0-65", "S0-66")
+def test_an_acknowledgement_says_what_it_is_and_nothing_else():
+    """Its spelling, byte for byte; empty ServiceInterface and Action; one part; BestEffort."""
+    package = written(Acknowledgment(SIGNAL), SIGNAL_ROUTING)
+    assert len(package.segments) == 1
+    text = package.segments[0].decode()
+    assert ' MessageType="Acknowledgement">' in text
+    assert "<ServiceInterface/>\r\n      <Action/>" in text
+    assert "<RefToMessageId>m-0001@a.example.com</RefToMessageId>" in text
+    assert "<DeliverySemantics>BestEffort</DeliverySemantics>" in text
+    assert "Manifest" not in text
+    assert "SequenceNumber" not in text
+
+
+@pytest.mark.statement("S0-43", "S0-44", "S0-57", "S0-58")
+@pytest.mark.parametrize("name", GOLDEN_CASES)
+def test_every_kind_of_document_has_its_routing_header_in_order(name):
+    """Normal, acknowledgement, error, reliable or not; Timestamp is what we write."""
+    text = joined(written(*GOLDEN_CASES[name][:2]), GOLDEN_CASES[name][2]).decode("latin-1")
+    hop = text[text.index("</Header>") : text.index("</RoutingHeader>")]
+    children = [child.split(">")[0] for child in hop.split("<")[3::2]]
+    order = ["SenderURI", "ReceiverURI", "ErrorURI", "Timestamp", "SequenceNumber"]
+    assert children in (order, order[:4])
+    assert "TimeStamp" not in text
+
+
 # --- Properties --------------------------------------------------------------------------------
 
 IDS = st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C"]), min_size=1, max_size=40)

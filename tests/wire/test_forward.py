@@ -58,9 +58,7 @@ def check_only_a_hop_was_added(before: Envelope, after: Envelope, charset: str =
     assert new[end : end + added].strip().endswith(LAST_TAG)
 
 
-@pytest.mark.statement("S0-80")
-@pytest.mark.statement("S0-89")
-@pytest.mark.statement("S1-45")
+@pytest.mark.statement("S0-80", "S0-89", "S1-45")
 @both_profiles
 def test_a_forwarded_message_is_the_received_one_with_one_more_hop(profile):
     """Header bytes are equal on both hops, the count of RoutingHeaders grows by one."""

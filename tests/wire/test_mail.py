@@ -33,7 +33,6 @@ def mailed(package: Package, *datas: bytes, size: int = 1 << 20) -> bytes:
     return b"".join(mail_pieces(package, [pieces_of(data, size) for data in datas]))
 
 
-@pytest.mark.statement("S0-70")
 def test_the_mail_of_the_example_is_the_example():
     """A11: the same message as over HTTP, its parts in base64, byte for byte."""
     content_type, body = example_package("06-normal.eml")

@@ -181,9 +181,7 @@ def test_an_encoding_is_the_golden_file_and_reads_back(name):
     assert tuple(collected(envelope)) == datas
 
 
-@pytest.mark.statement("S1-38")
-@pytest.mark.statement("S1-39")
-@pytest.mark.statement("S1-24")
+@pytest.mark.statement("S1-38", "S1-39", "S1-24")
 def test_an_acknowledgment_on_its_own_has_fixed_names():
     """Service, Action and RefToMessageId of a pure acknowledgement, to the letter."""
     text = joined(written(Acknowledgment(SIGNAL), SIGNAL_ROUTING)).decode()
@@ -201,10 +199,7 @@ def test_the_element_is_there_where_it_was_asked_for_and_nowhere_else():
     assert asked.count(b"<Acknowledgment ") == 1
 
 
-@pytest.mark.statement("S1-53")
-@pytest.mark.statement("S1-54")
-@pytest.mark.statement("S1-55")
-@pytest.mark.statement("S1-56")
+@pytest.mark.statement("S1-53", "S1-54", "S1-55", "S1-56")
 @pytest.mark.parametrize("severity", list(Severity))
 @pytest.mark.parametrize("semantics", list(DeliverySemantics))
 def test_a_delivery_failure_notice_repeats_what_failed(severity, semantics):
@@ -330,7 +325,6 @@ def test_every_reliable_messaging_method_is_read(method):
     assert envelope.routing == (replace(ROUTING, reliable_messaging_method=method),)
 
 
-@pytest.mark.statement("S1-14")
 def test_what_a_hop_leaves_out_is_left_to_the_cpa():
     """No ackRequested and no method: None, so that the defaults of the agreement hold."""
     edit = (' reliableMessagingMethod="ebXML" ackRequested="Unsigned"', "")
@@ -520,8 +514,7 @@ def test_elements_that_are_missing_doubled_or_misplaced_are_refused(edits):
 HREF = "cid:po-1@a.example.com"
 
 
-@pytest.mark.statement("S1-11")
-@pytest.mark.statement("S1-13")
+@pytest.mark.statement("S1-11", "S1-13")
 @pytest.mark.parametrize(
     "edits",
     [

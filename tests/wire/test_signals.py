@@ -107,7 +107,6 @@ def test_an_encoding_is_the_golden_file_and_reads_back(name, profile):
     assert envelope.profile is profile
 
 
-@pytest.mark.statement("S4-14")
 @pytest.mark.statement("S4-20")
 @both_profiles
 @pytest.mark.parametrize("kind", list(InquiryKind))
@@ -120,8 +119,7 @@ def test_an_inquiry_names_the_message_that_it_is_about(kind, profile):
     assert (b"RefToMessageId" in text) is (kind is not InquiryKind.PING)
 
 
-@pytest.mark.statement("S4-21")
-@pytest.mark.statement("S4-23")
+@pytest.mark.statement("S4-21", "S4-23")
 @both_profiles
 @pytest.mark.parametrize("status", list(MessageStatus))
 @pytest.mark.parametrize("processing", [None, *ReportedProcessing])
@@ -131,9 +129,7 @@ def test_every_status_has_a_word(status, processing, profile):
     assert passed_on(report, ROUTINGS[profile], profile).content == report
 
 
-@pytest.mark.statement("S4-03")
-@pytest.mark.statement("S4-04")
-@pytest.mark.statement("S4-05")
+@pytest.mark.statement("S4-03", "S4-04", "S4-05")
 @both_profiles
 @pytest.mark.parametrize("assurance", list(Assurance))
 @pytest.mark.parametrize("is_passed_on", [True, False])

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.instant import from_datetime
-from onceonly.wire.timestamp import EARLIEST_AT, LATEST_AT, read_timestamp, write_timestamp
+from onceonly.wire.timestamp import (
+    EARLIEST_AT,
+    LATEST_AT,
+    read_timestamp,
+    write_extended_timestamp,
+    write_timestamp,
+)
 
 
 @pytest.mark.statement("S0-60")
@@ -78,3 +84,20 @@ def test_the_compact_form_is_written():
 def test_what_is_written_reads_back_to_the_millisecond(at):
     """For every instant that a journal can hold."""
     assert read_timestamp(write_timestamp(at)) == at // 1000 * 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("2001-02-15T11:12:12Z", 982_235_532_000_000),
+        ("2001-02-15T11:12:12Z", 982_235_532_000_999),
+        ("2001-02-15T11:12:12.001Z", 982_235_532_001_000),
+        ("2001-02-15T11:12:12.250Z", 982_235_532_250_000),
+        ("0001-01-01T00:00:00Z", EARLIEST_AT),
+        ("9999-12-31T23:59:59.999Z", LATEST_AT),
+    ],
+)
+def test_rm_2001_writes_the_date_time_of_xml_schema(text, at):
+    """With milliseconds where there are any, and none in the specification's examples."""
+    assert write_extended_timestamp(at) == text
+    assert read_timestamp(text) == at // 1000 * 1000
