@@ -98,7 +98,7 @@ class HandOvers:
                 await self._hand_over(debt, transmission)
             finally:
                 ours.set_result(None)
-                if self._last[pair] is ours:
+                if self._last.get(pair) is ours:
                     del self._last[pair]
 
         self._tasks.start(acknowledge_in_turn())
