@@ -166,3 +166,42 @@ def test_other_errors_of_the_file_system_are_failures(tmp_path: Path) -> None:
         assert isinstance(from_system(OSError(number, os.strerror(number)), "it"), StoreFailed)
     with pytest.raises(StoreFailed):
         Spool(tmp_path / "no" / "such" / "directory")
+
+
+def test_kept_files_are_listed_and_others_are_not(spool: Spool) -> None:
+    """What is being written, inline or foreign is no kept file."""
+    kept = filled(spool, LARGE)
+    kept.keep()
+    writing, inline = filled(spool, LARGE + b"x"), filled(spool, b"few")
+    inline.keep()
+    (spool.path("0" * 64).parent / "notes.txt").write_text("an operator's")
+    assert [file.digest for file in spool.list_kept()] == [kept.close()[1]]
+    writing.discard()
+
+
+def test_a_removed_file_is_gone_once(spool: Spool) -> None:
+    """Removing again removes nothing."""
+    filled(spool, LARGE).keep()
+    [file] = spool.list_kept()
+    assert spool.remove(file)
+    assert not spool.remove(file)
+    assert files(spool) == []
+
+
+def test_content_that_was_kept_anew_is_not_removed_for_its_predecessor(spool: Spool) -> None:
+    """Between the look and the removal the same content arrived: another file, not to be lost."""
+    filled(spool, LARGE).keep()
+    [seen] = spool.list_kept()
+    filled(spool, LARGE).keep()
+    assert not spool.remove(seen)
+    [file] = spool.list_kept()
+    assert file.digest == seen.digest
+    assert spool.remove(file)
+
+
+def test_a_spool_that_cannot_be_read_is_a_failure(tmp_path: Path) -> None:
+    """Nobody may take a missing directory for an empty one."""
+    spool = Spool(tmp_path / "spool")
+    (tmp_path / "spool").rmdir()
+    with pytest.raises(StoreFailed):
+        list(spool.list_kept())
