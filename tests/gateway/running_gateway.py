@@ -12,17 +12,15 @@ import httpx
 import uvicorn
 from peer import PATIENCE_S, Peer
 
-from onceonly.gateway.certificates import listening_tls
 from onceonly.gateway.config import Configuration, read_configuration
-from onceonly.gateway.supervise import ENDPOINT_BYTES_MAX, api_address
+from onceonly.gateway.supervise import api_address
+from onceonly.gateway.transports import Listeners
 from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
 from onceonly.journal.record import Record
 from onceonly.message.event import Event
 from onceonly.message.identity import Pair
 from onceonly.store.sqlite import SqliteStore
 from onceonly.store.store import Role, Snapshot, StoreFull, Transaction
-from onceonly.transport.http_limits import HttpLimits
-from onceonly.transport.http_server import HttpServer, serve_http
 
 T = TypeVar("T")
 
@@ -72,7 +70,11 @@ def write_configuration(
 
 def _table(heading: str, keys: dict[str, Any]) -> str:
     return "\n".join(
-        [heading, *(f"{key} = {json.dumps(value)}" for key, value in keys.items()), ""]
+        [
+            heading,
+            *(f"{key} = {json.dumps(value)}" for key, value in keys.items() if value is not None),
+            "",
+        ]
     )
 
 
@@ -143,12 +145,9 @@ class RunningGateway:
         self.store = ToldStore(open_store(self.configuration, clock_of(self.configuration)))
         self.parts: Gateway = join(self.configuration, self.store, self._failures.append)
         await self.parts.receiver.start()
-        limits = HttpLimits(body_bytes_max=ENDPOINT_BYTES_MAX)
-        self._msh: HttpServer = await serve_http(
-            self.configuration.listen,
-            self.parts.receiver.receive,
-            limits=limits,
-            tls=listening_tls(self.configuration.tls),
+        self._listeners = Listeners()
+        await self._listeners.open(
+            self.configuration, self.parts.receiver.receive, self.parts.automatic_mail.drop
         )
         self.api = httpx.AsyncClient(
             transport=httpx.ASGITransport(self.parts.application),
@@ -161,7 +160,7 @@ class RunningGateway:
     async def stop(self, grace_s: float = 2.0) -> None:
         """Stop; with no grace, whatever was under way is cut where it stands."""
         self.parts.dispatch.drain()
-        await self._msh.close(grace_s)
+        await self._listeners.close(grace_s)
         await self.parts.tasks.drain(grace_s)
         await self.parts.group.drain()
         await self.parts.transport.close()

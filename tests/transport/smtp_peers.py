@@ -72,9 +72,10 @@ class Dropped:
     def __init__(self) -> None:
         self.kinds: list[str] = []
 
-    async def __call__(self, peer: str, kind: str) -> None:
+    async def __call__(self, peer: str, kind: str) -> Answer:
         assert peer
         self.kinds.append(kind)
+        return Answer(204, kind)
 
 
 @asynccontextmanager
@@ -86,7 +87,7 @@ async def mail_endpoint(
         "smtp://127.0.0.1:0",
         receive,
         door=door or Door(MAILBOX),
-        note_dropped=dropped or Dropped(),
+        drop_automatic=dropped or Dropped(),
         limits=limits or SmtpLimits(),
     )
     try:

@@ -396,4 +396,4 @@ async def test_one_connection_too_many_is_told_so():
 async def test_what_cannot_be_listened_at_is_an_error_of_ours(listen, door):
     """Above all a password that would cross the network in clear (M6)."""
     with pytest.raises(LocalError, match=r"must look like|is no MAILBOX|need a certificate"):
-        await serve_smtp(listen, Inbox(), door=door, note_dropped=Dropped())
+        await serve_smtp(listen, Inbox(), door=door, drop_automatic=Dropped())

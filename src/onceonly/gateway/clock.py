@@ -5,6 +5,7 @@ seconds) and may make the wall clock jump (`clock_offset_file`). The rate leaves
 true, so that timestamps of two gateways and of their journals stay comparable.
 """
 
+import asyncio
 import time
 from pathlib import Path
 
@@ -30,6 +31,10 @@ class Clock:
     def real_wait_s(self, due_ns: int) -> float:
         """Seconds of the event loop until the monotonic deadline `due_ns`; 0 if it has come."""
         return max(0.0, (due_ns / self._rate - time.monotonic_ns()) / NS_PER_S)
+
+    async def pause(self, wait_s: float) -> None:
+        """Let so many seconds pass, as fast as the drill wants."""
+        await asyncio.sleep(wait_s / self._rate)
 
     def _offset_us(self, file: Path) -> int:
         """The offset, in seconds, is read each time: a drill changes it while we run."""

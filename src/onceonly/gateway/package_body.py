@@ -1,6 +1,6 @@
 """A stored package as a transport reads it: its segments around payloads in memory or spool."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
 from onceonly.message.package import Package
 from onceonly.store.spool import Spool
@@ -8,23 +8,38 @@ from onceonly.store.store import Snapshot, StoredPayload
 
 
 class PackageBody:
-    """A package's bytes around its payloads, from memory or from the spool."""
+    """A package's bytes around its payloads, from memory or from the spool.
 
-    def __init__(self, package: Package, payloads: Sequence[StoredPayload], spool: Spool) -> None:
-        self._package = package
-        self._payloads = payloads
+    Without payloads there need be no spool.
+    """
+
+    def __init__(
+        self, package: Package, payloads: Sequence[StoredPayload], spool: Spool | None
+    ) -> None:
+        self.package = package
+        self.payloads = payloads
         self._spool = spool
 
     @property
     def size_bytes(self) -> int:
         """Length of the package."""
-        return self._package.size_bytes(tuple(stored.payload for stored in self._payloads))
+        return self.package.size_bytes(tuple(stored.payload for stored in self.payloads))
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether no payload is in the spool."""
+        return all(stored.body is not None for stored in self.payloads)
 
     def whole(self) -> bytes | None:
         """All of it, where every payload is in memory."""
-        if any(stored.body is None for stored in self._payloads):
-            return None
-        return b"".join(self._pieces())
+        return b"".join(self._pieces()) if self.is_in_memory else None
+
+    def read(self, stored: StoredPayload) -> Iterable[bytes]:
+        """The bytes of one of its payloads, in bounded pieces."""
+        if stored.body is not None:
+            return (stored.body,)
+        assert self._spool is not None, "a payload outside memory is in the spool"
+        return self._spool.open_reader(stored.payload.digest)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The bytes in bounded pieces."""
@@ -32,12 +47,9 @@ class PackageBody:
             yield piece
 
     def _pieces(self) -> Iterator[bytes]:
-        yield self._package.segments[0]
-        for stored, segment in zip(self._payloads, self._package.segments[1:], strict=True):
-            if stored.body is not None:
-                yield stored.body
-            else:
-                yield from self._spool.open_reader(stored.payload.digest)
+        yield self.package.segments[0]
+        for stored, segment in zip(self.payloads, self.package.segments[1:], strict=True):
+            yield from self.read(stored)
             yield segment
 
 

@@ -20,24 +20,18 @@ from urllib.parse import urlsplit
 import structlog
 import uvicorn
 
-from onceonly.gateway.certificates import listening_tls
 from onceonly.gateway.config import Configuration
+from onceonly.gateway.transports import Listeners
 from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
 from onceonly.store.store import StoreFailed, StoreFull
-from onceonly.transport.http_limits import HttpLimits
-from onceonly.transport.http_server import HttpServer, serve_http
 
 API_DRAIN_S = 1
 MSH_DRAIN_S = 1.0
 TASKS_DRAIN_S = 1.0
 """For calls, packages and transmissions under way to end, one after the other. What is cut is
 sent again after the restart; with publishing and closing the stop stays under five seconds."""
-
-ENDPOINT_BYTES_MAX = 1 << 50
-"""Of the HTTP endpoint, out of reach: the receiver has the limit that counts, from
-`payload_bytes_max`, and writes a row about what is past it."""
 
 SWEEP_S = 1.0
 """Between looks for messages whose time has passed."""
@@ -79,6 +73,8 @@ def configure_log() -> None:
         if sys.stderr.isatty()
         else structlog.processors.JSONRenderer()
     )
+    # aiosmtpd tells the standard library's log about every peer; journal and answers have that.
+    logging.getLogger("mail.log").setLevel(logging.CRITICAL)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -110,19 +106,15 @@ class _Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
         loop.set_exception_handler(self._note_bug)
-        tls = listening_tls(self._configuration.tls)
         gateway = join(self._configuration, self._store, self._fail)
         await self._announce(gateway)
-        limits = HttpLimits(body_bytes_max=ENDPOINT_BYTES_MAX)
         # Before the first package arrives, so that what is owed keeps its place before it.
         await gateway.receiver.start()
-        msh = await serve_http(
-            self._configuration.listen,
-            gateway.receiver.receive,
-            limits=limits,
-            tls=tls,
-        )
+        listeners = Listeners()
         try:
+            await listeners.open(
+                self._configuration, gateway.receiver.receive, gateway.automatic_mail.drop
+            )
             async with self._api(gateway):
                 await gateway.dispatch.start()
                 await gateway.relay.start()
@@ -133,9 +125,9 @@ class _Supervisor:
                 gateway.operations.is_ready = False
                 gateway.dispatch.drain()
             # The API is closed by now: nothing is accepted behind the last row.
-            await self._drain(gateway, msh)
+            await self._drain(gateway, listeners)
         finally:
-            await msh.close(0)
+            await listeners.close(0)
         return 0
 
     def _fail(self, error: BaseException) -> None:
@@ -208,8 +200,8 @@ class _Supervisor:
                 purge_at = loop.time() + self._configuration.purge_interval_s
                 gateway.tasks.start(_purge(gateway))
 
-    async def _drain(self, gateway: Gateway, msh: HttpServer) -> None:
-        await msh.close(MSH_DRAIN_S)
+    async def _drain(self, gateway: Gateway, listeners: Listeners) -> None:
+        await listeners.close(MSH_DRAIN_S)
         await gateway.tasks.drain(TASKS_DRAIN_S)
         now = gateway.clock.now()
         stopped = gateway.rows.about_gateway(Event.STOPPED, now)

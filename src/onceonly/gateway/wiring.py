@@ -7,7 +7,6 @@ from typing import Any
 from onceonly.gateway.access import Access
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.arrivals import Arrivals
-from onceonly.gateway.certificates import calling_tls
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.custody import Custody
@@ -21,6 +20,7 @@ from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.inbound import Receiver
 from onceonly.gateway.inbox import Inbox
 from onceonly.gateway.inquiries import Inquiries
+from onceonly.gateway.mail import AutomaticMail
 from onceonly.gateway.operations import Operations
 from onceonly.gateway.outbound import SendingSteps
 from onceonly.gateway.publish import publish
@@ -36,13 +36,13 @@ from onceonly.gateway.signals import Signals
 from onceonly.gateway.submit import Submissions
 from onceonly.gateway.tasks import Tasks
 from onceonly.gateway.transit import Transits
+from onceonly.gateway.transports import sending_transport
 from onceonly.gateway.upstream import Upstream
 from onceonly.gateway.validation import Validation
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
 from onceonly.store.sqlite import SqliteStore, open_sqlite
 from onceonly.store.store import Store, StoreRefused
-from onceonly.transport.http_client import HttpTransport
 from onceonly.transport.transport import Transport
 
 
@@ -57,6 +57,7 @@ class Gateway:
     transport: Transport
     dispatch: Dispatch
     receiver: Receiver
+    automatic_mail: AutomaticMail
     inquiries: Inquiries
     relay: Relay
     submissions: Submissions
@@ -101,7 +102,7 @@ def join(
     tasks = Tasks(on_failure)
     group = GroupCommit(store, on_failure=on_failure)
     spool = Spool(configuration.store.with_name(f"{configuration.store.name}-spool"))
-    transport = HttpTransport(tls=calling_tls(configuration.tls))
+    transport = sending_transport(configuration, clock)
     growth = Growth()
     replies = Replies(transport)
     sender = Sender(agreements=agreements, rows=rows, ids=ids, our_uri=configuration.uri)
@@ -295,6 +296,7 @@ def join(
         transport=replies,
         dispatch=dispatch,
         receiver=receiver,
+        automatic_mail=AutomaticMail(group=group, rows=rows, clock=clock),
         inquiries=inquiries,
         relay=relay,
         submissions=submissions,

@@ -17,15 +17,16 @@ from onceonly.transport.smtp_limits import BATCH_BYTES, DISCARD_BYTES_MAX, LINE_
 from onceonly.transport.smtp_reply import MailRefused, to_smtp
 from onceonly.transport.transport import Answer, Receive, Request, TransferBroken
 
-NoteDropped = Callable[[str, str], Awaitable[None]]
-"""Called with the peer and the kind of an automatic mail that was accepted and dropped (M10)."""
+DropAutomatic = Callable[[str, str], Awaitable[Answer]]
+"""Called with the peer and the kind of an automatic mail: the gateway notes it (M10) and answers,
+in the words of `Receive`."""
 
 
 class Taker(NamedTuple):
     """Where mails go."""
 
     receive: Receive
-    note_dropped: NoteDropped
+    drop_automatic: DropAutomatic
     mail_bytes_max: int
 
 
@@ -126,15 +127,13 @@ class MailReception:
 
     def _begin(self, head: MailHead) -> None:
         if head.automatic is not None:
-            self.task = asyncio.ensure_future(self._drop(head.automatic))
+            self.task = asyncio.ensure_future(
+                self._taker.drop_automatic(self._peer, head.automatic)
+            )
         else:
             request = Request(head.content_type, None, self._peer, "smtp")
             self.task = asyncio.ensure_future(self._taker.receive(request, self._body))
         self.task.add_done_callback(self._ended)
-
-    async def _drop(self, kind: str) -> Answer:
-        await self._taker.note_dropped(self._peer, kind)
-        return Answer(250, kind)
 
     def _gather(self, line: bytes) -> None:
         self._batch.append(line)

@@ -14,7 +14,7 @@ from onceonly.transport import smtp_reply as reply
 from onceonly.transport.smtp_address import is_mailbox
 from onceonly.transport.smtp_connection import Credentials, Door, MailEndpoint, SmtpConnection
 from onceonly.transport.smtp_limits import SmtpLimits
-from onceonly.transport.smtp_reception import NoteDropped, Taker
+from onceonly.transport.smtp_reception import DropAutomatic, Taker
 from onceonly.transport.smtp_reply import render_reply
 from onceonly.transport.transport import Receive
 
@@ -104,13 +104,13 @@ async def serve_smtp(
     receive: Receive,
     *,
     door: Door,
-    note_dropped: NoteDropped,
+    drop_automatic: DropAutomatic,
     limits: SmtpLimits = DEFAULT,
 ) -> SmtpServer:
     """Listen at a URI like `smtp://127.0.0.1:8425` for mail to the door's mailbox and no other.
 
-    `receive` is called once per mail that may be a package, `note_dropped` for bounces, reports
-    and automatic replies, which are accepted and dropped (M10). When `receive` fails with
+    `receive` is called once per mail that may be a package, `drop_automatic` for bounces, reports
+    and automatic replies, whose content nobody reads (M10). When `receive` fails with
     anything but TransferBroken, the peer gets 451 and the loop's exception handler the error.
     LocalError for what can't be listened at, OSError for an address that is not to be had.
     """
@@ -123,7 +123,7 @@ async def serve_smtp(
     if door.tls is None and (door.is_tls_required or door.credentials is not None):
         raise LocalError("UnusableAddress", "STARTTLS and AUTH need a certificate")
     server = SmtpServer(limits)
-    taker = Taker(receive, note_dropped, limits.mail_bytes_max)
+    taker = Taker(receive, drop_automatic, limits.mail_bytes_max)
     endpoint = MailEndpoint(door, taker, limits, server.forget)
     await server.listen(str(parts.hostname), int(parts.port or 0), endpoint)
     return server

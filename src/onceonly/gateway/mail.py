@@ -1,0 +1,93 @@
+"""Packages by mail (seed 000 §2.5.2): encoded on their way out, dropped if a machine sent them.
+
+The transport knows mail and no packages, the wire packages and no mail; here they meet. What
+comes in needs nothing: the parts say their encoding, and the decoder undoes it.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+
+from onceonly.gateway.clock import Clock
+from onceonly.gateway.package_body import PackageBody
+from onceonly.gateway.rows import Rows
+from onceonly.message.event import Direction, Event
+from onceonly.message.package import Package
+from onceonly.store.group import GroupCommit
+from onceonly.store.store import StoreFull
+from onceonly.transport.transport import Answer, Body, Outgoing, Transmission, Transport
+from onceonly.wire.mail import mail_pieces, mail_size_bytes
+
+
+class MailTransport:
+    """`Transport` for packages over one for mail text: the only place where they are encoded."""
+
+    def __init__(self, mail: Transport) -> None:
+        self._mail = mail
+        self.schemes = mail.schemes
+
+    async def send(self, outgoing: Outgoing) -> Transmission:
+        """Transmit once, see `Transport.send`. Mail has no answer that could carry a package."""
+        body = mail_body(outgoing.content_type, outgoing.body)
+        return await self._mail.send(outgoing._replace(body=body, take_reply=None))
+
+    async def close(self) -> None:
+        """Close the transport for mail."""
+        await self._mail.close()
+
+
+def mail_body(content_type: str, body: Body) -> "MailBody":
+    """A package as mail text: with its payloads in memory or spool, or a signal in memory."""
+    if isinstance(body, PackageBody):
+        return MailBody(body)
+    whole = body.whole()
+    assert whole is not None, "what is no stored package is a signal, and small"
+    return MailBody(PackageBody(Package(content_type, (whole,)), (), None))
+
+
+class MailBody:
+    """Every part of a package in base64."""
+
+    def __init__(self, body: PackageBody) -> None:
+        self._body = body
+
+    @property
+    def size_bytes(self) -> int:
+        """Length of the mail body."""
+        payloads = tuple(stored.payload for stored in self._body.payloads)
+        return mail_size_bytes(self._body.package, payloads)
+
+    def whole(self) -> bytes | None:
+        """All of it, where every payload is in memory."""
+        return b"".join(self._pieces()) if self._body.is_in_memory else None
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The bytes in bounded pieces."""
+        for piece in self._pieces():
+            yield piece
+
+    def _pieces(self) -> Iterator[bytes]:
+        payloads: Iterable[Iterable[bytes]] = map(self._body.read, self._body.payloads)
+        return mail_pieces(self._body.package, payloads)
+
+
+class AutomaticMail:
+    """Bounces, reports and automatic replies: one row each, and no answer by mail (attack M10).
+
+    They are never taken for acknowledgements: what the mail system says about a mail is no word
+    of the partner's MSH (R-05). An operator finds them in the journal.
+    """
+
+    def __init__(self, *, group: GroupCommit, rows: Rows, clock: Clock) -> None:
+        self._group = group
+        self._rows = rows
+        self._clock = clock
+
+    async def drop(self, peer: str, kind: str) -> Answer:
+        """Note one that came from `peer`; its sender's mail system is told that it was taken."""
+        row = self._rows.about_gateway(
+            Event.REJECTED, self._clock.now(), f"automatic mail ({kind}), dropped"
+        )._replace(direction=Direction.IN, endpoint=peer, transport="smtp")
+        try:
+            await self._group.transact(lambda txn: txn.append((row,)))
+        except StoreFull:
+            return Answer(507, "StoreFull")
+        return Answer(204, kind)

@@ -1,0 +1,110 @@
+"""Which transports there are, as configured: those that send by scheme, those that listen.
+
+Knows the configuration's tables and nothing of what is sent. A gateway may send by one transport
+and be answered by another: both ends of that are addresses in agreements.
+"""
+
+from typing import Protocol
+
+from onceonly.gateway.certificates import calling_tls, listening_tls
+from onceonly.gateway.clock import Clock
+from onceonly.gateway.config import Configuration, Smtp, StartTls, Tls
+from onceonly.gateway.inbound import HEADERS_BYTES
+from onceonly.gateway.mail import MailTransport
+from onceonly.transport.http_client import HttpTransport
+from onceonly.transport.http_limits import HttpLimits
+from onceonly.transport.http_server import serve_http
+from onceonly.transport.schemes import SchemeTransport
+from onceonly.transport.smtp_client import SmtpTransport
+from onceonly.transport.smtp_limits import MAIL_SHARE, SmtpLimits
+from onceonly.transport.smtp_reception import DropAutomatic
+from onceonly.transport.smtp_server import Credentials, Door, serve_smtp
+from onceonly.transport.transport import Receive, Transport
+
+ENDPOINT_BYTES_MAX = 1 << 50
+"""Of the HTTP endpoint, out of reach: the receiver has the limit that counts, from
+`payload_bytes_max`, and writes a row about what is past it."""
+
+
+class Listener(Protocol):
+    """Takes packages from partners until it is closed."""
+
+    async def close(self, grace_s: float) -> None:
+        """Take no more, let receptions that go on end within `grace_s`, then cut."""
+        ...
+
+
+def sending_transport(configuration: Configuration, clock: Clock) -> SchemeTransport:
+    """Everything that sends. Raises `OSError` for certificates that cannot be used."""
+    transports: list[Transport] = [HttpTransport(tls=calling_tls(configuration.tls))]
+    smtp = configuration.smtp
+    if smtp is not None and smtp.relay is not None:
+        transports.append(MailTransport(_relaying(smtp, smtp.relay, configuration.tls, clock)))
+    return SchemeTransport(transports)
+
+
+def _relaying(smtp: Smtp, relay: str, tls: Tls | None, clock: Clock) -> SmtpTransport:
+    assert smtp.mailbox is not None, "configuration has required it"
+    is_in_clear = smtp.starttls is StartTls.NEVER and not relay.startswith("smtps:")
+    return SmtpTransport(
+        relay,
+        smtp.mailbox,
+        tls=None if is_in_clear else calling_tls(tls),
+        is_tls_required=smtp.starttls is StartTls.REQUIRE,
+        user=smtp.user,
+        password=smtp.password,
+        pause=clock.pause,
+    )
+
+
+class Listeners:
+    """Everything that listens; closed together."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+
+    async def open(
+        self, configuration: Configuration, receive: Receive, drop_automatic: DropAutomatic
+    ) -> None:
+        """Listen wherever the configuration says.
+
+        Raises `OSError` for an address that is not to be had or a certificate that cannot be
+        used; what listens by then is closed by `close`.
+        """
+        tls = listening_tls(configuration.tls)
+        is_https = configuration.listen.startswith("https:")
+        limits = HttpLimits(body_bytes_max=ENDPOINT_BYTES_MAX)
+        http = await serve_http(
+            configuration.listen, receive, limits=limits, tls=tls if is_https else None
+        )
+        self._listeners.append(http)
+        smtp = configuration.smtp
+        if smtp is not None and smtp.listen is not None:
+            most = int((configuration.payload_bytes_max + HEADERS_BYTES) * MAIL_SHARE)
+            mail = await serve_smtp(
+                smtp.listen,
+                receive,
+                door=door_of(smtp, configuration.tls),
+                drop_automatic=drop_automatic,
+                limits=SmtpLimits(mail_bytes_max=most),
+            )
+            self._listeners.append(mail)
+
+    async def close(self, grace_s: float) -> None:
+        """Close all, one after the other; the grace is for each."""
+        for listener in self._listeners:
+            await listener.close(grace_s)
+
+
+def door_of(smtp: Smtp, tls: Tls | None) -> Door:
+    """For whom we take mail, and from whom. Raises `OSError`."""
+    assert smtp.mailbox is not None, "configuration has required it"
+    credentials = None
+    if smtp.listen_user is not None and smtp.listen_password is not None:
+        credentials = Credentials(smtp.listen_user, smtp.listen_password)
+    return Door(
+        smtp.mailbox,
+        tls=None if smtp.starttls is StartTls.NEVER else listening_tls(tls),
+        is_tls_required=smtp.starttls is StartTls.REQUIRE,
+        credentials=credentials,
+    )
