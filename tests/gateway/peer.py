@@ -49,8 +49,8 @@ class Arrival(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """MessageType."""
-        return self.document.attrib["MessageType"]
+        """MessageType; in rm-2001, which has none, the Action."""
+        return self.document.attrib.get("MessageType") or self.text("Header/Action")
 
     @property
     def message_id(self) -> str:
@@ -78,7 +78,7 @@ class Arrival(NamedTuple):
     def error_code(self) -> str:
         error = self.find("ErrorList/Error")
         assert error is not None
-        return error.attrib["ErrorCode"]
+        return error.attrib.get("ErrorCode") or error.attrib["errorCode"]
 
     @property
     def min_retry(self) -> str | None:
@@ -160,7 +160,7 @@ class Peer:
             return False
         request_line, headers = _read_head(head)
         body = await reader.readexactly(int(headers["content-length"]))
-        arrival = _read_package(request_line, headers, body)
+        arrival = read_package(request_line, headers, body)
         self.arrivals.append(arrival)
         self._unheard.put_nowait(arrival)
         if answer is Manners.SILENCE:
@@ -304,7 +304,8 @@ def _read_reply(answer: bytes) -> Reply:
     return Reply(int(status_line.split()[1]), headers, body)
 
 
-def _read_package(request_line: str, headers: dict[str, str], body: bytes) -> Arrival:
+def read_package(request_line: str, headers: dict[str, str], body: bytes) -> Arrival:
+    """The package in a request or an answer."""
     match = re.search(r'boundary="([^"]+)"', headers["content-type"])
     assert match is not None, headers["content-type"]
     delimiter = b"--" + match[1].encode()
