@@ -29,6 +29,10 @@ EAGER: dict[str, Any] = {"timeout": 15, "retries": 1000, "retry_interval": 15}
 """Terms under which a lost copy is made good in 0.3 s, and nobody ever gives up."""
 
 
+FOR_RELAYS = ("hops_max", "retry_interval")
+"""Keys of a route that mean something in relay mode too; it refuses the others."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """What a chain is to be: the profile, a mode per intermediary, and terms."""
@@ -38,8 +42,9 @@ class Plan:
     terms: dict[str, Any] = field(default_factory=lambda: PATIENT)
     """Of the agreement at both ends."""
     route_terms: dict[str, Any] = field(default_factory=dict)
-    agreement: dict[str, Any] = field(default_factory=dict)
-    """More keys of the agreement at the origin."""
+    """Of every intermediary, as far as its mode knows them."""
+    gateway: dict[str, Any] = field(default_factory=dict)
+    """More keys of every `[gateway]`."""
 
 
 class Chain:
@@ -100,6 +105,17 @@ class Chain:
         for node in self.nodes:
             await node.everything_said()
 
+    async def survive(self, victim: int, rounds: int = 4) -> None:
+        """Cut a node down while messages are under way; all arrive, once, and are acknowledged."""
+        sent: list[str] = []
+        for round_ in range(rounds):
+            sent += [await self.submit(f"<Order n='{round_}'/>".encode()) for _ in range(2)]
+            if round_ % 2:
+                await self.until_delivered_at_least(2 * round_)
+            await self.nodes[victim].restart()
+        await self.until_acknowledged(*sent)
+        await self.until_delivered(*sent)
+
     def delivered(self) -> list[str]:
         """MessageIds of the destination's inbox."""
         return self.destination.inbox_ids()
@@ -140,7 +156,7 @@ def write_chain(directory: Path, plan: Plan, ends: tuple[str | None, str | None]
         party = {0: ORIGIN, last: DESTINATION}.get(index, f"urn:duns:10000000{index + 1}")
         home = directory / f"node-{index}"
         home.mkdir(exist_ok=True)
-        tables = [("[gateway]", _gateway(party, uri))]
+        tables = [("[gateway]", {**_gateway(party, uri), **plan.gateway})]
         if index in (0, last):
             tables.append(("[[agreement]]", _agreement(plan, index, uris)))
         else:
@@ -165,13 +181,17 @@ def _agreement(plan: Plan, index: int, uris: Sequence[str]) -> dict[str, Any]:
         "with": [partner],
         "send_to": neighbour,
         **plan.terms,
-        **plan.agreement,
     }
 
 
 def _routes(plan: Plan, index: int, uris: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     mode, previous, following = plan.modes[index - 1], uris[index - 1], uris[index + 1]
-    shared = {"profile": plan.profile, "intermediary": mode, **plan.route_terms}
+    terms = {
+        key: value
+        for key, value in plan.route_terms.items()
+        if mode == "accept" or key in FOR_RELAYS
+    }
+    shared = {"profile": plan.profile, "intermediary": mode, **terms}
     there = {"id": THERE, "from": [ORIGIN], "to": [DESTINATION], **shared}
     back = {"id": BACK, "from": [DESTINATION], "to": [ORIGIN], **shared}
     return [

@@ -12,7 +12,6 @@ from chain import (
     EAGER,
     ORIGIN,
     THERE,
-    Chain,
     Node,
     Plan,
     running_chain,
@@ -365,16 +364,4 @@ async def test_any_node_may_be_cut_down_at_any_time(tmp_path, profile, victim):
     """Every node in turn is stopped without grace, again and again: each message arrives once."""
     plan = Plan(profile=profile, modes=("relay",) * 3, terms=EAGER)
     async with running_chain(tmp_path, plan) as chain:
-        await survive(chain, victim)
-
-
-async def survive(chain: Chain, victim: int, rounds: int = 4) -> None:
-    """Cut a node down while messages are under way; all arrive, once, and are acknowledged."""
-    sent: list[str] = []
-    for round_ in range(rounds):
-        sent += [await chain.submit(f"<Order n='{round_}'/>".encode()) for _ in range(2)]
-        if round_ % 2:
-            await chain.until_delivered_at_least(2 * round_)
-        await chain.nodes[victim].restart()
-    await chain.until_acknowledged(*sent)
-    await chain.until_delivered(*sent)
+        await chain.survive(victim)

@@ -1,7 +1,7 @@
 """DeliveryFailure notices to the From Party, across the network (seed 001 §1.6, ruling R-14).
 
 A notice is owed durably from the step that found the message undeliverable, and is posted until
-the transport takes it, RetryInterval apart and at most Retries times again. Nobody acknowledges it
+the transport takes it, RetryInterval apart and a bounded number of times. Nobody acknowledges it
 (R-20), so the sender must not depend on it; its own verdict never does.
 """
 
@@ -24,8 +24,9 @@ from onceonly.protocol.events import Outcome, Transmission
 from onceonly.store.group import GroupCommit
 from onceonly.store.store import OwedNotice, Store, Transaction
 
-RETRIES_MAX = 10
-"""Of a notice under an agreement without a bound on retries."""
+RETRIES_MAX = 60
+"""Of a notice, whatever Retries of its message: it is the last word about it. With the default
+RetryInterval they last an hour, more than a restart of the partner takes."""
 
 
 def are_sent(profile: Profile, terms: DeliveryTerms) -> bool:
@@ -96,10 +97,7 @@ class FailureNotices:
         package = self._signals.failure_notice(notice, agreement, self._clock.now())
         transmission = await self._signals.post(agreement.send_to, package)
         tried = notice.attempts + 1
-        retries = agreement.terms.retries
-        is_over = transmission.outcome is Outcome.ACCEPTED or tried > (
-            RETRIES_MAX if retries is None else retries
-        )
+        is_over = transmission.outcome is Outcome.ACCEPTED or tried > RETRIES_MAX
 
         def step(txn: Transaction) -> None:
             if is_over:

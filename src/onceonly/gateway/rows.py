@@ -9,6 +9,11 @@ from onceonly.message.message import Message
 from onceonly.protocol.effects import Journal
 
 
+SOME_HOP = 0
+"""`hop` of a row that an intermediary wrote where the number of its hop is not at hand; in all
+other rows of intermediaries it counts the RoutingHeaders, and in everybody else's it is empty."""
+
+
 class Rows:
     """Builds rows of one journal, whose owner is the gateway's first PartyId."""
 
@@ -47,6 +52,7 @@ class Rows:
             error_code=effect.error_code,
             severity=effect.severity,
             digest=digest,
+            hop=SOME_HOP if agreement.is_route else None,
             reason=effect.reason,
         )
 

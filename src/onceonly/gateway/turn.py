@@ -285,6 +285,8 @@ class Turn:
         return [NextWork(entry.pair)]
 
     def _note(self, entry: OutboundEntry, agreement: Agreement, effect: Journal) -> None:
+        if agreement.is_route and effect.event is Event.NOTIFIED:
+            return  # Nobody is told here; the row of the notice that goes out says the same.
         key = MessageKey(*entry.pair, entry.message_id)
         endpoint = None if effect.attempt is None else endpoint_of(agreement, effect.attempt)
         row = self._sender.rows.about_message(
