@@ -13,6 +13,7 @@ import pytest
 # The gateway and its peer are those of the gateway's own tests.
 sys.path.insert(0, str(Path(__file__).parent / "gateway"))
 
+from asking import report
 from packages import PayloadPart
 from peer import Peer
 from running_gateway import OUR_PARTY, RunningGateway, free_port, running, serving_api
@@ -97,13 +98,37 @@ async def test_a_message_is_followed_to_its_verdict(client, gateway, peer):
     await beside(client.submit, [], **header)
     await peer.hear("Normal")
     await gateway.until_row(Event.TRANSMITTED)
-    with pytest.raises(LocalError) as caught:
-        await beside(client.cancel, "a/b?c#%")
-    assert caught.value.name == "NotCancellable"
+    assert (await beside(client.cancel, "a/b?c#%"))["recovery"]["phase"] == "cancelling"
     await peer.acknowledge("a/b?c#%")
     assert (await beside(client.get, "a/b?c#%"))["state"] == "acknowledged"
     page = await beside(client.list, state="acknowledged", limit=1)
     assert [message["message_id"] for message in page["messages"]] == ["a/b?c#%"]
+
+
+async def test_a_partner_is_asked_about_a_message(client, gateway, peer):
+    """Its status, by an operator who only wants to know; and whether it is there at all."""
+    receipt = await beside(client.submit, [], to=peer.party, service="S", action="A")
+    sent = await peer.hear("Normal")
+    await gateway.until_row(Event.TRANSMITTED)
+    assert (await beside(client.request_status, sent.message_id))["state"] == "sending"
+    await report(peer, await peer.hear("StatusRequest"), status="NotRecognized")
+    found = await beside(client.get, sent.message_id)
+    assert found["recovery"]["status"] == "NotRecognized"
+    with pytest.raises(LocalError) as caught:
+        await beside(client.resend, receipt["message_id"])
+    assert caught.value.name == "NotResendable"
+    [ping] = await beside(client.ping, peer.party, 0.01)
+    assert (ping["agreement"], ping["available"]) == (peer.agreement, None)
+
+
+async def test_an_application_refuses_a_message(client, gateway, peer):
+    """It says why, and has nothing more to do with it."""
+    await peer.send(M, 1)
+    await gateway.until_handed_over(M)
+    item = await beside(client.find_inbox_item, M)
+    assert (await beside(client.refuse, item, "no such article"))["message_id"] == M
+    [row] = gateway.rows(Event.APPLICATION_REFUSED)
+    assert "no such article" in str(row.reason)
 
 
 async def test_the_inbox_is_read_and_reported_on(client, gateway, peer):

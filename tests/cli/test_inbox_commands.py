@@ -4,6 +4,7 @@ import json
 from hashlib import sha256
 
 import pytest
+from asking import ask
 from packages import PayloadPart
 
 from onceonly.cli.exits import Exit
@@ -57,6 +58,30 @@ async def test_done_completes_and_list_shows_it(run, gateway):
     (item,) = json.loads((await run("inbox", "list", "-o", "json")).stdout)
     assert item["processing"] == "complete"
     assert json.loads((await run("inbox", "list", "--after", "1", "-o", "json")).stdout) == []
+
+
+@pytest.mark.usefixtures("received")
+async def test_processing_reports_a_state_and_refuse_ends_it(run, gateway):
+    """In progress; then the application will not have it after all."""
+    assert (await run("inbox", "processing", M, "in-progress")).exit_code == Exit.OK
+    assert [row.reason for row in gateway.rows(Event.PROCESSING_CHANGED)] == ["in-progress"]
+    assert (await run("inbox", "processing", M, "done")).exit_code == Exit.USAGE
+    refused = await run("inbox", "refuse", M, "--reason", "no such article")
+    assert refused.exit_code == Exit.OK
+    assert gateway.rows(Event.APPLICATION_REFUSED)
+
+
+@pytest.mark.statement("S4-26")
+@pytest.mark.parametrize("terms", [{"reports_processing": True}])
+async def test_take_asks_before_it_writes(run, gateway, peer, tmp_path):
+    """A message that its sender took back is not there to be taken."""
+    await peer.send(M, 1)
+    await gateway.until_handed_over(M)
+    await ask(peer, "CancelRequest", M)
+    await gateway.until_row(Event.CANCEL_CONFIRMED)
+    result = await run("inbox", "take", M, "--into", tmp_path / "taken")
+    assert result.exit_code == Exit.NOT_FOUND
+    assert not (tmp_path / "taken").exists()
 
 
 @pytest.mark.parametrize("verb", ["take", "done"])

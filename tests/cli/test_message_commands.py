@@ -4,6 +4,7 @@ import asyncio
 import json
 
 import pytest
+from asking import report
 from peer import UNAVAILABLE, Manners
 from running_gateway import BRIEF, NEVER_S
 
@@ -172,18 +173,88 @@ async def test_wait_for_several_tells_the_worst(run, gateway, peer):
 
 @pytest.mark.parametrize("terms", [{"timeout": NEVER_S}])
 async def test_cancel_takes_back_what_never_left(run, gateway, peer):
-    """And refuses what did."""
-    sent = await gateway.submit(b"x", to=peer)
+    """At once, without asking anybody."""
+    await gateway.submit(b"x", to=peer)
     queued = await gateway.submit(b"x", to=peer)
+    result = await run("message", "cancel", queued)
+    assert (result.exit_code, "cancelled" in result.stdout) == (Exit.OK, True)
+    assert (await run("message", "cancel", queued)).exit_code == Exit.USAGE
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        ({}, Exit.OK),
+        ({"accepted": "false", "status": "Received", "processing": "complete"}, Exit.REFUSED),
+    ],
+)
+async def test_cancel_asks_the_receiver_and_tells_its_answer(run, gateway, peer, answer, code):
+    """Exit 0: confirmed; exit 8: refused, and why."""
+    message_id = await gateway.submit(b"x", to=peer)
     await peer.hear("Normal")
     await gateway.until_row(Event.TRANSMITTED)
-    assert "cancelled" in (await run("message", "cancel", queued)).stdout
-    refused = await run("message", "cancel", sent)
-    assert refused.exit_code == Exit.USAGE
-    assert "NotCancellable" in refused.stderr
+    waiting = asyncio.create_task(run("message", "cancel", message_id))
+    await report(peer, await peer.hear("CancelRequest"), **answer)
+    result = await waiting
+    assert result.exit_code == code
+    assert ("Received, complete" in result.stderr) is bool(answer)
 
 
-@pytest.mark.parametrize("verb", ["show", "trace", "cancel", "wait"])
+async def test_cancel_does_not_wait_for_ever(run, gateway, peer):
+    """Exit 9: no answer yet; the gateway asks on."""
+    message_id = await gateway.submit(b"x", to=peer)
+    await peer.hear("Normal")
+    await gateway.until_row(Event.TRANSMITTED)
+    result = await run("message", "cancel", message_id, "--timeout", "0.01")
+    assert result.exit_code == Exit.STILL_TRYING
+    assert "has not answered" in result.stderr
+
+
+@pytest.mark.statement("S3-19")
+async def test_status_says_how_a_message_stands(run, gateway, peer):
+    """Pending, then acknowledged; the exit code tells it."""
+    message_id = await gateway.submit(b"x", to=peer)
+    await peer.hear("Normal")
+    pending = await run("message", "status", message_id, "-o", "json")
+    assert pending.exit_code == Exit.STILL_TRYING
+    assert json.loads(pending.stdout)["state"] == "sending"
+    await peer.acknowledge(message_id)
+    done = await run("message", "status", message_id)
+    assert (done.exit_code, "acknowledged" in done.stdout) == (Exit.OK, True)
+
+
+async def test_status_remote_asks_the_partner(run, gateway, peer):
+    """What it says is shown; the fate of the message stays what it was."""
+    message_id = await gateway.submit(b"x", to=peer)
+    await peer.hear("Normal")
+    await gateway.until_row(Event.TRANSMITTED)
+    words = ("message", "status", message_id, "--remote", "-o", "json")
+    waiting = asyncio.create_task(run(*words))
+    await report(peer, await peer.hear("StatusRequest"), status="Received", processing="complete")
+    result = await waiting
+    assert result.exit_code == Exit.STILL_TRYING
+    said = json.loads(result.stdout)
+    assert (said["partner_says"], said["processing"]) == ("Received", "complete")
+    silent = await run(*words, "--timeout", "0.01")
+    assert silent.exit_code == Exit.STILL_TRYING
+    assert "has not answered" in silent.stderr
+
+
+@pytest.mark.parametrize("terms", [{**BRIEF, "retries": 0, "retry_interval": NEVER_S}])
+async def test_resend_sends_again_what_was_given_up(run, gateway, peer):
+    """Not before; and as a new version once the old one is gone."""
+    message_id = await gateway.submit(b"x", to=peer)
+    await peer.hear("Normal")
+    await gateway.until_state(message_id, "in_doubt")
+    assert (await run("message", "resend", message_id)).exit_code == Exit.OK
+    await peer.hear("Normal")
+    asked = await run("message", "resend", message_id, "--new-version", "-o", "json")
+    assert json.loads(asked.stdout)["recovery"]["wants_new_version"] is True
+    await report(peer, await peer.hear("CancelRequest"))
+    assert (await peer.hear("Normal")).message_id != message_id
+
+
+@pytest.mark.parametrize("verb", ["show", "status", "trace", "resend", "cancel", "wait"])
 async def test_a_message_that_is_not_there_is_not_found(run, gateway, verb):
     """Exit 3."""
     result = await run("message", verb, "none")
@@ -199,10 +270,39 @@ async def test_partners_are_listed_suspended_and_resumed(run, gateway, peer):
     await gateway.until_row(Event.PAIR_SUSPENDED)
     listed = json.loads((await run("partner", "list", "-o", "json")).stdout)
     sender = next(row for row in listed if row["role"] == "sender")
-    assert (sender["state"], sender["in_flight"]) == ("suspended", message_id)
+    assert (sender["state"], sender["in_flight"]) == ("suspended", [message_id])
     resumed = await run("partner", "resume", peer.party)
     assert resumed.exit_code == Exit.OK
     await gateway.until_row(Event.PAIR_SUSPENDED, 2)
     suspended = await run("partner", "suspend", peer.party, "--reason", "holiday")
     assert "suspended" in suspended.stdout
     assert (await run("partner", "resume", "urn:duns:9")).exit_code == Exit.NOT_FOUND
+
+
+@pytest.mark.parametrize("terms", [{**BRIEF, "retries": 0}])
+async def test_incidents_are_listed_and_closed_by_resuming(run, gateway, peer):
+    """Open ones, or all of them."""
+    await gateway.submit(b"x", to=peer)
+    await gateway.until_row(Event.PAIR_SUSPENDED)
+    [incident] = json.loads((await run("partner", "incidents", "-o", "json")).stdout)
+    assert incident["to"] == peer.party
+    await peer.acknowledge((await peer.hear("Normal")).message_id)
+    assert (await run("partner", "incidents")).stdout == ""
+    assert "no acknowledgement" in (await run("partner", "incidents", "--all")).stdout
+
+
+@pytest.mark.statement("S4-15")
+@pytest.mark.parametrize(("said", "code"), [("true", Exit.OK), ("false", Exit.REFUSED)])
+async def test_ping_tells_whether_a_partner_takes_messages(run, gateway, peer, said, code):
+    """Exit 0 or 8 by its answer."""
+    waiting = asyncio.create_task(run("partner", "ping", peer.party))
+    await report(peer, await peer.hear("Ping"), accepted=said)
+    result = await waiting
+    assert (result.exit_code, peer.agreement in result.stdout) == (code, True)
+
+
+async def test_ping_tells_that_nobody_answers(run, gateway, peer):
+    """Exit 9; a partner that is not ours is exit 3."""
+    silent = await run("partner", "ping", peer.party, "--wait", "0.01")
+    assert silent.exit_code == Exit.STILL_TRYING
+    assert (await run("partner", "ping", "urn:duns:9")).exit_code == Exit.NOT_FOUND
