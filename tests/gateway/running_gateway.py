@@ -12,6 +12,7 @@ import httpx
 import uvicorn
 from peer import PATIENCE_S, Peer
 
+from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration, read_configuration
 from onceonly.gateway.supervise import api_address
 from onceonly.gateway.transports import Listeners
@@ -142,8 +143,11 @@ class RunningGateway:
         self._failures: list[BaseException] = []
 
     async def start(self) -> None:
-        self.store = ToldStore(open_store(self.configuration, clock_of(self.configuration)))
-        self.parts: Gateway = join(self.configuration, self.store, self._failures.append)
+        clock = self.make_clock()
+        self.store = ToldStore(open_store(self.configuration, clock))
+        self.parts: Gateway = join(
+            self.configuration, self.store, self._failures.append, clock=clock
+        )
         await self.parts.receiver.start()
         self._listeners = Listeners()
         await self._listeners.open(
@@ -156,6 +160,10 @@ class RunningGateway:
         await self.parts.dispatch.start()
         await self.parts.relay.start()
         self.parts.operations.is_ready = True
+
+    def make_clock(self) -> Clock:
+        """The clock of the next life."""
+        return clock_of(self.configuration)
 
     async def stop(self, grace_s: float = 2.0) -> None:
         """Stop; with no grace, whatever was under way is cut where it stands."""

@@ -18,6 +18,11 @@ class Tasks:
         self._running.add(task)
         task.add_done_callback(self._finish)
 
+    @property
+    def running(self) -> frozenset["asyncio.Task[Any]"]:
+        """What goes on now."""
+        return frozenset(self._running)
+
     def _finish(self, task: "asyncio.Task[Any]") -> None:
         self._running.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:

@@ -85,13 +85,18 @@ def clock_of(configuration: Configuration) -> Clock:
 
 
 def join(
-    configuration: Configuration, store: Store, on_failure: Callable[[BaseException], None]
+    configuration: Configuration,
+    store: Store,
+    on_failure: Callable[[BaseException], None],
+    *,
+    clock: Clock | None = None,
 ) -> Gateway:
     """Join all parts over an open store. Raises `StoreRefused` where they do not fit.
 
+    A recording or a simulation brings a `clock` of its own, whose time passes as it wants.
     Raises `OSError` for certificates that cannot be used.
     """
-    clock = clock_of(configuration)
+    clock = clock or clock_of(configuration)
     drill = configuration.drill
     failpoints = Failpoints(drill.failpoints if drill else None)
     agreements = Agreements(configuration.agreements, map(as_agreement, configuration.routes))
