@@ -317,13 +317,13 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         "listen, which is not given",
     ),
     "a password in clear": (
-        GATEWAY + '[smtp]\nmailbox = "s@s.example"\nrelay = "smtp://mail.example:25"\n'
+        GATEWAY + '[smtp]\nmailbox = "s@s.example"\nrelay = "smtp://127.0.0.1:25"\n'
         'user = "u"\npassword = "p"\nstarttls = "never"\n',
         "starttls",
         "in clear",
     ),
     "a password asked for in clear": (
-        GATEWAY + '[smtp]\nmailbox = "s@s.example"\nlisten = "smtp://192.0.2.1:25"\n'
+        GATEWAY + '[smtp]\nmailbox = "s@s.example"\nlisten = "smtp://127.0.0.1:25"\n'
         'listen_user = "u"\nlisten_password = "p"\nstarttls = "never"\n',
         "listen_user",
         "in clear",

@@ -176,7 +176,7 @@ class ScriptedRelay:
             "DATA": [b"354 go on"],
             ".": [b"250 taken"],
             "QUIT": [b"221 bye"],
-            **(replies or {}),
+            **{word: list(answers) for word, answers in (replies or {}).items()},
         }
         self.commands: list[str] = []
         self.mails: list[bytes] = []

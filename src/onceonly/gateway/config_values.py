@@ -14,6 +14,7 @@ from onceonly.gateway.drill import POINTS
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.identity import PartyId, checked_identifier, is_uri
 from onceonly.transport.amqp_address import read_publish_address, read_queue_address
+from onceonly.transport.smtp_address import is_mailbox
 
 
 class Illegal(ValueError):  # noqa: N818 - because it is a verdict on a value, caught by the reader
@@ -102,22 +103,15 @@ def uris(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-_MAILBOX = re.compile(
-    r"(?P<local>[A-Za-z0-9!$&'*+=_~-]+(?:\.[A-Za-z0-9!$&'*+=_~-]+)*)"
-    r"@(?P<domain>[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-    r"(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*)"
-)
-"""A mailbox without quotes, comments or routes: what goes into a mail's envelope as it is (M12)."""
-
-_LOCAL_MAX, _DOMAIN_MAX = 64, 255
-"""Of a mailbox, in characters (RFC 5321 §4.5.3.1)."""
+_MAILBOX_LOCAL = re.compile(r"[A-Za-z0-9!$&'*+=_~.-]+")
+"""Of what mail allows, what a URI has as it is."""
 
 
 def mailbox(value: Any) -> str:
     """A mail address such as `msh@buyer.example`."""
     address = text(value)
-    match = _MAILBOX.fullmatch(address)
-    if match is None or len(match["local"]) > _LOCAL_MAX or len(match["domain"]) > _DOMAIN_MAX:
+    local = address.partition("@")[0]
+    if not is_mailbox(address) or _MAILBOX_LOCAL.fullmatch(local) is None:
         raise Illegal(f"{address!r} is not a plain mail address")
     return address
 

@@ -52,7 +52,7 @@ def read_endpoint(endpoint: str) -> tuple[str, bool]:
     Raises `LocalError` (UnusableEndpoint).
     """
     scheme, _, address = endpoint.partition(":")
-    if scheme.lower() not in _PORTS or not is_mailbox(address):
+    if scheme.lower() not in _PORTS or not is_mailbox(address) or "/" in address:
         raise LocalError("UnusableEndpoint", f"{endpoint!r} is not smtp:MAILBOX@DOMAIN")
     return address, scheme.lower() == "smtps"
 

@@ -254,5 +254,6 @@ def _what_broke(error: OSError, cause: BaseException) -> str:
         return "connection refused"
     if isinstance(error, TimeoutError):
         return "no answer in time"
-    is_lost = isinstance(error, aiosmtplib.SMTPServerDisconnected | ConnectionResetError)
+    lost = aiosmtplib.SMTPServerDisconnected | ConnectionResetError
+    is_lost = isinstance(error, lost) or isinstance(cause, lost)
     return "connection lost" if is_lost else "no connection"
