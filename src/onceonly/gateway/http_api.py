@@ -74,6 +74,7 @@ _STATUS_OF = {
     "NotCancellable": 409,
     "NotResendable": 409,
     "ProcessingWentBack": 409,
+    "Refused": 409,
     "PayloadTooLarge": 413,
     "TooManyPayloads": 413,
     "QueueFull": 503,

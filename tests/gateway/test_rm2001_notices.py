@@ -1,0 +1,159 @@
+"""What the From Party is told when the application will not process its message (seed 001 §1.6)."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from packages_2001 import SERVICES
+from peer import UNAVAILABLE, Peer
+from peer_2001 import Peer2001
+from running_gateway import Answered, RunningGateway, running
+
+from onceonly.gateway.failure_notices import RETRIES_MAX
+from onceonly.message.event import Event
+
+pytestmark = pytest.mark.anyio
+
+M = "m-1@a.example.com"
+BRIEF: dict[str, Any] = {"timeout": 1, "retries": 2, "retry_interval": 1}
+
+
+@pytest.fixture
+async def peer() -> AsyncIterator[Peer2001]:
+    """The partner of agreement cpa-ab-1, listening."""
+    partner = Peer2001()
+    await partner.listen()
+    yield partner
+    await partner.close()
+
+
+@asynccontextmanager
+async def handed_over(tmp_path, peer: Peer2001, **terms: Any) -> AsyncIterator[RunningGateway]:
+    """A gateway whose application has the message."""
+    async with running(tmp_path, peer, terms={"profile": "rm-2001", **terms}) as alive:
+        await peer.send_2001(M, conversation="c-9")
+        await peer.hear("Acknowledgment")
+        await alive.until_handed_over(M)
+        yield alive
+
+
+async def refuse(gateway: RunningGateway, reason: str = "no such article") -> Answered:
+    return await gateway.call("POST", f"/v1/inbox/{M}/refuse", json={"reason": reason})
+
+
+@pytest.mark.statement("S1-52", ruling="R-14")
+@pytest.mark.statement("S1-53")
+@pytest.mark.statement("S1-54")
+@pytest.mark.statement("S1-55")
+async def test_the_from_party_is_told_that_its_message_is_refused(tmp_path, peer):
+    """From party to party, under the message's own semantics, as a DeliveryFailure."""
+    async with handed_over(tmp_path, peer) as gateway:
+        assert (await refuse(gateway)).status == 200
+        notice = await peer.hear("MessageError")
+        said = {
+            "Header/From/PartyId": peer.gateway_party,
+            "Header/To/PartyId": peer.party,
+            "Header/CPAId": "cpa-ab-1",
+            "Header/ConversationId": "c-9",
+            "Header/Service": f"{SERVICES}MessageError",
+            "Header/MessageData/RefToMessageId": M,
+            "ErrorList/Error/Description": "no such article",
+        }
+        assert {path: notice.text(path) for path in said} == said
+        assert notice.error_code == "DeliveryFailure"
+        quality = notice.find("Header/QualityOfServiceInfo")
+        assert quality is not None
+        assert quality.attrib["deliverySemantics"] == "OnceAndOnlyOnce"
+        sent = await gateway.until_row(Event.FAILURE_NOTICE_SENT)
+        assert (sent.attempt, sent.outcome) == (1, "accepted")
+        assert [row.reason for row in gateway.rows(Event.APPLICATION_REFUSED)] == [
+            "no such article"
+        ]
+
+
+@pytest.mark.statement("S1-52")
+async def test_a_notice_is_posted_until_the_transport_takes_it(tmp_path, peer):
+    """RetryInterval apart; then nothing is owed any more."""
+    async with handed_over(tmp_path, peer, **BRIEF) as gateway:
+        peer.answer(UNAVAILABLE, UNAVAILABLE)
+        await refuse(gateway)
+        await peer.hear_several("MessageError", 3)
+        sent = await gateway.until_row(Event.FAILURE_NOTICE_SENT, 3)
+        assert (sent.attempt, sent.outcome) == (3, "accepted")
+        assert gateway.store.snapshot().list_owed_notices() == []
+
+
+async def test_a_notice_is_tried_a_bounded_number_of_times(tmp_path, peer):
+    """Nobody acknowledges it, so it must end by itself."""
+    async with handed_over(tmp_path, peer, **BRIEF) as gateway:
+        peer.answer_always = UNAVAILABLE
+        await refuse(gateway)
+        await gateway.until_row(Event.FAILURE_NOTICE_SENT, RETRIES_MAX + 1)
+        await gateway.everything_said()
+        assert len(gateway.rows(Event.FAILURE_NOTICE_SENT)) == RETRIES_MAX + 1
+        assert gateway.store.snapshot().list_owed_notices() == []
+
+
+async def test_a_notice_that_is_owed_survives_a_restart(tmp_path, peer):
+    """It is durable from the step in which the application said no."""
+    async with handed_over(tmp_path, peer) as gateway:
+        peer.refuse_connections()
+        await refuse(gateway)
+        await gateway.until_row(Event.FAILURE_NOTICE_SENT)
+        await peer.listen()
+        await gateway.restart()
+        assert (await peer.hear("MessageError")).ref == M
+        await gateway.until(lambda: not gateway.store.snapshot().list_owed_notices())
+
+
+async def test_refusing_again_says_nothing_new(tmp_path, peer):
+    """One row, one notice; and work on it cannot be reported any more."""
+    async with handed_over(tmp_path, peer) as gateway:
+        for _ in range(2):
+            assert (await refuse(gateway)).status == 200
+        await peer.hear("MessageError")
+        await gateway.everything_said()
+        assert len(gateway.rows(Event.APPLICATION_REFUSED)) == 1
+        assert not peer.has_unheard()
+        answer = await gateway.call(
+            "POST", f"/v1/inbox/{M}/processing", json={"processing": "in-progress"}
+        )
+        assert (answer.status, answer.json["error"]["name"]) == (409, "Refused")
+
+
+async def test_what_is_complete_cannot_be_refused(tmp_path, peer):
+    """The states only move forward (I44)."""
+    async with handed_over(tmp_path, peer) as gateway:
+        await gateway.call("POST", f"/v1/inbox/{M}/processing", json={"processing": "complete"})
+        answer = await refuse(gateway)
+        assert (answer.status, answer.json["error"]["name"]) == (409, "ProcessingWentBack")
+        assert gateway.rows(Event.APPLICATION_REFUSED) == []
+
+
+@pytest.mark.statement("S3-25", ruling="R-14")
+@pytest.mark.parametrize(
+    "terms", [{"strict_release": True}, {"notify_failures": False}], ids=["strict", "agreed"]
+)
+async def test_notices_over_the_network_can_be_off(tmp_path, peer, terms):
+    """The refusal is journalled here all the same."""
+    async with handed_over(tmp_path, peer, **terms) as gateway:
+        await refuse(gateway)
+        await gateway.until_row(Event.APPLICATION_REFUSED)
+        await gateway.everything_said()
+        assert not peer.has_unheard()
+
+
+@pytest.mark.statement("S1-52", ruling="R-14")
+async def test_rm_2000_has_no_notices(tmp_path):
+    """Its text knows none; the message stays acknowledged there."""
+    peer = Peer("urn:duns:111111111")
+    await peer.listen()
+    async with running(tmp_path, peer) as gateway:
+        await peer.send(M, 1)
+        await peer.hear("Acknowledgement")
+        await gateway.until_handed_over(M)
+        await refuse(gateway)
+        await gateway.everything_said()
+        assert not peer.has_unheard()
+    await peer.close()
