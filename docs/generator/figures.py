@@ -5,7 +5,7 @@ Knows shapes and text. It must not load anything: a page shows the same without 
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from math import hypot
+from math import copysign, hypot
 from typing import NamedTuple
 
 LETTER_W = 7.2
@@ -177,8 +177,8 @@ def _edge(
     # Two arrows between the same states go side by side.
     outward = Point(-way.y, way.x).times(1 if pair[::-1] in edges else 0)
     aside = outward.times(13)
-    start = _border(source, way, pair[0]).plus(aside)
-    end = _border(target, way.times(-1), pair[1]).plus(aside)
+    start = _border(source, way, pair[0], aside)
+    end = _border(target, way.times(-1), pair[1], aside)
     line = (
         f'<line class="line" x1="{start.x:.1f}" y1="{start.y:.1f}" '
         f'x2="{end.x:.1f}" y2="{end.y:.1f}"/>'
@@ -186,11 +186,12 @@ def _edge(
     return line + _head(end, way) + _edge_label(start, end, events, outward)
 
 
-def _border(centre: Point, way: Point, name: str) -> Point:
-    """Where a line that leaves the box's centre along `way` crosses its border."""
+def _border(centre: Point, way: Point, name: str, aside: Point) -> Point:
+    """Where a line that passes `aside` of the box's centre along `way` crosses its border."""
     half_w, half_h = _box_width(name) / 2 + 2, BOX_H / 2 + 1
-    steps = [half / abs(part) for half, part in ((half_w, way.x), (half_h, way.y)) if part]
-    return centre.plus(way.times(min(steps)))
+    sides = ((half_w, way.x, aside.x), (half_h, way.y, aside.y))
+    steps = [(half - copysign(off, off * part)) / abs(part) for half, part, off in sides if part]
+    return centre.plus(aside).plus(way.times(min(steps)))
 
 
 def _edge_label(start: Point, end: Point, events: Sequence[str], outward: Point) -> str:

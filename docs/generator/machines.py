@@ -8,14 +8,15 @@ seen, not what somebody remembered.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any, NamedTuple
 
 from onceonly.message.errors import ErrorCode, LocalError, Severity
 from onceonly.message.instant import NS_PER_S, US_PER_S, Now
-from onceonly.message.terms import DeliveryTerms, OnExhausted
-from onceonly.protocol import events, pairing, sending
+from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
+from onceonly.message.terms import DeliveryTerms, OnExhausted, RecoveryTerms
+from onceonly.protocol import events, pairing, schedule, sending
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.pairing import PairStatus, SendingPair
@@ -25,6 +26,13 @@ TTL_S = 1_000
 ACCURACY_S = 10
 BEFORE, EXPIRED, BEHIND_FENCE = (
     Now(at=seconds * US_PER_S, monotonic_ns=NS_PER_S) for seconds in (1, TTL_S + 1, 2 * TTL_S)
+)
+
+
+_TRANSMISSIONS = (
+    Transmission(Outcome.ACCEPTED, bytes_left=True),
+    Transmission(Outcome.UNKNOWN, bytes_left=True),
+    Transmission(Outcome.REFUSED, bytes_left=False),
 )
 
 
@@ -54,17 +62,30 @@ Steps = Iterable[tuple[Any, Callable[[], tuple[Any, tuple[Any, ...]]]]]
 def sending_rows() -> list[Row]:
     """Every row of the outbound message's table."""
     seen: dict[tuple[Any, type], Seen] = {}
-    for choice in OnExhausted:
-        terms = DeliveryTerms(
-            retries=1,
-            transient_retries=1,
-            time_to_live_s=TTL_S,
-            msh_time_accuracy_s=ACCURACY_S,
-            on_exhausted=choice,
-        )
-        start = Outbound(expires_at=TTL_S * US_PER_S)
+    for terms in _agreements():
+        start = Outbound(expires_at=schedule.expires_at(0, terms))
         _explore(start, partial(_sending_steps, terms=terms), _alike, seen)
     return _rows(sending.TABLE, seen)
+
+
+def _agreements() -> Iterator[DeliveryTerms]:
+    """One for every degree and every rule that leads a message another way."""
+    usual = DeliveryTerms(
+        retries=1,
+        transient_retries=1,
+        time_to_live_s=TTL_S,
+        msh_time_accuracy_s=ACCURACY_S,
+        recovery=RecoveryTerms(inquires=True),
+    )
+    unnumbered = replace(usual, is_numbered=False, on_exhausted=OnExhausted.FAIL)
+    yield usual
+    yield replace(usual, on_exhausted=OnExhausted.FAIL)
+    yield unnumbered
+    yield replace(unnumbered, method=ReliableMessagingMethod.TRANSPORT)
+    yield replace(unnumbered, fails_on_network_error=True)
+    yield replace(usual, recovery=RecoveryTerms(ping_above_bytes=0))
+    for semantics in DeliverySemantics:
+        yield replace(unnumbered, semantics=semantics, persist_duration_s=60)
 
 
 @cache
@@ -132,35 +153,40 @@ def _alike(state: Outbound) -> Outbound:
     return state._replace(
         episode=min(state.episode, 1),
         attempt=min(state.attempt, 3),
+        pings=min(state.pings, 3),
+        transients=min(state.transients, 2),
         due_ns=None if state.due_ns is None else 1,
     )
 
 
 def _sending_steps(state: Outbound, terms: DeliveryTerms) -> Iterator[tuple[Any, Any]]:
-    for event in _sending_events(state):
+    for event in _sending_events(state, terms):
         if (state.status, type(event)) in sending.TABLE:
             for now in (BEFORE, EXPIRED, BEHIND_FENCE):
                 yield event, partial(sending.step, state, event, now, terms)
 
 
-def _sending_events(state: Outbound) -> list[Any]:
-    taken = Transmission(Outcome.ACCEPTED, bytes_left=True)
-    unsent = Transmission(Outcome.REFUSED, bytes_left=False)
+def _sending_events(state: Outbound, terms: DeliveryTerms) -> list[Any]:
     return [
-        events.Admitted(1),
-        events.Transmitted(state.attempt, taken),
-        events.Transmitted(state.attempt, unsent),
+        events.Admitted(1 if terms.numbers_messages else None, size_bytes=1),
+        *(events.Transmitted(state.attempt, sent) for sent in _TRANSMISSIONS),
         events.DeadlineReached(),
         events.AckReceived(),
         events.ErrorReceived(ErrorCode.TRANSIENT_ERROR, Severity.WARNING, 1),
         events.ErrorReceived(ErrorCode.INVALID_SEQUENCE_NUMBER, Severity.ERROR),
         events.ErrorReceived(ErrorCode.VALUE_NOT_RECOGNIZED, Severity.ERROR),
         events.ErrorReceived(ErrorCode.UNKNOWN, Severity.WARNING),
+        events.ErrorReceived(ErrorCode.DELIVERY_FAILURE, Severity.ERROR),
+        events.ErrorReceived(ErrorCode.DELIVERY_FAILURE, Severity.WARNING),
+        events.PongReceived(is_available=True),
+        events.PongReceived(is_available=False),
         events.TimePassed(),
         events.Held(),
-        events.Resumed(),
+        events.Resumed(size_bytes=1),
         events.Restarted(),
         events.Cancelled(),
+        events.CancelConfirmed(),
+        events.Requeued("the rule of the agreement"),
     ]
 
 
@@ -184,6 +210,7 @@ def _pair_events() -> list[Any]:
             for message_id in ("a", "b")
             for event in (
                 pairing.MessageQueued(message_id),
+                pairing.MessageQueued(message_id, window=2, is_numbered=False),
                 pairing.MessageSettled(message_id, abandoned=False),
                 pairing.MessageSettled(message_id, abandoned=True),
                 pairing.MessageGivenUp(message_id, "no acknowledgement"),

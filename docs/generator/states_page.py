@@ -8,7 +8,7 @@ from generator.machines import Row
 from generator.words import attribute_docs, code, first_line, table
 from onceonly.message.errors import ErrorCode
 from onceonly.message.instant import US_PER_S, Now
-from onceonly.message.message import DeliverySemantics
+from onceonly.message.message import AckRequested, DeliverySemantics, SyncReplyMode
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol import effects, keeping, receiving
 from onceonly.protocol.effects import Answer, Journal
@@ -24,13 +24,21 @@ from onceonly.protocol.receiving import (
 from onceonly.protocol.sending import FINAL, OutboundStatus
 
 OUTBOUND_PLACES: dict[str, Point] = {
-    OutboundStatus.QUEUED: Point(70, 200),
-    OutboundStatus.SENDING: Point(340, 200),
-    OutboundStatus.CANCELLED: Point(205, 30),
-    OutboundStatus.EXPIRED: Point(205, 370),
-    OutboundStatus.ACKNOWLEDGED: Point(680, 30),
-    OutboundStatus.IN_DOUBT: Point(680, 200),
-    OutboundStatus.FAILED: Point(680, 370),
+    OutboundStatus.SENT: Point(760, 20),
+    OutboundStatus.EXPIRED: Point(400, 50),
+    OutboundStatus.QUEUED: Point(70, 160),
+    OutboundStatus.SENDING: Point(760, 160),
+    OutboundStatus.CANCELLED: Point(370, 240),
+    OutboundStatus.IN_DOUBT: Point(400, 480),
+    OutboundStatus.FAILED: Point(760, 480),
+    OutboundStatus.ACKNOWLEDGED: Point(400, 630),
+}
+AFTERWARDS_PLACES: dict[str, Point] = {
+    OutboundStatus.CANCELLED: Point(60, 120),
+    OutboundStatus.ACKNOWLEDGED: Point(260, 20),
+    OutboundStatus.SENT: Point(260, 220),
+    OutboundStatus.FAILED: Point(480, 120),
+    OutboundStatus.IN_DOUBT: Point(700, 120),
 }
 PAIR_PLACES: dict[str, Point] = {
     PairStatus.OPEN: Point(70, 150),
@@ -50,6 +58,16 @@ carries out. What leaves the house (`Transmit`, `Acknowledge`, `Answer`) is rele
 the step is committed. What the states are for is told in [States](../explanation/states.md).
 """
 
+OUTBOUND = """## Outbound message
+
+Seen under agreements of every degree of reliability and both methods, with and without numbers and
+Pings. Final states have the heavier border.
+"""
+
+AFTERWARDS = """
+What somebody had taken can still be reported as undelivered, or be cancelled by its receiver:
+"""
+
 EFFECTS = """## Effects
 
 What a step wants done.
@@ -65,21 +83,30 @@ def page() -> str:
 
 def _outbound() -> str:
     rows = machines.sending_rows()
-    drawn = state_figure(OUTBOUND_PLACES, machines.edges(rows), FINAL)
+    edges = machines.edges(rows)
+    until = {pair: names for pair, names in edges.items() if pair[0] not in FINAL}
+    afterwards = {pair: names for pair, names in edges.items() if pair[0] in FINAL}
     sections = [
         f"### Outbound message: `{status.value}`\n\n{_is_final(status)}"
         + _table(row for row in rows if row.status == status.value)
         for status in OutboundStatus
     ]
     return "\n".join(
-        ["## Outbound message\n\nFinal states have the heavier border.\n", drawn, "", *sections]
+        [
+            OUTBOUND,
+            state_figure(OUTBOUND_PLACES, until, FINAL),
+            AFTERWARDS,
+            state_figure(AFTERWARDS_PLACES, afterwards, FINAL),
+            "",
+            *sections,
+        ]
     )
 
 
 def _is_final(status: OutboundStatus) -> str:
     if not status.is_final:
         return ""
-    return "Final: nothing follows but news of a late acknowledgement.\n\n"
+    return "Final: nothing follows but the partner's own word about the message.\n\n"
 
 
 def _pair() -> str:
@@ -133,6 +160,17 @@ _EXAMPLES: dict[Case, tuple[Arrival, Known | None, ReceivingPair]] = {
     Case.NEW: (_arrival(), None, _OPEN),
     Case.DUPLICATE: (_arrival(), Known("digest"), _OPEN),
     Case.COLLISION: (_arrival(), Known("another digest"), _OPEN),
+    Case.IN_WORK: (
+        _arrival()._replace(sync_reply_mode=SyncReplyMode.RESPONSE_ONLY),
+        Known("digest", has_response=False),
+        _OPEN,
+    ),
+    Case.CANCELLED: (_arrival(), None, _OPEN),
+    Case.NOT_SUPPORTED: (
+        _arrival()._replace(delivery_receipt_requested=AckRequested.SIGNED),
+        None,
+        _OPEN,
+    ),
     Case.TOO_OLD: (_arrival(age_s=200_000), None, _OPEN),
     Case.EXPIRED: (_arrival(age_s=2_000), None, _OPEN),
     Case.QUARANTINED: (_arrival(), None, _OPEN._replace(status=PairStatus.QUARANTINED)),
@@ -143,8 +181,8 @@ _EXAMPLES: dict[Case, tuple[Arrival, Known | None, ReceivingPair]] = {
 def _arrivals() -> str:
     text = """## Arrival
 
-What a receiver makes of a message that arrives. The MessageId decides first, then the age, then
-the SequenceNumber.
+What a receiver makes of a OnceAndOnlyOnce message that arrives. The MessageId decides first, then
+the age, then what the message asks for, then the SequenceNumber where there is one.
 
 """
     return text + table(
@@ -154,7 +192,9 @@ the SequenceNumber.
 
 def _case_row(case: Case) -> tuple[str, str, str, str, str]:
     arrival, known, pair = _EXAMPLES[case]
-    reception = receiving.receive(arrival, known, pair, _NOW, _TERMS)
+    reception = receiving.receive(
+        arrival, known, pair, _NOW, _TERMS, is_cancelled=case is Case.CANCELLED
+    )
     assert reception.case is case, f"the example of {case} is one of {reception.case}"
     events = [effect.event.value for effect in reception.effects if isinstance(effect, Journal)]
     answers = [_answer(effect) for effect in reception.effects if not isinstance(effect, Journal)]
@@ -168,6 +208,13 @@ def _answer(effect: effects.Effect) -> str:
     return f"`{type(effect).__name__}`"
 
 
+_TRANSFERS = (
+    (InboundStatus.STORED, InboundStatus.HANDED_OVER),
+    (InboundStatus.STORED, InboundStatus.CANCELLED),
+    (InboundStatus.HANDED_OVER, InboundStatus.CANCELLED),
+)
+
+
 def _inbound() -> str:
     text = """## Inbound message
 
@@ -176,7 +223,7 @@ second moves forward only.
 
 """
     axes = (
-        ("transfer", InboundStatus, lambda a, b: (a, b) == tuple(InboundStatus)),
+        ("transfer", InboundStatus, lambda a, b: (a, b) in _TRANSFERS),
         ("processing", ProcessingState, lambda a, b: a is not b and keeping.may_follow(a, b)),
     )
     return text + table(("Axis", "State", "May become"), _axis_rows(axes))
