@@ -32,7 +32,7 @@ class Event(StrEnum):
     FAILED = "Failed"
     """Sender: not delivered; final."""
     CANCELLED = "Cancelled"
-    """Sender: taken back before any byte left; final."""
+    """Sender: taken back: no byte ever left, or `reason`: the receiver confirmed it; final."""
     SENT = "Sent"
     """Sender: BestEffort or method Transport: the transport has it; nobody will say more. Final."""
     REQUEUED = "Requeued"
