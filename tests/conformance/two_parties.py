@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from peer import Peer
+from peer_2001 import Peer2001
 from running_gateway import CLOCK_RATE, PATIENT, RunningGateway, form, free_port
 
 from onceonly.gateway.config import read_configuration
@@ -89,20 +90,23 @@ async def two_parties(directory: Path, **terms: Any) -> AsyncIterator[Parties]:
             ("seller", SELLER, here, BUYER, there),
         )
     )
-    await buyer.start()
-    await seller.start()
-    try:
-        yield Parties(buyer, seller)
-    finally:
+    async with AsyncExitStack() as running:
         for gateway in (buyer, seller):
-            await gateway.stop(0.0)
+            await gateway.start()
+            running.push_async_callback(gateway.stop, 0.0)
+        yield Parties(buyer, seller)
 
 
 @asynccontextmanager
 async def with_peers(directory: Path, *partners: dict[str, Any]) -> AsyncIterator[Any]:
     """A gateway of the seller's with a raw peer per dictionary of terms, each with its own."""
     port = free_port()
-    peers = [Peer(f"urn:duns:{n}11111111", f"tpa-{n}") for n, _ in enumerate(partners, 3)]
+    peers = [
+        (Peer2001 if terms.get("profile") == "rm-2001" else Peer)(
+            f"urn:duns:{n}11111111", f"tpa-{n}"
+        )
+        for n, terms in enumerate(partners, 3)
+    ]
     tables = [
         agreement(peer.agreement, peer.party, peer.uri, **terms)
         for peer, terms in zip(peers, partners, strict=True)
