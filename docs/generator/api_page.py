@@ -8,16 +8,22 @@ from typing import Any
 
 import onceonly
 from generator.words import attribute_docs, table
-from onceonly.gateway import api_shapes, http_api
+from onceonly.gateway import api_reading, api_shapes
+from onceonly.gateway.config import Agreement
 from onceonly.gateway.openapi import OPERATIONS, Operation
+from onceonly.gateway.questions import Availability
 from onceonly.journal.record import Record
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import Pair, PartyId
-from onceonly.message.message import DeliverySemantics, Message, Payload
+from onceonly.message.message import DeliverySemantics, Message, Payload, Profile
+from onceonly.message.signals import MessageStatus, ReportedProcessing
+from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.events import Outcome
 from onceonly.protocol.pairing import PairStatus
 from onceonly.protocol.receiving import ProcessingState
+from onceonly.protocol.recovering import Recovery, ResponseStatus
 from onceonly.protocol.sending import Outbound, OutboundStatus
 from onceonly.store.store import InboxItem, Incident, Notice, OutboundView, PairView, Role
 
@@ -30,7 +36,7 @@ HTTP and JSON at the address `[gateway] api`. The same description, for programs
 * Where `api_token` is set, every call but `/healthz` and `/readyz` needs
   `Authorization: Bearer TOKEN`. A request with a foreign `Origin` is refused.
 * A MessageId in a path is percent-encoded, slashes too.
-* Pages have at most {http_api.LIMIT_MAX} items; go on with `after`.
+* Pages have at most {api_reading.LIMIT_MAX} items; go on with `after`.
 * Every call may be repeated. A submission is repeated safely when it has a `message_id`, a `key`
   or an `Idempotency-Key`: the same content returns the first one (200 instead of 201, and
   `"replayed": true`), other content under the same name is refused.
@@ -90,6 +96,7 @@ USUAL_STATUS = 400
 
 MEANINGS = {
     "AmbiguousAgreement": "Several agreements are with this partner: name one in `agreement`.",
+    "Cancelled": "Its sender took the message back before work on it began: do not process it.",
     "ForeignOrigin": "A web page of another origin tried to call the API.",
     "IdempotencyKeyTaken": "Another message was submitted under this key.",
     "InvalidField": "A field is missing, unknown, or not legal; the text says which.",
@@ -100,11 +107,14 @@ MEANINGS = {
     "LengthRequired": "A submission has to say how long it is (Content-Length).",
     "MessageIdTaken": "Another message is stored under this MessageId.",
     "MethodNotAllowed": "There is such a path, but not with this method.",
-    "NotCancellable": "A byte may have left, or there is a verdict already.",
+    "NeverSent": "No byte of the message has left, so that nobody can know of it.",
+    "NotCancellable": "There is a verdict already, or the receiver has to be asked.",
     "NotFound": "No such message, payload or path.",
+    "NotResendable": "The sender has not given up, or the message has expired or lost its number.",
     "PayloadTooLarge": "The payloads are longer than `payload_bytes_max`.",
     "ProcessingWentBack": "A processing state only moves forward.",
     "QueueFull": "`queued_max` messages wait for a verdict; nothing was accepted.",
+    "Refused": "The application refused the message before; it cannot be processed any more.",
     "StoreFailed": "The store broke; the gateway stops, and whether it was stored is unknown.",
     "StoreFull": "The disk is full; nothing was accepted.",
     "TooManyPayloads": "A package has a limited number of parts.",
@@ -217,12 +227,30 @@ def _shapes() -> dict[str, Any]:
         semantics=DeliverySemantics.ONCE_AND_ONLY_ONCE,
         payloads=(payload,),
     )
-    pair = PairView(Role.SENDER, message.pair, PairStatus.OPEN, None, 17, None, 0)
+    pair = PairView(Role.SENDER, message.pair, PairStatus.OPEN, None, 17, (), 0)
     state = Outbound(OutboundStatus.ACKNOWLEDGED, attempt=1, sequence_number=17)
     view = OutboundView(message, state, at, at + 41_000, payload.digest)
     item = InboxItem(
         17, message, at + 20_000, at + 40_000, ProcessingState.NOT_STARTED, payload.digest
     )
+    recovery = Recovery(
+        response=ResponseStatus.AWAITED,
+        response_due_at=at + 3_600_000_000,
+        status=MessageStatus.RECEIVED,
+        processing=ReportedProcessing.IN_PROGRESS,
+        reported_at=at + 90_000_000,
+    )
+    agreement = Agreement(
+        id=message.agreement_id,
+        profile=Profile.RM_2000,
+        our_ids=message.from_ids,
+        their_ids=message.to_ids,
+        send_to="http://seller.example/msh",
+        error_to=None,
+        receiver_uri="http://seller.example/msh",
+        terms=DeliveryTerms(),
+    )
+    seen = Availability(Outcome.ACCEPTED, is_available=True)
     notice = Notice(
         message.message_id,
         NoticeKind.DELIVERY_FAILURE,
@@ -247,10 +275,14 @@ def _shapes() -> dict[str, Any]:
         chain_hash="a1" * 32,
     )
     return {
-        "Outbound message": api_shapes.message_shape(view, pair),
+        "Outbound message": {
+            **api_shapes.message_shape(view, pair, recovery),
+            **api_shapes.history_shape([record]),
+        },
         "Inbox item": api_shapes.inbox_shape(item),
         "Notice": api_shapes.notice_shape(1, notice),
-        "Pair with a partner": api_shapes.partner_shape(pair, 210),
+        "Pair with a partner": api_shapes.partner_shape(pair, agreement.terms),
+        "Ping": api_shapes.ping_shape(agreement, seen, at),
         "Incident": api_shapes.incident_shape(incident),
         "Journal row": api_shapes.record_shape(record),
         "Refusal": api_shapes.error_shape("UnknownPartner", "no agreement is with 'urn:duns:9'"),
