@@ -8,10 +8,11 @@ from urllib.parse import urlsplit
 
 
 class Identifiers:
-    """Draws identifiers under the host name that the gateway announces."""
+    """Draws identifiers under the host, or the mail domain, that the gateway announces."""
 
     def __init__(self, uri: str) -> None:
-        self._domain = urlsplit(uri).hostname or "localhost"
+        parts = urlsplit(uri)
+        self._domain = parts.hostname or parts.path.rpartition("@")[2] or "localhost"
 
     def message_id(self) -> str:
         """A globally unique MessageId in the form local@domain."""

@@ -85,6 +85,7 @@ class SmtpTransport:
         bytes_left = False
         for wait_s in (*self._waits_s, None):
             attempt = await self._attempt(letter)
+            _heed_cancellation()
             bytes_left = bytes_left or attempt.transmission.bytes_left
             if wait_s is None or not attempt.may_pass or not await self._wait(wait_s):
                 break
@@ -144,3 +145,10 @@ class SmtpTransport:
             pause.cancel()
             closing.cancel()
         return not self._closing.is_set()
+
+
+def _heed_cancellation() -> None:
+    """Up to Python 3.11 `asyncio.wait_for` forgets a cancellation that meets a result."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
