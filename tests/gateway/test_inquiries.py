@@ -240,3 +240,19 @@ async def test_a_report_without_a_question_is_counted_and_dropped(gateway, peer)
     assert "fits no inquiry" in str(gateway.rows(Event.REPORT_RECEIVED)[0].reason)
     await gateway.everything_said()
     assert not peer.has_unheard()
+
+
+@pytest.mark.statement("S4-22", ruling="R-12")
+async def test_a_message_withheld_for_its_acknowledgement_is_handed_over_by_the_question(
+    tmp_path, peer
+):
+    """The acknowledgement goes out with the status, and with it the reason to withhold it."""
+    async with running(tmp_path, peer, terms={"strict_release": True}) as gateway:
+        peer.refuse_connections()
+        await peer.send(M, 1)
+        await gateway.until_row(Event.WITHHELD)
+        await peer.listen()
+        await ask(peer, "StatusRequest", M)
+        await peer.hear("Acknowledgement")
+        assert report_of(await peer.hear("StatusResponse"))["status"] == "Received"
+        await gateway.until_handed_over(M)

@@ -5,6 +5,7 @@ inquiry is the only signal that is ever answered (R-20), and only to an address 
 (R-26). What a partner is told about a stored message is decided in `protocol/keeping.py`.
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.dispatch import Dispatch
+from onceonly.gateway.handovers import Debt, HandOvers
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.questions import is_from_partner
 from onceonly.gateway.reports import Reports
@@ -79,6 +81,7 @@ class Inquiries:
         agreements: Agreements,
         dispatch: Dispatch,
         reports: Reports,
+        hand_overs: HandOvers,
         signals: Signals,
         rows: Rows,
         clock: Clock,
@@ -89,6 +92,7 @@ class Inquiries:
         self._agreements = agreements
         self._dispatch = dispatch
         self._reports = reports
+        self._hand_overs = hand_overs
         self._signals = signals
         self._rows = rows
         self._clock = clock
@@ -240,8 +244,7 @@ class Inquiries:
         """The acknowledgement, the report, the response; each once, each with its row."""
         endpoint = asked.agreement.send_to
         if reply.acknowledgment is not None:
-            sent = await self._signals.post(endpoint, reply.acknowledgment)
-            await self._note(asked, _sent(Event.ACK_SENT, sent, "asked for the status"))
+            await self._acknowledge(asked, reply.acknowledgment)
         sent = await self._signals.post(endpoint, self._report(asked, reply, self._clock.now()))
         await self._note(asked, _sent(Event.REPORT_SENT, sent, asked.inquiry.kind.value))
         if reply.response_id is not None:
@@ -249,6 +252,18 @@ class Inquiries:
             if again is not None:
                 reason = f"the response again: {reply.response_id}"
                 await self._note(asked, _sent(Event.REPORT_SENT, again, reason))
+
+    async def _acknowledge(self, asked: Asked, acknowledgment: Package) -> None:
+        """Send the stored response again; a message that waited for that is handed over (R-12)."""
+        is_sent = asyncio.get_running_loop().create_future()
+
+        async def send() -> Transmission:
+            transmission = await self._signals.post(asked.agreement.send_to, acknowledgment)
+            is_sent.set_result(None)
+            return transmission
+
+        self._hand_overs.acknowledge(Debt(asked.key, asked.agreement), send)
+        await is_sent
 
     def _report(self, asked: Asked, reply: Reply, now: Now) -> Package:
         asking, agreement = asked.inquiry.header, asked.agreement

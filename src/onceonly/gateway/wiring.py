@@ -136,6 +136,17 @@ def join(
         failpoints=failpoints,
         tasks=tasks,
     )
+    hand_overs = HandOvers(
+        store=store,
+        group=group,
+        agreements=agreements,
+        signals=signals,
+        rows=rows,
+        clock=clock,
+        failpoints=failpoints,
+        tasks=tasks,
+        growth=growth,
+    )
     reports = Reports(
         sender=sender, steps=steps, dispatch=dispatch, questions=questions, clock=clock
     )
@@ -144,6 +155,7 @@ def join(
         agreements=agreements,
         dispatch=dispatch,
         reports=reports,
+        hand_overs=hand_overs,
         signals=signals,
         rows=rows,
         clock=clock,
@@ -186,17 +198,6 @@ def join(
         tasks=tasks,
         our_uri=configuration.uri,
         payload_bytes_max=configuration.payload_bytes_max,
-    )
-    hand_overs = HandOvers(
-        store=store,
-        group=group,
-        agreements=agreements,
-        signals=signals,
-        rows=rows,
-        clock=clock,
-        failpoints=failpoints,
-        tasks=tasks,
-        growth=growth,
     )
     arrivals = Arrivals(
         store=store,
