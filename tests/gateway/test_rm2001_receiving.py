@@ -293,6 +293,30 @@ async def test_an_acknowledgement_may_ride_on_the_business_response(gateway, pee
     await gateway.until_handed_over(M)
 
 
+@pytest.mark.statement("S1-62")
+@pytest.mark.statement("S1-61")
+@pytest.mark.parametrize("has_from", [True, False], ids=["with From", "without"])
+async def test_who_acknowledges_is_in_the_element_or_in_the_header(gateway, peer, has_from):
+    """Seed 001 §3.1.2: both forms complete the message."""
+    message_id = await gateway.submit(b"<a/>", to=peer)
+    await peer.hear("NewOrder")
+    particulars = element(peer.party if has_from else None)
+    await peer.acknowledge_2001(message_id, particulars=particulars)
+    await gateway.until_state(message_id, "acknowledged")
+
+
+@pytest.mark.statement("S1-62")
+async def test_an_acknowledgement_from_somebody_else_completes_nothing(gateway, peer):
+    """The Header's From must be the partner's MSH or the partner, with or without the element."""
+    message_id = await gateway.submit(b"<a/>", to=peer)
+    await peer.hear("NewOrder")
+    await peer.acknowledge_2001(
+        message_id, from_party="http://x.example/msh", particulars=element(peer.party)
+    )
+    await gateway.until_row(Event.ORPHAN_ACK_RECEIVED)
+    assert gateway.state_of(message_id) == "sending"
+
+
 @pytest.mark.statement("S1-29")
 async def test_a_response_of_another_party_completes_nothing(tmp_path, peer):
     """Who answers must be whom it was sent to (R-20)."""
