@@ -71,13 +71,13 @@ class MailSystem:
             self._start(*mail)
         self._held.clear()
 
-    async def handle_RCPT(self, _server, _session, envelope, address, _options) -> str:  # noqa: N802
+    async def handle_RCPT(self, _server, _session, envelope, address, _options) -> str:  # noqa: N802 - because aiosmtpd looks for that name
         if self._strikes("greylist"):
             return "450 4.2.0 greylisted, come again"
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
-    async def handle_DATA(self, server, _session, envelope) -> str:  # noqa: N802
+    async def handle_DATA(self, server, _session, envelope) -> str:  # noqa: N802 - because aiosmtpd looks for that name
         mail = (envelope.mail_from, envelope.rcpt_tos, envelope.original_content)
         self.mails.append(envelope.original_content)
         if self._strikes("busy"):
