@@ -325,9 +325,10 @@ def our_uris(configuration: Configuration) -> frozenset[str]:
 
 
 def _retention(configuration: Configuration) -> Retention:
-    named = (*configuration.agreements, *configuration.routes)
+    of_agreements = {one.id: one.terms for one in configuration.agreements}
+    named = of_agreements | {one.id: one.terms for one in configuration.routes}
     return Retention(
-        persist_duration_s={one.id: one.terms.persist_duration_s for one in named},
+        persist_duration_s={name: terms.persist_duration_s for name, terms in named.items()},
         archive_duration_s=configuration.archive_duration_s,
         forget_pair_after_s=configuration.forget_pair_after_s,
     )
