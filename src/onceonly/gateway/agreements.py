@@ -43,9 +43,7 @@ class Agreements:
     names, and never an agreement for something that is received or submitted.
     """
 
-    def __init__(
-        self, agreements: Iterable[Agreement], routes: Iterable[Agreement] = ()
-    ) -> None:
+    def __init__(self, agreements: Iterable[Agreement], routes: Iterable[Agreement] = ()) -> None:
         self._by_id = {agreement.id: agreement for agreement in agreements}
         self._routes = {route.id: route for route in routes}
         self._by_party: dict[str, list[Agreement]] = {}
