@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import packages_2001
 import pytest
+from asking import report_of
 from chain import AGREEMENT, DESTINATION, EAGER, ORIGIN, THERE, Node, Plan, running_chain
 from packages import ORDER, PayloadPart
 from peer import Arrival
@@ -353,3 +354,60 @@ async def test_any_node_may_be_cut_down_at_any_time(tmp_path, modes, victim):
     plan = Plan(profile="rm-2001", modes=modes, terms=ASKING, route_terms=ROUTE_TERMS)
     async with running_chain(tmp_path, plan) as chain:
         await chain.survive(victim)
+
+
+# --- When it is asked ----------------------------------------------------------------------------
+
+INQUIRIES = {
+    "Ping": "MessageAvailability",
+    "StatusRequest": "MessageStatus",
+    "CancelRequest": "MessageCancellation",
+    "ResponseRequest": "MessageResponse",
+}
+
+
+async def ask(peer: Peer2001, kind: str, about: str | None, **fields: Any) -> None:
+    """Post an inquiry about a message."""
+    words = f"{packages_2001.SERVICES}{INQUIRIES[kind]}", kind
+    assert (await peer.post(peer.signal_2001(about, words, **fields))).status == 204
+
+
+@pytest.mark.parametrize("mode", ["relay", "accept"])
+async def test_an_intermediary_says_that_it_sent_the_message_on(tmp_path, mode):
+    """`Forwarded`, in the words of ebMS; what it accepted, it acknowledges again (S4-22)."""
+    async with between(tmp_path, {"timeout": 1_000_000}, mode=mode) as ends:
+        await ends.send()
+        await ends.destination.hear()
+        if mode == "accept":
+            await ends.origin.hear("Acknowledgment")
+        await ask(ends.origin, "StatusRequest", MESSAGE)
+        if mode == "accept":
+            await ends.origin.hear("Acknowledgment")
+        assert report_of(await ends.origin.hear())["status"] == "Forwarded"
+
+
+@pytest.mark.parametrize("kind", ["StatusRequest", "CancelRequest", "ResponseRequest"])
+async def test_an_intermediary_promises_nothing_about_what_it_does_not_know(ends, kind):
+    """A copy may be anywhere; only the destination can take a message back (R-08)."""
+    await ask(ends.origin, kind, "never-seen@a.example.com")
+    said = report_of(await ends.origin.hear())
+    assert (said["status"], said["accepted"]) == ("NotRecognized", "false")
+
+
+async def test_an_intermediary_never_confirms_a_cancel(ends):
+    """The message may be at its destination."""
+    await ends.send()
+    await ends.origin.hear("Acknowledgment")
+    await ask(ends.origin, "CancelRequest", MESSAGE)
+    said = report_of(await ends.origin.hear())
+    assert (said["status"], said["accepted"]) == ("Forwarded", "false")
+
+
+async def test_an_intermediary_answers_a_ping_of_its_previous_hop_only(ends):
+    """It takes messages from there (level 2); from anybody else it is a security event."""
+    await ask(ends.origin, "Ping", None)
+    assert report_of(await ends.origin.hear())["accepted"] == "true"
+    await ask(ends.origin, "Ping", None, from_party="http://stranger.example/msh")
+    await ends.relay.until_row(Event.SECURITY_EVENT)
+    await ends.relay.everything_said()
+    assert not ends.origin.has_unheard()

@@ -20,6 +20,7 @@ from onceonly.gateway.reports import Reports
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.signals import Hop, Signals
 from onceonly.gateway.tasks import Tasks
+from onceonly.gateway.whereabouts import Whereabouts
 from onceonly.journal.record import Record
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
@@ -82,6 +83,7 @@ class Inquiries:
         dispatch: Dispatch,
         reports: Reports,
         hand_overs: HandOvers,
+        whereabouts: Whereabouts,
         signals: Signals,
         rows: Rows,
         clock: Clock,
@@ -93,6 +95,7 @@ class Inquiries:
         self._dispatch = dispatch
         self._reports = reports
         self._hand_overs = hand_overs
+        self._whereabouts = whereabouts
         self._signals = signals
         self._rows = rows
         self._clock = clock
@@ -115,6 +118,8 @@ class Inquiries:
             return TAKEN
         agreement = self._agreements.find(content.header.agreement_id)
         if agreement is None or not is_from_partner(content.header, agreement):
+            if await self._whereabouts.take(content):
+                return TAKEN
             return await self._refuse(content)
         asked = Asked(content, agreement)
         if content.kind is InquiryKind.PING:

@@ -84,6 +84,15 @@ class Routes:
             if names <= {route.receiver_uri, route.send_to, *map(str, route.to_ids)}
         ]
 
+    def find_from(self, senders: Collection[str], agreement_id: str) -> Route | None:
+        """The route whose previous hop goes by all of these names, for this agreement."""
+        names = set(senders)
+        for route in self:
+            previous_hop = {route.sender_uri, route.back_to, *map(str, route.from_ids)}
+            if names <= previous_hop and route.agreement_id in (None, agreement_id):
+                return route
+        return None
+
     def check(self, route: Route, envelope: Envelope, message: Message) -> None:
         """Raise `RemoteError` for what must not go on along `route`."""
         previous = envelope.routing[-1]

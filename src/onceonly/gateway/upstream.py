@@ -80,7 +80,7 @@ class Upstream:
         is_receipt: bool = False,
     ) -> Package:
         """The acknowledgement of the message, encoded."""
-        hop = self._hop(subject)
+        hop = self.hop(subject)
         header = self._signals.header(hop, subject.key.message_id, now)
         return self._signals.encode(Acknowledgment(header, element, status, is_receipt), hop, now)
 
@@ -141,7 +141,7 @@ class Upstream:
         semantics: DeliverySemantics,
         now: Now,
     ) -> Package:
-        hop = self._hop(subject)
+        hop = self.hop(subject)
         header = self._signals.header(hop, subject.key.message_id, now)
         if answer.code is ErrorCode.DELIVERY_FAILURE and hop.profile is Profile.RM_2001:
             # A notice names who found the problem and whose message it was (seed 001 §1.6).
@@ -156,7 +156,8 @@ class Upstream:
         )
         return self._signals.encode(ErrorSignal(header, (entry,), semantics), hop, now)
 
-    def _hop(self, subject: Subject) -> Hop:
+    def hop(self, subject: Subject) -> Hop:
+        """The way of a signal to the previous hop."""
         return Hop(
             self._our_uri,
             subject.upstream_uri,

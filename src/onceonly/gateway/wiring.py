@@ -39,6 +39,7 @@ from onceonly.gateway.transit import Transits
 from onceonly.gateway.transports import sending_transport
 from onceonly.gateway.upstream import Upstream
 from onceonly.gateway.validation import Validation
+from onceonly.gateway.whereabouts import Whereabouts
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
 from onceonly.store.sqlite import SqliteStore, open_sqlite
@@ -150,20 +151,24 @@ def join(
     reports = Reports(
         sender=sender, steps=steps, dispatch=dispatch, questions=questions, clock=clock
     )
+    upstream = Upstream(
+        signals=signals, group=group, rows=rows, clock=clock, our_uri=configuration.uri
+    )
+    whereabouts = Whereabouts(
+        routes=routes, upstream=upstream, signals=signals, group=group, clock=clock, tasks=tasks
+    )
     inquiries = Inquiries(
         group=group,
         agreements=agreements,
         dispatch=dispatch,
         reports=reports,
         hand_overs=hand_overs,
+        whereabouts=whereabouts,
         signals=signals,
         rows=rows,
         clock=clock,
         tasks=tasks,
         our_uri=configuration.uri,
-    )
-    upstream = Upstream(
-        signals=signals, group=group, rows=rows, clock=clock, our_uri=configuration.uri
     )
     transits = Transits(
         routes=routes,
