@@ -208,6 +208,25 @@ async def test_a_relay_passes_the_final_party_s_acknowledgment_through(tmp_path,
         assert ack.document.findtext("{*}Acknowledgment/{*}Timestamp") == stamp
 
 
+RECEIPT = (f"{packages_2001.SERVICES}MessageDeliveryReceipt", "DeliveryReceipt")
+
+
+@pytest.mark.parametrize("mode", ["relay", "accept"])
+async def test_a_delivery_receipt_goes_back_to_the_origin(tmp_path, mode):
+    """It is the To Party's word about its application, whoever carried the message."""
+    async with between(tmp_path, {"timeout": 1_000_000}, mode=mode) as ends:
+        await ends.send(receipt="Unsigned")
+        await ends.destination.hear()
+        if mode == "accept":
+            await ends.origin.hear("Acknowledgment")
+        element = packages_2001.element(DESTINATION)
+        receipt = ends.destination.signal_2001(MESSAGE, RECEIPT, particulars=element)
+        await ends.destination.post(receipt)
+        arrival = await ends.origin.hear(RECEIPT[1])
+        assert (arrival.ref, acknowledging_party(arrival)) == (MESSAGE, DESTINATION)
+        await ends.relay.until_row(Event.RECEIPT_SENT)
+
+
 async def test_best_effort_passes_and_nothing_is_kept_waiting(ends):
     """There is nothing to acknowledge, to repeat or to be told of."""
     await ends.send(semantics="BestEffort")

@@ -13,17 +13,19 @@ from typing import NamedTuple
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.dispatch import Dispatch
 from onceonly.gateway.drill import Failpoints
-from onceonly.gateway.routes import Passage
+from onceonly.gateway.routes import Passage, Routes
+from onceonly.gateway.rows import SOME_HOP
 from onceonly.gateway.submit import count_unsettled
 from onceonly.gateway.tasks import Tasks
 from onceonly.gateway.upstream import Subject, Upstream, outcome_row
 from onceonly.gateway.work import Draft, Outcome
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Event
-from onceonly.message.identity import PartyId
+from onceonly.message.identity import MessageKey, PartyId
 from onceonly.message.instant import Now
 from onceonly.message.message import AcknowledgmentElement
 from onceonly.message.package import Package
+from onceonly.message.signals import Acknowledgment
 from onceonly.protocol import receiving, schedule
 from onceonly.protocol.effects import Acknowledge, Answer, Effect, Journal
 from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Known, ReceivingPair
@@ -46,6 +48,7 @@ class Custody:
     def __init__(  # noqa: PLR0913 - because this is where the parts of accept mode meet
         self,
         *,
+        routes: Routes,
         store: Store,
         group: GroupCommit,
         dispatch: Dispatch,
@@ -56,6 +59,7 @@ class Custody:
         our_ids: tuple[PartyId, ...],
         queued_max: int,
     ) -> None:
+        self._routes = routes
         self._store = store
         self._group = group
         self._dispatch = dispatch
@@ -84,6 +88,37 @@ class Custody:
         if verdict.outcome is not None:
             self._unsettled += 1
             self._dispatch.release(verdict.outcome)
+
+    def pass_receipt(self, signal: Acknowledgment) -> None:
+        """Send a delivery receipt on to the previous hop, if the message was taken over."""
+        snapshot = self._store.snapshot()
+        entry = snapshot.find_outbound(signal.header.ref_to_message_id)
+        route = None if entry is None else self._routes.find(entry.agreement_id)
+        if entry is None or route is None:
+            return
+        key = MessageKey(*entry.pair, entry.message_id)
+        known = snapshot.find_inbound(key)
+        if known is not None:
+            subject = Subject(
+                route,
+                key,
+                known.agreement_id,
+                signal.header.conversation_id,
+                route.sender_uri,
+                SOME_HOP,
+            )
+            self._tasks.start(self._relay_receipt(subject, signal))
+
+    async def _relay_receipt(self, subject: Subject, signal: Acknowledgment) -> None:
+        """The final party's receipt, in the words of the hop there."""
+        element = signal.element
+        if element is not None and not element.from_ids:
+            element = replace(element, from_ids=subject.route.to_ids)
+        package = self._upstream.acknowledgment(
+            subject, self._clock.now(), element=element, status=signal.status, is_receipt=True
+        )
+        ended = await self._upstream.post(subject, package)
+        await self._upstream.note(subject, outcome_row(Event.RECEIPT_SENT, ended))
 
     def _check_room(self) -> None:
         """Ruling R-27, as for submissions: an upper bound that is made exact when it gets near."""

@@ -176,6 +176,8 @@ class Receiver:
             return await self._drop_orphan(signal, "is of another profile than its agreement")
         if isinstance(signal, Acknowledgment):
             fits = await self._dispatch.on_acknowledgment(signal)
+            if fits and signal.is_receipt:
+                self._relay.pass_receipt(signal)
         else:
             fits = await self._dispatch.on_error(signal)
         if fits or await self._relay.take_signal(signal):

@@ -105,6 +105,10 @@ class Relay:
         """Take a signal about a message on its way through us; False if it fits none (R-20)."""
         return await self._transits.take_signal(signal)
 
+    def pass_receipt(self, signal: Acknowledgment) -> None:
+        """Let a delivery receipt go back that fits a message which we sent: perhaps for another."""
+        self._custody.pass_receipt(signal)
+
     def _check(self, route: Route, envelope: Envelope, message: Message) -> None:
         self._routes.check(route, envelope, message)
         if message.size_bytes > self._payload_bytes_max:

@@ -182,6 +182,7 @@ def join(
         tasks=tasks,
     )
     custody = Custody(
+        routes=routes,
         store=store,
         group=group,
         dispatch=dispatch,
