@@ -312,8 +312,8 @@ def test_no_resend_after_persist_duration_and_the_failure_is_reported():
     assert len(run.of(Transmit)) == 2
     assert run.state.status is OutboundStatus.IN_DOUBT
     assert run.of(Notify)[0].error_code is ErrorCode.DELIVERY_FAILURE
-    run.on(91, TimePassed())
-    assert run.state.status is OutboundStatus.FAILED, "PersistDuration and 30 s of accuracy"
+    run.on(121, TimePassed())
+    assert run.state.status is OutboundStatus.FAILED, "PersistDuration and twice 30 s"
 
 
 def test_the_earlier_of_the_two_durations_ends_the_message():

@@ -46,7 +46,7 @@ def test_an_id_is_forgotten_only_when_every_copy_would_be_refused_for_its_age(ag
     forgettable_at = schedule.forgettable_at(sent_at, START, terms)
     assert forgettable_at >= START.at + 3600 * US_PER_S
     refused_from = START._replace(at=forgettable_at - 30 * US_PER_S + 1)
-    assert schedule.is_past_fence(sent_at + 3600 * US_PER_S, refused_from, terms)
+    assert schedule.is_refused_for_age(sent_at + 3600 * US_PER_S, refused_from, terms)
 
 
 @pytest.mark.statement("S3-18")
@@ -64,3 +64,16 @@ def test_a_pause_is_what_the_peer_asked_for_or_else_retry_interval():
     terms = DeliveryTerms(retry_interval_s=60)
     assert schedule.pause_ends_ns(0, at(5), terms) == at(5).monotonic_ns
     assert schedule.pause_ends_ns(None, at(5), terms) == at(65).monotonic_ns
+
+
+@pytest.mark.statement("S3-12", ruling="R-08")
+@pytest.mark.parametrize("behind_s", [-30, 0, 30])
+def test_behind_the_fence_no_receiver_whose_clock_fits_takes_a_copy(behind_s):
+    """I26: at the first instant past it, even a clock that is behind by the accuracy refuses."""
+    terms = DeliveryTerms(time_to_live_s=3600, msh_time_accuracy_s=30)
+    expiry_at = schedule.expires_at(START.at, terms)
+    assert expiry_at is not None
+    first_past = at(3600 + 60)._replace(at=expiry_at + 60 * US_PER_S + 1)
+    assert schedule.is_past_fence(expiry_at, first_past, terms)
+    receiver = first_past._replace(at=first_past.at - behind_s * US_PER_S)
+    assert schedule.is_refused_for_age(expiry_at, receiver, terms)

@@ -220,10 +220,11 @@ def _too_late(arrival: Arrival, now: Now, terms: DeliveryTerms) -> Case | None:
     if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
         return None
     persisted_at = arrival.timestamp_at + terms.persist_duration_s * US_PER_S
-    if schedule.is_past_fence(persisted_at, now, terms):
+    if schedule.is_refused_for_age(persisted_at, now, terms):
         return Case.TOO_OLD
     agreed_at = schedule.time_to_live_at(arrival.timestamp_at, terms)
-    if any(schedule.is_past_fence(end, now, terms) for end in (arrival.time_to_live_at, agreed_at)):
+    ends = (arrival.time_to_live_at, agreed_at)
+    if any(schedule.is_refused_for_age(end, now, terms) for end in ends):
         return Case.EXPIRED
     return None
 

@@ -61,10 +61,19 @@ def is_past(instant_at: int | None, now: Now) -> bool:
     return instant_at is not None and now.at > instant_at
 
 
+def is_refused_for_age(expiry_at: int | None, now: Now, terms: DeliveryTerms) -> bool:
+    """Whether a receiver refuses an unseen copy: its own clock may be off by mshTimeAccuracy."""
+    accuracy_us = terms.msh_time_accuracy_s * US_PER_S
+    return expiry_at is not None and now.at > expiry_at + accuracy_us
+
+
 def is_past_fence(expiry_at: int | None, now: Now, terms: DeliveryTerms) -> bool:
-    """Whether no receiver whose clock fits can still store the message (R-08, I26)."""
-    fence_us = terms.msh_time_accuracy_s * US_PER_S
-    return expiry_at is not None and now.at > expiry_at + fence_us
+    """Whether no receiver whose clock fits can still store the message (R-08, I26).
+
+    The accuracy counts twice: a receiver grants it, and its clock may be behind ours by it.
+    """
+    accuracy_us = terms.msh_time_accuracy_s * US_PER_S
+    return expiry_at is not None and now.at > expiry_at + 2 * accuracy_us
 
 
 def forgettable_at(timestamp_at: int, now: Now, terms: DeliveryTerms) -> int | None:

@@ -29,8 +29,9 @@ again past TimeToLive or PersistDuration; then the message is presumed undeliver
 §1.2.9, seed 004 level 1).
 
 `failed` needs a fence, since a copy may still be under way: TimeToLive (or PersistDuration) plus
-clock accuracy has passed, or nothing left us, or the only copy that ever left was answered with a
-refusal, or somebody who had accepted the message says that it surely was not delivered.
+twice the clock accuracy has passed, or nothing left us, or the only copy that ever left was
+answered with a refusal, or somebody who had accepted the message says that it surely was not
+delivered.
 
 The degrees of reliability differ in what they wait for and whom they tell:
 

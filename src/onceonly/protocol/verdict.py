@@ -187,7 +187,7 @@ def pass_fence(state: Outbound, now: Now, terms: DeliveryTerms) -> Step:
     if not schedule.is_past_fence(state.expires_at, now, terms):
         return state, ()
     _, which = schedule.expiry(terms)
-    reason = f"{which} and clock accuracy passed without an acknowledgement"
+    reason = f"{which} and twice the clock accuracy passed without an acknowledgement"
     state = state._replace(status=OutboundStatus.FAILED, silence=Silence.NONE)
     row = Journal(Event.FAILED, error_code=state.error_code, reason=reason)
     return state, (row, release(state, abandoned=True))
