@@ -180,6 +180,23 @@ async def test_without_intermediate_acknowledgements_it_only_forwards(ends, want
     assert len(ends.origin.arrivals) == 1
 
 
+async def test_what_the_header_leaves_open_is_as_the_route_says(ends):
+    """deliverySemantics may be left to the CPA (S1-08); ours is OnceAndOnlyOnce."""
+    await ends.send(semantics=None)
+    await ends.origin.hear("Acknowledgment")
+    assert b"deliverySemantics" not in (await ends.destination.hear()).body
+
+
+async def test_an_id_that_is_taken_by_another_message_is_refused(tmp_path):
+    """Two origins, one MessageId: the second one is an alarm, and nothing of it is stored."""
+    async with between(tmp_path, {"timeout": 1_000_000}) as ends:
+        await ends.send()
+        await ends.origin.hear("Acknowledgment")
+        fields = {"from_party": DESTINATION, "to_party": ORIGIN, **UNSIGNED}
+        reply = await ends.destination.send_2001(MESSAGE, **fields)
+        assert reply.headers["onceonly-error"] == "SecurityFailure"
+
+
 async def test_a_signed_acknowledgement_of_ours_is_refused_by_name(ends):
     """Not offered here."""
     reply = await ends.origin.send_2001(MESSAGE, **PARTIES, ack_requested="Signed")

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,10 +48,14 @@ PARTIES = {"from_party": ORIGIN, "to_party": DESTINATION}
 
 @asynccontextmanager
 async def between(
-    directory: Path, route_terms: dict[str, Any] | None = None
+    directory: Path,
+    route_terms: dict[str, Any] | None = None,
+    gateway: dict[str, Any] | None = None,
 ) -> AsyncIterator[Between]:
     origin, destination = Peer(ORIGIN, AGREEMENT), Peer(DESTINATION, AGREEMENT)
-    plan = Plan(route_terms={"retry_interval": PAUSE_S, **(route_terms or {})})
+    plan = Plan(
+        route_terms={"retry_interval": PAUSE_S, **(route_terms or {})}, gateway=gateway or {}
+    )
     for peer in (origin, destination):
         await peer.listen()
     try:
@@ -265,10 +270,48 @@ async def test_a_message_with_too_many_hops_is_caught(tmp_path, hops_max, passes
             await assert_refused(ends, parcel, "Inconsistent", "2 at most")
 
 
-async def test_a_foreign_address_is_refused(ends):
+@pytest.mark.parametrize("place", ["sender_uri", "receiver_uri"])
+async def test_a_foreign_address_is_refused(ends, place):
     """ReceiverURI must be ours, SenderURI that of the route's previous hop."""
-    parcel = ends.origin.normal(MESSAGE, 1, **PARTIES, sender_uri="http://stranger.example/msh")
-    await assert_refused(ends, parcel, "ValueNotRecognized", "SenderURI")
+    elsewhere = {place: "http://stranger.example/msh"}
+    parcel = ends.origin.normal(MESSAGE, 1, **PARTIES, **elsewhere)
+    name = "SenderURI" if place == "sender_uri" else "ReceiverURI"
+    await assert_refused(ends, parcel, "ValueNotRecognized", name)
+
+
+async def test_a_message_that_is_too_large_for_us_does_not_pass(tmp_path):
+    """`payload_bytes_max` of the intermediary counts for what passes as well."""
+    async with between(tmp_path, gateway={"payload_bytes_max": 10}) as ends:
+        parcel = ends.origin.normal(MESSAGE, 1, **PARTIES)
+        await assert_refused(ends, parcel, "MessageTooLarge", "10 bytes")
+
+
+async def test_a_route_that_is_gone_leaves_its_messages_to_the_origin(tmp_path):
+    """A relay owes nothing: what was on its way is forgotten with its route."""
+    async with between(tmp_path) as ends:
+        ends.destination.answer(Manners.HANG_UP)
+        await ends.relayed()
+        await ends.relay.until_row(Event.FORWARDED)
+        await ends.relay.stop(0.0)
+        ends.relay.configuration = replace(ends.relay.configuration, routes=())
+        await ends.relay.start()
+        await ends.relay.everything_said()
+        assert len(ends.destination.arrivals) == 1
+
+
+async def test_after_a_restart_an_unanswered_message_goes_on_again(ends):
+    """As it was stored: the same bytes, under the same copy number."""
+    first = await ends.relayed()
+    await ends.relay.everything_said()
+    await ends.relay.restart()
+    second = await ends.destination.hear("Normal")
+    assert second.body == first.body
+    await ends.destination.acknowledge(MESSAGE)
+    await ends.origin.hear("Acknowledgement")
+    await ends.relay.everything_said()
+    await ends.relay.restart()
+    await ends.relay.everything_said()
+    assert not ends.destination.has_unheard()
 
 
 async def test_a_message_for_somebody_unknown_finds_no_route(ends):
