@@ -8,9 +8,12 @@ from typing import Protocol
 
 from onceonly.gateway.certificates import calling_tls, listening_tls
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Configuration, Smtp, StartTls, Tls
+from onceonly.gateway.config import Amqp, Configuration, Smtp, StartTls, Tls
 from onceonly.gateway.inbound import HEADERS_BYTES
 from onceonly.gateway.mail import MailTransport
+from onceonly.transport.amqp_client import AmqpTransport
+from onceonly.transport.amqp_consumer import consume_amqp
+from onceonly.transport.amqp_link import AmqpAccess
 from onceonly.transport.http_client import HttpTransport
 from onceonly.transport.http_limits import HttpLimits
 from onceonly.transport.http_server import serve_http
@@ -40,6 +43,9 @@ def sending_transport(configuration: Configuration, clock: Clock) -> SchemeTrans
     smtp = configuration.smtp
     if smtp is not None and smtp.relay is not None:
         transports.append(MailTransport(_relaying(smtp, smtp.relay, configuration.tls, clock)))
+    if any(agreement.send_to.startswith("amqp") for agreement in configuration.agreements):
+        access = _access_of(configuration.amqp, configuration.tls)
+        transports.append(AmqpTransport(access=access, pause=clock.pause))
     return SchemeTransport(transports)
 
 
@@ -55,6 +61,12 @@ def _relaying(smtp: Smtp, relay: str, tls: Tls | None, clock: Clock) -> SmtpTran
         password=smtp.password,
         pause=clock.pause,
     )
+
+
+def _access_of(amqp: Amqp | None, tls: Tls | None) -> AmqpAccess:
+    if amqp is None:
+        return AmqpAccess(tls=calling_tls(tls))
+    return AmqpAccess(amqp.user, amqp.password, calling_tls(tls))
 
 
 class Listeners:
@@ -89,6 +101,11 @@ class Listeners:
                 limits=SmtpLimits(mail_bytes_max=most),
             )
             self._listeners.append(mail)
+        amqp = configuration.amqp
+        if amqp is not None and amqp.listen is not None:
+            access = _access_of(amqp, configuration.tls)
+            consumer = consume_amqp(amqp.listen, receive, access=access)
+            self._listeners.append(consumer)
 
     async def close(self, grace_s: float) -> None:
         """Close all, one after the other; the grace is for each."""

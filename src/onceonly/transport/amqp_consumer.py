@@ -159,10 +159,13 @@ def consume_amqp(
     *,
     access: AmqpAccess = DEFAULT_ACCESS,
     limits: AmqpLimits = DEFAULT_LIMITS,
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AmqpConsumer:
     """Consume the queue in `listen` from now on, broker or no broker.
 
     `receive` is called once per delivery, at most `limits.prefetch` at a time. Raises
     `LocalError` (UnusableEndpoint).
     """
-    return AmqpConsumer(read_queue_address(listen), receive, access=access, limits=limits)
+    return AmqpConsumer(
+        read_queue_address(listen), receive, access=access, limits=limits, pause=pause
+    )

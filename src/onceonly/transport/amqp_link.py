@@ -37,7 +37,7 @@ class AmqpLimits:
     """Without a publisher confirm in this time the outcome is unknown."""
     prefetch: int = 32
     """Deliveries taken in at once; they share the store's fsyncs."""
-    reconnect_pauses_s: tuple[float, ...] = (0.2, 1.0, 5.0, 30.0)
+    reconnect_pauses_s: tuple[float, ...] = (0.2, 1.0, 5.0)
     """Waits before a consumer connects again; the last one repeats."""
     return_pause_s: float = 5.0
     """Wait before a delivery that cannot be stored now is given back to the broker."""
