@@ -280,6 +280,66 @@ class Exchange:
         self.hand_over(message_id)
         self.hand_over(message_id)
 
+    def taken_back(self, message_id: str) -> None:
+        """Stored, its acknowledgement lost; the sender asks, cancels, and the receiver confirms."""
+        self.submit(message_id)
+        self.send(message_id, outcome="unknown")
+        self.store(message_id)
+        self.answer(message_id, outcome="unknown")
+        self.tell(message_id)
+        self.into(Event.CANCEL_CONFIRMED, message_id)
+        self.out(Event.CANCELLED, message_id, reason="confirmed")
+
+    def taken_back_unseen(self, message_id: str) -> None:
+        """Cancelled before it arrived: the receiver has a tombstone and refuses the copy."""
+        self.submit(message_id)
+        self.send(message_id, outcome="unknown")
+        self.tell(message_id)
+        self.into(Event.CANCEL_CONFIRMED, message_id)
+        self.out(Event.CANCELLED, message_id, reason="confirmed")
+        self.into(Event.REJECTED, message_id, error_code=ErrorCode.DELIVERY_FAILURE)
+
+    def sent_only(self, message_id: str, **header: Any) -> None:
+        """Nobody acknowledges; the end of the sender is that the transport has it."""
+        self.submit(message_id, **header)
+        self.send(message_id)
+        self.out(Event.SENT, message_id, outcome="accepted")
+
+    def sent_by_transport(self, message_id: str) -> None:
+        method = {"reason": "method Transport"}
+        self.sent_only(message_id, **method)
+        self.store(message_id, **method)
+        self.hand_over(message_id)
+
+    def refused_by_transport(self, message_id: str) -> None:
+        self.submit(message_id, reason="method Transport")
+        self.send(message_id, outcome="refused")
+        self.out(Event.FAILED, message_id, error_code=ErrorCode.DELIVERY_FAILURE)
+
+    def failed_at_most_once(self, message_id: str) -> None:
+        """One transmission, no acknowledgement: the application is told at once."""
+        self.submit(message_id, semantics="AtMostOnce")
+        self.send(message_id, outcome="unknown")
+        self.tell(message_id)
+
+    def withheld(self, message_id: str) -> None:
+        """Stored, and not handed over, since the acknowledgement certainly never left."""
+        self.submit(message_id)
+        self.send(message_id)
+        self.store(message_id)
+        self.answer(message_id, outcome="refused")
+        self.into(Event.WITHHELD, message_id)
+        self.tell(message_id)
+
+    def matched_without_number(self, message_id: str) -> None:
+        """A message of the second profile: no SequenceNumber on either side."""
+        self.submit(message_id, profile="rm-2001")
+        self.out(Event.TRANSMITTING, message_id, attempt=1)
+        self.store(message_id, sequence_number=None, profile="rm-2001")
+        self.answer(message_id)
+        self.hand_over(message_id)
+        self.ack(message_id)
+
     def queued(self, message_id: str) -> None:
         self.submit(message_id)
 
@@ -299,6 +359,7 @@ PLANTS: dict[Verdict, Callable[[Exchange, str], None]] = {
     Verdict.COLLISION: Exchange.collision,
     Verdict.ORPHAN_ACK: Exchange.orphan_ack,
     Verdict.REFUSED: Exchange.refused,
+    Verdict.TAKEN_BACK: Exchange.taken_back,
     Verdict.BEST_EFFORT: Exchange.best_effort,
     Verdict.IN_FLIGHT: Exchange.queued,
 }
@@ -312,6 +373,51 @@ HEALTHY: Sequence[tuple[Callable[[Exchange, str], None], int]] = (
     (Exchange.matched_through_crash, 3),
 )
 """What happens on a bad line between two gateways that keep the promise, with weights."""
+
+
+@dataclass
+class Passage:
+    """An exchange with an intermediary between its parties, which keeps a journal of its own."""
+
+    ends: Exchange
+    between: Ledger
+
+    def note(self, event: Event, message_id: str, direction: Direction, **columns: Any) -> None:
+        self.ends.now += 5_000
+        columns = {**self.ends.key(message_id), "hop": 2, **columns}
+        self.between.write(event, self.ends.now, direction=direction, **columns)
+
+    def relayed(self, message_id: str) -> None:
+        """Passed on; acknowledged upstream only after the next hop had acknowledged."""
+        self.ends.submit(message_id)
+        self.ends.send(message_id)
+        self.note(Event.ARRIVED_IN_TRANSIT, message_id, Direction.IN)
+        self.note(Event.FORWARDED, message_id, Direction.OUT, outcome="accepted")
+        self.ends.arrive(message_id)
+        self.note(Event.ACK_RECEIVED, message_id, Direction.OUT)
+        self.note(Event.ACK_RELAYED, message_id, Direction.IN, outcome="accepted")
+        self.ends.ack(message_id)
+
+    def taken_into_care(self, message_id: str) -> None:
+        """Stored and acknowledged by the intermediary, which delivers from here on."""
+        self.ends.submit(message_id)
+        self.ends.send(message_id)
+        self.note(Event.STORED, message_id, Direction.IN, digest=digest_of(message_id))
+        self.note(Event.ACK_SENT, message_id, Direction.IN, outcome="accepted")
+        self.ends.ack(message_id)
+        self.note(Event.TRANSMITTING, message_id, Direction.OUT, hop=0, attempt=1)
+
+    def delivered(self, message_id: str) -> None:
+        self.taken_into_care(message_id)
+        self.ends.arrive(message_id)
+        self.note(Event.ACK_RECEIVED, message_id, Direction.OUT, hop=0)
+
+    def undeliverable(self, message_id: str) -> None:
+        """The intermediary gives up, and the From Party gets its notice."""
+        self.taken_into_care(message_id)
+        self.note(Event.FAILED, message_id, Direction.OUT, hop=0)
+        self.note(Event.FAILURE_NOTICE_SENT, message_id, Direction.IN, hop=0, outcome="accepted")
+        self.ends.tell(message_id)
 
 
 def two_parties() -> tuple[Exchange, Exchange]:

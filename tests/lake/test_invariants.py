@@ -141,6 +141,15 @@ def breach_i26(x: Exchange) -> None:
     x.arrive("m")
 
 
+def breach_r08(x: Exchange) -> None:
+    x.submit("m")
+    x.send("m", outcome="unknown")
+    x.arrive("m", outcome="unknown")
+    x.tell("m")
+    x.into(Event.CANCEL_CONFIRMED, "m")
+    x.into(Event.PROCESSING_CHANGED, "m", reason="in-progress")
+
+
 def breach_l2(x: Exchange) -> None:
     x.not_delivered_to_app("m")
 
@@ -163,6 +172,7 @@ BREACHES: dict[str, Callable[[Exchange], None]] = {
     "I23": breach_i23,
     "I24": breach_i24,
     "I26": breach_i26,
+    "R-08": breach_r08,
     "L2": breach_l2,
 }
 
@@ -221,3 +231,29 @@ def test_a_healthy_exchange_breaks_nothing(frame: Frame):
     assert {name: row["breaches"] for name, row in sheet.items() if row["breaches"]} == {}
     assert sheet["I1"]["messages"] == 160
     assert sheet["I1"]["examples"] == []
+
+
+def test_every_degree_of_reliability_keeps_the_sheet(frame: Frame):
+    """Windows, transports that are reliable themselves, cancels and endless tries break no line."""
+    x = Exchange(Ledger("urn:from:other"), Ledger("urn:to:other"))
+    for ledger in (x.sender, x.receiver):
+        ledger.write(Event.STARTED, DAWN)
+    x.submit("first")
+    x.submit("second")
+    x.out(Event.TRANSMITTING, "first", attempt=1)
+    x.out(Event.TRANSMITTING, "second", attempt=1)
+    for message_id in ("second", "first"):
+        x.store(message_id, sequence_number=None)
+        x.answer(message_id)
+        x.hand_over(message_id)
+        x.ack(message_id)
+    x.sent_by_transport("transport")
+    x.refused_by_transport("refused")
+    x.sent_only("effort", semantics="BestEffort")
+    x.taken_back("back")
+    x.taken_back_unseen("unseen")
+    x.submit("endless", semantics="ExactlyOnce")
+    x.failed_at_most_once("once")
+    assert {
+        row["message_id"]: row["broken"] for row in broken_rows(frame, x) if row["broken"]
+    } == {}

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 
 import journals
 import pytest
-from journals import MUCH_LATER, PLANTS, SECOND, Exchange, healthy, plant, two_parties
+from journals import (
+    MUCH_LATER,
+    PLANTS,
+    SECOND,
+    Exchange,
+    Ledger,
+    Passage,
+    healthy,
+    plant,
+    two_parties,
+)
 
 from onceonly.journal.record import COLUMNS
 from onceonly.lake import model, schemas
@@ -111,6 +121,77 @@ def test_a_gateway_may_send_under_a_second_party_id(frame: Frame):
     second = "urn:duns:999999999"
     rows = [row._replace(from_party=second) if row.from_party else row for row in records(there)]
     assert judge(frame(rows)) == {"m@example": Verdict.MATCHED}
+
+
+def test_every_degree_of_reliability_is_judged_by_what_was_agreed(frame: Frame):
+    """What was not promised is no loss, and what both sides know to have failed no doubt."""
+    there, _ = two_parties()
+    there.taken_back_unseen("cancelled before it came")
+    there.sent_only("best effort, lost", semantics="BestEffort")
+    there.sent_by_transport("method Transport")
+    there.sent_only("method Transport, lost", reason="method Transport")
+    there.refused_by_transport("method Transport, refused")
+    there.failed_at_most_once("at most once, unanswered")
+    there.withheld("withheld")
+    there.matched_without_number("without numbers")
+    assert judge(frame(records(there))) == {
+        "cancelled before it came": Verdict.TAKEN_BACK,
+        "best effort, lost": Verdict.BEST_EFFORT,
+        "method Transport": Verdict.BEST_EFFORT,
+        "method Transport, lost": Verdict.BEST_EFFORT,
+        "method Transport, refused": Verdict.BEST_EFFORT,
+        "at most once, unanswered": Verdict.FAILED_NOT_DELIVERED,
+        "withheld": Verdict.FAILED_NOT_DELIVERED,
+        "without numbers": Verdict.MATCHED,
+    }
+
+
+def test_a_message_without_promise_asks_nobody_for_an_acknowledgement(frame: Frame):
+    """The receiver's journal alone says that none was agreed."""
+    there, _ = two_parties()
+    there.sent_by_transport("m@example")
+    assert judge(frame(there.receiver.records)) == {"m@example": Verdict.BEST_EFFORT}
+
+
+def test_an_intermediary_is_neither_half(frame: Frame):
+    """Its rows say how a message passed; it stores, acknowledges and fails nothing for the ends."""
+    there, _ = two_parties()
+    passage = Passage(there, Ledger("urn:duns:333333333"))
+    passage.relayed("relayed")
+    passage.delivered("in care, delivered")
+    passage.taken_into_care("in care, under way")
+    passage.undeliverable("in care, undeliverable")
+    assert judge(frame(records(there) + passage.between.records)) == {
+        "relayed": Verdict.MATCHED,
+        "in care, delivered": Verdict.MATCHED,
+        "in care, under way": Verdict.IN_FLIGHT,
+        "in care, undeliverable": Verdict.FAILED_NOT_DELIVERED,
+    }
+
+
+def test_an_intermediary_s_journal_stands_for_nobody_else_s(frame: Frame):
+    """With one end's journal missing, the intermediary's does not make the evidence two-sided."""
+    there, _ = two_parties()
+    passage = Passage(there, Ledger("urn:duns:333333333"))
+    passage.relayed("m@example")
+    found = judge(frame(there.sender.records + passage.between.records))
+    assert found == {"m@example": Verdict.ONE_SIDED}
+
+
+def test_copies_on_the_way_are_counted(frame: Frame):
+    """Arrivals, copies sent on, acknowledgements passed on and messages taken into care."""
+    there, _ = two_parties()
+    passage = Passage(there, Ledger("urn:duns:333333333"))
+    passage.relayed("relayed@example")
+    passage.delivered("kept@example")
+    lives = {
+        life["message_id"]: life
+        for life in model.partial(frame(records(there) + passage.between.records)).collect()
+    }
+    passing = ("copies_passing", "copies_forwarded", "acks_relayed", "custodies", "acks_in_custody")
+    assert [lives["relayed@example"][name] for name in passing] == [1, 1, 1, 0, 0]
+    assert [lives["kept@example"][name] for name in passing] == [0, 0, 0, 1, 1]
+    assert lives["kept@example"]["stores"] == 1
 
 
 def test_differences_are_alarms_and_doubts():

@@ -1,13 +1,12 @@
 """Journal rows as the gateway writes them: a decision's `Journal` effect plus who and when."""
 
 from onceonly.gateway.config import Agreement
-from onceonly.journal.record import Record
+from onceonly.journal.record import METHOD_TRANSPORT, Record
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.instant import Now
-from onceonly.message.message import Message
+from onceonly.message.message import DeliverySemantics, Message, ReliableMessagingMethod
 from onceonly.protocol.effects import Journal
-
 
 SOME_HOP = 0
 """`hop` of a row that an intermediary wrote where the number of its hop is not at hand; in all
@@ -79,7 +78,7 @@ class Rows:
             conversation_id=message.conversation_id,
             agreement_id=agreement.id,
             profile=agreement.profile.value,
-            semantics=message.semantics.value,
+            semantics=_agreed_semantics(message, agreement).value,
             service=message.service,
             action=message.action,
             sequence_number=effect.sequence_number,
@@ -87,7 +86,7 @@ class Rows:
             severity=effect.severity,
             size_bytes=message.size_bytes,
             digest=digest,
-            reason=effect.reason,
+            reason=_with_method(effect.reason, agreement),
         )
 
     def about_pair(
@@ -111,3 +110,16 @@ class Rows:
         return Record(
             party=self._owner, event=event, at=now.at, monotonic_ns=now.monotonic_ns, reason=reason
         )
+
+
+def _agreed_semantics(message: Message, agreement: Agreement) -> DeliverySemantics:
+    """What was agreed, where the wire has no word for it (R-16, R-17)."""
+    agreed = agreement.terms.semantics
+    return agreed if message.semantics is agreed.on_wire else message.semantics
+
+
+def _with_method(reason: str | None, agreement: Agreement) -> str | None:
+    """Evidence that no acknowledgement was agreed, so that nobody looks for one."""
+    if agreement.terms.method is ReliableMessagingMethod.EBXML:
+        return reason
+    return METHOD_TRANSPORT if reason is None else f"{METHOD_TRANSPORT}; {reason}"

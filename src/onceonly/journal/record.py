@@ -12,6 +12,9 @@ from onceonly.message.event import Direction, Event
 SCHEMA_VERSION = 1
 """Raised when a column is added; readers fill what an older row lacks with null."""
 
+METHOD_TRANSPORT = "method Transport"
+"""How the `reason` of Submitted and Stored begins where nobody acknowledges (seed 001 §1.2.4)."""
+
 CHAIN_START = "0" * 64
 """`chain_hash` before the first row of a store."""
 
@@ -50,6 +53,7 @@ class Record(NamedTuple):
     digest: str | None = None
     """Content digest of the message (`message.digest.content_digest`), hexadecimal SHA-256."""
     hop: int | None = None
+    """Which hop wrote the row, where an intermediary did; None in the journals of the ends."""
     actor: str | None = None
     """Who asked for it, where a person or a program outside the gateway did."""
     reason: str | None = None

@@ -32,6 +32,11 @@ def is_inbound() -> Column:
     return F.col("direction") == F.lit(Direction.IN.value)
 
 
+def is_passing() -> Column:
+    """Whether an intermediary wrote the row, about a message that only passes it."""
+    return F.col("hop").isNotNull()
+
+
 def one_if(condition: Column) -> Column:
     """1 where the condition holds, 0 where it does not or is null."""
     return F.when(condition, F.lit(1)).otherwise(F.lit(0)).cast("bigint")
@@ -40,11 +45,12 @@ def one_if(condition: Column) -> Column:
 def holder() -> Column:
     """The party whose deed the row tells: the sender of `out` rows, the receiver of `in` rows.
 
-    A gateway may send under several PartyIds and keeps one journal for all of them.
+    A gateway may send under several PartyIds and keeps one journal for all of them. What an
+    intermediary tells is no deed of either end.
     """
     return F.coalesce(
-        F.when(is_outbound(), F.col("from_party")),
-        F.when(is_inbound(), F.col("to_party")),
+        F.when(is_outbound() & ~is_passing(), F.col("from_party")),
+        F.when(is_inbound() & ~is_passing(), F.col("to_party")),
         F.col("party"),
     )
 

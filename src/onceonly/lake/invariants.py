@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 
 from onceonly.lake.expressions import always, any_of, is_true, never, one_if
 from onceonly.lake.schemas import KEY
-from onceonly.lake.verdicts import Policy, Verdict, is_altered
+from onceonly.lake.verdicts import Policy, Verdict, is_altered, is_promised
 
 EXAMPLES_MAX: Final = 5
 """Counter-examples per invariant: enough to start looking, few enough to read."""
@@ -50,8 +50,13 @@ def _is_counted(name: str, least: int = 1) -> Column:
     return F.col(name) >= F.lit(least)
 
 
-def _is_reliable() -> Column:
-    return is_true(F.coalesce("best_effort", F.lit(0)) == F.lit(0))
+def _is_numbered() -> Column:
+    # Lives that were folded before numbers were are all of numbered pairs.
+    return is_true(F.coalesce("numbered", F.lit(1)) == F.lit(1))
+
+
+def _is_bounded() -> Column:
+    return is_true(F.coalesce("unbounded", F.lit(0)) == F.lit(0))
 
 
 def _is_overdue(name: str, wait_us: int, judgement: Judgement) -> Column:
@@ -85,7 +90,7 @@ INVARIANTS: Final = (
     Invariant(
         "I1",
         "No message reached the receiving application twice.",
-        lambda _: _is_there("handed_over_at") & _is_reliable(),
+        lambda _: _is_there("handed_over_at") & is_promised(),
         lambda _: _is_counted("hand_overs", 2),
     ),
     Invariant(
@@ -103,7 +108,7 @@ INVARIANTS: Final = (
     Invariant(
         "I4",
         "Every stored message was acknowledged by its receiver.",
-        lambda _: _is_there("stored_at") & _is_reliable(),
+        lambda _: _is_there("stored_at") & _is_missing("cancel_confirmed_at") & is_promised(),
         lambda j: _is_missing("ack_sent_at") & _is_overdue("stored_at", j.policy.grace_us, j),
     ),
     Invariant(
@@ -121,7 +126,7 @@ INVARIANTS: Final = (
     Invariant(
         "I13",
         "Every acknowledged message is in its receiver's store.",
-        lambda _: (_is_there("acked_at") | _is_there("late_acked_at")) & _is_reliable(),
+        lambda _: (_is_there("acked_at") | _is_there("late_acked_at")) & is_promised(),
         lambda _: _has_verdict(Verdict.ACKED_NOT_STORED),
     ),
     Invariant(
@@ -132,20 +137,20 @@ INVARIANTS: Final = (
     ),
     Invariant(
         "I15",
-        "No message of a pair was sent while another one was under way.",
-        lambda _: _is_counted("transmissions") & _is_reliable(),
+        "No numbered message of a pair was sent while another one was under way.",
+        lambda _: _is_counted("transmissions") & _is_numbered() & is_promised(),
         lambda _: F.col("first_sent_seq") < F.col("turn_free_seq"),
     ),
     Invariant(
         "I16",
-        "Messages of a pair were handed over in the order of their submission.",
-        lambda _: _has_verdict(Verdict.MATCHED),
+        "Numbered messages of a pair were handed over in the order of their submission.",
+        lambda _: _has_verdict(Verdict.MATCHED) & _is_numbered(),
         lambda _: F.col("handed_over_seq") < F.col("order_seq"),
     ),
     Invariant(
         "I18",
         "No message was sent more often than agreed.",
-        lambda j: _is_counted("attempt_max") & _is_reliable() & _has_budget(j),
+        lambda j: _is_counted("attempt_max") & is_promised() & _has_budget(j),
         _is_over_budget,
     ),
     Invariant(
@@ -160,13 +165,13 @@ INVARIANTS: Final = (
     Invariant(
         "I21",
         "Every submitted message came to a verdict in time.",
-        lambda _: _is_there("submitted_at") & _is_reliable(),
+        lambda _: _is_there("submitted_at") & _is_bounded() & is_promised(),
         _is_silent,
     ),
     Invariant(
         "I22",
         "No message failed or expired without a notice to its application.",
-        lambda _: _is_there("failed_at") | _is_there("expired_at"),
+        lambda _: (_is_there("failed_at") | _is_there("expired_at")) & is_promised(),
         lambda _: _is_missing("notified_at"),
     ),
     Invariant(
@@ -195,6 +200,12 @@ INVARIANTS: Final = (
         _is_zombie,
     ),
     Invariant(
+        "R-08",
+        "Nothing that was taken back was handed over or worked on afterwards.",
+        lambda _: _is_there("cancel_confirmed_at"),
+        lambda _: F.col("last_work_seq") > F.col("cancel_confirmed_seq"),
+    ),
+    Invariant(
         "L2",
         "Every acknowledged message reached the receiving application.",
         lambda _: _is_there("stored_at"),
@@ -214,9 +225,9 @@ def with_order(judged: DataFrame) -> DataFrame:
     pair = Window.partitionBy("from_party", "to_party")
     by_turn = pair.orderBy("first_sent_seq").rowsBetween(*before)
     by_order = pair.orderBy("submitted_seq").rowsBetween(*before)
-    in_turn = is_true(F.col("transmissions") > F.lit(0)) & _is_reliable()
+    in_turn = is_true(F.col("transmissions") > F.lit(0)) & _is_numbered() & is_promised()
     freed = F.when(in_turn, F.coalesce("released_seq", F.lit(_NEVER)))
-    handed = F.when(_has_verdict(Verdict.MATCHED), F.col("handed_over_seq"))
+    handed = F.when(_has_verdict(Verdict.MATCHED) & _is_numbered(), F.col("handed_over_seq"))
     return judged.withColumn("turn_free_seq", F.max(freed).over(by_turn)).withColumn(
         "order_seq", F.max(handed).over(by_order)
     )

@@ -11,6 +11,9 @@ rows were cut into files, in which order they came, or how late one party's jour
 Both journals fold into the same row: a fold of a sender's event is null in the receiver's half.
 So one grouping replaces the outer join of the two halves, and nothing has a null-side case.
 
+Rows of an intermediary (`hop` is set) are neither half: they tell how the message passed, and have
+folds of their own.
+
 Order within a journal is judged by `seq`, never by instants: a wall clock may jump (I40).
 Strings stand in the grouping key only; a string `min` costs Spark most of the whole job.
 """
@@ -21,7 +24,8 @@ from typing import Final, NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import holder, is_event, subject
+from onceonly.journal.record import METHOD_TRANSPORT
+from onceonly.lake.expressions import holder, is_event, is_passing, subject
 from onceonly.lake.schemas import KEY
 from onceonly.message.errors import Severity
 from onceonly.message.event import Event
@@ -75,7 +79,12 @@ SENDER_EVENTS: Final = (
     Event.EXPIRED,
     Event.FAILED,
     Event.CANCELLED,
+    Event.SENT,
+    Event.REQUEUED,
     Event.NOTIFIED,
+    Event.RESPONSE_RECEIVED,
+    Event.RESPONSE_OVERDUE,
+    Event.RECEIPT_RECEIVED,
 )
 """What only the sender of a message writes. An orphan acknowledgement is about nobody's."""
 
@@ -87,9 +96,22 @@ RECEIVER_EVENTS: Final = (
     Event.ACK_SENT,
     Event.ERROR_SENT,
     Event.HANDED_OVER,
+    Event.WITHHELD,
+    Event.CANCEL_CONFIRMED,
     Event.PROCESSING_CHANGED,
+    Event.APPLICATION_REFUSED,
+    Event.RECEIPT_SENT,
 )
 """What only the receiver of a message writes."""
+
+PASSING_EVENTS: Final = (
+    Event.STORED,
+    Event.ACK_SENT,
+    Event.ARRIVED_IN_TRANSIT,
+    Event.FORWARDED,
+    Event.ACK_RELAYED,
+)
+"""What intermediaries write about a message that passes them (R-13)."""
 
 _RELEASING: Final = (
     Event.ACK_RECEIVED,
@@ -97,6 +119,8 @@ _RELEASING: Final = (
     Event.FAILED,
     Event.EXPIRED,
     Event.CANCELLED,
+    Event.SENT,
+    Event.REQUEUED,
     Event.NOTIFIED,
 )
 
@@ -104,6 +128,14 @@ _RELEASING: Final = (
 def _is(*events: Event) -> str:
     words = ", ".join(f"'{event.value}'" for event in events)
     return f"event IN ({words})" if len(events) > 1 else f"event = {words}"
+
+
+def _passing(name: str, event: Event, meaning: str) -> Fold:
+    return Fold(name, How.SUM, "1L", f"{PASSING} = '{event.value}'", meaning)
+
+
+def _any(name: str, condition: str, events: tuple[Event, ...], meaning: str) -> Fold:
+    return Fold(name, How.MAX, f"CAST({condition} AS BIGINT)", _is(*events), meaning)
 
 
 def _first(name: str, event: Event, meaning: str) -> Fold:
@@ -138,6 +170,9 @@ def _notices(name: str, severity: Severity, meaning: str) -> Fold:
     return _count(name, Event.NOTIFIED, meaning=meaning, only=only)
 
 
+PASSING: Final = "passing"
+"""The event of an intermediary's row; `event` is null there, so that no half takes it."""
+
 CONTENT_DIGITS: Final = 15
 """Hexadecimal digits of the SHA-256 that fit a bigint: 60 bits.
 
@@ -166,7 +201,8 @@ FOLDS: Final = (
     _first("exhausted_at", Event.EXHAUSTED, "retries used up"),
     _first("failed_at", Event.FAILED, "failed, final"),
     _first("expired_at", Event.EXPIRED, "expired before any byte left"),
-    _first("cancelled_at", Event.CANCELLED, "taken back before any byte left"),
+    _first("cancelled_at", Event.CANCELLED, "taken back, and surely never processed"),
+    _first("sent_only_at", Event.SENT, "the transport took it, which is all that was agreed"),
     Fold(
         "notified_at",
         How.MIN,
@@ -227,6 +263,24 @@ FOLDS: Final = (
         "semantics IS NOT NULL",
         "1 where the semantics promise nothing",
     ),
+    _any(
+        "transport_only",
+        f"coalesce(reason, '') LIKE '{METHOD_TRANSPORT}%'",
+        (Event.SUBMITTED, Event.STORED),
+        "1 where the transport is to be reliable and nobody acknowledges",
+    ),
+    _any(
+        "unbounded",
+        f"semantics = '{DeliverySemantics.EXACTLY_ONCE.value}'",
+        (Event.SUBMITTED,),
+        "1 where no time to a verdict was agreed",
+    ),
+    _any(
+        "numbered",
+        "sequence_number IS NOT NULL",
+        (Event.TRANSMITTING, Event.STORED),
+        "1 where messages of the pair have numbers, and go one after the other",
+    ),
     Fold(
         "sent_bytes", How.MAX, "size_bytes", _is(Event.SUBMITTED), "size of the payloads submitted"
     ),
@@ -235,6 +289,15 @@ FOLDS: Final = (
     _first("ack_sent_at", Event.ACK_SENT, "first transmission of the acknowledgement ended"),
     _first("handed_over_at", Event.HANDED_OVER, "in the receiving application's inbox"),
     _first("first_repeat_at", Event.DUPLICATE_ELIMINATED, "first repeat eliminated"),
+    _first("cancel_confirmed_at", Event.CANCEL_CONFIRMED, "the receiver will never process it"),
+    _row_number("cancel_confirmed_seq", Event.CANCEL_CONFIRMED),
+    Fold(
+        "last_work_seq",
+        How.MAX,
+        "seq",
+        _is(Event.HANDED_OVER, Event.PROCESSING_CHANGED),
+        "journal number of the last sign of the application's work",
+    ),
     _row_number("stored_seq", Event.STORED),
     _row_number("ack_sent_seq", Event.ACK_SENT),
     _row_number("handed_over_seq", Event.HANDED_OVER),
@@ -244,9 +307,16 @@ FOLDS: Final = (
     _outcome("acks_accepted", Event.ACK_SENT, Outcome.ACCEPTED),
     _count("hand_overs", Event.HANDED_OVER),
     _count("repeats", Event.DUPLICATE_ELIMINATED, meaning="copies eliminated as duplicates"),
+    _count("withholdings", Event.WITHHELD),
     _count("collisions", Event.COLLISION_DETECTED),
     _count("rejections", Event.REJECTED),
     Fold("stored_bytes", How.MAX, "size_bytes", _is(Event.STORED), "size of the payloads stored"),
+    # On the way.
+    _passing("custodies", Event.STORED, "intermediaries that took the message into their care"),
+    _passing("acks_in_custody", Event.ACK_SENT, "acknowledgements of theirs"),
+    _passing("copies_passing", Event.ARRIVED_IN_TRANSIT, "copies that reached an intermediary"),
+    _passing("copies_forwarded", Event.FORWARDED, "copies that went on to a next hop"),
+    _passing("acks_relayed", Event.ACK_RELAYED, "acknowledgements that went on to a previous hop"),
     # Both halves.
     *_content("sent", Event.SUBMITTED),
     *_content("stored", Event.STORED),
@@ -265,13 +335,16 @@ def partial(journal: DataFrame) -> DataFrame:
         {
             "message_id": subject(),
             "from_party": F.coalesce("from_party", "party"),
+            "event": F.when(~is_passing(), F.col("event")),
+            PASSING: F.when(is_passing(), F.col("event")),
         }
     )
     # An orphan acknowledgement names a message, but nobody knows for whom that was.
     is_named = F.col("to_party").isNotNull() | is_event(Event.ORPHAN_ACK_RECEIVED)
     rows = rows.where(F.col("message_id").isNotNull() & is_named)
     wanted = is_event(*SENDER_EVENTS, *RECEIVER_EVENTS, Event.ORPHAN_ACK_RECEIVED)
-    return rows.where(wanted).groupBy(*KEY).agg(*[fold.of_rows() for fold in FOLDS])
+    on_the_way = F.col(PASSING).isin([event.value for event in PASSING_EVENTS])
+    return rows.where(wanted | on_the_way).groupBy(*KEY).agg(*[fold.of_rows() for fold in FOLDS])
 
 
 def merge(partials: DataFrame) -> DataFrame:

@@ -67,6 +67,7 @@ class Verdict(StrEnum):
     MATCHED = "MATCHED"
     MATCHED_LATE = "MATCHED_LATE"
     FAILED_NOT_DELIVERED = "FAILED_NOT_DELIVERED"
+    TAKEN_BACK = "TAKEN_BACK"
     BEST_EFFORT = "BEST_EFFORT"
     REFUSED = "REFUSED"
     ONE_SIDED = "ONE_SIDED"
@@ -83,7 +84,14 @@ class Facts(NamedTuple):
     acked_late: Column
     told: Column
     """The application knows of a failure, or took the message back."""
+    cancelled: Column
     stored: Column
+    withheld: Column
+    """Stored, and not handed over since its acknowledgement never left (R-12)."""
+    confirmed: Column
+    """The receiver confirmed that its sender took it back (R-08)."""
+    in_custody: Column
+    """An intermediary acknowledged it and delivers it further (R-13)."""
     handed: Column
     handed_twice: Column
     collided: Column
@@ -136,14 +144,22 @@ CLASSES: Final = (
     VerdictClass(
         Verdict.ACKED_NOT_STORED,
         Standing.ALARM,
-        "Acknowledged longer ago than the grace, and the receiver's journal has no Stored.",
-        lambda f: f.promised & f.two_sided & f.acked & f.store_overdue & ~f.stored,
+        "Acknowledged longer ago than the grace, not by an intermediary that is to deliver it "
+        "further, and the receiver's journal has no Stored.",
+        lambda f: f.promised & f.two_sided & f.acked & f.store_overdue & ~f.stored & ~f.in_custody,
+    ),
+    VerdictClass(
+        Verdict.TAKEN_BACK,
+        Standing.AGREED,
+        "The sender took the message back, and the receiver confirmed that it is never processed.",
+        lambda f: f.submitted & f.confirmed & (f.cancelled | ~f.acked),
     ),
     VerdictClass(
         Verdict.NOT_DELIVERED_TO_APP,
         Standing.ALARM,
-        "Stored longer ago than the grace, and never handed to the application.",
-        lambda f: f.stored & f.stored_long_ago & ~f.handed,
+        "Stored longer ago than the grace, and never handed to the application, although its "
+        "acknowledgement left.",
+        lambda f: f.stored & f.stored_long_ago & ~f.handed & (f.acked | ~f.withheld),
     ),
     VerdictClass(
         Verdict.ORPHAN_ACK,
@@ -155,7 +171,8 @@ CLASSES: Final = (
     VerdictClass(
         Verdict.BEST_EFFORT,
         Standing.OUTSIDE,
-        "Sent under BestEffort: nothing was promised, so nothing is to be proved.",
+        "Sent under BestEffort, or by a transport that is to be reliable itself: nothing was "
+        "promised here, so nothing is to be proved.",
         lambda f: ~f.promised,
     ),
     VerdictClass(
@@ -180,13 +197,18 @@ CLASSES: Final = (
         Verdict.FAILED_BUT_DELIVERED,
         Standing.DOUBT,
         "The sender was told of a failure, no acknowledgement came, and the receiver has it.",
-        lambda f: f.submitted & f.told & ~f.acked & f.stored,
+        lambda f: f.submitted & f.told & ~f.acked & f.stored & ~f.withheld,
     ),
     VerdictClass(
         Verdict.FAILED_NOT_DELIVERED,
         Standing.AGREED,
-        "The sender was told of a failure or took the message back, and it was never stored.",
-        lambda f: f.submitted & f.told & ~f.acked & ~f.stored,
+        "The sender was told of a failure or took the message back, and the application of the "
+        "receiver never got it.",
+        lambda f: (
+            f.submitted
+            & f.told
+            & ((~f.stored & (~f.acked | f.in_custody)) | (f.withheld & ~f.acked))
+        ),
     ),
     VerdictClass(
         Verdict.ACK_LOST,
@@ -270,13 +292,17 @@ def _facts(as_of: int, policy: Policy) -> Facts:
 
     told = [is_there(name) for name in ("notified_at", "failed_at", "expired_at", "cancelled_at")]
     return Facts(
-        promised=is_true(F.coalesce("best_effort", F.lit(0)) == F.lit(0)),
+        promised=is_promised(),
         submitted=is_there("submitted_at"),
         sent=is_counted("transmissions"),
         acked=is_there("acked_at") | is_there("late_acked_at"),
         acked_late=is_there("late_acked_at"),
         told=any_of(*told),
+        cancelled=is_there("cancelled_at"),
         stored=is_there("stored_at"),
+        withheld=is_counted("withholdings") & ~is_counted("hand_overs"),
+        confirmed=is_there("cancel_confirmed_at"),
+        in_custody=is_counted("custodies"),
         handed=is_counted("hand_overs"),
         handed_twice=is_counted("hand_overs", 2),
         collided=is_counted("collisions"),
@@ -290,6 +316,12 @@ def _facts(as_of: int, policy: Policy) -> Facts:
         send_overdue=is_overdue("last_sent_at"),
         stored_long_ago=is_overdue("stored_at"),
     )
+
+
+def is_promised() -> Column:
+    """Whether the gateways owed more than to try: not under BestEffort or method Transport."""
+    flags = F.coalesce("best_effort", F.lit(0)) + F.coalesce("transport_only", F.lit(0))
+    return is_true(flags == F.lit(0)) & F.col("sent_only_at").isNull()
 
 
 _CONTENTS: Final = ("sent_content", "stored_content", "handed_content")
