@@ -6,6 +6,7 @@ and every kind of circumstance, until no new state appears. The pages and figure
 seen, not what somebody remembered.
 """
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -15,11 +16,13 @@ from typing import Any, NamedTuple
 from onceonly.message.errors import ErrorCode, LocalError, Severity
 from onceonly.message.instant import NS_PER_S, US_PER_S, Now
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
-from onceonly.message.terms import DeliveryTerms, OnExhausted, RecoveryTerms
-from onceonly.protocol import events, pairing, schedule, sending
+from onceonly.message.signals import MessageStatus, ReportedProcessing
+from onceonly.message.terms import DeliveryTerms, OnExhausted, RecoveryTerms, Remedy
+from onceonly.protocol import events, pairing, recovering, schedule, sending
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.pairing import PairStatus, SendingPair
+from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.sending import Outbound, OutboundStatus
 
 TTL_S = 1_000
@@ -96,6 +99,31 @@ def pair_rows() -> list[Row]:
     return _rows(pairing.TABLE, seen)
 
 
+@cache
+def recovery_rows() -> list[Row]:
+    """Every row of the recovery's table."""
+    seen: dict[tuple[Any, type], Seen] = {}
+    for terms in _rules():
+        for response in ResponseStatus:
+            steps = partial(_recovery_steps, terms=terms)
+            _explore(Recovery(response=response), steps, _alike_in_recovery, seen)
+    return _rows(recovering.TABLE, seen)
+
+
+def _rules() -> Iterator[DeliveryTerms]:
+    """Recovery under every remedy."""
+    for pings in (False, True):
+        for remedy in (Remedy.RESEND, Remedy.NEW_VERSION, Remedy.CANCEL, Remedy.WAIT):
+            rules = RecoveryTerms(
+                inquires=True,
+                pings_before_inquiry=pings,
+                inquiries=2,
+                when_not_received=remedy,
+                when_not_started=Remedy.CANCEL if remedy is Remedy.CANCEL else Remedy.WAIT,
+            )
+            yield DeliveryTerms(recovery=rules)
+
+
 def edges(rows: Iterable[Row]) -> dict[tuple[str, str], list[str]]:
     """Which events lead from one state to another one."""
     found: dict[tuple[str, str], list[str]] = {}
@@ -106,7 +134,8 @@ def edges(rows: Iterable[Row]) -> dict[tuple[str, str], list[str]]:
 
 
 def _rows(table: dict[Any, Any], seen: dict[tuple[Any, type], Seen]) -> list[Row]:
-    order = {status.value: n for n, status in enumerate([*OutboundStatus, *PairStatus])}
+    words = [*OutboundStatus, *PairStatus, *RecoveryPhase]
+    order = {status.value: n for n, status in enumerate(words)}
     rows = [
         Row(status.value, event, transition, seen.get((status, event), Seen()))
         for (status, event), transition in table.items()
@@ -126,7 +155,7 @@ def _explore(
     while waiting:
         state = waiting.popleft()
         for event, run in steps(state):
-            note = seen.setdefault((state.status, type(event)), Seen())
+            note = seen.setdefault((_status(state), type(event)), Seen())
             try:
                 after, effects = run()
             except LocalError as error:
@@ -139,8 +168,13 @@ def _explore(
                 waiting.append(after)
 
 
+def _status(state: Any) -> Any:
+    """The status that the table of the machine is about."""
+    return state.phase if isinstance(state, Recovery) else state.status
+
+
 def _note(note: Seen, after: Any, effects: Iterable[Any]) -> None:
-    note.becomes.add(after.status.value)
+    note.becomes.add(_status(after).value)
     for effect in effects:
         if isinstance(effect, Journal):
             note.rows.add(effect.event.value)
@@ -219,4 +253,42 @@ def _pair_events() -> list[Any]:
         ),
         pairing.SuspendRequested("maintenance"),
         pairing.ResumeRequested(),
+    ]
+
+
+def _alike_in_recovery(state: Recovery) -> Recovery:
+    return state._replace(
+        asked=min(state.asked, 2),
+        status=None,
+        processing=None,
+        reported_at=None,
+        due_ns=None if state.due_ns is None else 1,
+    )
+
+
+def _recovery_steps(state: Recovery, terms: DeliveryTerms) -> Iterator[tuple[Any, Any]]:
+    for event in _recovery_events():
+        yield event, partial(recovering.step, state, event, BEFORE, terms)
+
+
+@cache
+def _recovery_events() -> list[Any]:
+    reports = itertools.product((None, *MessageStatus), (None, *ReportedProcessing), (True, False))
+    answers = [(True, None), (False, MessageStatus.RECEIVED), (False, None)]
+    flags = (True, False)
+    return [
+        recovering.GivenUp("no acknowledgement"),
+        *itertools.starmap(recovering.ReportReceived, reports),
+        *itertools.starmap(recovering.CancelAnswered, answers),
+        *(events.PongReceived(is_available=flag) for flag in flags),
+        *(recovering.ResponseAnswered(is_accepted=flag) for flag in flags),
+        *(recovering.CancelWanted(is_for_new_version=flag) for flag in flags),
+        events.DeadlineReached(),
+        events.Restarted(),
+        events.Resumed(),
+        recovering.Acknowledged(),
+        recovering.ResponseReceived(),
+        recovering.ResponseTimePassed(),
+        recovering.StatusWanted(),
+        recovering.Withdrawn(),
     ]

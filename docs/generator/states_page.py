@@ -21,6 +21,7 @@ from onceonly.protocol.receiving import (
     ProcessingState,
     ReceivingPair,
 )
+from onceonly.protocol.recovering import RecoveryPhase
 from onceonly.protocol.sending import FINAL, OutboundStatus
 
 OUTBOUND_PLACES: dict[str, Point] = {
@@ -46,6 +47,14 @@ PAIR_PLACES: dict[str, Point] = {
     PairStatus.QUARANTINED: Point(470, 250),
 }
 
+RECOVERY_PLACES: dict[str, Point] = {
+    RecoveryPhase.PINGING: Point(60, 330),
+    RecoveryPhase.ASKING: Point(250, 40),
+    RecoveryPhase.ASKING_AGAIN: Point(900, 40),
+    RecoveryPhase.AT_REST: Point(790, 420),
+    RecoveryPhase.CANCELLING: Point(250, 680),
+}
+
 INTRODUCTION = """# State tables
 
 The tables and diagrams of this page are not written by hand. They are what the state machines did
@@ -68,6 +77,12 @@ AFTERWARDS = """
 What somebody had taken can still be reported as undelivered, or be cancelled by its receiver:
 """
 
+RECOVERY = """## Recovery
+
+Beside the machine of a message that was given up, or whose response is late (seed 004, levels 3
+to 5). Seen under every remedy.
+"""
+
 EFFECTS = """## Effects
 
 What a step wants done.
@@ -77,7 +92,7 @@ What a step wants done.
 
 def page() -> str:
     """The whole page."""
-    makers = (_outbound, _pair, _arrivals, _inbound, _effects)
+    makers = (_outbound, _pair, _recovery, _arrivals, _inbound, _effects)
     return "\n".join([INTRODUCTION, *(make() for make in makers)])
 
 
@@ -122,6 +137,18 @@ def _pair() -> str:
         ((f"`{name}`", text) for name, text in attribute_docs(SendingPair).items()),
     )
     return "\n".join(["## Sending pair\n", drawn, "", *sections, "What a pair keeps:\n", fields])
+
+
+def _recovery() -> str:
+    rows = machines.recovery_rows()
+    docs = attribute_docs(RecoveryPhase)
+    sections = [
+        f"### Recovery: `{phase.value}`\n\n{docs.get(phase.name, '')}\n\n"
+        + _table(row for row in rows if row.status == phase.value)
+        for phase in RecoveryPhase
+    ]
+    drawn = state_figure(RECOVERY_PLACES, machines.edges(rows), ())
+    return "\n".join([RECOVERY, drawn, "", *sections])
 
 
 def _table(rows: Iterable[Row]) -> str:

@@ -20,7 +20,7 @@ from onceonly.gateway.http_api import ROUTES
 from onceonly.journal.record import COLUMNS
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
-from onceonly.protocol import pairing, sending
+from onceonly.protocol import pairing, recovering, sending
 
 FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 
@@ -159,6 +159,7 @@ def test_every_row_of_the_state_tables_was_seen_to_happen(generated: dict[str, s
     for rows, table in (
         (machines.sending_rows(), sending.TABLE),
         (machines.pair_rows(), pairing.TABLE),
+        (machines.recovery_rows(), recovering.TABLE),
     ):
         assert len(rows) == len(table)
         unseen = [row for row in rows if not row.seen.becomes | row.seen.refusals]
