@@ -357,6 +357,11 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         "legal: relay",
     ),
     "a route twice": (GATEWAY + ROUTE + ROUTE, "id", "is there twice"),
+    "a route named as an agreement": (
+        GATEWAY + AGREEMENT + SEND_TO + ROUTE.replace("north", "tpa-ab-1"),
+        "id",
+        "is the id of an agreement",
+    ),
     "two routes for one message": (
         GATEWAY + ROUTE + ROUTE.replace("north", "south") + 'agreement = "cpa-1"\n',
         "id",
