@@ -200,7 +200,7 @@ async def test_an_error_comes_back_by_mail(tmp_path):
     async with partners(tmp_path, seller={"agreement": {"id": "tpa-other"}}) as both:
         message_id = await both.submit(ORDER)
         row = await both.buyer.until_row(Event.ERROR_RECEIVED)
-        sent = both.seller.rows(Event.ERROR_SENT)[0]
+        sent = await both.seller.until_row(Event.ERROR_SENT)
     assert row.message_id == message_id
     assert (sent.transport, sent.outcome) == ("smtp", "accepted")
 
