@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from running_gateway import write_configuration
+from running_gateway import OUR_PARTY, write_configuration
 
 from onceonly.cli.exits import Exit
 from onceonly.client import Client
+from onceonly.message.identity import MessageKey
+from onceonly.store.sqlite import open_sqlite
 
 pytestmark = pytest.mark.process
 
@@ -98,3 +100,20 @@ def test_an_address_that_is_taken_is_named(tmp_path, key):
     assert ended.returncode == Exit.UNEXPECTED
     assert taken.rpartition(":")[2] in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_a_gateway_forgets_by_itself_what_is_over(tmp_path):
+    """R-19: at `purge_interval`; the journal says what went, and the message is gone."""
+    config = write_configuration(tmp_path, [], gateway={"purge_interval": 1})
+    key = MessageKey("urn:duns:111111111", OUR_PARTY, "m-1@a.example.com")
+    store = open_sqlite(tmp_path / "gateway.db", party=OUR_PARTY, clock_at=lambda: 0)
+    store.begin().cancel_inbound(key, at=1, keep_until_at=2)
+    store.commit()
+    store.close()
+    with serving(config) as process:
+        assert await_event(process, "purged")["inbound"] == 1
+    with sqlite3.connect(config.with_name("gateway.db")) as database:
+        rows = database.execute("SELECT reason FROM journal WHERE event = 'Purged'").fetchall()
+        left = database.execute("SELECT count(*) FROM tombstone").fetchone()
+    database.close()
+    assert (rows, left) == ([("1 received",)], (0,))
