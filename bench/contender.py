@@ -17,7 +17,7 @@ import uvloop
 
 from bench import floor
 from onceonly.gateway.config import read_configuration
-from onceonly.gateway.submit import Part, Submission
+from onceonly.gateway.sending.submit import Part, Submission
 from onceonly.gateway.wiring import clock_of, join, open_store
 from onceonly.transport.http_server import serve_http
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import onceonly
 from generator.words import attribute_docs, table
-from onceonly.gateway import api_reading, api_shapes
+from onceonly.gateway.api import reading, shapes
+from onceonly.gateway.api.openapi import OPERATIONS, Operation
 from onceonly.gateway.config import Agreement
-from onceonly.gateway.openapi import OPERATIONS, Operation
-from onceonly.gateway.questions import Availability
+from onceonly.gateway.recovery.questions import Availability
 from onceonly.journal.record import Record
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
@@ -36,7 +36,7 @@ HTTP and JSON at the address `[gateway] api`. The same description, for programs
 * Where `api_token` is set, every call but `/healthz` and `/readyz` needs
   `Authorization: Bearer TOKEN`. A request with a foreign `Origin` is refused.
 * A MessageId in a path is percent-encoded, slashes too.
-* Pages have at most {api_reading.LIMIT_MAX} items; go on with `after`.
+* Pages have at most {reading.LIMIT_MAX} items; go on with `after`.
 * Every call may be repeated. A submission is repeated safely when it has a `message_id`, a `key`
   or an `Idempotency-Key`: the same content returns the first one (200 instead of 201, and
   `"replayed": true`), other content under the same name is refused.
@@ -276,14 +276,14 @@ def _shapes() -> dict[str, Any]:
     )
     return {
         "Outbound message": {
-            **api_shapes.message_shape(view, pair, recovery),
-            **api_shapes.history_shape([record]),
+            **shapes.message_shape(view, pair, recovery),
+            **shapes.history_shape([record]),
         },
-        "Inbox item": api_shapes.inbox_shape(item),
-        "Notice": api_shapes.notice_shape(1, notice),
-        "Pair with a partner": api_shapes.partner_shape(pair, agreement.terms),
-        "Ping": api_shapes.ping_shape(agreement, seen, at),
-        "Incident": api_shapes.incident_shape(incident),
-        "Journal row": api_shapes.record_shape(record),
-        "Refusal": api_shapes.error_shape("UnknownPartner", "no agreement is with 'urn:duns:9'"),
+        "Inbox item": shapes.inbox_shape(item),
+        "Notice": shapes.notice_shape(1, notice),
+        "Pair with a partner": shapes.partner_shape(pair, agreement.terms),
+        "Ping": shapes.ping_shape(agreement, seen, at),
+        "Incident": shapes.incident_shape(incident),
+        "Journal row": shapes.record_shape(record),
+        "Refusal": shapes.error_shape("UnknownPartner", "no agreement is with 'urn:duns:9'"),
     }

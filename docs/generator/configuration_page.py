@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from generator.words import table
-from onceonly.gateway.config_keys import (
+from onceonly.gateway.config.keys import (
     AGREEMENT_KEYS,
     AMQP_KEYS,
     DRILL_KEYS,

@@ -180,7 +180,7 @@ async def test_an_operator_silences_a_pair_and_lets_it_go_on(tmp_path, peer):
 
 
 async def test_time_to_live_ends_every_wait_behind_a_fence(tmp_path, peer):
-    """R-08, I26: queued ones expire, the sent one is in doubt until twice the accuracy has passed too."""
+    """R-08, I26: queued ones expire; the sent one is in doubt until twice the accuracy passed."""
     offset = tmp_path / "offset"
     terms = {"timeout": 60, "retries": 0, "time_to_live": "PT1M", "msh_time_accuracy": "01:00"}
     peer.answer_always = Manners.HANG_UP

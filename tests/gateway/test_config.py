@@ -17,9 +17,9 @@ from onceonly.gateway.config import (
     Tls,
     read_configuration,
 )
-from onceonly.gateway.config_agreement_keys import EBXML_METHOD_URI
-from onceonly.gateway.config_keys import REPEATED, TABLES
-from onceonly.gateway.config_values import Illegal, duration_s
+from onceonly.gateway.config.agreement_keys import EBXML_METHOD_URI
+from onceonly.gateway.config.keys import REPEATED, TABLES
+from onceonly.gateway.config.values import Illegal, duration_s
 from onceonly.gateway.drill import POINTS
 from onceonly.message.identity import PartyId
 from onceonly.message.message import AckRequested, Profile, SyncReplyMode

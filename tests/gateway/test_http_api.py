@@ -12,8 +12,8 @@ from packages import ORDER, PayloadPart
 from peer import Peer
 from running_gateway import OUR_PARTY, RunningGateway, form, running
 
-from onceonly.gateway.http_api import ROUTES
-from onceonly.gateway.openapi import OPERATIONS
+from onceonly.gateway.api.application import ROUTES
+from onceonly.gateway.api.openapi import OPERATIONS
 from onceonly.journal.record import CHAIN_START
 from onceonly.message.event import Event
 from onceonly.store.store import Role

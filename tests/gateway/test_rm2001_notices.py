@@ -10,7 +10,7 @@ from peer import UNAVAILABLE, Peer
 from peer_2001 import Peer2001
 from running_gateway import Answered, RunningGateway, running
 
-from onceonly.gateway.failure_notices import RETRIES_MAX
+from onceonly.gateway.receiving.failure_notices import RETRIES_MAX
 from onceonly.message.event import Event
 
 pytestmark = pytest.mark.anyio

@@ -14,9 +14,9 @@ import pytest
 
 from onceonly.cli.exits import Exit
 from onceonly.cli.main import cli
+from onceonly.gateway.api.application import ROUTES
 from onceonly.gateway.config import read_configuration
-from onceonly.gateway.config_keys import AGREEMENT_KEYS, GATEWAY_KEYS, ROUTE_KEYS, TABLES
-from onceonly.gateway.http_api import ROUTES
+from onceonly.gateway.config.keys import AGREEMENT_KEYS, GATEWAY_KEYS, ROUTE_KEYS, TABLES
 from onceonly.journal.record import COLUMNS
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event

@@ -7,6 +7,7 @@ true, so that timestamps of two gateways and of their journals stay comparable.
 
 import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from onceonly.message.instant import NS_PER_S, US_PER_S, Now
@@ -31,6 +32,10 @@ class Clock:
     def real_wait_s(self, due_ns: int) -> float:
         """Seconds of the event loop until the monotonic deadline `due_ns`; 0 if it has come."""
         return max(0.0, (due_ns / self._rate - time.monotonic_ns()) / NS_PER_S)
+
+    def call_at(self, due_ns: int, call: Callable[[], None]) -> asyncio.Handle:
+        """Let the event loop call at the monotonic instant `due_ns`, or a little before."""
+        return asyncio.get_running_loop().call_later(self.real_wait_s(due_ns), call)
 
     async def pause(self, wait_s: float) -> None:
         """Let so many seconds pass, as fast as the drill wants."""

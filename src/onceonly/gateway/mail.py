@@ -7,8 +7,8 @@ comes in needs nothing: the parts say their encoding, and the decoder undoes it.
 from collections.abc import AsyncIterator, Iterable, Iterator
 
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.package_body import PackageBody
 from onceonly.gateway.rows import Rows
+from onceonly.gateway.sending.package_body import PackageBody
 from onceonly.message.event import Direction, Event
 from onceonly.message.package import Package
 from onceonly.store.group import GroupCommit

@@ -6,19 +6,19 @@ from typing import Any
 
 from onceonly import __version__
 from onceonly.gateway.agreements import Agreements
-from onceonly.gateway.api_shapes import partner_shape, ping_shape
+from onceonly.gateway.api.shapes import partner_shape, ping_shape
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
-from onceonly.gateway.dispatch import Dispatch
 from onceonly.gateway.drill import Failpoints
-from onceonly.gateway.inbound import Receiver
-from onceonly.gateway.inquiries import Inquiries
 from onceonly.gateway.metrics import render
-from onceonly.gateway.outbound import SendingSteps
 from onceonly.gateway.publish import publish
-from onceonly.gateway.questions import Questions
-from onceonly.gateway.sender import resend
-from onceonly.gateway.work import MessageWork, PairWork, RecoveryWork, Work
+from onceonly.gateway.receiving.inbound import Receiver
+from onceonly.gateway.recovery.inquiries import Inquiries
+from onceonly.gateway.recovery.questions import Questions
+from onceonly.gateway.sending.dispatch import Dispatch
+from onceonly.gateway.sending.outbound import SendingSteps
+from onceonly.gateway.sending.sender import resend
+from onceonly.gateway.sending.work import MessageWork, PairWork, RecoveryWork, Work
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.message.terms import DeliveryTerms

@@ -9,8 +9,8 @@ from typing import Protocol
 from onceonly.gateway.certificates import calling_tls, listening_tls
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Amqp, Configuration, Smtp, StartTls, Tls
-from onceonly.gateway.inbound import HEADERS_BYTES
 from onceonly.gateway.mail import MailTransport
+from onceonly.gateway.receiving.inbound import HEADERS_BYTES
 from onceonly.transport.amqp_client import AmqpTransport
 from onceonly.transport.amqp_consumer import consume_amqp
 from onceonly.transport.amqp_link import AmqpAccess

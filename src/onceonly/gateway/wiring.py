@@ -4,42 +4,42 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from onceonly.gateway.access import Access
 from onceonly.gateway.agreements import Agreements
-from onceonly.gateway.arrivals import Arrivals
+from onceonly.gateway.api.access import Access
+from onceonly.gateway.api.application import Api
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
-from onceonly.gateway.custody import Custody
-from onceonly.gateway.dispatch import Dispatch
 from onceonly.gateway.drill import Failpoints
-from onceonly.gateway.failure_notices import FailureNotices
 from onceonly.gateway.growth import Growth
-from onceonly.gateway.handovers import HandOvers
-from onceonly.gateway.http_api import Api
 from onceonly.gateway.ids import Identifiers
-from onceonly.gateway.inbound import Receiver
-from onceonly.gateway.inbox import Inbox
-from onceonly.gateway.inquiries import Inquiries
 from onceonly.gateway.mail import AutomaticMail
 from onceonly.gateway.operations import Operations
-from onceonly.gateway.outbound import SendingSteps
 from onceonly.gateway.publish import publish
 from onceonly.gateway.purge import Purge, Retention
-from onceonly.gateway.questions import Questions
-from onceonly.gateway.relay import Relay
-from onceonly.gateway.replies import Replies
-from onceonly.gateway.reports import Reports
-from onceonly.gateway.routes import Routes, as_agreement
+from onceonly.gateway.receiving.arrivals import Arrivals
+from onceonly.gateway.receiving.failure_notices import FailureNotices
+from onceonly.gateway.receiving.handovers import HandOvers
+from onceonly.gateway.receiving.inbound import Receiver
+from onceonly.gateway.receiving.inbox import Inbox
+from onceonly.gateway.receiving.replies import Replies
+from onceonly.gateway.receiving.signals import Signals
+from onceonly.gateway.receiving.validation import Validation
+from onceonly.gateway.recovery.inquiries import Inquiries
+from onceonly.gateway.recovery.questions import Questions
+from onceonly.gateway.recovery.reports import Reports
+from onceonly.gateway.relaying.custody import Custody
+from onceonly.gateway.relaying.relay import Relay
+from onceonly.gateway.relaying.routes import Routes, as_agreement
+from onceonly.gateway.relaying.transit import Transits
+from onceonly.gateway.relaying.upstream import Upstream
+from onceonly.gateway.relaying.whereabouts import Whereabouts
 from onceonly.gateway.rows import Rows
-from onceonly.gateway.sender import Sender
-from onceonly.gateway.signals import Signals
-from onceonly.gateway.submit import Submissions
+from onceonly.gateway.sending.dispatch import Dispatch
+from onceonly.gateway.sending.outbound import SendingSteps
+from onceonly.gateway.sending.sender import Sender
+from onceonly.gateway.sending.submit import Submissions
 from onceonly.gateway.tasks import Tasks
-from onceonly.gateway.transit import Transits
 from onceonly.gateway.transports import sending_transport
-from onceonly.gateway.upstream import Upstream
-from onceonly.gateway.validation import Validation
-from onceonly.gateway.whereabouts import Whereabouts
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
 from onceonly.store.sqlite import SqliteStore, open_sqlite

@@ -1,0 +1,434 @@
+"""The application API: HTTP and JSON for applications and operators.
+
+Every call is a thin reading of one of the parts; nothing is decided here. Errors have one shape,
+`{"error": {"name", "text"}}`, and a name that stays. `openapi.py` describes the same routes.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from onceonly.gateway.api import shapes
+from onceonly.gateway.api.access import Access
+from onceonly.gateway.api.openapi import openapi_document
+from onceonly.gateway.api.reading import (
+    HEADER_BYTES_MAX,
+    flag,
+    header_json,
+    json_object,
+    limit_of,
+    number,
+    one_line,
+    submission_of,
+    whole,
+)
+from onceonly.gateway.operations import Operations
+from onceonly.gateway.receiving.inbox import Inbox
+from onceonly.gateway.sending.submit import PAYLOADS_MAX, Part, Submissions
+from onceonly.message.errors import LocalError
+from onceonly.message.identity import Pair
+from onceonly.protocol.receiving import ProcessingState
+from onceonly.protocol.sending import OutboundStatus
+from onceonly.store.spool import Sink, Spool
+from onceonly.store.store import (
+    MessageFilter,
+    PairView,
+    Role,
+    Snapshot,
+    Store,
+    StoreFailed,
+    StoreFull,
+)
+
+WAIT_S_MAX = 60.0
+"""Longest long-poll of the inbox, and longest wait for the answer to a Ping."""
+
+PING_WAIT_S = 10.0
+"""Wait for the answer to a Ping, unless the caller says another."""
+
+COPY_BYTES = 1 << 18
+"""Piece in which an upload goes to the spool."""
+
+FILES_MAX = PAYLOADS_MAX + 2
+"""Files in a form: the JSON may be one, and one payload too many is still refused by name."""
+
+FORM_BYTES_MAX = 2 * HEADER_BYTES_MAX
+"""What a form has beside its payloads: the JSON, and 99 part heads of some 600 bytes."""
+
+_STATUS_OF = {
+    "LengthRequired": 411,
+    "NotFound": 404,
+    "UnknownPartner": 404,
+    "UnknownAgreement": 404,
+    "MessageIdTaken": 409,
+    "IdempotencyKeyTaken": 409,
+    "Cancelled": 409,
+    "NeverSent": 409,
+    "NotCancellable": 409,
+    "NotResendable": 409,
+    "ProcessingWentBack": 409,
+    "Refused": 409,
+    "PayloadTooLarge": 413,
+    "TooManyPayloads": 413,
+    "QueueFull": 503,
+    "LakeFailed": 503,
+}
+
+Call = Callable[["Api", Request], Awaitable[Response]]
+
+
+class Api:
+    """The routes over the parts that they read."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        spool: Spool,
+        submissions: Submissions,
+        inbox: Inbox,
+        operations: Operations,
+        payload_bytes_max: int,
+    ) -> None:
+        self._store = store
+        self._spool = spool
+        self._submissions = submissions
+        self._inbox = inbox
+        self._operations = operations
+        self._payload_bytes_max = payload_bytes_max
+
+    def application(self, access: Access) -> Any:
+        """The ASGI application behind `access`."""
+        routes = [
+            Route(path, self._endpoint(call), methods=[method]) for method, path, call in ROUTES
+        ]
+        handlers: dict[Any, Any] = {
+            HTTPException: _on_http_exception,
+            LocalError: _on_local_error,
+            StoreFull: _on_store_full,
+            StoreFailed: _on_store_failed,
+        }
+        return access.guard(Starlette(routes=routes, exception_handlers=handlers))
+
+    def _endpoint(self, call: Call) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            return await call(self, request)
+
+        return endpoint
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        return self._store.snapshot()
+
+    async def put_message(self, request: Request) -> Response:
+        """Submit under the MessageId of the path."""
+        return await self._submit(request, request.path_params["message_id"])
+
+    async def post_message(self, request: Request) -> Response:
+        """Submit; the MessageId is in the JSON, or ours to choose."""
+        return await self._submit(request, None)
+
+    async def _submit(self, request: Request, message_id: str | None) -> Response:
+        self._refuse_too_large(request)
+        try:
+            form = await request.form(
+                max_files=FILES_MAX, max_fields=1, max_part_size=HEADER_BYTES_MAX
+            )
+        except HTTPException as error:  # what Starlette makes of a MultiPartException
+            raise LocalError("InvalidMultipart", error.detail) from error
+        sinks: list[Sink] = []
+        try:
+            header: Any = None
+            parts: list[Part] = []
+            room = self._payload_bytes_max
+            for name, value in form.multi_items():
+                if name == "message":
+                    header = await header_json(value)
+                elif isinstance(value, UploadFile):
+                    part, room = await self._spooled(value, sinks, room)
+                    parts.append(part)
+                else:
+                    raise LocalError("InvalidMultipart", f"part {name!r} is no file")
+            if header is None:
+                raise LocalError("InvalidMultipart", "the part 'message' with the JSON is missing")
+            key = request.headers.get("idempotency-key")
+            submission = submission_of(header, parts, message_id, key)
+            receipt = await self._submissions.submit(submission)
+        finally:
+            for sink in sinks:
+                sink.discard()
+            await form.close()
+        shape = {**self._message(receipt.message_id), "replayed": receipt.is_replayed}
+        return JSONResponse(shape, status_code=200 if receipt.is_replayed else 201)
+
+    def _refuse_too_large(self, request: Request) -> None:
+        """By the announced length: a form of any length would fill the disk before we see it."""
+        length = request.headers.get("content-length")
+        if length is None:
+            raise LocalError("LengthRequired", "a submission says its Content-Length")
+        if not length.isdecimal() or int(length) > self._payload_bytes_max + FORM_BYTES_MAX:
+            raise self._too_large()
+
+    def _too_large(self) -> LocalError:
+        text = f"the payloads of a message have {self._payload_bytes_max} bytes at most"
+        return LocalError("PayloadTooLarge", text)
+
+    async def _spooled(self, upload: UploadFile, sinks: list[Sink], room: int) -> tuple[Part, int]:
+        """The payload in a sink, and how many bytes are left for the next ones."""
+        sink = self._spool.open_sink()
+        sinks.append(sink)
+        while piece := await upload.read(COPY_BYTES):
+            room -= len(piece)
+            if room < 0:
+                raise self._too_large()
+            sink.write(piece)
+        content_type = upload.content_type or "application/octet-stream"
+        return Part(sink, content_type, upload.filename or ""), room
+
+    def _message(self, message_id: str) -> dict[str, Any]:
+        view = self._snapshot.find_outbound_view(message_id)
+        if view is None:
+            raise LocalError("NotFound", f"no outbound message {message_id!r}")
+        recovery = self._snapshot.get_recovery(message_id)
+        return shapes.message_shape(view, self._pair_view(view.message.pair), recovery)
+
+    def _pair_view(self, pair: Pair) -> PairView:
+        state = self._snapshot.get_sending_pair(pair)
+        return PairView(
+            Role.SENDER, pair, state.status, state.reason, state.sequence_number, state.in_flight, 0
+        )
+
+    async def get_message(self, request: Request) -> Response:
+        """State and timeline of one outbound message."""
+        message_id = request.path_params["message_id"]
+        message = self._message(message_id)
+        records = self._snapshot.list_journal_of(message_id)
+        return JSONResponse({**message, **shapes.history_shape(records)})
+
+    async def list_messages(self, request: Request) -> Response:
+        """A page of outbound messages."""
+        query = request.query_params
+        status = query.get("state")
+        if status is not None and status not in list(OutboundStatus):
+            legal = ", ".join(OutboundStatus)
+            raise LocalError("InvalidField", f"state {status!r} is none of {legal}")
+        page = self._snapshot.list_messages(
+            MessageFilter(
+                status=None if status is None else OutboundStatus(status),
+                to_party=query.get("to"),
+                conversation_id=query.get("conversation"),
+                after=whole(request, "after", 0),
+                limit=limit_of(request),
+            )
+        )
+        items = [shapes.message_shape(view, None, None) for view in page.messages]
+        return JSONResponse({"messages": items, "next_after": page.next_after})
+
+    async def cancel_message(self, request: Request) -> Response:
+        """Take a message back, if need be by asking the receiver: then 202."""
+        message_id = request.path_params["message_id"]
+        is_done = await self._operations.cancel(message_id)
+        return JSONResponse(self._message(message_id), status_code=200 if is_done else 202)
+
+    async def resend_message(self, request: Request) -> Response:
+        """Send a message again that was given up, or its content as a new version: then 202."""
+        message_id = request.path_params["message_id"]
+        wants_new_version = flag(await json_object(request), "new_version")
+        if wants_new_version:
+            await self._operations.cancel(message_id, is_for_new_version=True)
+        else:
+            await self._operations.resend(message_id)
+        status_code = 202 if wants_new_version else 200
+        return JSONResponse(self._message(message_id), status_code=status_code)
+
+    async def request_status(self, request: Request) -> Response:
+        """Ask the partner how a message stands; the answer is seen in the message."""
+        message_id = request.path_params["message_id"]
+        await self._operations.inquire(message_id)
+        return JSONResponse(self._message(message_id), status_code=202)
+
+    async def list_inbox(self, request: Request) -> Response:
+        """Received messages above an offset."""
+        wait_s = min(number(request, "wait", 0.0), WAIT_S_MAX)
+        items = await self._inbox.read(whole(request, "after", 0), limit_of(request), wait_s)
+        return JSONResponse({"items": [shapes.inbox_shape(item) for item in items]})
+
+    async def get_payload(self, request: Request) -> Response:
+        """The bytes of one payload."""
+        offset = whole(request, "offset", 0) or None
+        stored = self._inbox.payload(
+            request.path_params["message_id"], request.path_params["n"], offset
+        )
+        headers = {
+            # A payload is never shown as a page of ours (attack R6).
+            "content-type": stored.payload.content_type,
+            "content-disposition": "attachment",
+            "x-content-type-options": "nosniff",
+            "content-security-policy": "sandbox",
+            "content-length": str(stored.payload.size_bytes),
+            "etag": f'"{stored.payload.digest}"',
+        }
+        if stored.body is not None:
+            return Response(stored.body, headers=headers)
+        return StreamingResponse(self._pieces(stored.payload.digest), headers=headers)
+
+    async def _pieces(self, digest: str) -> AsyncIterator[bytes]:
+        for piece in self._spool.open_reader(digest):
+            yield piece
+
+    async def post_processing(self, request: Request) -> Response:
+        """The application's processing state."""
+        body = await json_object(request)
+        word = body.get("processing")
+        if word not in list(ProcessingState):
+            legal = ", ".join(ProcessingState)
+            raise LocalError("InvalidField", f"processing {word!r} is none of {legal}")
+        message_id = request.path_params["message_id"]
+        item = await self._inbox.report(
+            message_id, ProcessingState(word), whole(request, "offset", 0) or None
+        )
+        return JSONResponse(shapes.inbox_shape(item))
+
+    async def refuse_message(self, request: Request) -> Response:
+        """The application will not process a message."""
+        body = await json_object(request)
+        reason = one_line(body.get("reason") or "refused by the application", "reason")
+        message_id = request.path_params["message_id"]
+        item = await self._inbox.refuse(message_id, reason, whole(request, "offset", 0) or None)
+        return JSONResponse(shapes.inbox_shape(item))
+
+    async def list_notices(self, request: Request) -> Response:
+        """Notices for the application."""
+        notices = self._snapshot.list_notices(whole(request, "after", 0), limit_of(request))
+        return JSONResponse({"notices": [shapes.notice_shape(*notice) for notice in notices]})
+
+    async def list_partners(self, request: Request) -> Response:
+        """Pairs with every partner."""
+        del request
+        return JSONResponse({"partners": self._operations.partners()})
+
+    async def suspend_partner(self, request: Request) -> Response:
+        """Suspend sending."""
+        body = await json_object(request)
+        reason = one_line(body.get("reason") or "asked for over the API", "reason")
+        partners = await self._operations.suspend(request.path_params["partner"], reason)
+        return JSONResponse({"partners": partners})
+
+    async def resume_partner(self, request: Request) -> Response:
+        """Resume both directions."""
+        partners = await self._operations.resume(request.path_params["partner"])
+        return JSONResponse({"partners": partners})
+
+    async def ping_partner(self, request: Request) -> Response:
+        """Ask a partner whether it takes messages."""
+        wait_s = min(number(request, "wait", PING_WAIT_S), WAIT_S_MAX)
+        pings = await self._operations.ping(request.path_params["partner"], wait_s)
+        return JSONResponse({"pings": pings})
+
+    async def set_draining(self, request: Request) -> Response:
+        """Whether partners that ask first are told to send nothing."""
+        is_draining = flag(await json_object(request), "draining")
+        self._operations.set_draining(is_draining=is_draining)
+        return JSONResponse({"draining": is_draining})
+
+    async def list_incidents(self, request: Request) -> Response:
+        """What an operator has to look at."""
+        incidents = self._snapshot.list_incidents(is_open=request.query_params.get("all") is None)
+        return JSONResponse({"incidents": [shapes.incident_shape(one) for one in incidents]})
+
+    async def list_journal(self, request: Request) -> Response:
+        """Journal rows above a seq."""
+        records = self._snapshot.list_journal(whole(request, "after", 0), limit_of(request))
+        return JSONResponse({"records": [shapes.record_shape(record) for record in records]})
+
+    async def publish(self, request: Request) -> Response:
+        """Publish the new journal rows."""
+        del request
+        return JSONResponse({"published": await self._operations.publish()})
+
+    async def healthz(self, request: Request) -> Response:
+        """Alive."""
+        del request
+        return JSONResponse(self._operations.health())
+
+    async def readyz(self, request: Request) -> Response:
+        """Taking work."""
+        del request
+        is_ready = self._operations.is_ready
+        return JSONResponse({"ready": is_ready}, status_code=200 if is_ready else 503)
+
+    async def metrics(self, request: Request) -> Response:
+        """Prometheus text."""
+        del request
+        text, content_type = await asyncio.to_thread(self._operations.metrics)
+        return PlainTextResponse(text, media_type=content_type)
+
+    async def openapi(self, request: Request) -> Response:
+        """The description of this API."""
+        del request
+        return JSONResponse(openapi_document())
+
+
+ROUTES: list[tuple[str, str, Call]] = [
+    ("POST", "/v1/messages", Api.post_message),
+    ("GET", "/v1/messages", Api.list_messages),
+    ("POST", "/v1/messages/{message_id:path}/cancel", Api.cancel_message),
+    ("POST", "/v1/messages/{message_id:path}/resend", Api.resend_message),
+    ("POST", "/v1/messages/{message_id:path}/status-request", Api.request_status),
+    ("PUT", "/v1/messages/{message_id:path}", Api.put_message),
+    ("GET", "/v1/messages/{message_id:path}", Api.get_message),
+    ("GET", "/v1/inbox", Api.list_inbox),
+    ("GET", "/v1/inbox/{message_id:path}/payloads/{n:int}", Api.get_payload),
+    ("POST", "/v1/inbox/{message_id:path}/processing", Api.post_processing),
+    ("POST", "/v1/inbox/{message_id:path}/refuse", Api.refuse_message),
+    ("GET", "/v1/notices", Api.list_notices),
+    ("GET", "/v1/partners", Api.list_partners),
+    ("POST", "/v1/partners/{partner:path}/ping", Api.ping_partner),
+    ("POST", "/v1/partners/{partner:path}/suspend", Api.suspend_partner),
+    ("POST", "/v1/partners/{partner:path}/resume", Api.resume_partner),
+    ("GET", "/v1/incidents", Api.list_incidents),
+    ("POST", "/v1/drain", Api.set_draining),
+    ("GET", "/v1/journal", Api.list_journal),
+    ("POST", "/v1/lake/publish", Api.publish),
+    ("GET", "/healthz", Api.healthz),
+    ("GET", "/readyz", Api.readyz),
+    ("GET", "/metrics", Api.metrics),
+    ("GET", "/openapi.json", Api.openapi),
+]
+"""Every route; `openapi.py` must describe each, and a test says so."""
+
+
+async def _on_local_error(request: Request, error: LocalError) -> Response:
+    del request
+    status = _STATUS_OF.get(error.name, 400)
+    return JSONResponse(shapes.error_shape(error.name, str(error)), status_code=status)
+
+
+async def _on_store_full(request: Request, error: StoreFull) -> Response:
+    del request, error
+    text = "the disk is full; nothing was accepted, try again when there is space"
+    return JSONResponse(shapes.error_shape("StoreFull", text), status_code=507)
+
+
+async def _on_store_failed(request: Request, error: StoreFailed) -> Response:
+    """Tells the supervisor, who stops the process (R-22); the caller rarely sees this answer."""
+    del request
+    context = {"message": "a call met a broken store", "exception": error}
+    asyncio.get_running_loop().call_exception_handler(context)
+    text = "the store failed; the gateway stops"
+    return JSONResponse(shapes.error_shape("StoreFailed", text), status_code=500)
+
+
+async def _on_http_exception(request: Request, error: HTTPException) -> Response:
+    del request
+    name = {404: "NotFound", 405: "MethodNotAllowed"}.get(error.status_code, "InvalidRequest")
+    return JSONResponse(
+        shapes.error_shape(name, error.detail), status_code=error.status_code, headers=error.headers
+    )

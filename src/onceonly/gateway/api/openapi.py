@@ -1,0 +1,239 @@
+"""The OpenAPI 3.1 description of the application API, from one table."""
+
+import re
+from typing import Any, NamedTuple
+
+from onceonly import __version__
+from onceonly.message.signals import MessageStatus, ReportedProcessing
+from onceonly.protocol.receiving import ProcessingState
+from onceonly.protocol.recovering import RecoveryPhase, ResponseStatus
+from onceonly.protocol.sending import OutboundStatus
+
+
+class Operation(NamedTuple):
+    """One route: what it does and which query parameters it reads."""
+
+    method: str
+    path: str
+    summary: str
+    query: tuple[tuple[str, str], ...] = ()
+    body: str | None = None
+
+
+_PAGE = (("after", "integer"), ("limit", "integer"))
+
+OPERATIONS = (
+    Operation(
+        "post",
+        "/v1/messages",
+        "Submit a message; idempotent on its message_id or the Idempotency-Key header",
+        body="multipart",
+    ),
+    Operation(
+        "get",
+        "/v1/messages",
+        "List outbound messages, oldest first",
+        (("state", "string"), ("to", "string"), ("conversation", "string"), *_PAGE),
+    ),
+    Operation(
+        "put",
+        "/v1/messages/{message_id}",
+        "Submit a message under this MessageId; again with the same content changes nothing",
+        body="multipart",
+    ),
+    Operation("get", "/v1/messages/{message_id}", "State and timeline of an outbound message"),
+    Operation(
+        "post",
+        "/v1/messages/{message_id}/cancel",
+        "Take a message back: 200 where no byte left, 202 where the receiver is asked",
+    ),
+    Operation(
+        "post",
+        "/v1/messages/{message_id}/resend",
+        "Send a message again that was given up; with `new_version`, under a new id (202)",
+        body="resend",
+    ),
+    Operation(
+        "post",
+        "/v1/messages/{message_id}/status-request",
+        "Ask the partner how a message stands (202); the answer is in `recovery`",
+    ),
+    Operation(
+        "get",
+        "/v1/inbox",
+        "Received messages above an offset, in order; waits up to `wait` seconds for one",
+        (*_PAGE, ("wait", "number")),
+    ),
+    Operation(
+        "get",
+        "/v1/inbox/{message_id}/payloads/{n}",
+        "The bytes of a payload",
+        (("offset", "integer"),),
+    ),
+    Operation(
+        "post",
+        "/v1/inbox/{message_id}/processing",
+        "Report the application's processing state: " + ", ".join(ProcessingState),
+        (("offset", "integer"),),
+        body="processing",
+    ),
+    Operation(
+        "post",
+        "/v1/inbox/{message_id}/refuse",
+        "Say that the application will not process a message, and why",
+        (("offset", "integer"),),
+        body="reason",
+    ),
+    Operation("get", "/v1/notices", "Failure and late-acknowledgement notices", _PAGE),
+    Operation("get", "/v1/partners", "Pairs with every partner, both directions"),
+    Operation(
+        "post",
+        "/v1/partners/{partner}/ping",
+        "Ask a partner whether it takes messages; waits up to `wait` seconds",
+        (("wait", "number"),),
+    ),
+    Operation(
+        "post", "/v1/partners/{partner}/suspend", "Suspend sending to a partner", body="reason"
+    ),
+    Operation(
+        "post",
+        "/v1/partners/{partner}/resume",
+        "Resume both directions with a partner, and close its incidents",
+    ),
+    Operation("get", "/v1/incidents", "What an operator has to look at", (("all", "string"),)),
+    Operation(
+        "post",
+        "/v1/drain",
+        "Tell partners that ask first (Ping) to send nothing, or to send again",
+        body="draining",
+    ),
+    Operation("get", "/v1/journal", "Journal rows above a seq, in order", _PAGE),
+    Operation("post", "/v1/lake/publish", "Publish the journal's new rows now"),
+    Operation("get", "/healthz", "Alive, and whether this is a drill"),
+    Operation("get", "/readyz", "200 while packages and submissions are taken, else 503"),
+    Operation("get", "/metrics", "Prometheus metrics"),
+    Operation("get", "/openapi.json", "This document"),
+)
+
+
+def openapi_document() -> dict[str, Any]:
+    """The document, as JSON-ready values."""
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method] = _operation(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "onceonly application API", "version": __version__},
+        "paths": paths,
+        "components": {"schemas": _SCHEMAS},
+    }
+
+
+def _operation(operation: Operation) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "summary": operation.summary,
+        "parameters": _parameters(operation),
+        "responses": {
+            "2XX": {"description": "Done"},
+            "default": {
+                "description": "Refused; nothing was changed",
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+            },
+        },
+    }
+    if operation.body is not None:
+        described["requestBody"] = _BODIES[operation.body]
+    return described
+
+
+def _parameters(operation: Operation) -> list[dict[str, Any]]:
+    in_path = [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": {"type": "integer" if name == "n" else "string"},
+        }
+        for name in re.findall(r"{(\w+)}", operation.path)
+    ]
+    in_query = [
+        {"name": name, "in": "query", "schema": {"type": kind}} for name, kind in operation.query
+    ]
+    return in_path + in_query
+
+
+_TEXT = {"type": "string"}
+_TRUTH = {"type": "boolean"}
+
+
+def _json_body(properties: dict[str, Any]) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties}
+    return {"content": {"application/json": {"schema": schema}}}
+
+
+_BODIES: dict[str, Any] = {
+    "multipart": {
+        "required": True,
+        "content": {"multipart/form-data": {"schema": {"$ref": "#/components/schemas/Submission"}}},
+    },
+    "processing": _json_body({"processing": {"type": "string", "enum": list(ProcessingState)}}),
+    "reason": _json_body({"reason": _TEXT}),
+    "resend": _json_body({"new_version": _TRUTH}),
+    "draining": _json_body({"draining": _TRUTH}),
+}
+
+SUBMISSION_FIELDS = (
+    "to",
+    "service",
+    "action",
+    "agreement",
+    "message_id",
+    "key",
+    "conversation",
+    "ref",
+)
+"""Fields of the `message` JSON; `reading` reads exactly these."""
+
+_SCHEMAS: dict[str, Any] = {
+    "Error": {
+        "type": "object",
+        "required": ["error"],
+        "properties": {
+            "error": {
+                "type": "object",
+                "required": ["name", "text"],
+                "properties": {"name": _TEXT, "text": _TEXT},
+            }
+        },
+    },
+    "Submission": {
+        "type": "object",
+        "required": ["message"],
+        "properties": {
+            "message": {
+                "type": "object",
+                "required": ["to", "service", "action"],
+                "additionalProperties": False,
+                "properties": dict.fromkeys(
+                    (
+                        "to",
+                        "service",
+                        "action",
+                        "agreement",
+                        "message_id",
+                        "key",
+                        "conversation",
+                        "ref",
+                    ),
+                    _TEXT,
+                ),
+            },
+            "payload": {"type": "array", "items": {"type": "string", "format": "binary"}},
+        },
+    },
+    "MessageState": {"type": "string", "enum": list(OutboundStatus)},
+    "RecoveryPhase": {"type": "string", "enum": list(RecoveryPhase)},
+    "ResponseState": {"type": "string", "enum": list(ResponseStatus)},
+    "MessageStatus": {"type": "string", "enum": list(MessageStatus)},
+    "ReportedProcessing": {"type": "string", "enum": list(ReportedProcessing)},
+}

@@ -1,0 +1,132 @@
+"""What callers of the application API send, read with named refusals.
+
+Every function raises `LocalError` (InvalidField, InvalidJson, InvalidMultipart) for what is not
+legal.
+"""
+
+import json
+from typing import Any
+
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+
+from onceonly.gateway.sending.submit import Part, Submission
+from onceonly.message.errors import LocalError, RemoteError
+from onceonly.message.identity import checked_text
+
+LIMIT_MAX = 1000
+"""Most items of one page."""
+
+HEADER_BYTES_MAX = 1 << 16
+"""Largest `message` JSON of a submission."""
+
+
+async def header_json(value: str | UploadFile) -> Any:
+    """The `message` JSON of a submission."""
+    try:
+        text = value if isinstance(value, str) else await value.read(HEADER_BYTES_MAX + 1)
+        return _parsed(text)
+    except (ValueError, RecursionError) as error:
+        raise LocalError("InvalidMultipart", f"the part 'message' is no JSON: {error}") from error
+
+
+def _parsed(text: str | bytes) -> Any:
+    """The JSON value. Raises `ValueError`, also where a string in it is no Unicode text."""
+    value = json.loads(text)
+    # JSON can escape half a surrogate pair, which no store, document or answer could carry.
+    json.dumps(value, ensure_ascii=False).encode()
+    return value
+
+
+async def json_object(request: Request) -> dict[str, Any]:
+    """The body; empty where there is none."""
+    body = await request.body()
+    if not body:
+        return {}
+    try:
+        value = _parsed(body)
+    except (ValueError, RecursionError) as error:
+        raise LocalError("InvalidJson", str(error)) from error
+    if not isinstance(value, dict):
+        raise LocalError("InvalidJson", "the body is not a JSON object")
+    return value
+
+
+_SUBMISSION_FIELDS = {
+    "to": "to",
+    "service": "service",
+    "action": "action",
+    "agreement": "agreement_id",
+    "message_id": "message_id",
+    "key": "idempotency_key",
+    "conversation": "conversation_id",
+    "ref": "ref_to_message_id",
+}
+
+
+def submission_of(
+    header: Any, parts: list[Part], message_id: str | None, key: str | None
+) -> Submission:
+    """What is asked for; `message_id` of the path and `key` of the head win."""
+    if not isinstance(header, dict):
+        raise LocalError("InvalidMultipart", "the part 'message' is no JSON object")
+    for name, value in header.items():
+        if name not in _SUBMISSION_FIELDS:
+            legal = ", ".join(_SUBMISSION_FIELDS)
+            raise LocalError("InvalidField", f"{name!r} is no field; legal: {legal}")
+        if value is not None and not isinstance(value, str):
+            raise LocalError("InvalidField", f"{name} is not a text")
+    for name in ("to", "service", "action"):
+        if not header.get(name):
+            raise LocalError("InvalidField", f"{name} is missing")
+    fields = {_SUBMISSION_FIELDS[name]: value for name, value in header.items()}
+    if message_id is not None and fields.get("message_id", message_id) != message_id:
+        raise LocalError("InvalidField", "message_id in the JSON is not the one in the path")
+    if message_id is not None:
+        fields["message_id"] = message_id
+    if key is not None:
+        fields["idempotency_key"] = key
+    return Submission(parts=parts, **fields)
+
+
+def one_line(value: Any, name: str) -> str:
+    """The value as one line of text."""
+    try:
+        return checked_text(str(value), name)
+    except RemoteError as error:
+        raise LocalError("InvalidField", error.description) from error
+
+
+def whole(request: Request, name: str, default: int) -> int:
+    """A whole number of the query."""
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise LocalError("InvalidField", f"{name} {text!r} is not a whole number")
+    return int(text)
+
+
+def number(request: Request, name: str, default: float) -> float:
+    """A finite number of the query, not below zero."""
+    text = request.query_params.get(name)
+    try:
+        value = default if text is None else float(text)
+    except ValueError as error:
+        raise LocalError("InvalidField", f"{name} {text!r} is not a number") from error
+    if not 0 <= value < float("inf"):
+        raise LocalError("InvalidField", f"{name} {text!r} is not a time")
+    return value
+
+
+def limit_of(request: Request) -> int:
+    """How many items a page may have."""
+    return max(1, min(whole(request, "limit", 100), LIMIT_MAX))
+
+
+def flag(body: dict[str, Any], name: str) -> bool:
+    """A truth value of the body, false where it is not there."""
+    value = body.get(name, False)
+    if not isinstance(value, bool):
+        raise LocalError("InvalidField", f"{name} is neither true nor false")
+    return value

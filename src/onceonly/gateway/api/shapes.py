@@ -1,0 +1,199 @@
+"""The JSON of the application API: one shape per noun, instants as RFC 3339 text in UTC."""
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+from onceonly.gateway.config import Agreement
+from onceonly.gateway.recovery.questions import Availability
+from onceonly.journal.record import Record
+from onceonly.message.event import Event
+from onceonly.message.instant import to_datetime
+from onceonly.message.message import Message, Payload
+from onceonly.message.terms import DeliveryTerms
+from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.recovering import Recovery
+from onceonly.store.store import InboxItem, Incident, Notice, OutboundView, PairView
+
+
+def instant(at: int | None) -> str | None:
+    """An instant as RFC 3339 text with microseconds, or None."""
+    if at is None:
+        return None
+    return to_datetime(at).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def error_shape(name: str, text: str) -> dict[str, Any]:
+    """The one shape of every refusal."""
+    return {"error": {"name": name, "text": text}}
+
+
+def message_shape(
+    view: OutboundView, pair: PairView | None, recovery: Recovery | None
+) -> dict[str, Any]:
+    """An outbound message: what it is, where it stands, and what comes next.
+
+    `pair` and `recovery` are null in lists.
+    """
+    state = view.state
+    return {
+        **_header_shape(view.message),
+        "state": state.status.value,
+        "is_final": state.status.is_final,
+        "attempt": state.attempt,
+        "episode": state.episode,
+        "sequence_number": state.sequence_number,
+        "error_code": state.error_code,
+        "digest": view.digest,
+        "submitted_at": instant(view.submitted_at),
+        "settled_at": instant(view.settled_at),
+        "expires_at": instant(state.expires_at),
+        "pair": None if pair is None else {"state": pair.status.value, "reason": pair.reason},
+        "recovery": None if recovery is None else _recovery_shape(recovery),
+        "response": None if recovery is None else _response_shape(recovery),
+    }
+
+
+def _recovery_shape(recovery: Recovery) -> dict[str, Any]:
+    """What is asked about the message, and what its partner last said."""
+    return {
+        "phase": recovery.phase.value,
+        "asked": recovery.asked,
+        "wants_new_version": recovery.wants_new_version,
+        "replaced_by": recovery.replaced_by,
+        "status": recovery.status,
+        "processing": recovery.processing,
+        "reported_at": instant(recovery.reported_at),
+    }
+
+
+def _response_shape(recovery: Recovery) -> dict[str, Any]:
+    """How the business response to the message stands (level 5)."""
+    return {"state": recovery.response.value, "due_at": instant(recovery.response_due_at)}
+
+
+def history_shape(records: Sequence[Record]) -> dict[str, Any]:
+    """What the journal has of an outbound message: its acknowledgement, receipts, every row."""
+    return {
+        "acknowledgment": _last(records, Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED),
+        "report": _last(records, Event.REPORT_RECEIVED),
+        "receipts": [
+            instant(record.at) for record in records if record.event == Event.RECEIPT_RECEIVED
+        ],
+        "timeline": [record_shape(record) for record in records],
+    }
+
+
+def _last(records: Sequence[Record], *events: Event) -> dict[str, Any] | None:
+    """When the last of these came, and what it said."""
+    for record in reversed(records):
+        if record.event in events:
+            return {"at": instant(record.at), "said": record.reason}
+    return None
+
+
+def _header_shape(message: Message) -> dict[str, Any]:
+    return {
+        "message_id": message.message_id,
+        "from": [str(party) for party in message.from_ids],
+        "to": [str(party) for party in message.to_ids],
+        "agreement": message.agreement_id,
+        "conversation": message.conversation_id,
+        "service": message.service,
+        "action": message.action,
+        "ref": message.ref_to_message_id,
+        "semantics": message.semantics.value,
+        "timestamp": instant(message.timestamp_at),
+        "size_bytes": message.size_bytes,
+    }
+
+
+def record_shape(record: Record) -> dict[str, Any]:
+    """One journal row; instants as text, nulls left out."""
+    shape = {name: value for name, value in record._asdict().items() if value is not None}
+    shape["at"] = instant(record.at)
+    return shape
+
+
+def inbox_shape(item: InboxItem) -> dict[str, Any]:
+    """A received message in the inbox."""
+    return {
+        **_header_shape(item.message),
+        "offset": item.offset,
+        "digest": item.digest,
+        "processing": item.processing.value,
+        "received_at": instant(item.received_at),
+        "handed_over_at": instant(item.handed_over_at),
+        "payloads": [
+            _payload_shape(item, number, payload)
+            for number, payload in enumerate(item.message.payloads)
+        ],
+    }
+
+
+def _payload_shape(item: InboxItem, number: int, payload: Payload) -> dict[str, Any]:
+    name = quote(item.message.message_id, safe="")
+    return {
+        "n": number,
+        "name": payload.name,
+        "content_type": payload.content_type,
+        "size_bytes": payload.size_bytes,
+        "digest": payload.digest,
+        "href": f"/v1/inbox/{name}/payloads/{number}?offset={item.offset}",
+    }
+
+
+def notice_shape(number: int, notice: Notice) -> dict[str, Any]:
+    """One notice for the application."""
+    return {
+        "number": number,
+        "message_id": notice.message_id,
+        "kind": NoticeKind(notice.kind).value,
+        "severity": notice.severity.value,
+        "error_code": notice.error_code.value,
+        "reason": notice.reason,
+        "episode": notice.episode,
+        "at": instant(notice.at),
+    }
+
+
+def partner_shape(pair: PairView, terms: DeliveryTerms | None) -> dict[str, Any]:
+    """One side of a pair, as operators see it; `terms` where we send."""
+    is_sender = pair.role.value == "sender"
+    return {
+        "partner": pair.pair.to_party if is_sender else pair.pair.from_party,
+        "role": pair.role.value,
+        "from": pair.pair.from_party,
+        "to": pair.pair.to_party,
+        "state": pair.status.value,
+        "reason": pair.reason,
+        "sequence_number": pair.sequence_number,
+        "in_flight": list(pair.in_flight),
+        "window": None if terms is None else terms.window,
+        "queued": pair.queued,
+        "verdict_after_s": None if terms is None else terms.verdict_after_s,
+    }
+
+
+def ping_shape(agreement: Agreement, seen: Availability, at: int) -> dict[str, Any]:
+    """What a Ping of a partner showed."""
+    return {
+        "partner": agreement.their_party,
+        "agreement": agreement.id,
+        "outcome": seen.outcome.value,
+        "available": seen.is_available,
+        "at": instant(at),
+    }
+
+
+def incident_shape(incident: Incident) -> dict[str, Any]:
+    """Something for an operator."""
+    return {
+        "incident_id": incident.incident_id,
+        "role": incident.role.value,
+        "from": incident.pair.from_party,
+        "to": incident.pair.to_party,
+        "reason": incident.reason,
+        "opened_at": instant(incident.opened_at),
+        "resolved_at": instant(incident.resolved_at),
+    }

@@ -1,0 +1,24 @@
+"""One TOML file per gateway: every key as data, the file read whole or refused with its line."""
+
+from onceonly.gateway.config.configuration import (
+    Agreement,
+    Configuration,
+    Drill,
+    Route,
+    read_configuration,
+)
+from onceonly.gateway.config.file import ConfigurationError
+from onceonly.gateway.config.transports import Amqp, Smtp, StartTls, Tls
+
+__all__ = [
+    "Agreement",
+    "Amqp",
+    "Configuration",
+    "ConfigurationError",
+    "Drill",
+    "Route",
+    "Smtp",
+    "StartTls",
+    "Tls",
+    "read_configuration",
+]

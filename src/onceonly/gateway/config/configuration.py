@@ -1,0 +1,300 @@
+"""One TOML file per gateway: read once, checked whole, turned into a frozen value.
+
+Whatever is wrong is refused at start with file, line, reason and legal values. Only `wiring`
+takes the value apart; nobody else sees it. Here are the values and what must fit between tables;
+the text is `file`'s, the keys are `keys`', the terms `terms`', TLS, mail and brokers
+`transports`'.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from onceonly.gateway.config.file import ConfigurationFile, Table
+from onceonly.gateway.config.terms import route_terms_of, terms_of
+from onceonly.gateway.config.transports import (
+    Amqp,
+    Smtp,
+    Tls,
+    amqp_of,
+    check_mail,
+    smtp_of,
+    tls_of,
+)
+from onceonly.gateway.config.values import is_loopback, is_wildcard
+from onceonly.message.identity import Pair, PartyId
+from onceonly.message.message import Profile
+from onceonly.message.terms import DeliveryTerms, Intermediary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """What we and one partner agreed: who, where, and the delivery terms."""
+
+    id: str
+    profile: Profile
+    our_ids: tuple[PartyId, ...]
+    their_ids: tuple[PartyId, ...]
+    send_to: str
+    """Where we post to, and the only place that acknowledgements and errors go (R-26)."""
+    error_to: str | None
+    receiver_uri: str
+    """The URI that the partner's MSH announces; `send_to` unless something stands between."""
+    terms: DeliveryTerms
+    resend_to: str | None = None
+    """Where resends go, where that is elsewhere: perhaps by another transport (S1-46)."""
+    validator: str | None = None
+    """Application's address that says whether the content is valid (seed 004 level 0 b)."""
+    methods_supported: tuple[str, ...] = ()
+    """Methods of reliable messaging that the partner's MSH supports, as URIs (seed 001
+    §2.1.1.3); empty where the agreement does not say."""
+    is_route: bool = False
+    """It is a route in accept mode as the sending side sees it: what is sent under it is somebody
+    else's, under the package that was made when it was accepted (R-13)."""
+
+    @property
+    def our_party(self) -> str:
+        """The string that names us in keys of this agreement."""
+        return str(self.our_ids[0])
+
+    @property
+    def their_party(self) -> str:
+        """The string that names the partner in keys of this agreement."""
+        return str(self.their_ids[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One direction of traffic that passes through us as an intermediary (ruling R-13)."""
+
+    id: str
+    profile: Profile
+    intermediary: Intermediary
+    from_ids: tuple[PartyId, ...]
+    to_ids: tuple[PartyId, ...]
+    agreement_id: str | None
+    """TPAId or CPAId of what may pass; None: any between these parties."""
+    back_to: str
+    """Where acknowledgements and errors for the previous hop go."""
+    sender_uri: str
+    """The URI that the previous hop announces; `back_to` unless something stands between."""
+    send_to: str
+    """Where the next hop takes messages."""
+    receiver_uri: str
+    """The URI that the next hop announces; `send_to` unless something stands between."""
+    terms: DeliveryTerms
+    """Of the next hop, where we own the delivery (`accept`); `retry_interval_s` is the
+    MinRetrySecs of our Transient Errors."""
+    hops_max: int
+    """Most RoutingHeaders of a message that goes on from here."""
+
+    @property
+    def pair(self) -> Pair:
+        """The end-to-end pair, by the parties' first PartyIds."""
+        return Pair(str(self.from_ids[0]), str(self.to_ids[0]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drill:
+    """Faults on order; see `drill` and `clock`."""
+
+    clock_rate: float
+    clock_offset_file: Path | None
+    failpoints: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """A gateway's whole configuration; paths are absolute."""
+
+    path: Path
+    party: tuple[PartyId, ...]
+    listen: str
+    uri: str
+    api: str
+    api_token: str | None
+    store: Path
+    lake: str
+    publish_interval_s: int
+    payload_bytes_max: int
+    queued_max: int
+    agreements: tuple[Agreement, ...]
+    drill: Drill | None
+    routes: tuple[Route, ...] = ()
+    smtp: Smtp | None = None
+    amqp: Amqp | None = None
+    tls: Tls | None = None
+    purge_interval_s: int = 3600
+    archive_duration_s: int = 0
+    """Kept longer than persist_duration by this, for reasons of law or trade (S1-21)."""
+    forget_pair_after_s: int | None = None
+    """A sender's counter that was idle for so long is dropped (S0-56); None: never."""
+
+
+def read_configuration(path: Path) -> Configuration:
+    """The configuration in the file. Raises `ConfigurationError`."""
+    file = ConfigurationFile(path)
+    gateway = file.table("gateway")
+    party = gateway["party"]
+    agreements = _agreements(file.tables("agreement"), party)
+    directory = file.path.parent
+    tls = tls_of(file.find_table("tls"), directory)
+    smtp = smtp_of(file.find_table("smtp"), tls)
+    amqp = amqp_of(file.find_table("amqp"))
+    _check_gateway(gateway, tls)
+    check_mail(gateway, file.tables("agreement"), file.tables("route"), smtp)
+    return Configuration(
+        path=file.path,
+        party=party,
+        listen=gateway["listen"],
+        uri=gateway["uri"] or gateway["listen"],
+        api=gateway["api"],
+        api_token=gateway["api_token"],
+        store=directory / gateway["store"],
+        lake=_lake_location(gateway["lake"], directory),
+        publish_interval_s=gateway["publish_interval"],
+        payload_bytes_max=gateway["payload_bytes_max"],
+        queued_max=gateway["queued_max"],
+        agreements=agreements,
+        drill=_drill(file.find_table("drill"), directory),
+        routes=_routes(file.tables("route"), party, agreements),
+        smtp=smtp,
+        amqp=amqp,
+        tls=tls,
+        purge_interval_s=gateway["purge_interval"],
+        archive_duration_s=gateway["archive_duration"],
+        forget_pair_after_s=gateway["forget_pair_after"],
+    )
+
+
+def _check_gateway(gateway: Table, tls: Tls | None) -> None:
+    if gateway["api_token"] is None and not is_loopback(gateway["api"]):
+        gateway.refuse("api", "can be reached from elsewhere: set api_token")
+    if gateway["uri"] is None and is_wildcard(gateway["listen"]):
+        gateway.refuse("listen", "is no address to announce: set uri as well")
+    is_https = urlsplit(gateway["listen"]).scheme == "https"
+    if is_https and (tls is None or tls.certificate is None):
+        gateway.refuse("listen", "is https: legal with a certificate and key in [tls]")
+
+
+def _agreements(tables: Sequence[Table], party: tuple[PartyId, ...]) -> tuple[Agreement, ...]:
+    agreements: list[Agreement] = []
+    for table in tables:
+        agreement = _agreement(table, party)
+        for other in agreements:
+            if agreement.id == other.id:
+                table.refuse("id", f"{agreement.id!r} is there twice")
+            if _same_parties(agreement, other) and agreement.profile is not other.profile:
+                table.refuse(
+                    "profile",
+                    f"is another than that of {other.id!r}, which is between the same parties; "
+                    f"legal: {other.profile.value}",
+                )
+        agreements.append(agreement)
+    return tuple(agreements)
+
+
+def _same_parties(one: Agreement, other: Agreement) -> bool:
+    return bool(set(one.our_ids) & set(other.our_ids)) and bool(
+        set(one.their_ids) & set(other.their_ids)
+    )
+
+
+def _agreement(table: Table, party: tuple[PartyId, ...]) -> Agreement:
+    our_ids = table["party"] or party
+    if not set(our_ids) <= set(party):
+        table.refuse("party", "names ids that [gateway] party lacks")
+    if set(our_ids) & set(table["with"]):
+        table.refuse("with", "names one of our own ids")
+    return Agreement(
+        id=table["id"],
+        profile=Profile(table["profile"]),
+        our_ids=our_ids,
+        their_ids=table["with"],
+        send_to=table["send_to"],
+        error_to=table["error_to"],
+        receiver_uri=table["receiver_uri"] or table["send_to"],
+        terms=terms_of(table),
+        resend_to=table["resend_to"],
+        validator=table["validator"],
+        methods_supported=table["reliable_messaging_methods_supported"] or (),
+    )
+
+
+def _routes(
+    tables: Sequence[Table], party: tuple[PartyId, ...], agreements: Sequence[Agreement]
+) -> tuple[Route, ...]:
+    routes: list[Route] = []
+    for table in tables:
+        route = _route(table)
+        for key in ("from", "to"):
+            if set(table[key]) & set(party):
+                table.refuse(key, "names one of our own ids: that takes an [[agreement]]")
+        for other in routes:
+            _check_beside(table, route, other)
+        for agreement in agreements:
+            if agreement.id == route.id:
+                table.refuse("id", f"{route.id!r} is the id of an agreement")
+            ends = (*route.from_ids, *route.to_ids)
+            if set(agreement.their_ids) & set(ends) and agreement.profile is not route.profile:
+                table.refuse(
+                    "profile",
+                    f"is another than that of agreement {agreement.id!r} with the same party: "
+                    f"profiles are not mixed; legal: {agreement.profile.value}",
+                )
+        routes.append(route)
+    return tuple(routes)
+
+
+def _check_beside(table: Table, route: Route, other: Route) -> None:
+    """Refuse what another route already has, and another profile between the same parties."""
+    if route.id == other.id:
+        table.refuse("id", f"{route.id!r} is there twice")
+    there = set(route.from_ids) & set(other.from_ids) and set(route.to_ids) & set(other.to_ids)
+    back = set(route.from_ids) & set(other.to_ids) and set(route.to_ids) & set(other.from_ids)
+    if (there or back) and route.profile is not other.profile:
+        table.refuse(
+            "profile",
+            f"is another than that of {other.id!r} between the same parties: profiles are not "
+            f"mixed; legal: {other.profile.value}",
+        )
+    is_any = route.agreement_id is None or other.agreement_id is None
+    if there and (is_any or route.agreement_id == other.agreement_id):
+        table.refuse("id", f"{route.id!r} would carry what {other.id!r} carries already")
+
+
+def _route(table: Table) -> Route:
+    if set(table["from"]) & set(table["to"]):
+        table.refuse("to", "names an id of from")
+    if table["back_to"] == table["send_to"]:
+        table.refuse("send_to", "is back_to: the message would go where it came from")
+    return Route(
+        id=table["id"],
+        profile=Profile(table["profile"]),
+        intermediary=Intermediary(table["intermediary"]),
+        from_ids=table["from"],
+        to_ids=table["to"],
+        agreement_id=table["agreement"],
+        back_to=table["back_to"],
+        sender_uri=table["sender_uri"] or table["back_to"],
+        send_to=table["send_to"],
+        receiver_uri=table["receiver_uri"] or table["send_to"],
+        terms=route_terms_of(table),
+        hops_max=table["hops_max"],
+    )
+
+
+def _drill(table: Table | None, directory: Path) -> Drill | None:
+    if table is None:
+        return None
+    offset_file = table["clock_offset_file"]
+    return Drill(
+        clock_rate=table["clock_rate"],
+        clock_offset_file=None if offset_file is None else directory / offset_file,
+        failpoints=table["failpoints"],
+    )
+
+
+def _lake_location(lake: str, directory: Path) -> str:
+    return lake if "://" in lake else str(directory / lake)

@@ -1,0 +1,279 @@
+"""Every configuration key: its type, legal values, unit, default, meaning and source.
+
+The tables drive the reader and the reference page; a key that is not here does not exist. Which
+values may stand beside each other, `terms` and `configuration` know.
+"""
+
+from onceonly.gateway.config import values as read
+from onceonly.gateway.config.agreement_keys import AGREEMENT_KEYS, ROUTE_KEYS
+from onceonly.gateway.config.key import DURATION, ENDPOINT, FLAG, PARTIES, Key, table_of
+from onceonly.gateway.drill import POINTS
+
+__all__ = [
+    "AGREEMENT_KEYS",
+    "AMQP_KEYS",
+    "DRILL_KEYS",
+    "GATEWAY_KEYS",
+    "REPEATED",
+    "ROUTE_KEYS",
+    "SMTP_KEYS",
+    "TABLES",
+    "TLS_KEYS",
+    "Key",
+]
+
+_MAIL_HOST_TEXT = "smtp://host:port"
+
+GATEWAY_KEYS = table_of(
+    Key(
+        "party",
+        read.parties,
+        PARTIES,
+        "Our PartyIds; the first one is the default From.",
+        is_required=True,
+    ),
+    Key(
+        "listen",
+        read.listen_uri,
+        "an http URI with a port, or an https one where [tls] has a certificate",
+        "Where partners post to us.",
+        is_required=True,
+    ),
+    Key(
+        "uri",
+        read.endpoint,
+        ENDPOINT,
+        "The address that we announce as SenderURI and expect as ReceiverURI (seed 000 §2.2.2).",
+        default_text="`listen`",
+    ),
+    Key(
+        "api",
+        read.plain_listen_uri,
+        "an http URI with a port",
+        "Application API. An address beyond this machine needs `api_token`.",
+        is_required=True,
+    ),
+    Key(
+        "api_token",
+        read.text,
+        "a text",
+        "Secret that API callers send as `Authorization: Bearer …`.",
+    ),
+    Key(
+        "store",
+        read.text,
+        "a path",
+        "SQLite file that survives crashes, relative to this file; large payloads lie beside it.",
+        is_required=True,
+    ),
+    Key(
+        "lake",
+        read.text,
+        "a path or fsspec URL",
+        "Where journal segments are published.",
+        default="lake",
+        default_text='`"lake"`',
+    ),
+    Key(
+        "publish_interval",
+        read.whole(1, 86_400),
+        "whole seconds, 1 to 86400",
+        "How often new journal rows are published as a segment.",
+        default=60,
+        default_text="`60`",
+        unit="seconds",
+    ),
+    Key(
+        "payload_bytes_max",
+        read.whole(1, 1 << 40),
+        "a count, 1 to 2^40",
+        "Largest sum of payloads of one message, in and out.",
+        default=1 << 30,
+        default_text="`1073741824` (1 GiB)",
+        unit="bytes",
+    ),
+    Key(
+        "queued_max",
+        read.whole(1, 1_000_000_000),
+        "a count, 1 to 1000000000",
+        "Most messages without a verdict; past it a submit is refused (R-27).",
+        default=1_000_000,
+        default_text="`1000000`",
+        unit="messages",
+    ),
+    Key(
+        "purge_interval",
+        read.whole(1, 86_400),
+        "whole seconds, 1 to 86400",
+        "How often what nobody needs any more is forgotten (R-19).",
+        default=3600,
+        default_text="`3600`",
+        unit="seconds",
+    ),
+    Key(
+        "archive_duration",
+        read.duration_s,
+        "an ISO 8601 duration such as P3650D",
+        "Messages are kept this much longer than `persist_duration`, for reasons of law or trade "
+        "(seed 001 §2.1.1.4).",
+        default=0,
+        default_text="none: `persist_duration` alone",
+        unit="duration",
+    ),
+    Key(
+        "forget_pair_after",
+        read.duration_s,
+        DURATION,
+        "A sender's SequenceNumber counter that was idle for so long is dropped; the next message "
+        "has number 1 (seed 000 §2.2.2 c).",
+        default_text="none: never",
+        unit="duration",
+    ),
+)
+
+SMTP_KEYS = table_of(
+    Key(
+        "listen",
+        read.mail_host("smtp"),
+        _MAIL_HOST_TEXT,
+        "Where we take mail from partners' mail servers.",
+        section="seed 000 §2.5.2",
+    ),
+    Key(
+        "mailbox",
+        read.mailbox,
+        "a mail address",
+        "The address that we take mail for, and send from.",
+        is_required=True,
+        section="seed 000 §2.5.2",
+    ),
+    Key(
+        "relay",
+        read.mail_host("smtp", "smtps"),
+        f"{_MAIL_HOST_TEXT} or smtps://host:port",
+        "The mail server that takes our mail.",
+        section="seed 000 §2.5.2",
+    ),
+    Key(
+        "starttls",
+        read.one_of(("require", "offer", "never")),
+        "require, offer, never",
+        "Whether mail goes under TLS on a plain port, in and out. `require` sends and takes "
+        "nothing without it.",
+        default="require",
+        default_text='`"require"`',
+        section="ours",
+    ),
+    Key("user", read.text, "a text", "User name at `relay`.", section="ours"),
+    Key("password", read.text, "a text", "Password at `relay`.", section="ours"),
+    Key(
+        "listen_user",
+        read.text,
+        "a text",
+        "User name that whoever brings us mail must give.",
+        section="ours",
+    ),
+    Key(
+        "listen_password",
+        read.text,
+        "a text",
+        "Password that whoever brings us mail must give.",
+        section="ours",
+    ),
+)
+
+AMQP_KEYS = table_of(
+    Key(
+        "listen",
+        read.queue,
+        "amqp://host:port/vhost?queue=NAME (or amqps:)",
+        "The queue that partners' messages come from.",
+        section="seed 001 §1.2.4",
+    ),
+    Key(
+        "user",
+        read.text,
+        "a text",
+        "User name at every broker.",
+        default="guest",
+        default_text='`"guest"`',
+        section="ours",
+    ),
+    Key(
+        "password",
+        read.text,
+        "a text",
+        "Password at every broker.",
+        default="guest",
+        default_text='`"guest"`',
+        section="ours",
+    ),
+)
+
+TLS_KEYS = table_of(
+    Key(
+        "certificate",
+        read.text,
+        "a path",
+        "PEM file with our certificate and its chain: shown by `listen`, by mail, and to partners "
+        "that ask for it.",
+        section="ours",
+    ),
+    Key("key", read.text, "a path", "PEM file with its private key.", section="ours"),
+    Key(
+        "trusted",
+        read.text,
+        "a path",
+        "PEM file with the certificates that partners' must chain to.",
+        default_text="the system's",
+        section="ours",
+    ),
+    Key(
+        "clients",
+        read.flag,
+        FLAG,
+        "Whether whoever calls us must show a certificate that chains to `trusted`.",
+        default=False,
+        default_text="`false`",
+        section="ours",
+    ),
+)
+
+DRILL_KEYS = table_of(
+    Key(
+        "clock_rate",
+        read.rate,
+        "a number from 0.01 to 1000",
+        "How many times as fast every wait of the protocol passes; the wall clock stays true.",
+        default=1.0,
+        default_text="`1`",
+    ),
+    Key(
+        "clock_offset_file",
+        read.text,
+        "a path",
+        "A file whose number of seconds is added to the wall clock, read at each use.",
+    ),
+    Key(
+        "failpoints",
+        read.failpoints,
+        f"a list of POINT:N with POINT one of {', '.join(POINTS)}",
+        "Kill the process at the N-th time that the point is reached.",
+        default={},
+        default_text="none",
+    ),
+)
+
+TABLES = {
+    "gateway": GATEWAY_KEYS,
+    "agreement": AGREEMENT_KEYS,
+    "route": ROUTE_KEYS,
+    "smtp": SMTP_KEYS,
+    "amqp": AMQP_KEYS,
+    "tls": TLS_KEYS,
+    "drill": DRILL_KEYS,
+}
+"""Keys of every table of the file."""
+
+REPEATED = ("agreement", "route")
+"""Tables that are written `[[name]]`, once for each."""

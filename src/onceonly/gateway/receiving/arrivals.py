@@ -1,0 +1,375 @@
+"""One business message that arrived and keeps to its agreement: stored, or refused, and answered.
+
+The decision is `protocol/receiving`'s; this file reads what it needs, writes what it decided in
+one transaction, and lets the answer leave after the commit: by a transmission of its own, or in
+the answer of the transport where the agreement has syncReplyMode (seed 001 §1.2.2).
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from onceonly.gateway.agreements import Admitted
+from onceonly.gateway.clock import Clock
+from onceonly.gateway.drill import Failpoints
+from onceonly.gateway.persistence import persist
+from onceonly.gateway.receiving.handovers import Debt, HandOvers
+from onceonly.gateway.receiving.replies import IN_THE_ANSWER, Exchange, Replies
+from onceonly.gateway.receiving.signals import Signals, error_sent, hop_back, whole
+from onceonly.gateway.rows import Rows
+from onceonly.gateway.sending.dispatch import Dispatch
+from onceonly.gateway.sending.work import Outcome as Sending
+from onceonly.gateway.tasks import Tasks
+from onceonly.journal.record import Record
+from onceonly.message.event import Direction, Event
+from onceonly.message.instant import NS_PER_S, Now
+from onceonly.message.message import AckRequested, Profile, SyncReplyMode
+from onceonly.message.package import Package
+from onceonly.message.signals import AckStatus, Assurance
+from onceonly.message.terms import ResponseChoice
+from onceonly.protocol import receiving, schedule
+from onceonly.protocol.effects import (
+    Acknowledge,
+    AcknowledgeAnew,
+    Answer,
+    Effect,
+    HandOver,
+    Journal,
+    OpenIncident,
+    SendReceipt,
+)
+from onceonly.protocol.events import Outcome, Transmission
+from onceonly.protocol.receiving import Arrival, Case, Known, Reception
+from onceonly.store.group import GroupCommit
+from onceonly.store.store import (
+    InboundEntry,
+    Role,
+    Snapshot,
+    Store,
+    StoredPayload,
+    StoreFull,
+    Transaction,
+)
+from onceonly.transport.transport import Answer as TransportAnswer
+
+TAKEN = TransportAnswer(204)
+
+Stored = Package | str
+"""What answers a repeat: our acknowledgement, or the MessageId of our business response."""
+
+
+class Received(NamedTuple):
+    """A message that keeps to its agreement, with its payloads at hand and kept."""
+
+    admitted: Admitted
+    payloads: Sequence[StoredPayload]
+    digest: str
+    assurance: Assurance
+    """How far it was looked at before it is stored (seed 004 level 0)."""
+    mode: SyncReplyMode
+    """What its sender awaits in the answer of a transport that can carry it."""
+
+    @property
+    def debt(self) -> Debt:
+        """What the hand-over has to know of it."""
+        wanted = self.admitted.message.delivery_receipt_requested
+        is_wanted = wanted not in (None, AckRequested.NONE)
+        receipt = hop_back(self.admitted) if is_wanted else None
+        return Debt(self.admitted.message.key, self.admitted.agreement, receipt)
+
+
+class Verdict(NamedTuple):
+    """What the store step decided, and what is to leave now that it is committed."""
+
+    case: Case
+    effects: Sequence[Effect]
+    response: Stored | None = None
+    exchange: Exchange | None = None
+    """Kept open for the application's response."""
+    sending: Sending | None = None
+    """What the message did to the one that it answers."""
+
+
+class Arrivals:
+    """Stores messages that arrive, and answers for them."""
+
+    def __init__(  # noqa: PLR0913 - because this is where an arrival meets everything it concerns
+        self,
+        *,
+        store: Store,
+        group: GroupCommit,
+        dispatch: Dispatch,
+        replies: Replies,
+        hand_overs: HandOvers,
+        signals: Signals,
+        rows: Rows,
+        clock: Clock,
+        failpoints: Failpoints,
+        tasks: Tasks,
+    ) -> None:
+        self._store = store
+        self._group = group
+        self._dispatch = dispatch
+        self._replies = replies
+        self._hand_overs = hand_overs
+        self._signals = signals
+        self._rows = rows
+        self._clock = clock
+        self._failpoints = failpoints
+        self._tasks = tasks
+
+    async def take(self, received: Received) -> TransportAnswer:
+        """Store the message or refuse it, let what is owed leave, and answer its transport.
+
+        Raises `StoreFull`; then nothing is stored.
+        """
+        key = received.admitted.message.key
+        open_before = self._replies.find(key)
+        try:
+            verdict = await self._group.transact(lambda txn: self._store_step(txn, received))
+        except StoreFull:
+            exchange = self._replies.find(key)
+            if exchange is not None and exchange is not open_before:
+                self._replies.close_exchange(exchange)
+            # A repeat of what is stored can be acknowledged without a write (fault D4).
+            await self._acknowledge_known(received)
+            raise
+        self._failpoints.reach("after-commit")
+        if verdict.sending is not None:
+            self._dispatch.release(verdict.sending)
+        if verdict.case is Case.NEW:
+            self._hand_overs.handed_over(received.debt, verdict.effects)
+        for effect in verdict.effects:
+            if isinstance(effect, Answer):
+                return await self._refuse(received, effect)
+        if verdict.exchange is not None:
+            return await self._await_response(received, verdict.exchange)
+        if verdict.response is not None:
+            return self._respond(received, verdict.response)
+        return TAKEN
+
+    def _store_step(self, txn: Transaction, received: Received) -> Verdict:
+        """Decide and store in one transaction. Reads first, then writes."""
+        now = self._clock.now()
+        admitted = received.admitted
+        message, terms = admitted.message, admitted.terms
+        entry = txn.find_inbound(message.key)
+        before = txn.get_receiving_pair(message.pair)
+        stored = None if entry is None else self._find_response(txn, received)
+        known = None if entry is None else Known(entry.digest, has_response=stored is not None)
+        reception = receiving.receive(
+            self._arrival(received, entry),
+            known,
+            before,
+            now,
+            terms,
+            is_cancelled=txn.is_cancelled(message.key),
+        )
+        verdict = Verdict(reception.case, reception.effects)
+        if reception.case is Case.NEW:
+            verdict = self._keep(txn, received, reception, now)
+        elif AcknowledgeAnew() in reception.effects:
+            response = self._acknowledgment(received, now, entry)
+            txn.put_response(message.key, response)
+            verdict = verdict._replace(response=response)
+        elif Acknowledge() in reception.effects:
+            verdict = verdict._replace(response=stored)
+        if reception.pair != before:
+            txn.put_receiving_pair(message.pair, reception.pair)
+        self._carry_out(txn, received, reception, now)
+        self._failpoints.reach("before-commit")
+        return verdict
+
+    def _arrival(self, received: Received, entry: InboundEntry | None) -> Arrival:
+        message, hop = received.admitted.message, received.admitted.hop
+        mode = received.mode
+        if entry is not None and self._replies.find(message.key) is None:
+            mode = SyncReplyMode.NONE  # Nobody works on the first copy's response any more.
+        return Arrival(
+            message.message_id,
+            received.digest,
+            message.semantics,
+            message.timestamp_at,
+            hop.sequence_number,
+            message.time_to_live_at,
+            received.admitted.terms.method,
+            mode,
+            message.delivery_receipt_requested,
+        )
+
+    def _find_response(self, txn: Snapshot, received: Received) -> Stored | None:
+        """What answers a repeat (seed 001 §1.3.3 (9)): the first response to it, or the latest."""
+        admitted = received.admitted
+        key = admitted.message.key
+        try:
+            acknowledgment = txn.get_response(key)
+        except KeyError:
+            acknowledgment = None
+        is_most_recent = admitted.terms.response_choice is ResponseChoice.MOST_RECENT
+        if admitted.agreement.profile is Profile.RM_2000 or (
+            acknowledgment is not None and not is_most_recent
+        ):
+            return acknowledgment
+        response = txn.find_response(key.message_id, key.from_party, is_most_recent=is_most_recent)
+        return response or acknowledgment
+
+    def _keep(
+        self, txn: Transaction, received: Received, reception: Reception, now: Now
+    ) -> Verdict:
+        message, terms = received.admitted.message, received.admitted.terms
+        response = None
+        if Acknowledge() in reception.effects:
+            response = self._acknowledgment(received, now, None)
+        txn.add_inbound(
+            message,
+            received.payloads,
+            response,
+            digest=received.digest,
+            received_at=now.at,
+            keep_until_at=schedule.forgettable_at(message.timestamp_at, now, terms),
+            has_key=reception.is_remembered,
+        )
+        return Verdict(
+            reception.case,
+            reception.effects,
+            response,
+            self._open_exchange(received),
+            self._dispatch.on_response(txn, message, now),
+        )
+
+    def _acknowledgment(self, received: Received, now: Now, entry: InboundEntry | None) -> Package:
+        """What it says is true when it leaves: a message that is passed on was handed over."""
+        agreed = received.admitted.terms.ack_status
+        is_there = entry is None or entry.status is receiving.InboundStatus.HANDED_OVER
+        status = AckStatus(
+            _least(agreed.assurance, received.assurance), agreed.is_passed_on and is_there
+        )
+        return self._signals.acknowledgment(received.admitted, now, status=status)
+
+    def _open_exchange(self, received: Received) -> Exchange | None:
+        """The acknowledgement rides on the response, where it goes back in the answer (S1-37)."""
+        admitted = received.admitted
+        if not received.mode.has_response or not admitted.terms.is_acknowledged:
+            return None
+        wants_element = admitted.terms.ack_requested is not AckRequested.NONE
+        return self._replies.open(admitted.message.key, wants_element=wants_element)
+
+    def _carry_out(
+        self, txn: Transaction, received: Received, reception: Reception, now: Now
+    ) -> None:
+        records: list[Record] = []
+        message = received.admitted.message
+        for effect in reception.effects:
+            match effect:
+                case Journal():
+                    records.append(self._row(received, effect, now))
+                case HandOver():
+                    if reception.is_remembered:
+                        txn.hand_over(message.key, at=now.at)
+                case OpenIncident(reason):
+                    txn.open_incident(Role.RECEIVER, message.pair, reason, at=now.at)
+                case Acknowledge() | AcknowledgeAnew() | Answer() | SendReceipt():
+                    pass  # These leave the house, after the commit.
+                case _:
+                    raise AssertionError(f"{effect} is no effect of an arrival")
+        txn.append(records)
+
+    def _row(self, received: Received, effect: Journal, now: Now) -> Record:
+        admitted = received.admitted
+        return self._rows.with_header(
+            admitted.message, admitted.agreement, Direction.IN, effect, now, received.digest
+        )
+
+    async def _acknowledge_known(self, received: Received) -> None:
+        snapshot = self._store.snapshot()
+        entry = snapshot.find_inbound(received.admitted.message.key)
+        if entry is None or entry.digest != received.digest:
+            return
+        response = self._find_response(snapshot, received)
+        if response is not None:
+            await self._sender_of(received, response)()
+
+    def _respond(self, received: Received, response: Stored) -> TransportAnswer:
+        """Let the stored response leave, in the answer or by itself, and hand over behind it."""
+        if isinstance(response, Package) and received.mode in _WITH_SIGNALS:
+            self._hand_overs.acknowledge(received.debt, _in_the_answer)
+            return _answer_with(response)
+        self._hand_overs.acknowledge(received.debt, self._sender_of(received, response))
+        return TAKEN
+
+    def _sender_of(
+        self, received: Received, response: Stored
+    ) -> Callable[[], Awaitable[Transmission]]:
+        if isinstance(response, Package):
+            return partial(self._signals.post, received.admitted.agreement.send_to, response)
+        return partial(self._send_again, response)
+
+    async def _send_again(self, message_id: str) -> Transmission:
+        transmission = await self._dispatch.send_again(message_id)
+        assert transmission is not None, f"{message_id} answers a stored message"
+        detail = f"by the business response {message_id}"
+        return transmission._replace(detail=transmission.detail or detail)
+
+    async def _refuse(self, received: Received, answer: Answer) -> TransportAnswer:
+        admitted = received.admitted
+        if received.mode not in _WITH_SIGNALS:
+            self._tasks.start(self._signals.send_error(admitted, answer))
+            return TAKEN
+        now = self._clock.now()
+        package = self._signals.error(admitted, answer, now)
+        sent = error_sent(answer, IN_THE_ANSWER)
+        await self._note(received, sent)
+        return _answer_with(package)._replace(error=answer.code.value)
+
+    async def _await_response(self, received: Received, exchange: Exchange) -> TransportAnswer:
+        """Hold the exchange open for the application; then the acknowledgement goes alone."""
+        terms = received.admitted.terms
+        due_ns = self._clock.now().monotonic_ns + terms.timeout_s * NS_PER_S
+        answer = await self._replies.wait(exchange, self._clock.real_wait_s(due_ns))
+        if answer is None:
+            await self._acknowledge_anew(received)
+            return TAKEN
+        rode = Journal(
+            Event.ACK_SENT, outcome=Outcome.UNKNOWN.value, reason="on the business response"
+        )
+        await self._note(received, rode)
+        return answer
+
+    async def _acknowledge_anew(self, received: Received) -> None:
+        """No response in time: from here on the acknowledgement answers every repeat."""
+
+        def step(txn: Transaction) -> Package | None:
+            entry = txn.find_inbound(received.admitted.message.key)
+            if entry is None or self._find_response(txn, received) is not None:
+                return None  # Submitted in the last moment: it goes as every message does.
+            response = self._acknowledgment(received, self._clock.now(), entry)
+            txn.put_response(entry.key, response)
+            return response
+
+        response = await persist(self._group, step)
+        if response is not None:
+            send = partial(self._signals.post, received.admitted.agreement.send_to, response)
+            self._hand_overs.acknowledge(received.debt, send)
+
+    async def _note(self, received: Received, effect: Journal) -> None:
+        key, agreement = received.admitted.message.key, received.admitted.agreement
+        row = self._rows.about_message(
+            key, agreement, Direction.IN, effect, self._clock.now(), digest=received.digest
+        )
+        await persist(self._group, lambda txn: txn.append((row,)))
+
+
+async def _in_the_answer() -> Transmission:
+    return IN_THE_ANSWER
+
+
+def _answer_with(package: Package) -> TransportAnswer:
+    return TransportAnswer(200, None, package.content_type, whole(package))
+
+
+_WITH_SIGNALS = (SyncReplyMode.SIGNALS_ONLY, SyncReplyMode.SIGNALS_AND_RESPONSE)
+_ASSURANCES = tuple(Assurance)
+
+
+def _least(agreed: Assurance, reached: Assurance) -> Assurance:
+    return min(agreed, reached, key=_ASSURANCES.index)

@@ -1,0 +1,133 @@
+"""DeliveryFailure notices to the From Party, across the network (seed 001 §1.6, ruling R-14).
+
+A notice is owed durably from the step that found the message undeliverable, and is posted until
+the transport takes it, RetryInterval apart and a bounded number of times. Nobody acknowledges it
+(R-20), so the sender must not depend on it; its own verdict never does.
+"""
+
+import asyncio
+
+from onceonly.gateway.agreements import Agreements
+from onceonly.gateway.clock import Clock
+from onceonly.gateway.config import Agreement
+from onceonly.gateway.persistence import persist
+from onceonly.gateway.receiving.signals import Signals
+from onceonly.gateway.relaying.routes import Routes, as_previous_hop
+from onceonly.gateway.rows import Rows
+from onceonly.gateway.tasks import Tasks
+from onceonly.message.event import Direction, Event
+from onceonly.message.instant import NS_PER_S
+from onceonly.message.message import Profile
+from onceonly.message.terms import DeliveryTerms
+from onceonly.protocol.effects import Journal
+from onceonly.protocol.events import Outcome, Transmission
+from onceonly.store.group import GroupCommit
+from onceonly.store.store import OwedNotice, Store, Transaction
+
+RETRIES_MAX = 60
+"""Of a notice, whatever Retries of its message: it is the last word about it. With the default
+RetryInterval they last an hour, more than a restart of the partner takes."""
+
+
+def are_sent(profile: Profile, terms: DeliveryTerms) -> bool:
+    """Whether notices go over the network at all: never in `rm-2000` or under strict release."""
+    return terms.notifies_failures and not terms.strict_release and profile is not Profile.RM_2000
+
+
+class FailureNotices:
+    """Posts the notices of this gateway, as the receiver or as an accepting intermediary."""
+
+    def __init__(  # noqa: PLR0913 - because a notice needs what a message needs
+        self,
+        *,
+        store: Store,
+        group: GroupCommit,
+        agreements: Agreements,
+        routes: Routes,
+        signals: Signals,
+        rows: Rows,
+        clock: Clock,
+        tasks: Tasks,
+        our_uri: str,
+    ) -> None:
+        self._store = store
+        self._group = group
+        self._agreements = agreements
+        self._routes = routes
+        self._our_uri = our_uri
+        self._signals = signals
+        self._rows = rows
+        self._clock = clock
+        self._tasks = tasks
+
+    async def start(self) -> None:
+        """Take up what a stop or a crash left owed."""
+        for notice in self._store.snapshot().list_owed_notices():
+            if self._find(notice) is not None:
+                self.release(notice)
+
+    def owe(self, txn: Transaction, notice: OwedNotice) -> None:
+        """In the step that found the message undeliverable; `release` it after the commit."""
+        txn.put_owed_notice(notice)
+
+    def release(self, notice: OwedNotice) -> None:
+        """After the commit: post the notice beside the caller."""
+        self._tasks.start(self._post_until_taken(notice))
+
+    async def _post_until_taken(self, notice: OwedNotice) -> None:
+        agreement = self._find(notice)
+        assert agreement is not None, f"an owed notice names {notice.agreement_id!r}"
+        while await self._post(notice, agreement):
+            notice = notice._replace(attempts=notice.attempts + 1)
+            due_ns = self._clock.now().monotonic_ns
+            due_ns += agreement.terms.retry_interval_s * NS_PER_S
+            await asyncio.sleep(self._clock.real_wait_s(due_ns))
+
+    def _find(self, notice: OwedNotice) -> Agreement | None:
+        """The agreement with the From Party, or the way back to it along a route."""
+        route = self._routes.find(notice.agreement_id)
+        if route is None:
+            return self._agreements.find(notice.agreement_id)
+        entry = self._store.snapshot().find_inbound(notice.key)
+        agreement_id = route.id if entry is None else entry.agreement_id
+        return as_previous_hop(route, agreement_id, self._our_uri)
+
+    async def _post(self, notice: OwedNotice, agreement: Agreement) -> bool:
+        """Post it once; whether it is still owed afterwards."""
+        package = self._signals.failure_notice(notice, agreement, self._clock.now())
+        transmission = await self._signals.post(agreement.send_to, package)
+        tried = notice.attempts + 1
+        is_over = transmission.outcome is Outcome.ACCEPTED or tried > RETRIES_MAX
+
+        def step(txn: Transaction) -> None:
+            if is_over:
+                txn.remove_owed_notice(notice.key)
+            else:
+                txn.put_owed_notice(notice._replace(attempts=tried))
+            now = self._clock.now()
+            txn.append(
+                (
+                    self._rows.about_message(
+                        notice.key,
+                        agreement,
+                        Direction.IN,
+                        _sent(notice, tried, transmission),
+                        now,
+                        endpoint=agreement.send_to,
+                    ),
+                )
+            )
+
+        await persist(self._group, step)
+        return not is_over
+
+
+def _sent(notice: OwedNotice, attempt: int, transmission: Transmission) -> Journal:
+    return Journal(
+        Event.FAILURE_NOTICE_SENT,
+        attempt=attempt,
+        outcome=transmission.outcome.value,
+        status_code=transmission.status_code,
+        severity=notice.severity,
+        reason=notice.reason,
+    )

@@ -1,0 +1,169 @@
+"""From the stored message to the application's inbox: acknowledge, then hand over (R-02).
+
+Here stand the order of hand-overs per pair (I16), what is withheld until an acknowledgement may
+have left (R-12), and the delivery receipt behind the hand-over. A receipt is transmitted once, like
+every signal; who did not get it can ask for the status.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import NamedTuple
+
+from onceonly.gateway.agreements import Agreements
+from onceonly.gateway.clock import Clock
+from onceonly.gateway.config import Agreement
+from onceonly.gateway.drill import Failpoints
+from onceonly.gateway.growth import Growth
+from onceonly.gateway.persistence import persist
+from onceonly.gateway.receiving.signals import Hop, Signals
+from onceonly.gateway.rows import Rows
+from onceonly.gateway.tasks import Tasks
+from onceonly.journal.record import Record
+from onceonly.message.event import Direction, Event
+from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.instant import Now
+from onceonly.protocol import receiving
+from onceonly.protocol.effects import Effect, HandOver, Journal, SendReceipt
+from onceonly.protocol.events import Transmission
+from onceonly.store.group import GroupCommit
+from onceonly.store.store import Store, Transaction
+
+
+class Debt(NamedTuple):
+    """A stored message whose partner and whose application have to hear of it."""
+
+    key: MessageKey
+    agreement: Agreement
+    receipt: Hop | None = None
+    """The way of the delivery receipt that its sender asked for."""
+
+
+class HandOvers:
+    """Acknowledges stored messages and puts them into the inbox."""
+
+    def __init__(  # noqa: PLR0913 - because two of the three durable steps are made here
+        self,
+        *,
+        store: Store,
+        group: GroupCommit,
+        agreements: Agreements,
+        signals: Signals,
+        rows: Rows,
+        clock: Clock,
+        failpoints: Failpoints,
+        tasks: Tasks,
+        growth: Growth,
+    ) -> None:
+        self._store = store
+        self._group = group
+        self._agreements = agreements
+        self._signals = signals
+        self._rows = rows
+        self._clock = clock
+        self._failpoints = failpoints
+        self._tasks = tasks
+        self._growth = growth
+        self._last: dict[Pair, asyncio.Future[None]] = {}
+        """Per pair, what the next hand-over waits for."""
+
+    async def start(self) -> None:
+        """Take up what a stop or a crash left stored: acknowledge it again, hand it over."""
+        snapshot = self._store.snapshot()
+        for entry in snapshot.list_stored():
+            agreement = self._agreements.find(entry.agreement_id)
+            assert agreement is not None, f"{entry.key} names agreement {entry.agreement_id!r}"
+            response = snapshot.get_response(entry.key)
+            send = partial(self._signals.post, agreement.send_to, response)
+            self.acknowledge(Debt(entry.key, agreement), send)
+
+    def acknowledge(self, debt: Debt, send: Callable[[], Awaitable[Transmission]]) -> None:
+        """Send the response and hand over beside the caller, in the order of calls per pair (I16).
+
+        A partner that has our acknowledgement sends its next message, even while we still wait
+        for the end of that transmission; the next must not overtake it on the way to the inbox.
+        """
+        pair = Pair(debt.key.from_party, debt.key.to_party)
+        before = self._last.get(pair)
+        ours: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._last[pair] = ours
+
+        async def acknowledge_in_turn() -> None:
+            try:
+                self._failpoints.reach("before-acknowledge")
+                transmission = await send()
+                self._failpoints.reach("after-acknowledge")
+                if before is not None:
+                    await asyncio.wait((before,))
+                await self._hand_over(debt, transmission)
+            finally:
+                ours.set_result(None)
+                if self._last.get(pair) is ours:
+                    del self._last[pair]
+
+        self._tasks.start(acknowledge_in_turn())
+
+    async def _hand_over(self, debt: Debt, transmission: Transmission) -> None:
+        """After the acknowledgement: note its outcome and hand the message over (R-02, R-12)."""
+
+        def step(txn: Transaction) -> tuple[Effect, ...]:
+            now = self._clock.now()
+            entry = txn.find_inbound(debt.key)
+            if entry is None:
+                return ()  # Purged meanwhile: a repeat was acknowledged, and its time is over.
+            _, effects = receiving.acknowledged(
+                entry.status,
+                transmission,
+                debt.agreement.terms,
+                wants_receipt=debt.receipt is not None,
+            )
+            if HandOver() in effects:
+                txn.hand_over(debt.key, at=now.at)
+            txn.append(self._records(debt, effects, entry.digest, now))
+            return effects
+
+        self._failpoints.reach("before-hand-over")
+        effects = await persist(self._group, step)
+        self._failpoints.reach("after-hand-over")
+        self.handed_over(debt, effects)
+
+    def handed_over(self, debt: Debt, effects: Iterable[Effect]) -> None:
+        """After the commit of a step with these effects: tell the application and the partner."""
+        for effect in effects:
+            if isinstance(effect, HandOver):
+                self._growth.announce()
+            elif isinstance(effect, SendReceipt):
+                assert debt.receipt is not None, "a receipt was asked for"
+                self._tasks.start(self._send_receipt(debt, debt.receipt))
+
+    def _records(
+        self, debt: Debt, effects: Iterable[Effect], digest: str | None, now: Now
+    ) -> list[Record]:
+        return [
+            self._rows.about_message(
+                debt.key,
+                debt.agreement,
+                Direction.IN,
+                effect,
+                now,
+                endpoint=debt.agreement.send_to if effect.outcome else None,
+                digest=digest,
+            )
+            for effect in effects
+            if isinstance(effect, Journal)
+        ]
+
+    async def _send_receipt(self, debt: Debt, hop: Hop) -> None:
+        """Seed 001 §2.1.1.2: the application has the message."""
+        package = self._signals.receipt(
+            hop, debt.key.message_id, debt.agreement.our_ids, self._clock.now()
+        )
+        transmission = await self._signals.post(debt.agreement.send_to, package)
+        sent = Journal(
+            Event.RECEIPT_SENT,
+            outcome=transmission.outcome.value,
+            status_code=transmission.status_code,
+            reason=transmission.detail or None,
+        )
+        records = self._records(debt, (sent,), None, self._clock.now())
+        await persist(self._group, lambda txn: txn.append(records))

@@ -1,0 +1,183 @@
+"""The application's inbox: ordered, replayable by offset, with the application's own progress."""
+
+import asyncio
+from collections.abc import Sequence
+
+from onceonly.gateway.agreements import Agreements
+from onceonly.gateway.clock import Clock
+from onceonly.gateway.config import Agreement
+from onceonly.gateway.growth import Growth
+from onceonly.gateway.receiving.failure_notices import FailureNotices, are_sent
+from onceonly.gateway.rows import Rows
+from onceonly.message.errors import LocalError, Severity
+from onceonly.message.event import Direction, Event
+from onceonly.message.message import DeliverySemantics, Message
+from onceonly.protocol.effects import Journal
+from onceonly.protocol.keeping import report_processing
+from onceonly.protocol.receiving import InboundStatus, ProcessingState
+from onceonly.store.group import GroupCommit
+from onceonly.store.store import (
+    InboxItem,
+    OwedNotice,
+    Snapshot,
+    Store,
+    StoredPayload,
+    Transaction,
+)
+
+
+class Inbox:
+    """Reads and progress of one gateway's inbox."""
+
+    def __init__(  # noqa: PLR0913 - because what an application says concerns its partners too
+        self,
+        *,
+        store: Store,
+        group: GroupCommit,
+        agreements: Agreements,
+        rows: Rows,
+        clock: Clock,
+        growth: Growth,
+        failure_notices: FailureNotices,
+    ) -> None:
+        self._store = store
+        self._group = group
+        self._agreements = agreements
+        self._rows = rows
+        self._clock = clock
+        self._growth = growth
+        self._failure_notices = failure_notices
+
+    async def read(self, after: int, limit: int, wait_s: float) -> Sequence[InboxItem]:
+        """Items above the offset; waits up to `wait_s` seconds while there are none."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + wait_s
+        while True:
+            grown = self._growth.watch()
+            items = self._store.snapshot().list_inbox(after, limit)
+            left_s = until - loop.time()
+            if items or left_s <= 0:
+                grown.cancel()
+                return items
+            await asyncio.wait((grown,), timeout=left_s)
+            grown.cancel()
+
+    def find(self, message_id: str, offset: int | None) -> InboxItem:
+        """The item with this MessageId (and offset). Raises `LocalError` (NotFound)."""
+        snapshot = self._store.snapshot()
+        item = snapshot.find_inbox_item(message_id)
+        if item is not None and offset not in (None, item.offset):
+            item = next(iter(snapshot.list_inbox((offset or 0) - 1, 1)), None)
+        if item is None or item.message.message_id != message_id:
+            raise _not_found(message_id)
+        if offset not in (None, item.offset):
+            raise _not_found(message_id)
+        return item
+
+    def payload(self, message_id: str, number: int, offset: int | None) -> StoredPayload:
+        """One payload of an item. Raises `LocalError` (NotFound)."""
+        item = self.find(message_id, offset)
+        payloads = self._store.snapshot().list_inbox_payloads(item.offset)
+        if number >= len(payloads):
+            raise LocalError("NotFound", f"message {message_id!r} has {len(payloads)} payloads")
+        return payloads[number]
+
+    async def report(
+        self, message_id: str, processing: ProcessingState, offset: int | None
+    ) -> InboxItem:
+        """Record the application's processing state; it only moves forward (I44).
+
+        Raises `LocalError` (NotFound, ProcessingWentBack, Cancelled, Refused).
+        """
+        item = self.find(message_id, offset)
+
+        def step(txn: Transaction) -> None:
+            status, current = _standing(txn, item)
+            if _is_refused(txn, item):
+                raise LocalError("Refused", f"{message_id!r} was refused by the application")
+            rows = report_processing(status, current, processing)
+            if rows:
+                txn.put_processing(item.message.key, processing)
+                self._append(txn, item.message, rows)
+
+        await self._group.transact(step)
+        return self.find(message_id, item.offset)
+
+    async def refuse(self, message_id: str, reason: str, offset: int | None) -> InboxItem:
+        """Record that the application will not process the message, and tell its From Party.
+
+        The From Party is told where the agreement has failure notices (seed 001 §1.6, R-14);
+        refusing again changes nothing. Raises `LocalError` (NotFound, ProcessingWentBack,
+        Cancelled).
+        """
+        item = self.find(message_id, offset)
+        message = item.message
+
+        def step(txn: Transaction) -> OwedNotice | None:
+            status, current = _standing(txn, item)
+            if _is_refused(txn, item):
+                return None
+            report_processing(status, current, ProcessingState.IN_PROGRESS)
+            self._append(txn, message, (Journal(Event.APPLICATION_REFUSED, reason=reason),))
+            notice = self._notice(message, reason)
+            if notice is not None:
+                self._failure_notices.owe(txn, notice)
+            return notice
+
+        notice = await self._group.transact(step)
+        if notice is not None:
+            self._failure_notices.release(notice)
+        return self.find(message_id, item.offset)
+
+    def _notice(self, message: Message, reason: str) -> OwedNotice | None:
+        agreement = self._agreement(message)
+        is_reliable = message.semantics is not DeliverySemantics.BEST_EFFORT
+        if not is_reliable or not are_sent(agreement.profile, agreement.terms):
+            return None
+        return OwedNotice(
+            message.key,
+            agreement.id,
+            message.conversation_id,
+            message.semantics,
+            Severity.ERROR,
+            reason,
+        )
+
+    def _append(self, txn: Transaction, message: Message, rows: Sequence[Journal]) -> None:
+        now = self._clock.now()
+        agreement = self._agreement(message)
+        txn.append(
+            self._rows.about_message(message.key, agreement, Direction.IN, row, now) for row in rows
+        )
+
+    def _agreement(self, message: Message) -> Agreement:
+        """Raises `LocalError` (UnknownAgreement) where the configuration has lost it."""
+        agreement = self._agreements.find(message.agreement_id)
+        if agreement is None:
+            raise LocalError(
+                "UnknownAgreement", f"agreement {message.agreement_id!r} is configured no more"
+            )
+        return agreement
+
+
+def _standing(txn: Snapshot, item: InboxItem) -> tuple[InboundStatus, ProcessingState]:
+    """How the message stands; one without a duplicate key is known by its item alone (R-16)."""
+    entry = txn.find_inbound(item.message.key)
+    if entry is not None:
+        return entry.status, entry.processing
+    newest = txn.find_inbox_item(item.message.message_id)
+    if newest is None:
+        raise _not_found(item.message.message_id)
+    return InboundStatus.HANDED_OVER, newest.processing
+
+
+def _is_refused(txn: Snapshot, item: InboxItem) -> bool:
+    from_party = item.message.key.from_party
+    return any(
+        row.event == Event.APPLICATION_REFUSED and row.from_party == from_party
+        for row in txn.list_journal_of(item.message.message_id)
+    )
+
+
+def _not_found(message_id: str) -> LocalError:
+    return LocalError("NotFound", f"no message {message_id!r} in the inbox")

@@ -1,0 +1,58 @@
+"""Whether the content of a message is valid, in the words of the application (seed 004 level 0 b).
+
+Each payload is posted to the application's validator with its own Content-Type. An answer in 2xx
+means valid and one in 4xx invalid; anything else, or none in time, says nothing about the content,
+and then the acknowledgement says less.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from onceonly.gateway.sending.package_body import PackageBody
+from onceonly.message.errors import ErrorCode, RemoteError
+from onceonly.message.package import Package
+from onceonly.message.signals import Assurance
+from onceonly.store.spool import Spool
+from onceonly.store.store import StoredPayload
+from onceonly.transport.transport import Outcome, Outgoing, Transmission, Transport
+
+WAIT_S_MAX = 10.0
+"""For all payloads of one message: the partner waits for the end of its exchange meanwhile, most
+clients no longer than 20 s."""
+
+
+class Validation:
+    """Asks validators."""
+
+    def __init__(self, *, transport: Transport, spool: Spool) -> None:
+        self._transport = transport
+        self._spool = spool
+
+    async def assure(self, validator: str, payloads: Sequence[StoredPayload]) -> Assurance:
+        """How far the message was looked at: the structure always, the content if we could.
+
+        Raises `RemoteError` (ValueNotRecognized) for content that the application calls invalid.
+        """
+        try:
+            async with asyncio.timeout(WAIT_S_MAX):
+                for number, stored in enumerate(payloads, 1):
+                    if not await self._is_valid(validator, number, stored):
+                        return Assurance.STRUCTURE
+        except TimeoutError:
+            return Assurance.STRUCTURE
+        return Assurance.CONTENT
+
+    async def _is_valid(self, validator: str, number: int, stored: StoredPayload) -> bool:
+        body = PackageBody(Package(stored.payload.content_type, (b"", b"")), (stored,), self._spool)
+        said = await self._transport.send(Outgoing(validator, stored.payload.content_type, body))
+        if _is_invalid(said):
+            reason = f": {said.detail}" if said.detail else ""
+            raise RemoteError(
+                ErrorCode.VALUE_NOT_RECOGNIZED,
+                f"the application finds payload {number} invalid{reason}",
+            )
+        return said.outcome is Outcome.ACCEPTED
+
+
+def _is_invalid(said: Transmission) -> bool:
+    return said.status_code is not None and 400 <= said.status_code < 500

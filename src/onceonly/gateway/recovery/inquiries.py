@@ -1,0 +1,325 @@
+"""Questions of partners: found out who asks about what, answered after the commit.
+
+Ping, StatusRequest, CancelRequest and ResponseRequest are of seed 004 (levels 2, 3 and 5). An
+inquiry is the only signal that is ever answered (R-20), and only to an address of an agreement
+(R-26). What a partner is told about a stored message is decided in `protocol/keeping.py`.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from onceonly.gateway.agreements import Agreements
+from onceonly.gateway.clock import Clock
+from onceonly.gateway.config import Agreement
+from onceonly.gateway.persistence import persist
+from onceonly.gateway.receiving.handovers import Debt, HandOvers
+from onceonly.gateway.receiving.signals import Hop, Signals
+from onceonly.gateway.recovery.questions import is_from_partner
+from onceonly.gateway.recovery.reports import Reports
+from onceonly.gateway.relaying.whereabouts import Whereabouts
+from onceonly.gateway.rows import Rows
+from onceonly.gateway.sending.dispatch import Dispatch
+from onceonly.gateway.tasks import Tasks
+from onceonly.journal.record import Record
+from onceonly.message.event import Direction, Event
+from onceonly.message.identity import MessageKey
+from onceonly.message.instant import Now
+from onceonly.message.message import RoutingHeader
+from onceonly.message.package import Package
+from onceonly.message.signals import (
+    Inquiry,
+    InquiryKind,
+    MessageStatus,
+    Report,
+    ReportedProcessing,
+)
+from onceonly.message.terms import ResponseChoice
+from onceonly.protocol import keeping, schedule
+from onceonly.protocol.effects import Journal
+from onceonly.protocol.events import Transmission
+from onceonly.protocol.receiving import InboundStatus, ProcessingState
+from onceonly.store.group import GroupCommit
+from onceonly.store.store import InboundEntry, StoreFull, Transaction
+from onceonly.transport.transport import Answer as TransportAnswer
+
+TAKEN = TransportAnswer(204)
+
+
+class Reply(NamedTuple):
+    """What a partner is told, and what goes with it."""
+
+    is_accepted: bool = True
+    status: MessageStatus | None = None
+    processing: ReportedProcessing | None = None
+    received_at: int | None = None
+    acknowledgment: Package | None = None
+    """The stored response, sent again before the report (S4-22)."""
+    response_id: str | None = None
+    """Our business response, sent again after the report (level 5)."""
+
+
+class Asked(NamedTuple):
+    """An inquiry whose asker is the partner of an agreement."""
+
+    inquiry: Inquiry
+    agreement: Agreement
+
+    @property
+    def key(self) -> MessageKey:
+        """The message that is asked about, if it is the asker's."""
+        about = self.inquiry.header.ref_to_message_id
+        return MessageKey(self.agreement.their_party, self.agreement.our_party, about)
+
+
+class Inquiries:
+    """Answers partners' inquiries and takes their reports."""
+
+    def __init__(  # noqa: PLR0913 - because an answer may need any part of both sides
+        self,
+        *,
+        group: GroupCommit,
+        agreements: Agreements,
+        dispatch: Dispatch,
+        reports: Reports,
+        hand_overs: HandOvers,
+        whereabouts: Whereabouts,
+        signals: Signals,
+        rows: Rows,
+        clock: Clock,
+        tasks: Tasks,
+        our_uri: str,
+    ) -> None:
+        self._group = group
+        self._agreements = agreements
+        self._dispatch = dispatch
+        self._reports = reports
+        self._hand_overs = hand_overs
+        self._whereabouts = whereabouts
+        self._signals = signals
+        self._rows = rows
+        self._clock = clock
+        self._tasks = tasks
+        self._our_uri = our_uri
+        self.is_draining = False
+        """An operator wants no more messages: partners that ask first are told so (S4-15)."""
+
+    async def take(
+        self, content: Inquiry | Report, routing: Sequence[RoutingHeader]
+    ) -> TransportAnswer:
+        """Take a question or an answer that arrived; what it causes leaves after the commit.
+
+        Raises `StoreFull`, save for a Ping, whose answer says so.
+        """
+        del routing  # Identity and addresses are those of the agreement (R-20, R-26).
+        if isinstance(content, Report):
+            if not await self._reports.take(content):
+                await self._note_orphan(content)
+            return TAKEN
+        agreement = self._agreements.find(content.header.agreement_id)
+        if agreement is None or not is_from_partner(content.header, agreement):
+            if await self._whereabouts.take(content):
+                return TAKEN
+            return await self._refuse(content)
+        asked = Asked(content, agreement)
+        if content.kind is InquiryKind.PING:
+            return await self._take_ping(asked)
+        reply = await self._group.transact(lambda txn: self._answer(txn, asked))
+        self._tasks.start(self._send(asked, reply))
+        return TAKEN
+
+    async def _note_orphan(self, report: Report) -> None:
+        """Counted and dropped (R-20)."""
+        reason = f"the answer to a {report.kind} fits no inquiry of ours and its peer"
+        row = self._rows.about_gateway(Event.REPORT_RECEIVED, self._clock.now(), reason)
+        row = row._replace(
+            direction=Direction.OUT,
+            message_id=report.about or None,
+            agreement_id=report.header.agreement_id,
+        )
+        await self._group.transact(lambda txn: txn.append((row,)))
+
+    async def _refuse(self, inquiry: Inquiry) -> TransportAnswer:
+        """Somebody who is not the agreement's partner; a partner of another one is told so."""
+        asker = ", ".join(map(str, inquiry.header.from_ids))
+        reason = f"{inquiry.kind} from {asker}, which is not the agreement's partner"
+        row = self._rows.about_gateway(Event.SECURITY_EVENT, self._clock.now(), reason)
+        row = row._replace(
+            direction=Direction.IN,
+            message_id=inquiry.header.ref_to_message_id or None,
+            agreement_id=inquiry.header.agreement_id,
+        )
+        await self._group.transact(lambda txn: txn.append((row,)))
+        own = next((one for one in self._agreements if is_from_partner(inquiry.header, one)), None)
+        if own is not None and inquiry.kind is not InquiryKind.PING:
+            reply = Reply(is_accepted=False, status=MessageStatus.UNAUTHORIZED)
+            self._tasks.start(self._send(Asked(inquiry, own), reply))
+        return TAKEN
+
+    async def _take_ping(self, asked: Asked) -> TransportAnswer:
+        """Available while messages are taken: not while draining, nor on a full disk (S4-15)."""
+        row = self._row(asked, Journal(Event.INQUIRY_RECEIVED, reason=InquiryKind.PING.value))
+        try:
+            await self._group.transact(lambda txn: txn.append((row,)))
+            has_room = True
+        except StoreFull:
+            has_room = False
+        is_available = has_room and not self.is_draining and not self._dispatch.is_draining
+        self._tasks.start(self._send(asked, Reply(is_accepted=is_available)))
+        return TAKEN
+
+    def _answer(self, txn: Transaction, asked: Asked) -> Reply:
+        """Decide in one transaction; a cancel is a tombstone before anybody is told (R-08)."""
+        now = self._clock.now()
+        entry = txn.find_inbound(asked.key)
+        rows = [Journal(Event.INQUIRY_RECEIVED, reason=asked.inquiry.kind.value)]
+        if entry is None and (owner := self._other_owner(txn, asked)) is not None:
+            reason = f"{asked.inquiry.kind} about a message of {owner}"
+            rows.append(Journal(Event.SECURITY_EVENT, reason=reason))
+            reply = Reply(is_accepted=False, status=MessageStatus.UNAUTHORIZED)
+        elif asked.inquiry.kind is InquiryKind.CANCEL:
+            reply = self._cancel(txn, asked, entry, now, rows)
+        elif asked.inquiry.kind is InquiryKind.RESPONSE:
+            reply = self._find_response(txn, asked, entry)
+        else:
+            reply = self._status(txn, asked, entry)
+        txn.append([self._row(asked, row) for row in rows])
+        return reply
+
+    def _other_owner(self, txn: Transaction, asked: Asked) -> str | None:
+        """Another partner whose message has this MessageId."""
+        owners = {one.their_party for one in self._agreements} - {asked.agreement.their_party}
+        keys = (asked.key._replace(from_party=owner) for owner in sorted(owners))
+        found = (key.from_party for key in keys if txn.find_inbound(key) is not None)
+        return next(found, None)
+
+    def _agreement(self, asked: Asked, entry: InboundEntry | None) -> Agreement:
+        """The agreement that the message came under, or else the asker's."""
+        found = None if entry is None else self._agreements.find(entry.agreement_id)
+        return found or asked.agreement
+
+    def _status(self, txn: Transaction, asked: Asked, entry: InboundEntry | None) -> Reply:
+        terms = self._agreement(asked, entry).terms
+        status, processing = _state_of(entry)
+        told = keeping.answer_status(status, processing, terms, asker_is_partner=True)
+        return Reply(
+            is_accepted=told.status is not MessageStatus.NOT_RECOGNIZED,
+            status=told.status,
+            processing=told.processing,
+            received_at=entry.received_at if entry is not None and told.acknowledges else None,
+            acknowledgment=_response_of(txn, asked.key) if told.acknowledges else None,
+        )
+
+    def _cancel(
+        self,
+        txn: Transaction,
+        asked: Asked,
+        entry: InboundEntry | None,
+        now: Now,
+        rows: list[Journal],
+    ) -> Reply:
+        terms = self._agreement(asked, entry).terms
+        status, processing = _state_of(entry)
+        if entry is None and txn.is_cancelled(asked.key):
+            status = InboundStatus.CANCELLED
+        answer = keeping.cancel(status, processing, terms)
+        if not answer.is_accepted:
+            told = self._status(txn, asked, entry)
+            return told._replace(is_accepted=False, acknowledgment=None)
+        if answer.rows:
+            # The message was made before its cancel, so no copy is older than one made now.
+            keep_until_at = schedule.forgettable_at(now.at, now, terms)
+            txn.cancel_inbound(asked.key, at=now.at, keep_until_at=keep_until_at)
+            rows.extend(answer.rows)
+        return Reply()
+
+    def _find_response(self, txn: Transaction, asked: Asked, entry: InboundEntry | None) -> Reply:
+        told = self._status(txn, asked, entry)
+        is_most_recent = self._agreement(asked, entry).terms.response_choice is (
+            ResponseChoice.MOST_RECENT
+        )
+        response_id = txn.find_response(
+            asked.key.message_id, asked.key.from_party, is_most_recent=is_most_recent
+        )
+        return told._replace(
+            is_accepted=response_id is not None, acknowledgment=None, response_id=response_id
+        )
+
+    async def _send(self, asked: Asked, reply: Reply) -> None:
+        """The acknowledgement, the report, the response; each once, each with its row."""
+        endpoint = asked.agreement.send_to
+        if reply.acknowledgment is not None:
+            await self._acknowledge(asked, reply.acknowledgment)
+        sent = await self._signals.post(endpoint, self._report(asked, reply, self._clock.now()))
+        await self._note(asked, _sent(Event.REPORT_SENT, sent, asked.inquiry.kind.value))
+        if reply.response_id is not None:
+            again = await self._dispatch.send_again(reply.response_id)
+            if again is not None:
+                reason = f"the response again: {reply.response_id}"
+                await self._note(asked, _sent(Event.REPORT_SENT, again, reason))
+
+    async def _acknowledge(self, asked: Asked, acknowledgment: Package) -> None:
+        """Send the stored response again; a message that waited for that is handed over (R-12)."""
+        is_sent = asyncio.get_running_loop().create_future()
+
+        async def send() -> Transmission:
+            transmission = await self._signals.post(asked.agreement.send_to, acknowledgment)
+            is_sent.set_result(None)
+            return transmission
+
+        self._hand_overs.acknowledge(Debt(asked.key, asked.agreement), send)
+        await is_sent
+
+    def _report(self, asked: Asked, reply: Reply, now: Now) -> Package:
+        asking, agreement = asked.inquiry.header, asked.agreement
+        hop = Hop(
+            self._our_uri,
+            agreement.receiver_uri,
+            agreement.profile,
+            agreement.id,
+            asking.conversation_id,
+        )
+        report = Report(
+            header=self._signals.header(hop, asking.message_id, now),
+            kind=asked.inquiry.kind,
+            about=asking.ref_to_message_id,
+            is_accepted=reply.is_accepted,
+            status=reply.status,
+            processing=reply.processing,
+            received_at=reply.received_at,
+        )
+        return self._signals.encode(report, hop, now)
+
+    async def _note(self, asked: Asked, effect: Journal) -> None:
+        row = self._row(asked, effect, asked.agreement.send_to)
+        await persist(self._group, lambda txn: txn.append((row,)))
+
+    def _row(self, asked: Asked, effect: Journal, endpoint: str | None = None) -> Record:
+        now = self._clock.now()
+        row = self._rows.about_message(
+            asked.key, asked.agreement, Direction.IN, effect, now, endpoint=endpoint
+        )
+        return row if asked.key.message_id else row._replace(message_id=None)
+
+
+def _state_of(entry: InboundEntry | None) -> tuple[InboundStatus | None, ProcessingState]:
+    if entry is None:
+        return None, ProcessingState.NOT_STARTED
+    return entry.status, entry.processing
+
+
+def _response_of(txn: Transaction, key: MessageKey) -> Package | None:
+    """The stored response; there is none where no acknowledgement was asked for."""
+    try:
+        return txn.get_response(key)
+    except KeyError:
+        return None
+
+
+def _sent(event: Event, transmission: Transmission, reason: str) -> Journal:
+    return Journal(
+        event,
+        outcome=transmission.outcome.value,
+        status_code=transmission.status_code,
+        reason=reason,
+    )

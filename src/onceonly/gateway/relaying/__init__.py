@@ -1,0 +1,1 @@
+"""Messages that pass through: this gateway as an intermediary (R-13)."""

@@ -1,0 +1,207 @@
+"""Messages that pass through this gateway on their way between two other parties (R-13).
+
+Knows whether a message is one of those, whether it may go on, and in which mode; `transit` relays
+it, `custody` accepts it. What may not pass is answered with a named error, leaves one journal row,
+and nothing of it is stored (R-25).
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from onceonly.gateway.clock import Clock
+from onceonly.gateway.config import Route
+from onceonly.gateway.ids import Identifiers
+from onceonly.gateway.relaying.custody import Custody
+from onceonly.gateway.relaying.routes import Passage, Routes, is_accepted
+from onceonly.gateway.relaying.transit import Transits
+from onceonly.gateway.relaying.upstream import Subject, Upstream
+from onceonly.gateway.sending.dispatch import Dispatch
+from onceonly.gateway.tasks import Tasks
+from onceonly.message.digest import content_digest
+from onceonly.message.errors import ErrorCode, LocalError, RemoteError
+from onceonly.message.event import Event
+from onceonly.message.identity import MessageKey
+from onceonly.message.message import Message, Profile, RoutingHeader
+from onceonly.message.package import Package
+from onceonly.message.signals import Acknowledgment, ErrorSignal
+from onceonly.protocol.effects import Answer, Journal
+from onceonly.store.spool import Sink
+from onceonly.store.store import StoredPayload
+from onceonly.transport.transport import Answer as TransportAnswer
+from onceonly.wire.envelope import Envelope, boundary_for, forward
+
+TAKEN = TransportAnswer(204)
+
+
+class Relay:
+    """Carries messages along the configured routes, and what is said about them back."""
+
+    def __init__(  # noqa: PLR0913 - because this is where the parts of an intermediary meet
+        self,
+        *,
+        routes: Routes,
+        transits: Transits,
+        custody: Custody,
+        upstream: Upstream,
+        dispatch: Dispatch,
+        clock: Clock,
+        ids: Identifiers,
+        tasks: Tasks,
+        our_uri: str,
+        payload_bytes_max: int,
+    ) -> None:
+        self._routes = routes
+        self._transits = transits
+        self._custody = custody
+        self._upstream = upstream
+        self._dispatch = dispatch
+        self._clock = clock
+        self._ids = ids
+        self._tasks = tasks
+        self._our_uri = our_uri
+        self._payload_bytes_max = payload_bytes_max
+
+    async def start(self) -> None:
+        """Take up what a stop or a crash left on its way."""
+        await self._transits.start()
+
+    def find_route(self, message: Message) -> Route | None:
+        """The route that the message travels, None where it is not one that passes through us."""
+        return self._routes.find_for(message)
+
+    async def take_message(
+        self, route: Route, envelope: Envelope, sinks: Sequence[Sink]
+    ) -> TransportAnswer:
+        """Take a message that is for somebody else, and answer its transport.
+
+        Raises `StoreFull`; then nothing is stored and nobody is told (seed 003 §4).
+        """
+        assert isinstance(envelope.content, Message), "only messages have routes"
+        message = _under_names_of(route, envelope.content)
+        subject = _subject_of(route, envelope, message)
+        try:
+            self._check(route, envelope, message)
+            is_ours = is_accepted(route, message, envelope.routing[-1])
+            passage = await self._passage(route, envelope, message, sinks)
+            if is_ours:
+                await self._custody.take(passage, subject)
+            else:
+                await self._transits.take(passage)
+        except RemoteError as error:
+            return await self._reject(subject, error)
+        if message.ref_to_message_id is not None and route.profile is Profile.RM_2001:
+            self._tasks.start(self._hear_response(message))
+        return TAKEN
+
+    async def _hear_response(self, message: Message) -> None:
+        """A response shows its request to have arrived, whichever way we carried that one."""
+        if not await self._dispatch.take(
+            lambda txn: self._dispatch.on_response(txn, message, self._clock.now())
+        ):
+            await self._transits.take_response(message)
+
+    async def take_signal(self, signal: Acknowledgment | ErrorSignal) -> bool:
+        """Take a signal about a message on its way through us; False if it fits none (R-20)."""
+        return await self._transits.take_signal(signal)
+
+    def pass_receipt(self, signal: Acknowledgment) -> None:
+        """Let a delivery receipt go back that fits a message which we sent: perhaps for another."""
+        self._custody.pass_receipt(signal)
+
+    def _check(self, route: Route, envelope: Envelope, message: Message) -> None:
+        self._routes.check(route, envelope, message)
+        if message.size_bytes > self._payload_bytes_max:
+            raise RemoteError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"the payloads have more than {self._payload_bytes_max} bytes",
+            )
+
+    async def _passage(
+        self, route: Route, envelope: Envelope, message: Message, sinks: Sequence[Sink]
+    ) -> Passage:
+        bodies = [sink.body() for sink in sinks]
+        if None in bodies:
+            await asyncio.to_thread(_keep_all, sinks)
+        payloads = [
+            StoredPayload(payload, body)
+            for payload, body in zip(message.payloads, bodies, strict=True)
+        ]
+        return Passage(
+            route,
+            message,
+            envelope.routing[-1],
+            len(envelope.routing) + 1,
+            self._package(route, envelope, message),
+            payloads,
+            content_digest(message.payloads),
+        )
+
+    def _package(self, route: Route, envelope: Envelope, message: Message) -> Package:
+        """The message with our RoutingHeader behind the others, and otherwise as it came."""
+        previous = envelope.routing[-1]
+        is_ours = is_accepted(route, message, previous)
+        routing = RoutingHeader(
+            sender_uri=self._our_uri,
+            receiver_uri=route.receiver_uri,
+            error_uri=self._our_uri if route.profile is Profile.RM_2000 else None,
+            timestamp_at=self._clock.at(),
+            # End-to-end pairs: the number is the origin's, and so is its sequence (R-13).
+            sequence_number=previous.sequence_number,
+            reliable_messaging_method=previous.reliable_messaging_method,
+            ack_requested=route.terms.ack_requested if is_ours else previous.ack_requested,
+        )
+        token = self._ids.token()
+        try:
+            return forward(
+                envelope,
+                routing,
+                boundary=boundary_for(token),
+                root_content_id=f"header-{token}",
+            )
+        except LocalError as error:
+            raise RemoteError(ErrorCode.MIME_PROBLEM, str(error)) from error
+
+    async def _reject(self, subject: Subject, error: RemoteError) -> TransportAnswer:
+        is_transient = error.code is ErrorCode.TRANSIENT_ERROR
+        pause_s = subject.route.terms.retry_interval_s if is_transient else None
+        answer = Answer(error.code, error.severity, error.description, pause_s)
+        row = Journal(
+            Event.REJECTED,
+            error_code=error.code,
+            severity=error.severity,
+            reason=error.description,
+        )
+        await self._upstream.note_rejection(subject, row)
+        self._tasks.start(self._upstream.send_error(subject, answer, Event.ERROR_SENT))
+        return TAKEN._replace(error=error.code.value)
+
+
+def _under_names_of(route: Route, message: Message) -> Message:
+    """The message as keys and stores see it; its header goes on untouched."""
+    semantics = message.semantics
+    if message.leaves_semantics:
+        semantics = route.terms.semantics.on_wire
+    return replace(
+        message,
+        from_ids=route.from_ids,
+        to_ids=route.to_ids,
+        semantics=semantics,
+        leaves_semantics=False,
+    )
+
+
+def _subject_of(route: Route, envelope: Envelope, message: Message) -> Subject:
+    return Subject(
+        route,
+        MessageKey(*route.pair, message.message_id),
+        message.agreement_id,
+        message.conversation_id,
+        envelope.routing[-1].sender_uri,
+        len(envelope.routing) + 1,
+    )
+
+
+def _keep_all(sinks: Sequence[Sink]) -> None:
+    for sink in sinks:
+        sink.keep()

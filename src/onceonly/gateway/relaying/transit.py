@@ -1,0 +1,339 @@
+"""Relay mode: messages go on, and what the next hop says about them goes back (R-13).
+
+A copy is stored before its transport is answered and goes on after the commit; the machine of
+`protocol.relaying` decides everything else. Seeds 000 §4.1 and 003 §4.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from onceonly.gateway.clock import Clock
+from onceonly.gateway.drill import Failpoints
+from onceonly.gateway.persistence import persist
+from onceonly.gateway.relaying.routes import Passage, Routes
+from onceonly.gateway.relaying.upstream import Subject, Upstream, outcome_row
+from onceonly.gateway.sending.package_body import PackageBody
+from onceonly.gateway.tasks import Tasks
+from onceonly.message.errors import ErrorCode, RemoteError
+from onceonly.message.event import Direction, Event
+from onceonly.message.identity import Pair
+from onceonly.message.message import AcknowledgmentElement, AckRequested, Message
+from onceonly.message.package import Package
+from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal
+from onceonly.protocol import relaying, schedule
+from onceonly.protocol.effects import (
+    AcknowledgeUpstream,
+    AnswerUpstream,
+    Effect,
+    Forward,
+    Journal,
+)
+from onceonly.protocol.events import AckReceived, ErrorReceived, Restarted, Transmission
+from onceonly.protocol.relaying import Arrived, ForwardEnded, RelayingEvent, Transit, TransitStatus
+from onceonly.store.group import GroupCommit
+from onceonly.store.spool import Spool
+from onceonly.store.store import Store, StoredPayload, Transaction, TransitEntry
+from onceonly.transport.transport import Outgoing, Transport
+
+FORWARDS_MAX = 64
+"""Copies on their way to next hops at once: more connections than one peer likes to serve, and
+few enough that their payloads' file handles are no matter."""
+
+WAITING_MAX = 4_096
+"""Copies that may wait for one of those. Past it the previous hop is told to come again, before
+anything is stored (R-27)."""
+
+
+class Heard(NamedTuple):
+    """What the machine said to something that happened to the message."""
+
+    entry: TransitEntry
+    effects: Sequence[Effect]
+
+
+class Transits:
+    """Runs every message that passes through this gateway in relay mode."""
+
+    def __init__(  # noqa: PLR0913 - because this is where relay mode's parts meet
+        self,
+        *,
+        routes: Routes,
+        upstream: Upstream,
+        store: Store,
+        group: GroupCommit,
+        spool: Spool,
+        transport: Transport,
+        clock: Clock,
+        failpoints: Failpoints,
+        tasks: Tasks,
+    ) -> None:
+        self._routes = routes
+        self._upstream = upstream
+        self._store = store
+        self._group = group
+        self._spool = spool
+        self._transport = transport
+        self._clock = clock
+        self._failpoints = failpoints
+        self._tasks = tasks
+        self._forwards = asyncio.Semaphore(FORWARDS_MAX)
+        self._waiting = 0
+
+    async def start(self) -> None:
+        """Send on what a stop or a crash left without an answer from the next hop."""
+        for entry in self._store.snapshot().list_forwarding():
+            route = self._routes.find(entry.route_id)
+            if route is None:
+                continue  # A relay owes nothing: the origin sends again, by another way (S3-22).
+            _, effects = relaying.step(entry.state, Restarted(), route.terms)
+            self._release(Heard(entry, effects))
+
+    async def take(self, passage: Passage) -> None:
+        """Store one copy and let it go on. Raises `RemoteError` or `StoreFull`."""
+        if self._waiting >= WAITING_MAX:
+            raise RemoteError(ErrorCode.TRANSIENT_ERROR, f"{self._waiting} messages wait here")
+        heard = await self._group.transact(lambda txn: self._arrive(txn, passage))
+        self._failpoints.reach("after-commit")
+        self._release(heard, package=passage.package, payloads=passage.payloads)
+
+    async def take_signal(self, signal: Acknowledgment | ErrorSignal) -> bool:
+        """Take what a next hop says about a message; False if it fits none in transit (R-20)."""
+        routes = self._routes.leading_to([str(party) for party in signal.header.from_ids])
+        if not routes:
+            return False
+
+        def step(txn: Transaction) -> Heard | None:
+            for route in routes:
+                entry = txn.find_transit(route.id, signal.header.ref_to_message_id)
+                if entry is not None:
+                    return self._hear(txn, entry, signal)
+            return None
+
+        heard = await self._group.transact(step)
+        if heard is None:
+            return False
+        if isinstance(signal, Acknowledgment) and signal.is_receipt:
+            self._tasks.start(self._relay_receipt(heard.entry, signal))
+        self._release(heard, signal=signal)
+        return True
+
+    async def take_response(self, response: Message) -> None:
+        """Note that a business response shows its request to have arrived (seed 001 §1.3.3 (8b)).
+
+        Nothing is said upstream: the response itself goes there and says it.
+        """
+        request_id = response.ref_to_message_id
+        assert request_id is not None, "a response names its request"
+        detail = f"on the business response {response.message_id}"
+        back = Pair(response.pair.to_party, response.pair.from_party)
+
+        def step(txn: Transaction) -> None:
+            for route in self._routes:
+                entry = txn.find_transit(route.id, request_id) if route.pair == back else None
+                if entry is not None and entry.state.status is TransitStatus.FORWARDING:
+                    self._advance(txn, entry, [AckReceived(detail)])
+
+        await persist(self._group, step)
+
+    def _arrive(self, txn: Transaction, passage: Passage) -> Heard:
+        now = self._clock.now()
+        route, message = passage.route, passage.message
+        known = txn.find_transit(route.id, message.message_id)
+        before = Transit() if known is None else known.state
+        event = Arrived(is_answered=passage.is_answered)
+        after, effects = relaying.step(before, event, route.terms)
+        if known is None:
+            entry = _entry_of(passage, after)
+            keep_until_at = schedule.forgettable_at(message.timestamp_at, now, route.terms)
+            txn.add_transit(entry, passage.package, passage.payloads, keep_until_at=keep_until_at)
+        else:
+            entry = known._replace(state=after)
+            txn.put_transit(entry)
+        subject = self._subject(entry)
+        txn.append(
+            self._upstream.row_with_header(subject, message, effect, now, passage.digest)
+            for effect in effects
+            if isinstance(effect, Journal)
+        )
+        self._failpoints.reach("before-commit")
+        return Heard(entry, effects)
+
+    def _hear(
+        self, txn: Transaction, entry: TransitEntry, signal: Acknowledgment | ErrorSignal
+    ) -> Heard:
+        if isinstance(signal, ErrorSignal):
+            return self._advance(txn, entry, [_error_received(one) for one in signal.errors])
+        if signal.is_receipt:
+            self._note(txn, entry, [Journal(Event.RECEIPT_RECEIVED)])
+            return Heard(entry, ())
+        return self._advance(txn, entry, [AckReceived()])
+
+    def _advance(
+        self, txn: Transaction, entry: TransitEntry, events: Sequence[RelayingEvent]
+    ) -> Heard:
+        state = entry.state
+        effects: list[Effect] = []
+        for event in events:
+            state, more = relaying.step(state, event, self._subject(entry).route.terms)
+            effects += more
+        if state != entry.state:
+            entry = entry._replace(state=state)
+            txn.put_transit(entry)
+        self._note(txn, entry, effects)
+        return Heard(entry, effects)
+
+    def _note(self, txn: Transaction, entry: TransitEntry, effects: Sequence[Effect]) -> None:
+        now = self._clock.now()
+        subject = self._subject(entry)
+        txn.append(
+            self._upstream.row(subject, Direction.OUT, effect, now)
+            for effect in effects
+            if isinstance(effect, Journal)
+        )
+
+    def _release(
+        self,
+        heard: Heard,
+        *,
+        signal: Acknowledgment | ErrorSignal | None = None,
+        package: Package | None = None,
+        payloads: Sequence[StoredPayload] = (),
+    ) -> None:
+        """After the commit: let go what is to leave the house."""
+        entry = heard.entry
+        for effect in heard.effects:
+            match effect:
+                case Forward(copy):
+                    self._waiting += 1
+                    self._tasks.start(self._forward(entry, copy, package, payloads))
+                case AcknowledgeUpstream():
+                    assert isinstance(signal, Acknowledgment), "only one brings another"
+                    self._tasks.start(self._relay_acknowledgment(entry, signal))
+                case AnswerUpstream():
+                    self._tasks.start(self._answer(entry, effect, signal))
+                case Journal():
+                    pass  # Written in the step.
+                case _:
+                    raise AssertionError(f"{effect} is no effect of a relay")
+
+    async def _forward(
+        self,
+        entry: TransitEntry,
+        copy: int,
+        package: Package | None,
+        payloads: Sequence[StoredPayload],
+    ) -> None:
+        """Transmit one copy, once, and tell the machine how that ended."""
+        try:
+            async with self._forwards:
+                transmission = await self._transmit(entry, package, payloads)
+        finally:
+            self._waiting -= 1
+        ended = ForwardEnded(copy, transmission)
+
+        def step(txn: Transaction) -> Heard | None:
+            known = txn.find_transit(entry.route_id, entry.key.message_id)
+            return None if known is None else self._advance(txn, known, [ended])
+
+        heard = await persist(self._group, step)
+        if heard is not None:
+            self._release(heard)
+
+    async def _transmit(
+        self, entry: TransitEntry, package: Package | None, payloads: Sequence[StoredPayload]
+    ) -> Transmission:
+        self._failpoints.reach("before-transmit")
+        if package is None:
+            snapshot = self._store.snapshot()
+            place = entry.route_id, entry.key.message_id
+            package = snapshot.get_transit_package(*place)
+            payloads = snapshot.list_transit_payloads(*place)
+        outgoing = Outgoing(
+            self._subject(entry).route.send_to,
+            package.content_type,
+            PackageBody(package, payloads, self._spool),
+            entry.key.message_id,
+        )
+        transmission = await self._transport.send(outgoing)
+        self._failpoints.reach("after-transmit")
+        return transmission
+
+    async def _relay_acknowledgment(self, entry: TransitEntry, signal: Acknowledgment) -> None:
+        self._failpoints.reach("before-acknowledge")
+        await self._pass_on(entry, signal, Event.ACK_RELAYED)
+        self._failpoints.reach("after-acknowledge")
+
+    async def _relay_receipt(self, entry: TransitEntry, signal: Acknowledgment) -> None:
+        await self._pass_on(entry, signal, Event.RECEIPT_SENT)
+
+    async def _pass_on(self, entry: TransitEntry, signal: Acknowledgment, event: Event) -> None:
+        """Say upstream what the final party said, in the words of the hop there."""
+        subject = self._subject(entry)
+        package = self._upstream.acknowledgment(
+            subject,
+            self._clock.now(),
+            element=_element_of(entry, signal, subject),
+            status=signal.status,
+            is_receipt=signal.is_receipt,
+        )
+        ended = await self._upstream.post(subject, package)
+        await self._upstream.note(subject, outcome_row(event, ended))
+
+    async def _answer(
+        self,
+        entry: TransitEntry,
+        answer: AnswerUpstream,
+        signal: Acknowledgment | ErrorSignal | None,
+    ) -> None:
+        subject = self._subject(entry)
+        if isinstance(signal, ErrorSignal):
+            await self._upstream.send_error(subject, answer, Event.ERROR_RELAYED, signal.semantics)
+        else:
+            await self._upstream.send_error(subject, answer, Event.ERROR_SENT)
+
+    def _subject(self, entry: TransitEntry) -> Subject:
+        route = self._routes.find(entry.route_id)
+        assert route is not None, f"a message in transit was looked up by route {entry.route_id!r}"
+        return Subject(
+            route,
+            entry.key,
+            entry.agreement_id,
+            entry.conversation_id,
+            entry.upstream_uri,
+            entry.hop,
+        )
+
+
+def _entry_of(passage: Passage, state: Transit) -> TransitEntry:
+    message = passage.message
+    return TransitEntry(
+        key=message.key,
+        route_id=passage.route.id,
+        upstream_uri=passage.previous.sender_uri,
+        agreement_id=message.agreement_id,
+        conversation_id=message.conversation_id,
+        ack_requested=passage.previous.ack_requested,
+        digest=passage.digest,
+        hop=passage.hop,
+        state=state,
+    )
+
+
+def _element_of(
+    entry: TransitEntry, signal: Acknowledgment, subject: Subject
+) -> AcknowledgmentElement | None:
+    """The final party's Acknowledgment element, where the origin asked for one (S1-49)."""
+    if entry.ack_requested in (None, AckRequested.NONE):
+        return None
+    final_party = subject.route.to_ids
+    heard = signal.element
+    if heard is None:
+        return AcknowledgmentElement(timestamp_at=signal.header.timestamp_at, from_ids=final_party)
+    return heard if heard.from_ids else replace(heard, from_ids=final_party)
+
+
+def _error_received(entry: ErrorEntry) -> ErrorReceived:
+    text = ": ".join(part for part in (entry.code_text, entry.description) if part)
+    return ErrorReceived(entry.code, entry.severity, entry.min_retry_s, text)

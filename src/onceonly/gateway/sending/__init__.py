@@ -1,0 +1,1 @@
+"""The sending side: from the application's hand to a verdict."""

@@ -1,0 +1,333 @@
+"""The sending side's life between commits: transmissions, questions, and what they report back.
+
+Departures and questions leave only after the commit of their step. Deadlines are not durable:
+after a restart everything in flight gets `Restarted` instead, and is transmitted or asked again
+at once.
+"""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from onceonly.gateway.clock import Clock
+from onceonly.gateway.drill import Failpoints
+from onceonly.gateway.persistence import persist
+from onceonly.gateway.recovery.questions import Questions, is_from_partner, message_row
+from onceonly.gateway.sending.deadlines import Deadlines
+from onceonly.gateway.sending.outbound import SendingSteps
+from onceonly.gateway.sending.package_body import PackageBody, read_package
+from onceonly.gateway.sending.sender import UNSETTLED, Sender, endpoint_of
+from onceonly.gateway.sending.work import (
+    Departure,
+    Draft,
+    MessageWork,
+    NextWork,
+    Outcome,
+    RecoveryWork,
+    Work,
+)
+from onceonly.gateway.tasks import Tasks
+from onceonly.message.event import Event
+from onceonly.message.instant import Now
+from onceonly.message.message import Message, Profile, SyncReplyMode
+from onceonly.message.signals import (
+    PLAIN_ACK,
+    Acknowledgment,
+    ErrorEntry,
+    ErrorSignal,
+    SignalHeader,
+)
+from onceonly.protocol import recovering, sending
+from onceonly.protocol.effects import Journal
+from onceonly.protocol.events import (
+    AckReceived,
+    DeadlineReached,
+    ErrorReceived,
+    Restarted,
+    SendingEvent,
+    TimePassed,
+    Transmission,
+    Transmitted,
+)
+from onceonly.protocol.events import Outcome as TransportOutcome
+from onceonly.protocol.sending import Exposure, OutboundStatus
+from onceonly.store.group import GroupCommit
+from onceonly.store.spool import Spool
+from onceonly.store.store import OutboundEntry, OwedNotice, Store, Transaction
+from onceonly.transport.transport import Outgoing, Receive, Request, Transport
+
+OVERDUE_BATCH = 200
+"""Messages per sweep step: keeps one step short while a backlog expires."""
+
+
+class Dispatch:
+    """Runs the sending side of every pair of this gateway."""
+
+    def __init__(  # noqa: PLR0913 - because this is where the sending side's parts meet
+        self,
+        *,
+        sender: Sender,
+        steps: SendingSteps,
+        store: Store,
+        group: GroupCommit,
+        spool: Spool,
+        transport: Transport,
+        questions: Questions,
+        clock: Clock,
+        failpoints: Failpoints,
+        tasks: Tasks,
+    ) -> None:
+        self._sender = sender
+        self._steps = steps
+        self._store = store
+        self._group = group
+        self._spool = spool
+        self._transport = transport
+        self._questions = questions
+        self._clock = clock
+        self._failpoints = failpoints
+        self._tasks = tasks
+        self._messages = Deadlines(clock, sender.due_ns, self._message_is_due)
+        self._recoveries = Deadlines(clock, sender.recovery.due_ns, self._recovery_is_due)
+        self.is_draining = False
+        """Begins no further transmission."""
+        self.receive: Receive | None = None
+        """Takes packages that come back in the answer of a transport (syncReplyMode)."""
+        self.tell_from_party: Callable[[OwedNotice], None] | None = None
+        """Posts a DeliveryFailure notice about a message that we sent for somebody else (R-13)."""
+
+    async def start(self) -> None:
+        """Take up what a stop or a crash left in flight or unanswered, and the queues behind it."""
+
+        def work(txn: Transaction) -> list[Work]:
+            return [
+                *(MessageWork(entry.message_id, Restarted()) for entry in txn.list_in_flight()),
+                *(NextWork(pair) for pair in txn.list_waiting_pairs()),
+                *(RecoveryWork(message_id, Restarted()) for message_id in txn.list_recovering()),
+            ]
+
+        await self.run(work)
+
+    def drain(self) -> None:
+        """Begin no further transmission; those under way may end."""
+        self.is_draining = True
+        self._messages.stop()
+        self._recoveries.stop()
+
+    def enqueue(self, txn: Transaction, draft: Draft, state: sending.Outbound, now: Now) -> Outcome:
+        """In a submission's step: give the stored message its turn if the pair is free."""
+        message = draft.message
+        pair = message.pair
+        entry = OutboundEntry(message.message_id, pair, message.agreement_id, state)
+        work = (self._sender.queued(entry),)
+        outcome = self._steps.run(txn, now, work, entry=entry, draft=draft)
+        self._failpoints.reach("before-commit")
+        return outcome
+
+    def release(self, outcome: Outcome) -> None:
+        """After the commit: set the timers and let departures and questions go."""
+        if outcome.departures:
+            self._failpoints.reach("after-commit")
+        for message_id in outcome.touched:
+            self._messages.move(message_id)
+        for message_id in outcome.recovering:
+            self._recoveries.move(message_id)
+        if self.is_draining:
+            return
+        for notice in outcome.owed:
+            assert self.tell_from_party is not None, "only routes owe notices"
+            self.tell_from_party(notice)
+        for departure in outcome.departures:
+            self._tasks.start(self._transmit(departure))
+        for question in outcome.questions:
+            self._questions.ask(question)
+
+    async def on_acknowledgment(self, signal: Acknowledgment) -> bool:
+        """Take an acknowledgement or a receipt; False if it fits no message of ours (R-20)."""
+
+        def step(txn: Transaction) -> Outcome | None:
+            entry = self._find_fitting(txn, signal.header)
+            if entry is None:
+                return None
+            now = self._clock.now()
+            work = []
+            # A receipt alone shows as well that the message is there (seed 001 §2.1.1.2).
+            if not signal.is_receipt or entry.state.status in UNSETTLED:
+                work.append(MessageWork(entry.message_id, AckReceived(_detail(signal))))
+            if signal.is_receipt:
+                received = Journal(Event.RECEIPT_RECEIVED)
+                agreement = self._sender.agreement(entry.agreement_id)
+                row = message_row(self._sender.rows, agreement, entry.message_id, received, now)
+                txn.append((row,))
+            return self._steps.run(txn, now, work, entry=entry)
+
+        return await self.take(step)
+
+    async def on_error(self, signal: ErrorSignal) -> bool:
+        """Take an ErrorList; False if it fits no message of ours (R-20)."""
+        events = tuple(map(_error_received, signal.errors))
+
+        def step(txn: Transaction) -> Outcome | None:
+            entry = self._find_fitting(txn, signal.header)
+            if entry is None:
+                return None
+            work = [MessageWork(entry.message_id, event) for event in events]
+            return self._steps.run(txn, self._clock.now(), work, entry=entry)
+
+        return await self.take(step)
+
+    def _find_fitting(self, txn: Transaction, header: SignalHeader) -> OutboundEntry | None:
+        """Ruling R-20: RefToMessageId and the peer's identity must both fit."""
+        entry = txn.find_outbound(header.ref_to_message_id)
+        if entry is None or not is_from_partner(header, self._sender.agreement(entry.agreement_id)):
+            return None
+        return entry
+
+    async def take(self, step: Callable[[Transaction], Outcome | None]) -> bool:
+        """Carry out the step of something that arrived; False if it fits nothing of ours."""
+        outcome = await self._group.transact(step)
+        if outcome is None:
+            return False
+        self.release(outcome)
+        return True
+
+    def on_response(self, txn: Transaction, message: Message, now: Now) -> Outcome | None:
+        """In the step that stores an inbound message: what it says about the one it answers.
+
+        A business response shows that the request arrived (seed 001 §1.3.3 (8b); in `rm-2000`
+        only the acknowledgement does) and ends the wait for it (level 5). The caller releases
+        the outcome after the commit; None where the message answers none of ours.
+        """
+        if message.ref_to_message_id is None:
+            return None
+        entry = txn.find_outbound(message.ref_to_message_id)
+        if entry is None or str(message.from_ids[0]) != entry.pair.to_party:
+            return None
+        agreement = self._sender.agreement(entry.agreement_id)
+        work: list[Work] = []
+        is_news = (
+            entry.state.status is not OutboundStatus.ACKNOWLEDGED
+            and entry.state.exposure is not Exposure.NEVER
+        )
+        if is_news and agreement.profile is Profile.RM_2001:
+            detail = f"on the business response {message.message_id}"
+            work.append(MessageWork(entry.message_id, AckReceived(detail)))
+        if agreement.terms.recovery.response_within_s is not None:
+            work.append(RecoveryWork(entry.message_id, recovering.ResponseReceived()))
+        return self._steps.run(txn, now, work, entry=entry) if work else None
+
+    async def sweep(self) -> None:
+        """Tell messages that their time has passed (R-08), or that of their response (level 5)."""
+        at = self._clock.at()
+        snapshot = self._store.snapshot()
+        if not snapshot.list_overdue(at, 1) and not snapshot.list_responses_due(at, 1):
+            return
+
+        def work(txn: Transaction) -> list[Work]:
+            overdue = txn.list_overdue(at, OVERDUE_BATCH)
+            due = txn.list_responses_due(at, OVERDUE_BATCH)
+            return [
+                *(MessageWork(entry.message_id, TimePassed()) for entry in overdue),
+                *(RecoveryWork(name, recovering.ResponseTimePassed()) for name in due),
+            ]
+
+        await self.run(work)
+
+    async def send_again(self, message_id: str) -> Transmission | None:
+        """Transmit the stored package of a message once more, whatever its state is.
+
+        For a response that the partner asks for again; None where it was purged meanwhile.
+        """
+        snapshot = self._store.snapshot()
+        entry = snapshot.find_outbound(message_id)
+        if entry is None:
+            return None
+        package, payloads = read_package(snapshot, message_id)
+        body = PackageBody(package, payloads, self._spool)
+        endpoint = self._sender.agreement(entry.agreement_id).send_to
+        return await self._transport.send(
+            Outgoing(endpoint, package.content_type, body, message_id)
+        )
+
+    async def run(self, work: Callable[[Transaction], Sequence[Work]]) -> None:
+        """Carry out, in one step, what `work` finds there is to do.
+
+        Raises what `work` raises (`LocalError`, before it writes) and `StoreFull`.
+        """
+
+        def step(txn: Transaction) -> Outcome:
+            return self._steps.run(txn, self._clock.now(), work(txn))
+
+        self.release(await self._group.transact(step))
+
+    async def _transmit(self, departure: Departure) -> None:
+        self._failpoints.reach("before-transmit")
+        package, payloads = departure.package, departure.payloads
+        if package is None or payloads is None:
+            package, payloads = read_package(self._store.snapshot(), departure.message_id)
+        agreement = departure.agreement
+        endpoint = endpoint_of(agreement, departure.attempt)
+        reply = None if agreement.terms.sync_reply_mode is SyncReplyMode.NONE else _Reply()
+        outgoing = Outgoing(
+            endpoint,
+            package.content_type,
+            PackageBody(package, payloads, self._spool),
+            departure.message_id,
+            None if reply is None else reply.take,
+        )
+        transmission = await self._transport.send(outgoing)
+        self._failpoints.reach("after-transmit")
+        await self._report(departure.message_id, Transmitted(departure.attempt, transmission))
+        if reply is not None and transmission.outcome is TransportOutcome.ACCEPTED:
+            await self._take_reply(endpoint, reply)
+
+    async def _take_reply(self, endpoint: str, reply: "_Reply") -> None:
+        """What came back in the answer is a package like any other (seed 001 §1.2.2)."""
+        if reply.content_type is None or self.receive is None:
+            return
+        scheme = endpoint.partition(":")[0]
+        request = Request(reply.content_type, len(reply.body), endpoint, scheme)
+        await self.receive(request, reply.chunks())
+
+    async def _report(self, message_id: str, event: SendingEvent) -> None:
+        """Tell the machine what happened; it has to know, if need be once there is space."""
+        await self._persist(MessageWork(message_id, event))
+
+    async def _persist(self, work: Work) -> None:
+        outcome = await persist(
+            self._group, lambda txn: self._steps.run(txn, self._clock.now(), (work,))
+        )
+        self.release(outcome)
+
+    def _message_is_due(self, message_id: str) -> None:
+        self._tasks.start(self._report(message_id, DeadlineReached()))
+
+    def _recovery_is_due(self, message_id: str) -> None:
+        self._tasks.start(self._persist(RecoveryWork(message_id, DeadlineReached())))
+
+
+class _Reply:
+    """A package that came back in the answer of a transport."""
+
+    def __init__(self) -> None:
+        self.content_type: str | None = None
+        self.body = b""
+
+    def take(self, content_type: str, body: bytes) -> None:
+        self.content_type, self.body = content_type, body
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        yield self.body
+
+
+def _detail(signal: Acknowledgment) -> str | None:
+    """What the acknowledgement says beyond "received and persisted" (seed 004 level 0)."""
+    if signal.is_receipt:
+        return "delivery receipt"
+    if signal.status == PLAIN_ACK:
+        return None
+    said = signal.status.assurance.value
+    return f"{said}, passed on" if signal.status.is_passed_on else said
+
+
+def _error_received(entry: ErrorEntry) -> ErrorReceived:
+    text = ": ".join(part for part in (entry.code_text, entry.description) if part)
+    return ErrorReceived(entry.code, entry.severity, entry.min_retry_s, text)

@@ -1,0 +1,107 @@
+"""What every run of the sending machines shares: agreements, identifiers, deadlines.
+
+Knows how a first transmission is made and where each transmission goes. Must not know the order
+in which the machines speak; `turn` has that.
+"""
+
+from dataclasses import replace
+
+from onceonly.gateway.agreements import Agreements
+from onceonly.gateway.config import Agreement
+from onceonly.gateway.ids import Identifiers
+from onceonly.gateway.recovery.steps import Recoveries, RecoveryClock
+from onceonly.gateway.rows import Rows
+from onceonly.gateway.sending.work import MessageWork, PairWork, Work
+from onceonly.message.instant import Now
+from onceonly.message.message import Message, Profile, RoutingHeader
+from onceonly.message.package import Package
+from onceonly.protocol import pairing
+from onceonly.protocol.events import Requeued
+from onceonly.protocol.pairing import SendingPair
+from onceonly.protocol.sending import OutboundStatus
+from onceonly.store.store import OutboundEntry, Transaction
+from onceonly.wire.envelope import boundary_for, encode
+
+UNSETTLED = frozenset({OutboundStatus.SENDING, OutboundStatus.IN_DOUBT})
+"""Statuses in which word from the receiver that it has the message is news."""
+
+
+class Sender:
+    """The sending side's shared facts; its deadlines, which are not durable, live here."""
+
+    def __init__(
+        self, *, agreements: Agreements, rows: Rows, ids: Identifiers, our_uri: str
+    ) -> None:
+        self._agreements = agreements
+        self._ids = ids
+        self._our_uri = our_uri
+        self.rows = rows
+        self.due_ns: dict[str, int] = {}
+        self.recovery = RecoveryClock()
+
+    def agreement(self, agreement_id: str) -> Agreement:
+        """The agreement of a stored message; start-up has made sure that it is configured."""
+        agreement = self._agreements.find(agreement_id)
+        assert agreement is not None, f"a stored message names agreement {agreement_id!r}"
+        return agreement
+
+    def queued(self, entry: OutboundEntry) -> PairWork:
+        """The word to the pair that the message waits for its turn."""
+        terms = self.agreement(entry.agreement_id).terms
+        event = pairing.MessageQueued(entry.message_id, terms.window, terms.numbers_messages)
+        return PairWork(entry.pair, event)
+
+    def encode(self, message: Message, sequence_number: int | None, now: Now) -> Package:
+        """The package of the first transmission; every resend is its bytes (R-04)."""
+        agreement = self.agreement(message.agreement_id)
+        routing = self._routing(agreement, sequence_number, now)
+        token = self._ids.token()
+        return encode(
+            message,
+            routing,
+            profile=agreement.profile,
+            boundary=boundary_for(token),
+            root_content_id=f"header-{token}",
+        )
+
+    def _routing(
+        self, agreement: Agreement, sequence_number: int | None, now: Now
+    ) -> RoutingHeader:
+        """The hop as the profile has it (seeds 000 §2.2.2, 001 §1.2.4 and §1.2.5)."""
+        hop = RoutingHeader(
+            sender_uri=self._our_uri,
+            receiver_uri=agreement.receiver_uri,
+            error_uri=self._our_uri,
+            timestamp_at=now.at,
+            sequence_number=sequence_number,
+        )
+        if agreement.profile is Profile.RM_2000:
+            return hop
+        return replace(
+            hop,
+            error_uri=None,
+            reliable_messaging_method=agreement.terms.method,
+            ack_requested=agreement.terms.ack_requested,
+        )
+
+    def recoveries(self, txn: Transaction, now: Now) -> Recoveries:
+        """The recoveries of one run."""
+        return Recoveries(self.recovery, self._ids, txn, now)
+
+    def fresh_id(self) -> str:
+        """A MessageId for something that a step sends of itself."""
+        return self._ids.message_id()
+
+
+def resend(entry: OutboundEntry, pair: SendingPair, reason: str) -> Work:
+    """What sends a message again that was given up: its pair's resume, or its turn anew."""
+    if entry.message_id in pair.in_flight:
+        return PairWork(entry.pair, pairing.ResumeRequested())
+    return MessageWork(entry.message_id, Requeued(reason))
+
+
+def endpoint_of(agreement: Agreement, attempt: int) -> str:
+    """Where this transmission goes: a resend may take another way (seed 001 §1.3.3.3, S1-46)."""
+    if attempt > 1 and agreement.resend_to is not None:
+        return agreement.resend_to
+    return agreement.send_to

@@ -1,0 +1,291 @@
+"""Submissions: what an application hands over is stored before anybody says yes (I14).
+
+A submission is idempotent on its MessageId or its Idempotency-Key: the same again returns the
+first one; something else under the same name is refused.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from onceonly.gateway.agreements import Agreements
+from onceonly.gateway.clock import Clock
+from onceonly.gateway.config import Agreement
+from onceonly.gateway.ids import Identifiers
+from onceonly.gateway.receiving.replies import Exchange, Replies
+from onceonly.gateway.rows import Rows
+from onceonly.gateway.sending.dispatch import Dispatch
+from onceonly.gateway.sending.work import Draft, Outcome
+from onceonly.message.digest import content_digest
+from onceonly.message.errors import LocalError, RemoteError
+from onceonly.message.event import Direction, Event
+from onceonly.message.identity import MessageKey, checked_text
+from onceonly.message.message import (
+    AcknowledgmentElement,
+    AckRequested,
+    Message,
+    Payload,
+    Profile,
+    SyncReplyMode,
+)
+from onceonly.protocol import recovering, schedule
+from onceonly.protocol.effects import Journal
+from onceonly.protocol.sending import Outbound
+from onceonly.store.group import GroupCommit
+from onceonly.store.spool import Sink
+from onceonly.store.store import OutboundView, Store, StoredPayload, Transaction
+from onceonly.wire.mime import check_writable_type
+from onceonly.wire.names import SERVICE_STEM
+
+PAYLOADS_MAX = 99
+"""A package has at most 100 parts, and one of them is the header."""
+
+CONTENT_TYPE_LENGTH_MAX = 255
+"""Longest Content-Type of a payload: twice the longest that is registered."""
+
+
+class Part(NamedTuple):
+    """One payload as the application gave it, its bytes already in a sink."""
+
+    sink: Sink
+    content_type: str
+    name: str
+
+
+class Submission(NamedTuple):
+    """What the application asks for; None where it leaves the choice to us."""
+
+    to: str
+    service: str
+    action: str
+    parts: Sequence[Part]
+    agreement_id: str | None = None
+    message_id: str | None = None
+    idempotency_key: str | None = None
+    conversation_id: str | None = None
+    ref_to_message_id: str | None = None
+
+
+class Receipt(NamedTuple):
+    """What the application is told: the message is stored and will be sent, once."""
+
+    message_id: str
+    is_replayed: bool
+    """The same submission was made before; nothing was added."""
+
+
+class Submissions:
+    """Takes submissions in."""
+
+    def __init__(  # noqa: PLR0913 - because this is where the parts of a submission meet
+        self,
+        *,
+        store: Store,
+        group: GroupCommit,
+        agreements: Agreements,
+        dispatch: Dispatch,
+        rows: Rows,
+        clock: Clock,
+        ids: Identifiers,
+        replies: Replies,
+        queued_max: int,
+    ) -> None:
+        self._store = store
+        self._group = group
+        self._agreements = agreements
+        self._dispatch = dispatch
+        self._rows = rows
+        self._clock = clock
+        self._ids = ids
+        self._replies = replies
+        self._queued_max = queued_max
+        self._unsettled = count_unsettled(store)
+
+    async def submit(self, submission: Submission) -> Receipt:
+        """Store the message and queue it on its pair.
+
+        Returns after the commit. Raises `LocalError` (UnknownPartner, UnknownAgreement,
+        AmbiguousAgreement, InvalidField, TooManyPayloads, MessageIdTaken, IdempotencyKeyTaken,
+        QueueFull) or `StoreFull`; then nothing is stored.
+        """
+        agreement = self._agreements.choose(submission.to, submission.agreement_id)
+        self._check_room()
+        exchange = self._find_exchange(submission, agreement)
+        message = self._message(submission, agreement, exchange)
+        bodies = [part.sink.body() for part in submission.parts]
+        if None in bodies:
+            await asyncio.to_thread(_keep_all, submission.parts)
+        payloads = [
+            StoredPayload(payload, body)
+            for payload, body in zip(message.payloads, bodies, strict=True)
+        ]
+        receipt, outcome = await self._group.transact(
+            lambda txn: self._store_step(txn, submission, message, payloads, agreement)
+        )
+        if outcome is not None:
+            self._unsettled += 1
+            if exchange is not None:
+                self._replies.expect(message.message_id, exchange)
+            self._dispatch.release(outcome)
+        return receipt
+
+    def _check_room(self) -> None:
+        """Ruling R-27. The count is kept as an upper bound and made exact when it gets near."""
+        if self._unsettled >= self._queued_max:
+            self._unsettled = count_unsettled(self._store)
+        if self._unsettled >= self._queued_max:
+            raise LocalError(
+                "QueueFull", f"{self._unsettled} messages wait for a verdict; queued_max is reached"
+            )
+
+    def _find_exchange(self, submission: Submission, agreement: Agreement) -> Exchange | None:
+        """Where the partner waits for this very message, in the answer to the one it refers to."""
+        ref = submission.ref_to_message_id
+        if ref is None or agreement.profile is Profile.RM_2000:
+            return None
+        return self._replies.find(MessageKey(agreement.their_party, agreement.our_party, ref))
+
+    def _message(
+        self, submission: Submission, agreement: Agreement, exchange: Exchange | None
+    ) -> Message:
+        if not submission.service or not submission.action:
+            raise LocalError("InvalidField", "service and action must not be empty")
+        if len(submission.parts) > PAYLOADS_MAX:
+            raise LocalError("TooManyPayloads", f"a message has at most {PAYLOADS_MAX} payloads")
+        if submission.service.startswith(SERVICE_STEM):
+            raise LocalError("InvalidField", f"services under {SERVICE_STEM} are the MSHs' own")
+        try:
+            message = Message(
+                message_id=submission.message_id or self._ids.message_id(),
+                from_ids=agreement.our_ids,
+                to_ids=agreement.their_ids,
+                agreement_id=agreement.id,
+                conversation_id=submission.conversation_id or self._ids.message_id(),
+                service=submission.service,
+                action=submission.action,
+                timestamp_at=self._clock.at(),
+                semantics=agreement.terms.semantics.on_wire,
+                ref_to_message_id=submission.ref_to_message_id,
+                payloads=self._payloads(submission.parts),
+            )
+        except RemoteError as error:
+            raise LocalError("InvalidField", error.description) from error
+        if agreement.profile is Profile.RM_2000:
+            return message
+        return _with_terms(message, agreement, exchange)
+
+    def _payloads(self, parts: Sequence[Part]) -> tuple[Payload, ...]:
+        token = self._ids.token()
+        return tuple(
+            _payload(part, f"payload-{number}-{token}") for number, part in enumerate(parts, 1)
+        )
+
+    def _store_step(
+        self,
+        txn: Transaction,
+        submission: Submission,
+        message: Message,
+        payloads: Sequence[StoredPayload],
+        agreement: Agreement,
+    ) -> tuple[Receipt, Outcome | None]:
+        digest = content_digest(message.payloads)
+        earlier = _find_earlier(txn, submission)
+        if earlier is not None:
+            _check_same(earlier, message, digest, submission)
+            return Receipt(earlier.message.message_id, is_replayed=True), None
+        now = self._clock.now()
+        state = Outbound(expires_at=schedule.expires_at(message.timestamp_at, agreement.terms))
+        txn.add_outbound(
+            message,
+            state,
+            payloads,
+            digest=digest,
+            submitted_at=now.at,
+            idempotency_key=submission.idempotency_key,
+        )
+        submitted = Journal(Event.SUBMITTED)
+        row = self._rows.with_header(message, agreement, Direction.OUT, submitted, now, digest)
+        txn.append((row,))
+        expected = recovering.expecting_response(message.timestamp_at, agreement.terms)
+        if expected is not None and message.ref_to_message_id is None:
+            txn.put_recovery(message.message_id, expected)
+        outcome = self._dispatch.enqueue(txn, Draft(message, payloads), state, now)
+        return Receipt(message.message_id, is_replayed=False), outcome
+
+
+def _with_terms(message: Message, agreement: Agreement, exchange: Exchange | None) -> Message:
+    """What a header of `rm-2001` says of the agreed parameters (seed 001 §1.2).
+
+    A response asks for nothing in the answer, even where the agreement has it: it is the answer.
+    """
+    terms = agreement.terms
+    mode = None
+    if terms.sync_reply_mode is not SyncReplyMode.NONE:
+        is_response = message.ref_to_message_id is not None
+        mode = SyncReplyMode.NONE if is_response else terms.sync_reply_mode
+    receipt = terms.delivery_receipt_requested
+    element = None
+    if exchange is not None and exchange.wants_element:
+        element = AcknowledgmentElement(
+            timestamp_at=message.timestamp_at, from_ids=agreement.our_ids
+        )
+    return replace(
+        message,
+        time_to_live_at=schedule.time_to_live_at(message.timestamp_at, terms),
+        sync_reply_mode=mode,
+        delivery_receipt_requested=None if receipt is AckRequested.NONE else receipt,
+        acknowledgment=element,
+    )
+
+
+def count_unsettled(store: Store) -> int:
+    """Outbound messages without a final status."""
+    counts = store.snapshot().count_by_status()
+    return sum(counts.get(status, 0) for status in ("queued", "sending", "in_doubt"))
+
+
+def _keep_all(parts: Sequence[Part]) -> None:
+    for part in parts:
+        part.sink.keep()
+
+
+def _payload(part: Part, content_id: str) -> Payload:
+    """The part, described. What passes here can be written and is read back by the partner."""
+    if len(part.content_type) > CONTENT_TYPE_LENGTH_MAX:
+        raise LocalError("InvalidField", "a Content-Type is too long")
+    try:
+        check_writable_type(part.content_type)
+        checked_text(part.name, "a payload's name").encode()
+    except (LocalError, UnicodeEncodeError) as error:
+        raise LocalError("InvalidField", str(error)) from error
+    size_bytes, digest = part.sink.close()
+    return Payload(content_id, part.content_type, size_bytes, digest, part.name)
+
+
+def _find_earlier(txn: Transaction, submission: Submission) -> OutboundView | None:
+    message_id = submission.message_id
+    if submission.idempotency_key is not None:
+        message_id = txn.find_message_id_by_key(submission.idempotency_key) or message_id
+    return None if message_id is None else txn.find_outbound_view(message_id)
+
+
+def _check_same(
+    earlier: OutboundView, message: Message, digest: str, submission: Submission
+) -> None:
+    then = earlier.message
+    same = (
+        earlier.digest == digest
+        and (then.agreement_id, then.service, then.action)
+        == (message.agreement_id, message.service, message.action)
+        and submission.message_id in (None, then.message_id)
+        and submission.conversation_id in (None, then.conversation_id)
+        and submission.ref_to_message_id in (None, then.ref_to_message_id)
+    )
+    if same:
+        return
+    if submission.message_id == then.message_id:
+        raise LocalError("MessageIdTaken", f"another message is stored as {then.message_id!r}")
+    raise LocalError(
+        "IdempotencyKeyTaken", f"another message was submitted under that key: {then.message_id!r}"
+    )

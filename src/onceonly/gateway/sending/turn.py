@@ -1,0 +1,411 @@
+"""One run of the sending machines: read, `step`, write, collect.
+
+The working memory of one transaction. A message, its pair and its recovery talk to each other
+through effects (`Admit`, `Release`, `GiveUp`, `Recover`, `Resend` …); here each effect becomes a
+write, a departure, a question, or a word for another machine. Must not await.
+"""
+
+from collections.abc import Sequence
+
+from onceonly.gateway.config import Agreement
+from onceonly.gateway.recovery.steps import Asker, Question, conversation_of, new_version
+from onceonly.gateway.sending.sender import UNSETTLED, Sender, endpoint_of, resend
+from onceonly.gateway.sending.work import (
+    Departure,
+    Draft,
+    MessageWork,
+    NextWork,
+    Outcome,
+    PairWork,
+    RecoveryWork,
+    Work,
+)
+from onceonly.journal.record import Record
+from onceonly.message.event import Direction, Event
+from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.instant import Now
+from onceonly.message.package import Package
+from onceonly.protocol import pairing, recovering, sending
+from onceonly.protocol.effects import (
+    Admit,
+    AdmitNext,
+    ConfirmCancel,
+    ConfirmReceipt,
+    Diverge,
+    Effect,
+    GiveUp,
+    Hold,
+    Inquire,
+    Journal,
+    NoticeKind,
+    Notify,
+    OpenIncident,
+    Recover,
+    Release,
+    Resend,
+    ResolveIncident,
+    Restart,
+    SendNewVersion,
+    Transmit,
+)
+from onceonly.protocol.events import (
+    AckReceived,
+    Admitted,
+    CancelConfirmed,
+    Held,
+    Requeued,
+    Resumed,
+    SendingEvent,
+)
+from onceonly.protocol.pairing import PairStatus, SendingPair
+from onceonly.protocol.sending import OutboundStatus
+from onceonly.store.store import Notice, OutboundEntry, OwedNotice, Role, Transaction
+
+
+class Turn:
+    """The working memory of one run: each message and pair is read once and written once."""
+
+    def __init__(self, sender: Sender, txn: Transaction, now: Now, draft: Draft | None) -> None:
+        self._sender = sender
+        self._txn = txn
+        self._now = now
+        self._draft = draft
+        self._entries: dict[str, OutboundEntry] = {}
+        self._pairs: dict[Pair, pairing.SendingPair] = {}
+        self._changed_entries: set[str] = set()
+        self._changed_pairs: set[Pair] = set()
+        self._package: Package | None = None
+        self._recoveries = sender.recoveries(txn, now)
+        self._pings: list[Question] = []
+        self.records: list[Record] = []
+        self._departures: list[Departure] = []
+        self._touched: set[str] = set()
+        self._owed: list[OwedNotice] = []
+
+    def outcome(self) -> Outcome:
+        """What is to leave after the commit."""
+        questions = (*self._pings, *self._recoveries.questions)
+        touched = frozenset(self._recoveries.touched)
+        return Outcome(self._departures, self._touched, questions, touched, self._owed)
+
+    def know(self, entry: OutboundEntry) -> None:
+        """Spare the run a read of what its caller has read."""
+        self._entries[entry.message_id] = entry
+
+    def carry_out(self, work: Work) -> list[Work]:
+        """Step the machine that the work is for; returns what it says to the others."""
+        if isinstance(work, MessageWork):
+            return self._step_message(work.message_id, work.event)
+        if isinstance(work, NextWork):
+            return self._queue_next(work.pair)
+        if isinstance(work, RecoveryWork):
+            return self._step_recovery(work.message_id, work.event)
+        return self._step_pair(work.pair, work.event)
+
+    def write(self) -> None:
+        """Write what changed; again after it, nothing is left to write."""
+        self._recoveries.write()
+        for message_id in self._changed_entries:
+            state = self._entries[message_id].state
+            self._txn.put_outbound(message_id, state, at=self._now.at)
+        for pair in self._changed_pairs:
+            self._txn.put_sending_pair(pair, self._pairs[pair], at=self._now.at)
+        self._changed_entries.clear()
+        self._changed_pairs.clear()
+
+    def _step_message(self, message_id: str, event: SendingEvent) -> list[Work]:
+        entry = self._entry(message_id)
+        agreement = self._sender.agreement(entry.agreement_id)
+        before = entry.state._replace(due_ns=self._sender.due_ns.get(message_id))
+        after, effects = sending.step(before, event, self._now, agreement.terms)
+        if after.due_ns != before.due_ns:
+            self._move_deadline(message_id, after.due_ns)
+            before = before._replace(due_ns=after.due_ns)
+        entry = self._entries[message_id] = entry._replace(state=after)
+        if after != before:
+            self._changed_entries.add(message_id)
+        if isinstance(event, Admitted) and after.status is OutboundStatus.SENDING:
+            self._prepare(entry, event)
+        follow = self._carry_out_message_effects(entry, agreement, effects)
+        return follow + self._tell_recovery(entry, agreement, event, before.status)
+
+    def _entry(self, message_id: str) -> OutboundEntry:
+        entry = self._entries.get(message_id) or self._txn.find_outbound(message_id)
+        assert entry is not None, f"{message_id} is not stored"
+        self._entries[message_id] = entry
+        return entry
+
+    def _move_deadline(self, message_id: str, due_ns: int | None) -> None:
+        self._touched.add(message_id)
+        if due_ns is None:
+            self._sender.due_ns.pop(message_id, None)
+        else:
+            self._sender.due_ns[message_id] = due_ns
+
+    def _prepare(self, entry: OutboundEntry, event: Admitted) -> None:
+        draft = self._draft_of(entry.message_id)
+        if entry.state.episode > 0 or self._sender.agreement(entry.agreement_id).is_route:
+            # Queued again after it was given up, or somebody else's: the stored bytes (R-04, R-13).
+            self._package = self._txn.get_package(entry.message_id)
+            return
+        self._package = self._sender.encode(draft.message, event.sequence_number, self._now)
+        self._txn.put_package(entry.message_id, self._package)
+
+    def _draft_of(self, message_id: str) -> Draft:
+        if self._draft is None or self._draft.message.message_id != message_id:
+            view = self._txn.find_outbound_view(message_id)
+            assert view is not None, f"{message_id} is not stored"
+            self._draft = Draft(view.message, self._txn.list_payloads(message_id))
+            self._package = None
+        return self._draft
+
+    def _carry_out_message_effects(
+        self, entry: OutboundEntry, agreement: Agreement, effects: Sequence[Effect]
+    ) -> list[Work]:
+        follow: list[Work] = []
+        for effect in effects:
+            match effect:
+                case Journal():
+                    self._note(entry, agreement, effect)
+                case Transmit():
+                    self._departures.append(self._departure(entry, agreement, effect.attempt))
+                case Notify():
+                    self._notify(entry, agreement, effect)
+                case Inquire():
+                    self._pings.append(self._ping_before(entry, agreement, effect))
+                case OpenIncident():
+                    self._open_incident(entry, effect)
+                case ResolveIncident():
+                    self._txn.resolve_incidents(Role.SENDER, entry.pair, at=self._now.at)
+                case _:
+                    follow.append(_told_by_message(entry, effect))
+        return follow
+
+    def _ping_before(self, entry: OutboundEntry, agreement: Agreement, effect: Inquire) -> Question:
+        """Level 2: nobody knows of the message yet, but a trace should put the two together."""
+        conversation_id = conversation_of(self._txn, entry.message_id)
+        inquiry_id = self._sender.fresh_id()
+        return Question(
+            inquiry_id, effect.kind, agreement, Asker.MESSAGE, entry.message_id, conversation_id
+        )
+
+    def _open_incident(self, entry: OutboundEntry, effect: OpenIncident) -> None:
+        reason = f"{effect.reason} ({entry.message_id})"
+        self._txn.open_incident(Role.SENDER, entry.pair, reason, at=self._now.at)
+
+    def _tell_recovery(
+        self,
+        entry: OutboundEntry,
+        agreement: Agreement,
+        event: SendingEvent,
+        before: OutboundStatus,
+    ) -> list[Work]:
+        """What recovery has to know of its message; few messages have one."""
+        message_id, after = entry.message_id, entry.state.status
+        expects_response = agreement.terms.recovery.response_within_s is not None
+        if not expects_response and message_id not in self._sender.recovery.busy:
+            return []
+        if isinstance(event, Resumed | Requeued):
+            return [RecoveryWork(message_id, Resumed())]
+        if after is before:
+            return []
+        if after is OutboundStatus.ACKNOWLEDGED:
+            return [RecoveryWork(message_id, recovering.Acknowledged())]
+        if after in (OutboundStatus.CANCELLED, OutboundStatus.EXPIRED):
+            return [RecoveryWork(message_id, recovering.Withdrawn())]
+        return []
+
+    def _step_recovery(self, message_id: str, event: recovering.RecoveryEvent) -> list[Work]:
+        entry = self._entry(message_id)
+        agreement = self._sender.agreement(entry.agreement_id)
+        follow: list[Work] = []
+        for effect in self._recoveries.step(message_id, event, agreement):
+            match effect:
+                case Journal():
+                    self._note(entry, agreement, effect)
+                case OpenIncident():
+                    self._open_incident(entry, effect)
+                case ConfirmReceipt():
+                    follow += self._confirm_receipt(entry)
+                case ConfirmCancel():
+                    follow += self._confirm_cancel(entry)
+                case Resend():
+                    follow += self._resend(entry)
+                case SendNewVersion():
+                    follow += self._send_new_version(entry, agreement)
+                case _:
+                    raise AssertionError(f"{effect} is no effect of a recovery")
+        return follow
+
+    def _confirm_receipt(self, entry: OutboundEntry) -> list[Work]:
+        if entry.state.status not in UNSETTLED:
+            return []
+        return [MessageWork(entry.message_id, AckReceived("the partner says that it has it"))]
+
+    def _confirm_cancel(self, entry: OutboundEntry) -> list[Work]:
+        """The pair's doubt was about this message, and its partner answers: the pair goes on."""
+        if (entry.state.status, CancelConfirmed) not in sending.TABLE:
+            return []
+        pair = self._pair(entry.pair)
+        follow = self._step_message(entry.message_id, CancelConfirmed())
+        if entry.message_id in pair.in_flight and _is_closed_by_doubt(pair):
+            follow.append(PairWork(entry.pair, pairing.ResumeRequested()))
+        return follow
+
+    def _resend(self, entry: OutboundEntry) -> list[Work]:
+        """By rule; a pair that an operator closed stays closed, and sends it when resumed."""
+        pair = self._pair(entry.pair)
+        if entry.message_id in pair.in_flight and not _is_closed_by_doubt(pair):
+            return []
+        return [resend(entry, pair, "not received, says the partner")]
+
+    def _send_new_version(self, entry: OutboundEntry, agreement: Agreement) -> list[Work]:
+        view = self._txn.find_outbound_view(entry.message_id)
+        assert view is not None, f"{entry.message_id} is not stored"
+        payloads = self._txn.list_payloads(entry.message_id)
+        message, state = new_version(view.message, self._sender.fresh_id(), agreement, self._now)
+        self._txn.add_outbound(
+            message,
+            state,
+            payloads,
+            digest=view.digest,
+            submitted_at=self._now.at,
+            idempotency_key=None,
+        )
+        self._recoveries.replace(entry.message_id, message.message_id)
+        expected = recovering.expecting_response(message.timestamp_at, agreement.terms)
+        if expected is not None:
+            self._recoveries.expect(message.message_id, expected)
+        submitted = Journal(Event.SUBMITTED, reason=f"new version of {entry.message_id}")
+        self.records.append(
+            self._sender.rows.with_header(
+                message, agreement, Direction.OUT, submitted, self._now, view.digest
+            )
+        )
+        return [NextWork(entry.pair)]
+
+    def _note(self, entry: OutboundEntry, agreement: Agreement, effect: Journal) -> None:
+        if agreement.is_route and effect.event is Event.NOTIFIED:
+            return  # Nobody is told here; the row of the notice that goes out says the same.
+        key = MessageKey(*entry.pair, entry.message_id)
+        endpoint = None if effect.attempt is None else endpoint_of(agreement, effect.attempt)
+        row = self._sender.rows.about_message(
+            key, agreement, Direction.OUT, effect, self._now, endpoint=endpoint
+        )
+        self.records.append(row)
+
+    def _departure(self, entry: OutboundEntry, agreement: Agreement, attempt: int) -> Departure:
+        draft = self._draft
+        if draft is None or draft.message.message_id != entry.message_id:
+            return Departure(entry.message_id, agreement, attempt, None, None)
+        return Departure(entry.message_id, agreement, attempt, self._package, draft.payloads)
+
+    def _notify(self, entry: OutboundEntry, agreement: Agreement, effect: Notify) -> None:
+        if agreement.is_route:
+            return self._owe(entry, agreement, effect)
+        return self._txn.add_notice(
+            Notice(
+                entry.message_id,
+                effect.kind,
+                effect.severity,
+                effect.error_code,
+                effect.reason,
+                effect.episode,
+                self._now.at,
+            )
+        )
+
+    def _owe(self, entry: OutboundEntry, agreement: Agreement, effect: Notify) -> None:
+        """No application here waits for it: its From Party is told (seed 001 §1.3.4.2, §1.6)."""
+        if effect.kind is not NoticeKind.DELIVERY_FAILURE or not agreement.terms.notifies_failures:
+            return
+        view = self._txn.find_outbound_view(entry.message_id)
+        assert view is not None, f"{entry.message_id} is not stored"
+        notice = OwedNotice(
+            MessageKey(*entry.pair, entry.message_id),
+            agreement.id,
+            view.message.conversation_id,
+            view.message.semantics,
+            effect.severity,
+            effect.reason,
+        )
+        self._txn.put_owed_notice(notice)
+        self._owed.append(notice)
+
+    def _queue_next(self, pair: Pair) -> list[Work]:
+        self.write()  # The queue is what is written in the store.
+        entry = self._txn.find_next_queued(pair)
+        if entry is None:
+            return []
+        self.know(entry)
+        return [self._sender.queued(entry)]
+
+    def _pair(self, pair: Pair) -> SendingPair:
+        return self._pairs.get(pair) or self._txn.get_sending_pair(pair)
+
+    def _step_pair(self, pair: Pair, event: pairing.PairEvent) -> list[Work]:
+        before = self._pair(pair)
+        after, effects = pairing.step(before, event)
+        self._pairs[pair] = after
+        if after != before:
+            self._changed_pairs.add(pair)
+        return self._carry_out_pair_effects(pair, after, effects)
+
+    def _carry_out_pair_effects(
+        self, pair: Pair, state: pairing.SendingPair, effects: Sequence[Effect]
+    ) -> list[Work]:
+        follow: list[Work] = []
+        for effect in effects:
+            match effect:
+                case Admit(message_id, sequence_number):
+                    size_bytes = self._size_bytes(message_id)
+                    follow.append(MessageWork(message_id, Admitted(sequence_number, size_bytes)))
+                case AdmitNext():
+                    follow.append(NextWork(pair))
+                case Hold(message_id):
+                    follow.append(MessageWork(message_id, Held()))
+                case Restart(message_id):
+                    size_bytes = self._size_bytes(message_id)
+                    follow.append(MessageWork(message_id, Resumed(size_bytes)))
+                case OpenIncident(reason):
+                    self._txn.open_incident(Role.SENDER, pair, reason, at=self._now.at)
+                case ResolveIncident():
+                    self._txn.resolve_incidents(Role.SENDER, pair, at=self._now.at)
+                case Journal():
+                    row = self._sender.rows.about_pair(
+                        pair, next(iter(state.in_flight), None), Direction.OUT, effect, self._now
+                    )
+                    self.records.append(row)
+                case _:
+                    raise AssertionError(f"{effect} is no effect of a pair")
+        return follow
+
+    def _size_bytes(self, message_id: str) -> int:
+        """Size of the payloads, where the agreement pings before large messages (level 2)."""
+        agreement = self._sender.agreement(self._entry(message_id).agreement_id)
+        if agreement.terms.recovery.ping_above_bytes is None:
+            return 0
+        return self._draft_of(message_id).message.size_bytes
+
+
+def _told_by_message(entry: OutboundEntry, effect: Effect) -> Work:
+    """The word for another machine that the effect of a message is."""
+    match effect:
+        case Release(abandoned, is_numbered):
+            settled = pairing.MessageSettled(entry.message_id, abandoned, is_numbered)
+            return PairWork(entry.pair, settled)
+        case AdmitNext():
+            return NextWork(entry.pair)
+        case GiveUp(reason):
+            return PairWork(entry.pair, pairing.MessageGivenUp(entry.message_id, reason))
+        case Diverge(reason):
+            return PairWork(entry.pair, pairing.SequenceDiverged(entry.message_id, reason))
+        case Recover(reason):
+            return RecoveryWork(entry.message_id, recovering.GivenUp(reason))
+        case _:
+            raise AssertionError(f"{effect} is no effect of a message")
+
+
+def _is_closed_by_doubt(pair: SendingPair) -> bool:
+    """Whether a message that was given up closed the pair; what an operator closed stays so."""
+    return pair.status is PairStatus.SUSPENDED and pair.reason != pairing.OPERATOR

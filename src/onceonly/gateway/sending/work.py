@@ -1,0 +1,73 @@
+"""The words that pass between the machines of the sending side, and what leaves after a run."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from onceonly.gateway.config import Agreement
+from onceonly.gateway.recovery.steps import Question
+from onceonly.message.identity import Pair
+from onceonly.message.message import Message
+from onceonly.message.package import Package
+from onceonly.protocol import pairing, recovering
+from onceonly.protocol.events import SendingEvent
+from onceonly.store.store import OwedNotice, StoredPayload
+
+
+class Draft(NamedTuple):
+    """A message that the step has at hand, so that it need not be read back."""
+
+    message: Message
+    payloads: Sequence[StoredPayload]
+
+
+class Departure(NamedTuple):
+    """One transmission to make once its step is committed."""
+
+    message_id: str
+    agreement: Agreement
+    attempt: int
+    package: Package | None
+    """At hand on the first transmission of a fresh submission; else read from the store."""
+    payloads: Sequence[StoredPayload] | None
+
+
+class Outcome(NamedTuple):
+    """What one run did: what is to leave, and whose deadline may have moved."""
+
+    departures: list[Departure]
+    touched: set[str]
+    questions: Sequence[Question] = ()
+    recovering: frozenset[str] = frozenset()
+    """Messages whose recovery's deadline may have moved."""
+    owed: Sequence[OwedNotice] = ()
+    """What other parties are to be told of messages that we sent for them (R-13)."""
+
+
+class MessageWork(NamedTuple):
+    """An event for a message's machine."""
+
+    message_id: str
+    event: SendingEvent
+
+
+class PairWork(NamedTuple):
+    """An event for a pair's machine."""
+
+    pair: Pair
+    event: pairing.PairEvent
+
+
+class NextWork(NamedTuple):
+    """Look for the longest-waiting message of the pair, once all before this is done."""
+
+    pair: Pair
+
+
+class RecoveryWork(NamedTuple):
+    """An event for the recovery of a message."""
+
+    message_id: str
+    event: recovering.RecoveryEvent
+
+
+Work = MessageWork | PairWork | NextWork | RecoveryWork
