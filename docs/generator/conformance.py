@@ -156,15 +156,17 @@ def results_in(text: str) -> dict[str, str]:
     return dict(row.findall(text))
 
 
-def find_staleness() -> str | None:
-    """Why the page is not what the statements and the markers make it, or None."""
-    if not PAGE.is_file():
+def find_staleness(text: str | None) -> str | None:
+    """Why a page of this text is not what the statements and the markers make it, or None."""
+    if text is None:
         return "it is not there"
-    text = PAGE.read_text("utf-8")
     results = results_in(text)
     statements = read_statements()
     if set(results) != set(statements):
         return f"other statements: {sorted(set(results) ^ set(statements))}"
+    bad = sorted(id_ for id_, result in results.items() if result in ("failed", "untested"))
+    if bad:
+        return f"these are not shown: {', '.join(bad)}"
     if text != page(results, read_marks()):
         return "other wordings, rulings or tests than those in the repository"
     return None

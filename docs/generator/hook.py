@@ -1,7 +1,8 @@
 """The MkDocs hook: adds the generated pages to the site and draws the figures in pages.
 
-Knows MkDocs; the pages' content is made by `pages`, the figures by `figures`. Nothing that is
-generated is ever written into the repository, so none of it can be stale.
+Knows MkDocs; the pages' content is made by `pages`, the figures by `figures`. What is generated is
+not written into the repository and so is never stale, but for the conformance page: it states what
+a test run said, and a page that is not in step with the tests stops the build.
 """
 
 import sys
@@ -9,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 # MkDocs loads this file by its path; the package around it is not installed anywhere.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from generator.conformance import PAGE, find_staleness
 from generator.figures import sequence_figure
 from generator.pages import PAGES
 
@@ -28,7 +31,10 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add every generated page."""
+    """Add every generated page. Raises `PluginError` for a conformance page out of step."""
+    staleness = find_staleness(PAGE.read_text("utf-8") if PAGE.is_file() else None)
+    if staleness is not None:
+        raise PluginError(f"docs/reference/conformance.md: {staleness}; run `make conformance`")
     for path, make in PAGES.items():
         files.append(File.generated(config, path, content=make()))
     return files

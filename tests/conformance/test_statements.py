@@ -8,7 +8,14 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 
-from generator.conformance import ROOT, page, read_marks, read_statements, results_in
+from generator.conformance import (
+    ROOT,
+    find_staleness,
+    page,
+    read_marks,
+    read_statements,
+    results_in,
+)
 
 LIST = ROOT.parent / "shared" / "spec" / "conformance.md"
 
@@ -53,3 +60,20 @@ def test_the_page_says_what_it_was_made_of():
     text = page(results, read_marks())
     assert results_in(text) == results
     assert "**220** passed, **1** not built." in text
+
+
+def test_a_page_out_of_step_is_found_without_a_run():
+    """Missing, short of a statement, of other words or tests, or one that states a failure."""
+    results = dict.fromkeys(read_statements(), "passed")
+    marks = read_marks()
+    good = page(results, marks)
+    assert find_staleness(good) is None
+    first = f"`{marks[0].test}`"
+    for text, word in (
+        (None, "not there"),
+        ("\n".join(line for line in good.splitlines() if ">S4-32 " not in line), "S4-32"),
+        (good.replace(first, "`tests/test_gone.py::test_gone`", 1), "tests"),
+        (page({**results, "S0-12": "failed"}, marks), "S0-12"),
+        (page({**results, "S0-12": "untested"}, marks), "S0-12"),
+    ):
+        assert word in (find_staleness(text) or "")
