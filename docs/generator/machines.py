@@ -18,11 +18,12 @@ from onceonly.message.instant import NS_PER_S, US_PER_S, Now
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms, OnExhausted, RecoveryTerms, Remedy
-from onceonly.protocol import events, pairing, recovering, schedule, sending
+from onceonly.protocol import events, pairing, recovering, relaying, schedule, sending
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
+from onceonly.protocol.relaying import Transit, TransitStatus
 from onceonly.protocol.sending import Outbound, OutboundStatus
 
 TTL_S = 1_000
@@ -110,6 +111,31 @@ def recovery_rows() -> list[Row]:
     return _rows(recovering.TABLE, seen)
 
 
+@cache
+def transit_rows() -> list[Row]:
+    """Every row of the table of a message in transit."""
+    seen: dict[tuple[Any, type], Seen] = {}
+    _explore(Transit(), _transit_steps, lambda at: at._replace(copies=min(at.copies, 2)), seen)
+    return _rows(relaying.TABLE, seen)
+
+
+def _transit_steps(state: Transit) -> Iterator[tuple[Any, Any]]:
+    for event in _transit_events():
+        yield event, partial(relaying.step, state, event, DeliveryTerms())
+
+
+def _transit_events() -> list[Any]:
+    endings = itertools.product(Outcome, (True, False))
+    codes = (ErrorCode.TRANSIENT_ERROR, ErrorCode.VALUE_NOT_RECOGNIZED)
+    return [
+        *(relaying.Arrived(is_answered=flag) for flag in (True, False)),
+        *(relaying.ForwardEnded(1, Transmission(*ending)) for ending in endings),
+        *(events.ErrorReceived(code, Severity.ERROR) for code in codes),
+        events.AckReceived(),
+        events.Restarted(),
+    ]
+
+
 def _rules() -> Iterator[DeliveryTerms]:
     """Recovery under every remedy."""
     for pings in (False, True):
@@ -134,7 +160,7 @@ def edges(rows: Iterable[Row]) -> dict[tuple[str, str], list[str]]:
 
 
 def _rows(table: dict[Any, Any], seen: dict[tuple[Any, type], Seen]) -> list[Row]:
-    words = [*OutboundStatus, *PairStatus, *RecoveryPhase]
+    words = [*OutboundStatus, *PairStatus, *RecoveryPhase, *TransitStatus]
     order = {status.value: n for n, status in enumerate(words)}
     rows = [
         Row(status.value, event, transition, seen.get((status, event), Seen()))

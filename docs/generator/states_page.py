@@ -22,6 +22,7 @@ from onceonly.protocol.receiving import (
     ReceivingPair,
 )
 from onceonly.protocol.recovering import RecoveryPhase
+from onceonly.protocol.relaying import TransitStatus
 from onceonly.protocol.sending import FINAL, OutboundStatus
 
 OUTBOUND_PLACES: dict[str, Point] = {
@@ -55,6 +56,13 @@ RECOVERY_PLACES: dict[str, Point] = {
     RecoveryPhase.CANCELLING: Point(250, 680),
 }
 
+TRANSIT_PLACES: dict[str, Point] = {
+    TransitStatus.FORWARDING: Point(90, 170),
+    TransitStatus.ACKNOWLEDGED: Point(620, 40),
+    TransitStatus.REFUSED: Point(620, 300),
+    TransitStatus.SENT: Point(90, 400),
+}
+
 INTRODUCTION = """# State tables
 
 The tables and diagrams of this page are not written by hand. They are what the state machines did
@@ -83,6 +91,12 @@ Beside the machine of a message that was given up, or whose response is late (se
 to 5). Seen under every remedy.
 """
 
+TRANSIT = """## Message in transit
+
+At an intermediary in `relay` mode (ruling R-13). Every copy that arrives goes on; what is said
+upstream is only what was heard from downstream.
+"""
+
 EFFECTS = """## Effects
 
 What a step wants done.
@@ -92,7 +106,7 @@ What a step wants done.
 
 def page() -> str:
     """The whole page."""
-    makers = (_outbound, _pair, _recovery, _arrivals, _inbound, _effects)
+    makers = (_outbound, _pair, _recovery, _transit, _arrivals, _inbound, _effects)
     return "\n".join([INTRODUCTION, *(make() for make in makers)])
 
 
@@ -149,6 +163,18 @@ def _recovery() -> str:
     ]
     drawn = state_figure(RECOVERY_PLACES, machines.edges(rows), ())
     return "\n".join([RECOVERY, drawn, "", *sections])
+
+
+def _transit() -> str:
+    rows = machines.transit_rows()
+    docs = attribute_docs(TransitStatus)
+    sections = [
+        f"### In transit: `{status.value}`\n\n{docs.get(status.name, '')}\n\n"
+        + _table(row for row in rows if row.status == status.value)
+        for status in TransitStatus
+    ]
+    drawn = state_figure(TRANSIT_PLACES, machines.edges(rows), ())
+    return "\n".join([TRANSIT, drawn, "", *sections])
 
 
 def _table(rows: Iterable[Row]) -> str:
