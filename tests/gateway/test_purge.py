@@ -11,6 +11,7 @@ from peer import Peer
 from running_gateway import OUR_PARTY, RunningGateway, running
 
 from onceonly.gateway.clock import Clock
+from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.purge import UNMENTIONED_S, Forgotten, Purge, Retention
 from onceonly.gateway.rows import Rows
 from onceonly.message.digest import content_digest
@@ -340,6 +341,7 @@ class House:
             spool=self.spool,
             rows=Rows(OUR_PARTY),
             clock=self.clock,
+            failpoints=Failpoints(),
             retention=Retention({"tpa": 10 * UNMENTIONED_S}),
         )
 

@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -39,6 +39,9 @@ READY_S = 60.0
 SETTLE_S = 60.0
 """Longest way of a message to its end once both gateways run."""
 
+DEATH_S = 30.0
+"""Longest way to an armed failpoint."""
+
 POLL_S = 0.02
 LOG_LINES_SHOWN = 25
 
@@ -57,6 +60,10 @@ class Site:
     store: Path
 
     @property
+    def uri(self) -> str:
+        return f"http://127.0.0.1:{self.msh_port}/msh"
+
+    @property
     def api(self) -> str:
         return f"http://127.0.0.1:{self.api_port}"
 
@@ -65,29 +72,39 @@ class Site:
         return self.directory / "lake"
 
 
-def configuration(ours: Site, theirs: Site, failpoints: Sequence[str]) -> str:
-    """The text of a gateway's file."""
-    return f"""\
-[gateway]
-party  = [{json.dumps(ours.party)}]
-listen = "http://127.0.0.1:{ours.msh_port}/msh"
-api    = "{ours.api}"
-store  = {json.dumps(str(ours.store))}
-lake   = {json.dumps(str(ours.lake))}
-publish_interval = 3600
+Tables = Mapping[str, Mapping[str, Any]]
+"""Keys of a configuration file by table, in the words of the file."""
 
-[[agreement]]
-id      = "{AGREEMENT}"
-with    = [{json.dumps(theirs.party)}]
-send_to = "http://127.0.0.1:{theirs.msh_port}/msh"
-timeout = {RETRY_INTERVAL_S}
-retries = {RETRIES}
-retry_interval = {RETRY_INTERVAL_S}
 
-[drill]
-clock_rate = {CLOCK_RATE}
-failpoints = {json.dumps(list(failpoints))}
-"""
+def configuration(ours: Site, theirs: Site, failpoints: Sequence[str], tables: Tables) -> str:
+    """The text of a gateway's file; `tables` replaces keys, and adds tables."""
+    usual: dict[str, dict[str, Any]] = {
+        "gateway": {
+            "party": [ours.party],
+            "listen": ours.uri,
+            "api": ours.api,
+            "store": str(ours.store),
+            "lake": str(ours.lake),
+            "publish_interval": 3600,
+        },
+        "agreement": {
+            "id": AGREEMENT,
+            "with": [theirs.party],
+            "send_to": theirs.uri,
+            "timeout": RETRY_INTERVAL_S,
+            "retries": RETRIES,
+            "retry_interval": RETRY_INTERVAL_S,
+        },
+        "drill": {"clock_rate": CLOCK_RATE, "failpoints": list(failpoints)},
+    }
+    lines: list[str] = []
+    for name in {**usual, **tables}:
+        lines.append(f"[[{name}]]" if name == "agreement" else f"[{name}]")
+        keys = {**usual.get(name, {}), **tables.get(name, {})}
+        lines += [
+            f"{key} = {json.dumps(value)}" for key, value in keys.items() if value is not None
+        ]
+    return "\n".join(lines)
 
 
 @dataclass
@@ -96,6 +113,8 @@ class Gateway:
 
     site: Site
     partner: Site
+    tables: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What its file says otherwise than usual; `configure` writes it."""
     starts: int = 0
     kills: int = 0
     _process: Running | None = field(default=None, repr=False)
@@ -103,8 +122,13 @@ class Gateway:
 
     def configure(self, *failpoints: str) -> None:
         """Write the configuration that the next start reads."""
-        text = configuration(self.site, self.partner, failpoints)
+        text = configuration(self.site, self.partner, failpoints, self.tables)
         self.file.write_text(text, encoding="utf-8")
+
+    def agree(self, **terms: Any) -> None:
+        """Other terms of the agreement on this side, from the next start on."""
+        self.tables["agreement"] = {**self.tables.get("agreement", {}), **terms}
+        self.configure()
 
     def launch(self) -> None:
         """Start the process and do not wait for anything."""
@@ -167,6 +191,19 @@ class Gateway:
         self.send(signal.SIGKILL)
         assert self.wait_for_end(READY_S) == -signal.SIGKILL, self.log_end()
         self.kills += 1
+
+    def restart(self, *failpoints: str) -> None:
+        """Killed, and started again with these failpoints."""
+        if self.is_running:
+            self.kill()
+        self.configure(*failpoints)
+        self.start()
+
+    def await_death(self) -> None:
+        """Wait until a failpoint kills it, and disarm it for the next start."""
+        assert self.wait_for_end(DEATH_S) == -signal.SIGKILL, self.log_end()
+        self.kills += 1
+        self.configure()
 
     def stop(self) -> float:
         """Stop in order; returns the seconds that it took."""
@@ -294,6 +331,11 @@ class Exchange:
     """What was sent by the sender, by MessageId, in the order of the submissions."""
     is_sound: bool = True
     """Nothing has failed on it yet."""
+
+    def agree(self, **terms: Any) -> None:
+        """Other terms of the agreement on both sides, from the next start on."""
+        for gateway in self.gateways:
+            gateway.agree(**terms)
 
     def start(self) -> None:
         """Start whichever does not run; they come up side by side."""

@@ -9,30 +9,18 @@ import signal
 import pytest
 from nemesis_evidence import check_exchange
 from nemesis_gateways import Exchange, Gateway, insist
+from nemesis_points import NOTICE, ORDINARY, PURGE, RECEIPT, RECOVERY
 
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.gateway.drill import POINTS
-
-ROLES = {
-    "before-commit": ("sender", "receiver"),
-    "after-commit": ("sender", "receiver"),
-    "before-transmit": ("sender",),
-    "after-transmit": ("sender",),
-    "before-acknowledge": ("receiver",),
-    "after-acknowledge": ("receiver",),
-    "before-hand-over": ("receiver",),
-    "after-hand-over": ("receiver",),
-    "before-publish": ("sender",),
-    "after-publish": ("receiver",),
-}
-"""Who passes each point in an exchange; publishing is the same on both sides."""
 
 DEATH_S = 30.0
 
 
 def test_every_failpoint_is_tried() -> None:
     """A new point without a case here would be a point that nobody has died at."""
-    assert set(ROLES) == set(POINTS)
+    recovery = [point for point, _ in RECOVERY]
+    assert {*ORDINARY, *recovery, *RECEIPT, *NOTICE, *PURGE} == set(POINTS)
 
 
 def provoke(exchange: Exchange, victim: Gateway, point: str, message_id: str) -> None:
@@ -46,7 +34,7 @@ def provoke(exchange: Exchange, victim: Gateway, point: str, message_id: str) ->
 
 @pytest.mark.statement("S0-01", "S0-02", "S0-04", "S0-09", "S1-04", "S3-02", ruling="R-02")
 @pytest.mark.parametrize(
-    ("point", "role"), [(point, role) for point, roles in ROLES.items() for role in roles]
+    ("point", "role"), [(point, role) for point, roles in ORDINARY.items() for role in roles]
 )
 def test_a_death_at_a_failpoint_is_survived(lasting: Exchange, point: str, role: str) -> None:
     """Killed exactly there; after the restart the message is complete, once."""

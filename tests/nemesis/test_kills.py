@@ -22,8 +22,9 @@ from nemesis_gateways import (
 
 from onceonly.client import Client, GatewayUnreachable
 
-AHEAD_MAX = 6
-"""Messages submitted and not yet acknowledged, per side: kills meet queues, not mountains."""
+AHEAD_MAX = {"rm-2000": 6, "rm-2001": 24}
+"""Messages submitted and not yet acknowledged, per side: kills meet a full window and a queue
+behind it, not mountains."""
 
 SIZES = (0, 300, 4_000, 100_000)
 """An empty one, two that live in a row, and one that goes through the spool."""
@@ -35,8 +36,9 @@ KILL_WITHIN_S = 0.6
 class Application:
     """Submits without end and repeats what found no gateway, as every application must."""
 
-    def __init__(self, gateway: Gateway, chance: random.Random, stop: Flag) -> None:
+    def __init__(self, gateway: Gateway, ahead_max: int, chance: random.Random, stop: Flag) -> None:
         self._gateway = gateway
+        self._ahead_max = ahead_max
         self._chance = chance
         self._stop = stop
         self.payloads: dict[str, Payload] = {}
@@ -47,8 +49,8 @@ class Application:
         with Client(self._gateway.site.api) as client:
             while not self._stop.is_set():
                 self._submit_next(client)
-                if len(self.payloads) > AHEAD_MAX:
-                    self._await_acknowledged(client, list(self.payloads)[-AHEAD_MAX])
+                if len(self.payloads) > self._ahead_max:
+                    self._await_acknowledged(client, list(self.payloads)[-self._ahead_max])
 
     def _submit_next(self, client: Client) -> None:
         message_id = f"{self._gateway.site.name}-{len(self.payloads)}@nemesis.example"
@@ -98,22 +100,27 @@ def kill_and_restart(exchange: Exchange, chance: random.Random) -> None:
             gateway.await_ready()
 
 
-def check_all_arrived(sender: Client, receiver: Client, application: Application) -> None:
+def check_all_arrived(
+    sender: Client, receiver: Client, application: Application, *, in_order: bool
+) -> None:
     """Everything that the application handed over ends acknowledged and in the other inbox."""
     for message_id in application.payloads:
         await_acknowledged(sender, message_id)
     await_inbox(receiver, len(application.payloads))
-    check_inbox(receiver, application.payloads)
+    check_inbox(receiver, application.payloads, in_order=in_order)
 
 
-@pytest.mark.statement("S0-01", "S0-04", "S3-02", "S3-04", ruling="R-01")
+@pytest.mark.statement("S0-01", "S0-04", "S1-04", "S3-02", "S3-04", ruling="R-01")
+@pytest.mark.parametrize("profile", list(AHEAD_MAX))
 def test_random_kills_lose_nothing_and_double_nothing(
-    exchange: Exchange, form: Form, say: Callable[[str], None]
+    exchange: Exchange, profile: str, form: Form, say: Callable[[str], None]
 ) -> None:
     """kill -9 of either or both under load, both ways: all acknowledged, each handed over once."""
-    chance, stop, begun = form.chance("kills"), Flag(), time.monotonic()
+    exchange.agree(profile=profile)
+    chance, stop, begun = form.chance("kills", profile), Flag(), time.monotonic()
     applications = [
-        Application(gateway, form.chance(gateway.site.name), stop) for gateway in exchange.gateways
+        Application(gateway, AHEAD_MAX[profile], form.chance(gateway.site.name), stop)
+        for gateway in exchange.gateways
     ]
     exchange.start()
     with under_load(applications, stop):
@@ -124,15 +131,16 @@ def test_random_kills_lose_nothing_and_double_nothing(
             for gateway in exchange.gateways:
                 gateway.await_ready()
     first, second = applications
+    in_order = profile == "rm-2000"
     with exchange.clients() as (ours, theirs):
-        check_all_arrived(ours, theirs, first)
-        check_all_arrived(theirs, ours, second)
+        check_all_arrived(ours, theirs, first, in_order=in_order)
+        check_all_arrived(theirs, ours, second, in_order=in_order)
     exchange.stop()
     journals = [read_journal(gateway) for gateway in exchange.gateways]
     there = check_journals(journals[0], journals[1], first.payloads)
     back = check_journals(journals[1], journals[0], second.payloads)
     say(
-        f"nemesis: seed {form.seed}, {form.cycles} cycles, "
+        f"nemesis: {profile}, seed {form.seed}, {form.cycles} cycles, "
         f"{sum(gateway.kills for gateway in exchange.gateways)} kills, "
         f"{len(first.payloads)} + {len(second.payloads)} messages, "
         f"{there.resends + back.resends} resends, "

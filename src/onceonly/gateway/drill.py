@@ -16,13 +16,29 @@ POINTS = (
     "after-acknowledge",
     "before-hand-over",
     "after-hand-over",
+    "before-verdict",
+    "after-verdict",
+    "before-receipt",
+    "after-receipt",
+    "before-notice",
+    "after-notice",
+    "before-inquire",
+    "after-inquire",
+    "before-report",
+    "after-report",
+    "before-purge",
+    "after-purge",
+    "after-clear",
     "before-publish",
     "after-publish",
 )
 """Every point there is; configuration refuses others.
 
 A commit here is one that stores a message or lets something leave: `before` it everything is
-written, `after` it nothing has left yet.
+written, `after` it nothing has left yet. A verdict is what a partner said about a message of ours,
+written and then committed; a purge is one step of it, and files of the spool are cleared behind
+it. The others are about what goes over the network: `before` it the reason is committed, `after`
+it nothing is noted yet.
 """
 
 

@@ -16,6 +16,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from onceonly.gateway.clock import Clock
+from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.rows import Rows
 from onceonly.message.event import Direction, Event
 from onceonly.message.instant import NS_PER_S, US_PER_S, Now
@@ -65,7 +66,7 @@ class Retention(NamedTuple):
 class Purge:
     """Forgets for one gateway. `sweep` is called from time to time, never twice at once."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - because what is forgotten lies in the store and beside it
         self,
         *,
         store: Store,
@@ -73,6 +74,7 @@ class Purge:
         spool: Spool,
         rows: Rows,
         clock: Clock,
+        failpoints: Failpoints,
         retention: Retention,
     ) -> None:
         self._store = store
@@ -80,6 +82,7 @@ class Purge:
         self._spool = spool
         self._rows = rows
         self._clock = clock
+        self._failpoints = failpoints
         self._retention = retention
         self._sweeping = asyncio.Lock()
         self._marked: dict[KeptFile, int] = {}
@@ -118,10 +121,12 @@ class Purge:
             if count:
                 reason = f"{count} {what}"
                 txn.append((self._rows.about_gateway(Event.PURGED, self._clock.now(), reason),))
+                self._failpoints.reach("before-purge")
             return count
 
         forgotten = 0
         while count := await self._group.transact(step, patience_s=PATIENCE_S):
+            self._failpoints.reach("after-purge")
             forgotten += count
         return forgotten
 
@@ -152,6 +157,7 @@ class Purge:
             kept |= looked.unmentioned
         self._marked = {file: at_ns for file, at_ns in self._marked.items() if file in kept}
         if removed:
+            self._failpoints.reach("after-clear")
             row = self._rows.about_gateway(Event.PURGED, now, f"{removed} files of the spool")
             await self._group.transact(lambda txn: txn.append((row,)), patience_s=PATIENCE_S)
         return removed

@@ -122,6 +122,7 @@ def join(
         rows=rows,
         clock=clock,
         ids=ids,
+        failpoints=failpoints,
         tasks=tasks,
         our_uri=configuration.uri,
     )
@@ -167,6 +168,7 @@ def join(
         signals=signals,
         rows=rows,
         clock=clock,
+        failpoints=failpoints,
         tasks=tasks,
         our_uri=configuration.uri,
     )
@@ -225,6 +227,7 @@ def join(
         signals=signals,
         rows=rows,
         clock=clock,
+        failpoints=failpoints,
         tasks=tasks,
         our_uri=configuration.uri,
     )
@@ -297,6 +300,7 @@ def join(
         spool=spool,
         rows=rows,
         clock=clock,
+        failpoints=failpoints,
         retention=_retention(configuration),
     )
     access = Access(origin=configuration.api.rstrip("/"), token=configuration.api_token)

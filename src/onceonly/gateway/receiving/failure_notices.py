@@ -10,6 +10,7 @@ import asyncio
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Agreement
+from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.receiving.signals import Signals
 from onceonly.gateway.relaying.routes import Routes, as_previous_hop
@@ -47,6 +48,7 @@ class FailureNotices:
         signals: Signals,
         rows: Rows,
         clock: Clock,
+        failpoints: Failpoints,
         tasks: Tasks,
         our_uri: str,
     ) -> None:
@@ -58,6 +60,7 @@ class FailureNotices:
         self._signals = signals
         self._rows = rows
         self._clock = clock
+        self._failpoints = failpoints
         self._tasks = tasks
 
     async def start(self) -> None:
@@ -95,7 +98,9 @@ class FailureNotices:
     async def _post(self, notice: OwedNotice, agreement: Agreement) -> bool:
         """Post it once; whether it is still owed afterwards."""
         package = self._signals.failure_notice(notice, agreement, self._clock.now())
+        self._failpoints.reach("before-notice")
         transmission = await self._signals.post(agreement.send_to, package)
+        self._failpoints.reach("after-notice")
         tried = notice.attempts + 1
         is_over = transmission.outcome is Outcome.ACCEPTED or tried > RETRIES_MAX
 

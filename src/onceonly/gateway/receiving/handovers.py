@@ -158,7 +158,9 @@ class HandOvers:
         package = self._signals.receipt(
             hop, debt.key.message_id, debt.agreement.our_ids, self._clock.now()
         )
+        self._failpoints.reach("before-receipt")
         transmission = await self._signals.post(debt.agreement.send_to, package)
+        self._failpoints.reach("after-receipt")
         sent = Journal(
             Event.RECEIPT_SENT,
             outcome=transmission.outcome.value,

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Agreement
+from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.receiving.handovers import Debt, HandOvers
 from onceonly.gateway.receiving.signals import Hop, Signals
@@ -87,6 +88,7 @@ class Inquiries:
         signals: Signals,
         rows: Rows,
         clock: Clock,
+        failpoints: Failpoints,
         tasks: Tasks,
         our_uri: str,
     ) -> None:
@@ -99,6 +101,7 @@ class Inquiries:
         self._signals = signals
         self._rows = rows
         self._clock = clock
+        self._failpoints = failpoints
         self._tasks = tasks
         self._our_uri = our_uri
         self.is_draining = False
@@ -248,9 +251,11 @@ class Inquiries:
     async def _send(self, asked: Asked, reply: Reply) -> None:
         """The acknowledgement, the report, the response; each once, each with its row."""
         endpoint = asked.agreement.send_to
+        self._failpoints.reach("before-report")
         if reply.acknowledgment is not None:
             await self._acknowledge(asked, reply.acknowledgment)
         sent = await self._signals.post(endpoint, self._report(asked, reply, self._clock.now()))
+        self._failpoints.reach("after-report")
         await self._note(asked, _sent(Event.REPORT_SENT, sent, asked.inquiry.kind.value))
         if reply.response_id is not None:
             again = await self._dispatch.send_again(reply.response_id)

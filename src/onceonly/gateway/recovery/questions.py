@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Agreement
+from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.receiving.signals import Hop, Signals
@@ -52,6 +53,7 @@ class Questions:
         rows: Rows,
         clock: Clock,
         ids: Identifiers,
+        failpoints: Failpoints,
         tasks: Tasks,
         our_uri: str,
     ) -> None:
@@ -60,6 +62,7 @@ class Questions:
         self._rows = rows
         self._clock = clock
         self._ids = ids
+        self._failpoints = failpoints
         self._tasks = tasks
         self._our_uri = our_uri
         self._open: OrderedDict[str, Question] = OrderedDict()
@@ -106,7 +109,9 @@ class Questions:
 
     async def _post(self, question: Question) -> Transmission:
         package = self._package(question, self._clock.now())
+        self._failpoints.reach("before-inquire")
         transmission = await self._signals.post(question.agreement.send_to, package)
+        self._failpoints.reach("after-inquire")
         row = self._row(question, transmission, self._clock.now())
         await persist(self._group, lambda txn: txn.append((row,)))
         return transmission

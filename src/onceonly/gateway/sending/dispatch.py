@@ -183,9 +183,17 @@ class Dispatch:
 
     async def take(self, step: Callable[[Transaction], Outcome | None]) -> bool:
         """Carry out the step of something that arrived; False if it fits nothing of ours."""
-        outcome = await self._group.transact(step)
+
+        def noted(txn: Transaction) -> Outcome | None:
+            outcome = step(txn)
+            if outcome is not None:
+                self._failpoints.reach("before-verdict")
+            return outcome
+
+        outcome = await self._group.transact(noted)
         if outcome is None:
             return False
+        self._failpoints.reach("after-verdict")
         self.release(outcome)
         return True
 
