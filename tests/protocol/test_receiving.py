@@ -216,3 +216,15 @@ def test_a_second_acknowledgement_hands_nothing_over():
     transmission = Transmission(Outcome.ACCEPTED, bytes_left=True)
     _, effects = receiving.acknowledged(InboundStatus.HANDED_OVER, transmission, TERMS)
     assert HandOver() not in effects
+
+
+@pytest.mark.statement("S1-18", ruling="R-19")
+def test_what_may_have_been_forgotten_is_too_old_whatever_was_agreed_since():
+    """PersistDuration was raised after a purge: a copy of a forgotten message stays out."""
+    incoming = arrival()
+    pair = ReceivingPair(forgotten_at=incoming.timestamp_at)
+    assert case_of(incoming, pair) is Case.TOO_OLD
+    newer = incoming._replace(timestamp_at=incoming.timestamp_at + 1)
+    reception = receive(newer, None, pair, NOW, TERMS)
+    assert reception.case is Case.NEW
+    assert reception.pair.forgotten_at == pair.forgotten_at

@@ -26,7 +26,7 @@ from store_samples import (
 from onceonly.message.identity import MessageKey
 from onceonly.message.package import Package
 from onceonly.protocol.pairing import PairStatus, SendingPair
-from onceonly.protocol.receiving import InboundStatus, ProcessingState
+from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import Transit
 from onceonly.store.store import MessageFilter, Store, Transaction, TransitEntry
@@ -129,6 +129,29 @@ class TestInboundPurge:
             arrived(store, "m-1", keep_until_at=20)
             commit(store, lambda tx: finish(tx, "m-1"))
             assert purged(store, 99) == 1
+
+    @pytest.mark.statement("S1-18", ruling="R-19")
+    def test_the_pair_keeps_up_to_when_it_has_forgotten(self, store: Store) -> None:
+        """So that no later agreement about age can let a forgotten message in again."""
+        pair, timestamp_at = KEY.pair, message("m-1").timestamp_at
+        assert store.snapshot().get_receiving_pair(pair).forgotten_at is None
+        arrived(store, "m-1", keep_until_at=20)
+        before = ReceivingPair(sequence_number=7)
+        commit(
+            store,
+            lambda tx: finish(tx, "m-1"),
+            lambda tx: tx.put_receiving_pair(pair, before),
+        )
+        assert purged(store, 99) == 1
+        after = before._replace(forgotten_at=timestamp_at)
+        assert store.snapshot().get_receiving_pair(pair) == after
+        commit(
+            store,
+            lambda tx: tx.cancel_inbound(message("m-2").key, at=5, keep_until_at=20),
+            lambda tx: tx.cancel_inbound(message("m-3").key, at=timestamp_at + 1, keep_until_at=20),
+        )
+        assert purged(store, 99) == 2
+        assert store.snapshot().get_receiving_pair(pair).forgotten_at == timestamp_at + 1
 
     def test_a_purge_that_is_rolled_back_forgets_nothing(self, store: Store) -> None:
         """Forgetting is part of the transaction like everything else."""

@@ -102,6 +102,9 @@ class ReceivingPair(NamedTuple):
     takes_any_number: bool = False
     """An operator resumed a quarantine: the next unseen message sets the number."""
     reason: str | None = None
+    forgotten_at: int | None = None
+    """Greatest Timestamp of a message of the pair whose id was forgotten: an unseen message that
+    is not newer may be one of those, whatever PersistDuration is by now (R-19)."""
 
 
 class Known(NamedTuple):
@@ -200,7 +203,7 @@ def _case_of(  # noqa: PLR0911 - because it is the table of the essay, a line pe
     if known is not None:
         awaited = _is_answered_by_the_application(arrival, terms) and not known.has_response
         return Case.IN_WORK if awaited else Case.DUPLICATE
-    too_late = _too_late(arrival, now, terms)
+    too_late = _too_late(arrival, pair, now, terms)
     if too_late is not None:
         return too_late
     wanted = arrival.delivery_receipt_requested
@@ -215,8 +218,10 @@ def _case_of(  # noqa: PLR0911 - because it is the table of the essay, a line pe
     return Case.NEW
 
 
-def _too_late(arrival: Arrival, now: Now, terms: DeliveryTerms) -> Case | None:
+def _too_late(arrival: Arrival, pair: ReceivingPair, now: Now, terms: DeliveryTerms) -> Case | None:
     """R-18, R-19. ExactlyOnce is never refused for its age, since nothing is forgotten (R-17)."""
+    if pair.forgotten_at is not None and arrival.timestamp_at <= pair.forgotten_at:
+        return Case.TOO_OLD
     if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
         return None
     persisted_at = arrival.timestamp_at + terms.persist_duration_s * US_PER_S
@@ -265,7 +270,9 @@ def _fits(arrival: Arrival, pair: ReceivingPair) -> bool:
 def _accept(arrival: Arrival, pair: ReceivingPair, terms: DeliveryTerms) -> Reception:
     row = Journal(Event.STORED, sequence_number=arrival.sequence_number)
     if terms.is_numbered and arrival.semantics is not DeliverySemantics.BEST_EFFORT:
-        pair = ReceivingPair(sequence_number=arrival.sequence_number)
+        pair = ReceivingPair(
+            sequence_number=arrival.sequence_number, forgotten_at=pair.forgotten_at
+        )
     effects = (row, *_after_storing(arrival, terms))
     return Reception(Case.NEW, pair, effects, _is_remembered(arrival, terms))
 
@@ -369,5 +376,7 @@ def resume(pair: ReceivingPair) -> tuple[ReceivingPair, tuple[Effect, ...]]:
     """An operator resumed the pair: whichever number comes next is right."""
     if pair.status is PairStatus.OPEN:
         return pair, ()
-    pair = ReceivingPair(sequence_number=pair.sequence_number, takes_any_number=True)
+    pair = pair._replace(
+        status=PairStatus.OPEN, refused_message_id=None, takes_any_number=True, reason=None
+    )
     return pair, (Journal(Event.PAIR_RESUMED, reason="operator"), ResolveIncident())

@@ -211,20 +211,27 @@ class MemoryTransaction(MemorySnapshot, Transaction):
                 self._remove(self._tables.known, row.message.key)
             if row.offset is not None:
                 self._remove(self._tables.inbox, row.offset)
+            self._put_forgotten(row.message.pair, row.message.timestamp_at)
             purged += 1
         over = [
-            (keep_until_at, key.message_id, key.pair)
-            for key, (_, keep_until_at) in self._tables.tombstones.items()
+            (keep_until_at, key.message_id, key.pair, cancelled_at)
+            for key, (cancelled_at, keep_until_at) in self._tables.tombstones.items()
             if keep_until_at is not None and keep_until_at < now_at
         ]
-        for _, message_id, pair in sorted(over)[: limit - purged]:
+        for _, message_id, pair, cancelled_at in sorted(over)[: limit - purged]:
             self._remove(self._tables.tombstones, MessageKey(*pair, message_id))
+            self._put_forgotten(pair, cancelled_at)
             purged += 1
         for passed in _past(self._tables.transits.values(), now_at, limit - purged):
             entry = passed.entry
             self._remove(self._tables.transits, (entry.route_id, entry.key.message_id))
             purged += 1
         return purged
+
+    def _put_forgotten(self, pair: Pair, timestamp_at: int) -> None:
+        state = self._tables.receiving.get(pair, ReceivingPair())
+        newest_at = max(timestamp_at, state.forgotten_at or timestamp_at)
+        self._put(self._tables.receiving, pair, state._replace(forgotten_at=newest_at))
 
     def purge_outbound(self, agreement_id: str, settled_before_at: int, limit: int) -> int:
         settled = [

@@ -128,8 +128,10 @@ class SqliteSnapshot(Snapshot):
         row = self._get("get_receiving_pair", *pair)
         if row is None:
             return ReceivingPair()
-        status, number, refused, takes_any, reason = row
-        return ReceivingPair(_PAIR_STATUS[status], number, refused, bool(takes_any), reason)
+        status, number, refused, takes_any, reason, forgotten_at = row
+        return ReceivingPair(
+            _PAIR_STATUS[status], number, refused, bool(takes_any), reason, forgotten_at
+        )
 
     def list_pairs(self) -> Sequence[PairView]:
         return [rows.to_pair_view(row) for row in self._list("list_pairs")]

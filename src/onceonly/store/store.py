@@ -464,7 +464,8 @@ class Transaction(Snapshot, Protocol):
 
         Returns how many. A message that is only stored is never forgotten, nor one in the inbox
         of which the application has reported no processing state: the store may have the only
-        copy (seed 001 §1.1.1).
+        copy (seed 001 §1.1.1). The pair of each keeps the greatest Timestamp that was forgotten
+        (`ReceivingPair.forgotten_at`; of a tombstone, when it was set).
         """
         ...
 

@@ -309,12 +309,15 @@ class SqliteTransaction(SqliteSnapshot, Transaction):
 
     def purge_inbound(self, now_at: int, limit: int) -> int:
         purged = 0
-        for position, status in self._list("list_finished_inbound", now_at, limit):
+        for row in self._list("list_finished_inbound", now_at, limit):
+            position, status, from_party, to_party, timestamp_at = row
             self._forget(_FORGET_INBOUND, position)
+            self._write("put_forgotten", from_party, to_party, timestamp_at)
             self._count(COUNTED_AS[InboundStatus(status)], -1)
             purged += 1
-        for names in self._list("list_finished_tombstones", now_at, limit - purged):
+        for *names, cancelled_at in self._list("list_finished_tombstones", now_at, limit - purged):
             self._write("forget_tombstone", *names)
+            self._write("put_forgotten", *names[1:], cancelled_at)
             purged += 1
         for (position,) in self._list("list_finished_transits", now_at, limit - purged):
             self._forget(_FORGET_TRANSIT, position)

@@ -137,7 +137,7 @@ class Custody:
         reception = receiving.receive(
             _arrival_of(passage),
             None if entry is None else Known(entry.digest),
-            ReceivingPair(),
+            ReceivingPair(forgotten_at=txn.get_receiving_pair(passage.message.pair).forgotten_at),
             now,
             passage.route.terms,
             is_cancelled=txn.is_cancelled(key),

@@ -118,6 +118,9 @@ ALTER TABLE inbound_message ADD COLUMN delivery_receipt_requested TEXT CHECK (
     delivery_receipt_requested = 'Signed');
 ALTER TABLE inbound_message ADD COLUMN acknowledgment TEXT;
 
+-- Up to which Timestamp ids of the pair were forgotten (R-19).
+ALTER TABLE receiving_pair ADD COLUMN forgotten_at INTEGER;
+
 -- Messages that their senders took back (R-08). One that never came has no row but this.
 CREATE TABLE tombstone (
   message_id TEXT NOT NULL,

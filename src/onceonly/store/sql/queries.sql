@@ -164,11 +164,17 @@ SELECT status, sequence_number, in_flight, reason FROM sending_pair
 INSERT OR REPLACE INTO sending_pair VALUES (?, ?, ?, ?, ?, ?, ?)
 
 -- name: get_receiving_pair
-SELECT status, sequence_number, refused_message_id, takes_any_number, reason FROM receiving_pair
+SELECT status, sequence_number, refused_message_id, takes_any_number, reason, forgotten_at
+  FROM receiving_pair
   WHERE from_party = ? AND to_party = ?
 
 -- name: put_receiving_pair
-INSERT OR REPLACE INTO receiving_pair VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT OR REPLACE INTO receiving_pair VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: put_forgotten
+INSERT INTO receiving_pair VALUES (?, ?, 'open', NULL, NULL, 0, NULL, ?)
+  ON CONFLICT (from_party, to_party)
+  DO UPDATE SET forgotten_at = max(coalesce(forgotten_at, excluded.forgotten_at), excluded.forgotten_at)
 
 -- name: list_pairs
 SELECT 'sender', from_party, to_party, status, reason, sequence_number, in_flight,
@@ -399,13 +405,15 @@ INSERT INTO spooled VALUES (?, ?, ?)
 SELECT 1 FROM spooled WHERE digest = ? LIMIT 1
 
 -- name: list_finished_inbound
-SELECT position, status FROM inbound INDEXED BY inbound_finished
+SELECT position, status, from_party, to_party, timestamp_at
+  FROM inbound INDEXED BY inbound_finished CROSS JOIN inbound_message USING (position)
   WHERE keep_until_at < ? AND keep_until_at IS NOT NULL AND status <> 'stored' AND
     (status <> 'handed_over' OR processing <> 'not-started')
   ORDER BY keep_until_at, position LIMIT ?
 
 -- name: list_finished_tombstones
-SELECT message_id, from_party, to_party FROM tombstone INDEXED BY tombstone_finished
+SELECT message_id, from_party, to_party, cancelled_at
+  FROM tombstone INDEXED BY tombstone_finished
   WHERE keep_until_at < ? AND keep_until_at IS NOT NULL
   ORDER BY keep_until_at, message_id, from_party, to_party LIMIT ?
 
