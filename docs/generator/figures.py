@@ -10,8 +10,13 @@ from typing import NamedTuple
 
 LETTER_W = 7.2
 """Width of an average letter of the 13-pixel text, with a little air."""
-COLUMN_W = 205
-ROW_H = 46
+NARROW = frozenset("ijltfr.,:;-/|()' 1")
+NARROW_W = 4.8
+GAP_MIN = 120
+"""Between two participants that have little to say to each other."""
+EDGE = 6
+ARROW_H = 40
+LINE_H = 17
 BOX_H = 34
 ARROW = 8
 
@@ -36,63 +41,121 @@ class Point(NamedTuple):
         return Point((other.x - self.x) / length, (other.y - self.y) / length)
 
 
-class SequenceSyntax(ValueError):  # noqa: N818 - because it names what is wrong with the source
-    """A line of a sequence block that is none of the known kinds."""
+class Arrow(NamedTuple):
+    """From one participant to another one; `kind` is a class of the stylesheet."""
+
+    source: int
+    target: int
+    text: str
+    kind: str = ""
+    """call, answer or empty: a package."""
+    reach: tuple[float, float] = (0.0, 1.0)
+    """Which part of the way is seen: what is lost ends early, what is late begins late."""
+    is_lost: bool = False
 
 
-def sequence_figure(source: str) -> str:
-    """The figure of a `sequence` block.
+class Sign(NamedTuple):
+    """Something at one participant, a line of text per entry; `kind` is commit, box or time."""
 
-    First line: the participants, `|` between them; later lines call them 1, 2, 3 … and are
-    `1 -> 2: text`, `1 -x 2: text` (lost on the way), `2 commit: text` (durable from here on),
-    `2: text` (something happens there) or `...` (time passes). Raises `SequenceSyntax`.
-    """
-    head, *lines = [line.strip() for line in source.strip().splitlines()]
-    names = [name.strip() for name in head.split("|")]
-    width, height = COLUMN_W * len(names), BOX_H + ROW_H * (len(lines) + 1)
-    drawn = [_life_line(n, name, height) for n, name in enumerate(names)]
-    drawn += [_step(line, BOX_H + ROW_H * (n + 1)) for n, line in enumerate(lines)]
-    return _figure("".join(drawn), width, height, label=f"Sequence: {', '.join(names)}")
+    place: int
+    lines: Sequence[str]
+    kind: str
 
 
-def _x(participant: int) -> float:
-    return COLUMN_W * (participant + 0.5)
+Item = Arrow | Sign
 
 
-def _life_line(number: int, name: str, height: int) -> str:
-    x = _x(number)
-    line = f'<line class="life" x1="{x}" y1="{BOX_H}" x2="{x}" y2="{height}"/>'
-    return line + _box(x, BOX_H / 2 + 1, name)
+def sequence_figure(names: Sequence[str], items: Sequence[Item], label: str) -> str:
+    """Participants side by side, and what happens between them from top to bottom."""
+    columns = _columns(names, items)
+    rows = []
+    y = BOX_H + 16.0
+    for item in items:
+        height = ARROW_H if isinstance(item, Arrow) else LINE_H * len(item.lines) + 20
+        rows.append(_item(item, columns, y, height))
+        y += height
+    lines = [
+        f'<line class="life" x1="{x:.1f}" y1="{BOX_H}" x2="{x:.1f}" y2="{y + 6:.1f}"/>'
+        for x in columns
+    ]
+    heads = [_box(x, BOX_H / 2 + 1, name) for x, name in zip(columns, names, strict=True)]
+    width = columns[-1] + _half(len(names) - 1, names, items) + EDGE
+    return _figure("".join([*lines, *heads, *rows]), width, y + 10, label=label)
 
 
-def _step(line: str, y: float) -> str:
-    if line == "...":
-        return f'<text class="small" x="12" y="{y + 4}">⋮ time passes</text>'
-    where, colon, text = line.partition(":")
-    words = where.split()
-    match words if colon else []:
-        case [sender, ("->" | "-x") as way, receiver]:
-            ends = _x(int(sender) - 1), _x(int(receiver) - 1)
-            return _arrow(ends, y, text.strip(), is_lost=way == "-x")
-        case [place, "commit"]:
-            return _commit(_x(int(place) - 1), y, text.strip())
-        case [place]:
-            return _note(_x(int(place) - 1), y, text.strip())
-    raise SequenceSyntax(f"{line!r} is no step of a sequence")
+def _columns(names: Sequence[str], items: Sequence[Item]) -> list[float]:
+    """Where the participants stand: as near to each other as the texts between them allow."""
+    columns = [_half(0, names, items) + EDGE]
+    for right in range(1, len(names)):
+        left = right - 1
+        wanted = [
+            _text_width(item.text) + 44
+            for item in items
+            if isinstance(item, Arrow) and {item.source, item.target} == {left, right}
+        ]
+        heads = (_box_width(names[left]) + _box_width(names[right])) / 2 + 14
+        halves = max(_sign_half(left, items), _sign_half(right, items)) + 14
+        columns.append(columns[-1] + max(GAP_MIN, heads, halves, *wanted))
+    return columns
 
 
-def _arrow(ends: tuple[float, float], y: float, text: str, *, is_lost: bool) -> str:
-    start, end = ends
-    step = 1 if end > start else -1
-    tip = start + (end - start) * 0.62 if is_lost else end
-    kind = "line lost" if is_lost else "line"
-    drawn = f'<line class="{kind}" x1="{start}" y1="{y}" x2="{tip}" y2="{y}"/>'
-    drawn += _cross(tip, y) if is_lost else _head(Point(tip, y), Point(step, 0))
-    return drawn + _text((start + end) / 2, y - 7, text)
+def _half(place: int, names: Sequence[str], items: Sequence[Item]) -> float:
+    """How far the participant reaches to either side."""
+    return max(_box_width(names[place]) / 2, _sign_half(place, items))
+
+
+def _sign_half(place: int, items: Sequence[Item]) -> float:
+    own = [item for item in items if isinstance(item, Sign) and item.place == place]
+    return max((_sign_width(item) / 2 for item in own), default=0)
+
+
+def _sign_width(sign: Sign) -> float:
+    return max(58, *(_text_width(line) + 20 for line in sign.lines))
+
+
+def _text_width(text: str) -> float:
+    return sum(NARROW_W if letter in NARROW else LETTER_W for letter in text)
+
+
+def _item(item: Item, columns: Sequence[float], y: float, height: float) -> str:
+    if isinstance(item, Arrow):
+        return _arrow(item, columns, y + height - 10)
+    return _sign(item, columns[item.place], y, height)
+
+
+def _arrow(arrow: Arrow, columns: Sequence[float], y: float) -> str:
+    start, end = columns[arrow.source], columns[arrow.target]
+    tail = start + (end - start) * arrow.reach[0]
+    tip = start + (end - start) * arrow.reach[1]
+    kind = f"line {arrow.kind}".strip() + (" lost" if arrow.is_lost else "")
+    drawn = f'<line class="{kind}" x1="{tail:.1f}" y1="{y:.1f}" x2="{tip:.1f}" y2="{y:.1f}"/>'
+    if arrow.is_lost:
+        drawn += _cross(tip, y)
+    elif arrow.reach[1] < 1:
+        drawn += f'<circle class="waits" cx="{tip:.1f}" cy="{y:.1f}" r="5"/>'
+    else:
+        drawn += _head(Point(tip, y), Point(1 if end > start else -1, 0))
+    if arrow.reach[0] > 0:
+        drawn += f'<circle class="waits" cx="{tail:.1f}" cy="{y:.1f}" r="5"/>'
+    return drawn + _text((start + end) / 2, y - 7, arrow.text, arrow.kind)
 
 
 def _cross(x: float, y: float) -> str:
-    return f'<path class="cross" d="M{x - 6} {y - 6} l12 12 m0 -12 l-12 12"/>'
+    return f'<path class="cross" d="M{x - 6:.1f} {y - 6:.1f} l12 12 m0 -12 l-12 12"/>'
+
+
+def _sign(sign: Sign, x: float, y: float, height: float) -> str:
+    width = _sign_width(sign)
+    corner = 4 if sign.kind == "commit" else 12
+    rect = (
+        f'<rect class="{sign.kind}" x="{x - width / 2:.1f}" y="{y + 6:.1f}" width="{width:.1f}" '
+        f'height="{height - 10:.1f}" rx="{corner}"/>'
+    )
+    lines = [
+        _text(x, y + 22 + LINE_H * n, line, f"{sign.kind}-text")
+        for n, line in enumerate(sign.lines)
+    ]
+    return rect + "".join(lines)
 
 
 def _head(tip: "Point", way: "Point") -> str:
@@ -138,7 +201,9 @@ def _box_width(name: str) -> float:
 
 
 def _text(x: float, y: float, text: str, kind: str = "") -> str:
-    return f'<text class="{kind}" x="{x}" y="{y}" text-anchor="middle">{escape(text)}</text>'
+    return (
+        f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{escape(text)}</text>'
+    )
 
 
 def _figure(drawn: str, width: float, height: float, *, label: str) -> str:
@@ -207,8 +272,5 @@ def _edge_label(start: Point, end: Point, events: Sequence[str], outward: Point)
         f'<rect class="back" x="{middle.x - width / 2:.1f}" y="{top:.1f}" width="{width:.1f}" '
         f'height="{height}"/>'
     )
-    lines = [
-        _text(round(middle.x, 1), round(top + 11 + 14 * n, 1), event, "small")
-        for n, event in enumerate(events)
-    ]
+    lines = [_text(middle.x, top + 11 + 14 * n, event, "small") for n, event in enumerate(events)]
     return back + "".join(lines)

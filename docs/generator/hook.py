@@ -17,16 +17,16 @@ from mkdocs.structure.files import File, Files
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from generator.conformance import PAGE, find_staleness
-from generator.figures import sequence_figure
 from generator.pages import PAGES
+from generator.runs import run_figure
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Let a fenced block `sequence` become a figure."""
+    """Let a fenced block `run NAME` become the figure of a recorded run."""
     fences = config.mdx_configs.setdefault("pymdownx.superfences", {}).setdefault(
         "custom_fences", []
     )
-    fences.append({"name": "sequence", "class": "sequence", "format": _format_sequence})
+    fences.append({"name": "run", "class": "run", "format": _format_run})
     return config
 
 
@@ -40,5 +40,5 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def _format_sequence(source: str, *_: Any, **__: Any) -> str:
-    return sequence_figure(source)
+def _format_run(source: str, *_: Any, **__: Any) -> str:
+    return run_figure(source)

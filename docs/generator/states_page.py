@@ -1,6 +1,6 @@
 """Reference: the state tables and their diagrams, found by running the machines."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from generator import machines
 from generator.figures import Point, state_figure
@@ -155,26 +155,30 @@ def _pair() -> str:
 
 def _recovery() -> str:
     rows = machines.recovery_rows()
-    docs = attribute_docs(RecoveryPhase)
-    sections = [
-        f"### Recovery: `{phase.value}`\n\n{docs.get(phase.name, '')}\n\n"
-        + _table(row for row in rows if row.status == phase.value)
-        for phase in RecoveryPhase
-    ]
-    drawn = state_figure(RECOVERY_PLACES, machines.edges(rows), ())
-    return "\n".join([RECOVERY, drawn, "", *sections])
+    return _with_essays(RECOVERY, "Recovery", RecoveryPhase, RECOVERY_PLACES, rows)
 
 
 def _transit() -> str:
     rows = machines.transit_rows()
-    docs = attribute_docs(TransitStatus)
+    return _with_essays(TRANSIT, "In transit", TransitStatus, TRANSIT_PLACES, rows)
+
+
+def _with_essays(
+    introduction: str,
+    heading: str,
+    states: type[RecoveryPhase | TransitStatus],
+    places: Mapping[str, Point],
+    rows: list[Row],
+) -> str:
+    """A machine of whose states each says for itself what it is."""
+    docs = attribute_docs(states)
     sections = [
-        f"### In transit: `{status.value}`\n\n{docs.get(status.name, '')}\n\n"
-        + _table(row for row in rows if row.status == status.value)
-        for status in TransitStatus
+        f"### {heading}: `{state.value}`\n\n{docs.get(state.name, '')}\n\n"
+        + _table(row for row in rows if row.status == state.value)
+        for state in states
     ]
-    drawn = state_figure(TRANSIT_PLACES, machines.edges(rows), ())
-    return "\n".join([TRANSIT, drawn, "", *sections])
+    drawn = state_figure(places, machines.edges(rows), ())
+    return "\n".join([introduction, drawn, "", *sections])
 
 
 def _table(rows: Iterable[Row]) -> str:

@@ -148,6 +148,7 @@ class TestOpenings:
         store.close()
         openings.open()
 
+    @pytest.mark.statement("S1-03")
     def test_committed_rows_survive_and_open_ones_do_not(self, openings: Any) -> None:
         """A new opening finds every committed transaction and nothing else (I14)."""
         store = openings.open()

@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -459,11 +458,7 @@ class BothStores(RuleBasedStateMachine):
         assert ours == theirs
 
 
-@pytest.mark.statement("S1-03")
-class TestBothStores(BothStores.TestCase):
-    """The contract is one that a replicated back end can keep as well (seed 001 §1.1.1)."""
-
-
+TestBothStores = BothStores.TestCase
 TestBothStores.settings = settings(
     max_examples=30,
     stateful_step_count=12,
