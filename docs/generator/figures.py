@@ -12,7 +12,7 @@ LETTER_W = 7.2
 """Width of an average letter of the 13-pixel text, with a little air."""
 NARROW = frozenset("ijltfr.,:;-/|()' 1")
 NARROW_W = 4.8
-GAP_MIN = 120
+GAP_MIN = 170
 """Between two participants that have little to say to each other."""
 EDGE = 6
 ARROW_H = 40
@@ -137,7 +137,9 @@ def _arrow(arrow: Arrow, columns: Sequence[float], y: float) -> str:
         drawn += _head(Point(tip, y), Point(1 if end > start else -1, 0))
     if arrow.reach[0] > 0:
         drawn += f'<circle class="waits" cx="{tail:.1f}" cy="{y:.1f}" r="5"/>'
-    return drawn + _text((start + end) / 2, y - 7, arrow.text, arrow.kind)
+    fits = _text_width(arrow.text) < abs(tip - tail)
+    middle = (tail + tip) / 2 if fits else (start + end) / 2
+    return drawn + _text(middle, y - 8, arrow.text, f"{arrow.kind}-text")
 
 
 def _cross(x: float, y: float) -> str:
@@ -147,6 +149,10 @@ def _cross(x: float, y: float) -> str:
 def _sign(sign: Sign, x: float, y: float, height: float) -> str:
     width = _sign_width(sign)
     corner = 4 if sign.kind == "commit" else 12
+    back = (
+        f'<rect class="back" x="{x - width / 2:.1f}" y="{y + 8:.1f}" width="{width:.1f}" '
+        f'height="{height - 14:.1f}"/>'
+    )
     rect = (
         f'<rect class="{sign.kind}" x="{x - width / 2:.1f}" y="{y + 6:.1f}" width="{width:.1f}" '
         f'height="{height - 10:.1f}" rx="{corner}"/>'
@@ -155,7 +161,7 @@ def _sign(sign: Sign, x: float, y: float, height: float) -> str:
         _text(x, y + 22 + LINE_H * n, line, f"{sign.kind}-text")
         for n, line in enumerate(sign.lines)
     ]
-    return rect + "".join(lines)
+    return back + rect + "".join(lines)
 
 
 def _head(tip: "Point", way: "Point") -> str:

@@ -104,6 +104,11 @@ class GroupCommit:
             self._is_busy = True
             self._run_batch()
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether no step waits or is being committed."""
+        return self._idle.is_set()
+
     async def drain(self) -> None:
         """Return when nothing waits any more, and give the thread back. The store stays open."""
         if self._waiting and not self._is_busy:
