@@ -5,12 +5,12 @@ answer, leaves one journal row, and stores nothing. What becomes of a business m
 agreement is `arrivals`' to know.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 
 from onceonly.gateway.agreements import Admitted, Agreements
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Agreement
+from onceonly.gateway.payloads import keep
 from onceonly.gateway.receiving.arrivals import Arrivals, Received
 from onceonly.gateway.receiving.failure_notices import FailureNotices
 from onceonly.gateway.receiving.handovers import HandOvers
@@ -197,13 +197,7 @@ class Receiver:
                 ErrorCode.MESSAGE_TOO_LARGE,
                 f"the payloads have more than {self._payload_bytes_max} bytes",
             )
-        bodies = [sink.body() for sink in sinks]
-        if None in bodies:
-            await asyncio.to_thread(_keep_all, sinks)
-        payloads = [
-            StoredPayload(payload, body)
-            for payload, body in zip(message.payloads, bodies, strict=True)
-        ]
+        payloads = await keep(message.payloads, sinks)
         return Received(
             admitted,
             payloads,
@@ -307,11 +301,6 @@ class Receiver:
 
 HEADERS_BYTES = 2 << 20
 """Room beside the payloads for the header document and the part headers."""
-
-
-def _keep_all(sinks: Sequence[Sink]) -> None:
-    for sink in sinks:
-        sink.keep()
 
 
 def _status_of(code: ErrorCode) -> int:

@@ -5,13 +5,13 @@ it, `custody` accepts it. What may not pass is answered with a named error, leav
 and nothing of it is stored (R-25).
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Route
 from onceonly.gateway.ids import Identifiers
+from onceonly.gateway.payloads import keep
 from onceonly.gateway.relaying.custody import Custody
 from onceonly.gateway.relaying.routes import Passage, Routes, is_accepted
 from onceonly.gateway.relaying.transit import Transits
@@ -27,7 +27,6 @@ from onceonly.message.package import Package
 from onceonly.message.signals import Acknowledgment, ErrorSignal
 from onceonly.protocol.effects import Answer, Journal
 from onceonly.store.spool import Sink
-from onceonly.store.store import StoredPayload
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.wire.envelope import Envelope, boundary_for, forward
 
@@ -120,13 +119,7 @@ class Relay:
     async def _passage(
         self, route: Route, envelope: Envelope, message: Message, sinks: Sequence[Sink]
     ) -> Passage:
-        bodies = [sink.body() for sink in sinks]
-        if None in bodies:
-            await asyncio.to_thread(_keep_all, sinks)
-        payloads = [
-            StoredPayload(payload, body)
-            for payload, body in zip(message.payloads, bodies, strict=True)
-        ]
+        payloads = await keep(message.payloads, sinks)
         return Passage(
             route,
             message,
@@ -200,8 +193,3 @@ def _subject_of(route: Route, envelope: Envelope, message: Message) -> Subject:
         envelope.routing[-1].sender_uri,
         len(envelope.routing) + 1,
     )
-
-
-def _keep_all(sinks: Sequence[Sink]) -> None:
-    for sink in sinks:
-        sink.keep()

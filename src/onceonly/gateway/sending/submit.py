@@ -4,7 +4,6 @@ A submission is idempotent on its MessageId or its Idempotency-Key: the same aga
 first one; something else under the same name is refused.
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.ids import Identifiers
+from onceonly.gateway.payloads import keep
 from onceonly.gateway.receiving.replies import Exchange, Replies
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.dispatch import Dispatch
@@ -113,13 +113,7 @@ class Submissions:
         self._check_room()
         exchange = self._find_exchange(submission, agreement)
         message = self._message(submission, agreement, exchange)
-        bodies = [part.sink.body() for part in submission.parts]
-        if None in bodies:
-            await asyncio.to_thread(_keep_all, submission.parts)
-        payloads = [
-            StoredPayload(payload, body)
-            for payload, body in zip(message.payloads, bodies, strict=True)
-        ]
+        payloads = await keep(message.payloads, [part.sink for part in submission.parts])
         receipt, outcome = await self._group.transact(
             lambda txn: self._store_step(txn, submission, message, payloads, agreement)
         )
@@ -243,11 +237,6 @@ def count_unsettled(store: Store) -> int:
     """Outbound messages without a final status."""
     counts = store.snapshot().count_by_status()
     return sum(counts.get(status, 0) for status in ("queued", "sending", "in_doubt"))
-
-
-def _keep_all(parts: Sequence[Part]) -> None:
-    for part in parts:
-        part.sink.keep()
 
 
 def _payload(part: Part, content_id: str) -> Payload:

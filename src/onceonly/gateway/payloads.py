@@ -1,0 +1,28 @@
+"""Payloads on their way into the store: where a crash leaves them, before anything names them.
+
+Small ones are rows of the step that stores their message; large ones are synced files of the
+spool by then, so that no committed row can point to bytes that are not there.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from onceonly.message.message import Payload
+from onceonly.store.spool import Sink
+from onceonly.store.store import StoredPayload
+
+
+async def keep(payloads: Sequence[Payload], sinks: Sequence[Sink]) -> list[StoredPayload]:
+    """The payloads with their bytes, or with none where the spool has them.
+
+    `sinks` are parallel to `payloads` and closed. Raises `StoreFull` or `StoreFailed`.
+    """
+    bodies = [sink.body() for sink in sinks]
+    if None in bodies:
+        await asyncio.to_thread(_keep_all, sinks)
+    return [StoredPayload(*both) for both in zip(payloads, bodies, strict=True)]
+
+
+def _keep_all(sinks: Sequence[Sink]) -> None:
+    for sink in sinks:
+        sink.keep()
