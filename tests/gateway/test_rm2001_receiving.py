@@ -426,6 +426,27 @@ async def test_a_receipt_follows_the_hand_over(tmp_path, peer):
         assert events[-2:] == [Event.HANDED_OVER, Event.RECEIPT_SENT]
 
 
+@pytest.mark.statement("S1-04")
+@pytest.mark.parametrize("how", ["a restart", "a question"])
+async def test_a_receipt_is_owed_by_whoever_hands_over_at_last(tmp_path, peer, how):
+    """What was stored in an earlier life, or is released by a status inquiry, is no exception."""
+    terms = {"strict_release": True, "delivery_receipt_provided": "Unsigned"}
+    async with under(tmp_path, peer, **terms) as gateway:
+        peer.refuse_connections()
+        await peer.send_2001(M, receipt="Unsigned")
+        await gateway.until_row(Event.WITHHELD)
+        await peer.listen()
+        if how == "a restart":
+            await gateway.restart()
+        else:
+            words = (f"{SERVICES}MessageStatus", "StatusRequest")
+            await peer.post(peer.signal_2001(M, words))
+        await gateway.until_row(Event.RECEIPT_SENT)
+        [receipt] = peer.heard("DeliveryReceipt")
+        assert (receipt.ref, receipt.text("Header/ConversationId")) == (M, "conv-1")
+        assert receipt.text("Header/To/PartyId") == peer.uri
+
+
 async def test_a_receipt_that_arrives_is_noted(tmp_path, peer):
     """It says more than the acknowledgement did, and changes no verdict."""
     async with under(tmp_path, peer, delivery_receipt_requested="Unsigned") as gateway:

@@ -220,8 +220,10 @@ class TestWholeProtocol:
             store,
             lambda tx: submit(tx, whole),
             lambda tx: receive(tx, whole),
-            lambda tx: tx.hand_over(whole.key, at=9),
         )
+        assert store.snapshot().find_inbound_message(whole.key) == whole
+        assert store.snapshot().find_inbound_message(whole.key._replace(to_party="x:y")) is None
+        commit(store, lambda tx: tx.hand_over(whole.key, at=9))
         assert store.snapshot().find_outbound_view("m-1").message == whole
         assert store.snapshot().find_inbox_item("m-1").message == whole
         [listed] = store.snapshot().list_inbox(0, 10)

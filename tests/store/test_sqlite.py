@@ -302,6 +302,7 @@ class TestSchema:
         for name in (
             "find_outbound",
             "find_inbound",
+            "find_inbound_message",
             "find_next_queued",
             "list_overdue",
             "list_stored",

@@ -8,6 +8,7 @@ from itertools import islice
 
 from onceonly.journal.record import Record
 from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.message import Message
 from onceonly.message.package import Package
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ReceivingPair
@@ -152,6 +153,10 @@ class MemorySnapshot(Snapshot):
     def find_inbound(self, key: MessageKey) -> InboundEntry | None:
         number = self._tables.known.get(key)
         return None if number is None else self._tables.inbound[number].entry()
+
+    def find_inbound_message(self, key: MessageKey) -> Message | None:
+        number = self._tables.known.get(key)
+        return None if number is None else self._tables.inbound[number].message
 
     def get_response(self, key: MessageKey) -> Package:
         response = self._tables.inbound[self._tables.known[key]].response

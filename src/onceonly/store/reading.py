@@ -15,7 +15,7 @@ import apsw
 
 from onceonly.journal.record import Record
 from onceonly.message.identity import MessageKey, Pair
-from onceonly.message.message import Payload
+from onceonly.message.message import Message, Payload
 from onceonly.message.package import Package
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import ReceivingPair
@@ -139,6 +139,10 @@ class SqliteSnapshot(Snapshot):
     def find_inbound(self, key: MessageKey) -> InboundEntry | None:
         row = self._get("find_inbound", key.message_id, key.from_party, key.to_party)
         return None if row is None else rows.to_inbound_entry(row)
+
+    def find_inbound_message(self, key: MessageKey) -> Message | None:
+        row = self._get("find_inbound_message", key.message_id, key.from_party, key.to_party)
+        return None if row is None else rows.to_message(row[0], row[1], row[2:])
 
     def get_response(self, key: MessageKey) -> Package:
         row = self._get("get_response", key.message_id, key.from_party, key.to_party)

@@ -263,6 +263,10 @@ class Snapshot(Protocol):
         """The stored message with this duplicate key (R-01)."""
         ...
 
+    def find_inbound_message(self, key: MessageKey) -> Message | None:
+        """What the stored message with this duplicate key said, handed over or not."""
+        ...
+
     def get_response(self, key: MessageKey) -> Package:
         """The first stored response, byte for byte (R-03). Raises `KeyError` if there is none."""
         ...

@@ -13,7 +13,7 @@ from onceonly.gateway.agreements import Admitted
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.persistence import persist
-from onceonly.gateway.receiving.handovers import Debt, HandOvers
+from onceonly.gateway.receiving.handovers import Debt, HandOvers, wants_receipt
 from onceonly.gateway.receiving.replies import IN_THE_ANSWER, Exchange, Replies
 from onceonly.gateway.receiving.signals import Signals, error_sent, hop_back, whole
 from onceonly.gateway.rows import Rows
@@ -72,9 +72,7 @@ class Received(NamedTuple):
     @property
     def debt(self) -> Debt:
         """What the hand-over has to know of it."""
-        wanted = self.admitted.message.delivery_receipt_requested
-        is_wanted = wanted not in (None, AckRequested.NONE)
-        receipt = hop_back(self.admitted) if is_wanted else None
+        receipt = hop_back(self.admitted) if wants_receipt(self.admitted.message) else None
         return Debt(self.admitted.message.key, self.admitted.agreement, receipt)
 
 

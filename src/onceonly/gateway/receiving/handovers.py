@@ -23,6 +23,7 @@ from onceonly.journal.record import Record
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.instant import Now
+from onceonly.message.message import AckRequested, Message
 from onceonly.protocol import receiving
 from onceonly.protocol.effects import Effect, HandOver, Journal, SendReceipt
 from onceonly.protocol.events import Transmission
@@ -37,6 +38,11 @@ class Debt(NamedTuple):
     agreement: Agreement
     receipt: Hop | None = None
     """The way of the delivery receipt that its sender asked for."""
+
+
+def wants_receipt(message: Message) -> bool:
+    """Whether the sender asked for a delivery receipt (seed 001 §2.1.1.1)."""
+    return message.delivery_receipt_requested not in (None, AckRequested.NONE)
 
 
 class HandOvers:
@@ -75,7 +81,14 @@ class HandOvers:
             assert agreement is not None, f"{entry.key} names agreement {entry.agreement_id!r}"
             response = snapshot.get_response(entry.key)
             send = partial(self._signals.post, agreement.send_to, response)
-            self.acknowledge(Debt(entry.key, agreement), send)
+            self.acknowledge(self.debt_of(entry.key, agreement), send)
+
+    def debt_of(self, key: MessageKey, agreement: Agreement) -> Debt:
+        """What is owed for a message of which no copy is at hand, only what the store knows."""
+        message = self._store.snapshot().find_inbound_message(key)
+        if message is None or not wants_receipt(message):
+            return Debt(key, agreement)
+        return Debt(key, agreement, self._signals.hop_to(agreement, message.conversation_id))
 
     def acknowledge(self, debt: Debt, send: Callable[[], Awaitable[Transmission]]) -> None:
         """Send the response and hand over beside the caller, in the order of calls per pair (I16).

@@ -103,6 +103,12 @@ class Signals:
         self._ids = ids
         self._our_uri = our_uri
 
+    def hop_to(self, agreement: Agreement, conversation_id: str) -> Hop:
+        """The way to the partner where no RoutingHeader is at hand: as was agreed."""
+        return Hop(
+            self._our_uri, agreement.receiver_uri, agreement.profile, agreement.id, conversation_id
+        )
+
     def acknowledgment(
         self, admitted: Admitted, now: Now, *, status: AckStatus = PLAIN_ACK
     ) -> Package:
@@ -125,13 +131,7 @@ class Signals:
 
     def failure_notice(self, notice: OwedNotice, agreement: Agreement, now: Now) -> Package:
         """A DeliveryFailure notice from us to the From Party, encoded (S1-53 to S1-56)."""
-        hop = Hop(
-            self._our_uri,
-            agreement.receiver_uri,
-            agreement.profile,
-            agreement.id,
-            notice.conversation_id,
-        )
+        hop = self.hop_to(agreement, notice.conversation_id)
         header = SignalHeader(
             message_id=self._ids.message_id(),
             from_ids=agreement.our_ids,

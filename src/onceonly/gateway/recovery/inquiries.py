@@ -14,7 +14,7 @@ from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.persistence import persist
-from onceonly.gateway.receiving.handovers import Debt, HandOvers
+from onceonly.gateway.receiving.handovers import HandOvers
 from onceonly.gateway.receiving.signals import Hop, Signals
 from onceonly.gateway.recovery.questions import is_from_partner
 from onceonly.gateway.recovery.reports import Reports
@@ -272,7 +272,7 @@ class Inquiries:
             is_sent.set_result(None)
             return transmission
 
-        self._hand_overs.acknowledge(Debt(asked.key, asked.agreement), send)
+        self._hand_overs.acknowledge(self._hand_overs.debt_of(asked.key, asked.agreement), send)
         await is_sent
 
     def _report(self, asked: Asked, reply: Reply, now: Now) -> Package:

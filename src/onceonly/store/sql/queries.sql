@@ -208,6 +208,14 @@ SELECT inbound.position, inbound.message_id, inbound.from_party, inbound.to_part
   FROM inbound_key CROSS JOIN inbound ON inbound.position = inbound_key.position
   WHERE inbound_key.message_id = ? AND inbound_key.from_party = ? AND inbound_key.to_party = ?
 
+-- name: find_inbound_message
+SELECT inbound.message_id, agreement_id, from_ids, to_ids, conversation_id, service, action,
+    timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
+    delivery_receipt_requested, acknowledgment
+  FROM inbound_key CROSS JOIN inbound ON inbound.position = inbound_key.position
+    CROSS JOIN inbound_message ON inbound_message.position = inbound.position
+  WHERE inbound_key.message_id = ? AND inbound_key.from_party = ? AND inbound_key.to_party = ?
+
 -- name: find_inbound_position
 SELECT inbound.position, status, inbox_offset
   FROM inbound_key CROSS JOIN inbound ON inbound.position = inbound_key.position
