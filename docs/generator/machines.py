@@ -28,6 +28,8 @@ from onceonly.protocol.sending import Outbound, OutboundStatus
 
 TTL_S = 1_000
 ACCURACY_S = 10
+_DUE_NS = 1
+"""The only deadline here: decisions ask whether it is the one that came, never when it is."""
 BEFORE, EXPIRED, BEHIND_FENCE = (
     Now(at=seconds * US_PER_S, monotonic_ns=NS_PER_S) for seconds in (1, TTL_S + 1, 2 * TTL_S)
 )
@@ -215,7 +217,7 @@ def _alike(state: Outbound) -> Outbound:
         attempt=min(state.attempt, 3),
         pings=min(state.pings, 3),
         transients=min(state.transients, 2),
-        due_ns=None if state.due_ns is None else 1,
+        due_ns=None if state.due_ns is None else _DUE_NS,
     )
 
 
@@ -230,7 +232,7 @@ def _sending_events(state: Outbound, terms: DeliveryTerms) -> list[Any]:
     return [
         events.Admitted(1 if terms.numbers_messages else None, size_bytes=1),
         *(events.Transmitted(state.attempt, sent) for sent in _TRANSMISSIONS),
-        events.DeadlineReached(),
+        events.DeadlineReached(_DUE_NS),
         events.AckReceived(),
         events.ErrorReceived(ErrorCode.TRANSIENT_ERROR, Severity.WARNING, 1),
         events.ErrorReceived(ErrorCode.INVALID_SEQUENCE_NUMBER, Severity.ERROR),
@@ -288,7 +290,7 @@ def _alike_in_recovery(state: Recovery) -> Recovery:
         status=None,
         processing=None,
         reported_at=None,
-        due_ns=None if state.due_ns is None else 1,
+        due_ns=None if state.due_ns is None else _DUE_NS,
     )
 
 
@@ -309,7 +311,7 @@ def _recovery_events() -> list[Any]:
         *(events.PongReceived(is_available=flag) for flag in flags),
         *(recovering.ResponseAnswered(is_accepted=flag) for flag in flags),
         *(recovering.CancelWanted(is_for_new_version=flag) for flag in flags),
-        events.DeadlineReached(),
+        events.DeadlineReached(_DUE_NS),
         events.Restarted(),
         events.Resumed(),
         recovering.Acknowledged(),

@@ -5,7 +5,7 @@ from onceonly.message.instant import NS_PER_S, US_PER_S, Now
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol import schedule, sending
 from onceonly.protocol.effects import Journal
-from onceonly.protocol.events import Admitted, Outcome, Transmission, Transmitted
+from onceonly.protocol.events import Admitted, DeadlineReached, Outcome, Transmission, Transmitted
 from onceonly.protocol.sending import Outbound
 
 START = Now(1_000_000 * US_PER_S, 0)
@@ -13,6 +13,15 @@ ACCEPTED = Transmission(Outcome.ACCEPTED, bytes_left=True, status_code=204)
 UNKNOWN = Transmission(Outcome.UNKNOWN, bytes_left=True)
 REFUSED = Transmission(Outcome.REFUSED, bytes_left=True, status_code=503)
 NEVER_LEFT = Transmission(Outcome.REFUSED, bytes_left=False, detail="connection refused")
+
+
+DUE = object()
+"""As an event: the deadline that the state asks for, whichever it is, has come."""
+
+
+def event_of(event: object, due_ns: int | None) -> object:
+    """The event itself, or what `DUE` stands for; without a deadline, one that never was."""
+    return DeadlineReached(due_ns or 0) if event is DUE else event
 
 
 def at(seconds: float) -> Now:
@@ -32,7 +41,9 @@ class Run:
     def on(self, seconds: float, *events: object) -> "Run":
         """The events at this second."""
         for event in events:
-            self.state, effects = sending.step(self.state, event, at(seconds), self.terms)
+            self.state, effects = sending.step(
+                self.state, event_of(event, self.state.due_ns), at(seconds), self.terms
+            )
             self.effects += effects
         return self
 

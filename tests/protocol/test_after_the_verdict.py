@@ -1,7 +1,7 @@
 """What follows a verdict: recovery, the same message again, cancels, and reports from others."""
 
 import pytest
-from driving import ACCEPTED, NEVER_LEFT, Run, at
+from driving import ACCEPTED, DUE, NEVER_LEFT, Run, at
 
 from onceonly.message.errors import ErrorCode, LocalError, Severity
 from onceonly.message.event import Event
@@ -20,7 +20,6 @@ from onceonly.protocol.events import (
     Admitted,
     CancelConfirmed,
     Cancelled,
-    DeadlineReached,
     ErrorReceived,
     Requeued,
     Resumed,
@@ -45,7 +44,7 @@ PERHAPS_NOT = ErrorReceived(ErrorCode.DELIVERY_FAILURE, Severity.WARNING)
 
 
 def in_doubt(terms: DeliveryTerms = GOING_ON, number: int | None = None) -> Run:
-    return Run(terms, number=number).sent().on(30, DeadlineReached())
+    return Run(terms, number=number).sent().on(30, DUE)
 
 
 @pytest.mark.statement("S4-18", ruling="R-21")
@@ -54,7 +53,7 @@ def test_recovery_starts_when_the_sender_gives_up_in_doubt(terms):
     """Not before, and whether the pair goes on or not."""
     run = Run(terms).sent()
     assert run.of(Recover) == []
-    run.on(30, DeadlineReached())
+    run.on(30, DUE)
     assert run.of(Recover) == [Recover("no acknowledgement after the last retry")]
 
 
@@ -71,7 +70,7 @@ def test_every_doubt_is_recovered():
 
 def test_certainty_needs_no_recovery():
     """Nothing left, so there is nothing to find out."""
-    run = Run(GOING_ON).sent(NEVER_LEFT).on(30, DeadlineReached())
+    run = Run(GOING_ON).sent(NEVER_LEFT).on(30, DUE)
     assert run.state.status is OutboundStatus.FAILED
     assert run.of(Recover) == []
 
@@ -86,7 +85,7 @@ def test_the_same_message_can_wait_for_its_turn_again():
     run.on(101, Admitted(None), Transmitted(1, NEVER_LEFT))
     assert run.of(Transmit)[-1] == Transmit(1)
     assert run.state.exposure is Exposure.LEFT
-    run.on(131, DeadlineReached())
+    run.on(131, DUE)
     assert run.state.status is OutboundStatus.IN_DOUBT
     assert [notice.episode for notice in run.of(Notify)] == [0, 1]
 
@@ -114,7 +113,7 @@ def test_what_waits_again_is_still_known_to_the_partner():
     """Its acknowledgement, its refusal, its last outcome and its cancel may come any time."""
     waiting = in_doubt().on(100, Requeued("operator"))
     again = ErrorReceived(ErrorCode.VALUE_NOT_RECOGNIZED, Severity.ERROR)
-    waiting.on(101, Transmitted(1, ACCEPTED), again, DeadlineReached())
+    waiting.on(101, Transmitted(1, ACCEPTED), again, DUE)
     assert waiting.state.status is OutboundStatus.QUEUED
     with pytest.raises(LocalError, match="may have left"):
         waiting.on(102, Cancelled())
@@ -155,7 +154,7 @@ def test_a_message_can_be_cancelled_after_its_acknowledgement():
 
 def test_a_cancel_that_is_confirmed_after_the_end_changes_nothing():
     """What failed for good stays so."""
-    failed = Run(GOING_ON).sent(NEVER_LEFT).on(30, DeadlineReached())
+    failed = Run(GOING_ON).sent(NEVER_LEFT).on(30, DUE)
     before = failed.state
     assert failed.on(99, CancelConfirmed()).state == before
 
@@ -214,4 +213,4 @@ def test_how_an_acknowledgement_came_is_in_the_journal():
 def test_a_resume_of_what_was_given_up_starts_its_recovery_anew_at_the_next_end():
     """Once per episode."""
     run = in_doubt(SUSPENDING, 1).on(60, Resumed(), Transmitted(1, ACCEPTED))
-    assert len(run.on(90, DeadlineReached()).of(Recover)) == 2
+    assert len(run.on(90, DUE).of(Recover)) == 2

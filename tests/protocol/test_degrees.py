@@ -1,7 +1,7 @@
 """AtMostOnce, BestEffort, ExactlyOnce, method Transport: what each waits for and whom it tells."""
 
 import pytest
-from driving import ACCEPTED, NEVER_LEFT, REFUSED, UNKNOWN, Run, at
+from driving import ACCEPTED, DUE, NEVER_LEFT, REFUSED, UNKNOWN, Run, at
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
@@ -19,7 +19,6 @@ from onceonly.protocol.effects import (
 from onceonly.protocol.events import (
     AckReceived,
     Admitted,
-    DeadlineReached,
     ErrorReceived,
     Held,
     Restarted,
@@ -58,7 +57,7 @@ def test_the_acknowledgement_protocol_runs_for_reliable_messages_by_its_own_meth
 @pytest.mark.statement("S0-76", ruling="R-16")
 def test_at_most_once_never_retries_and_reports_a_missing_acknowledgement_at_once():
     """Timeout is the whole patience, and the pair goes on whatever was agreed."""
-    run = Run(AT_MOST_ONCE, number=1).sent().on(30, DeadlineReached())
+    run = Run(AT_MOST_ONCE, number=1).sent().on(30, DUE)
     assert run.of(Transmit) == [Transmit(1)]
     assert run.state.status is OutboundStatus.IN_DOUBT
     assert [notice.severity for notice in run.of(Notify)] == [Severity.WARNING]
@@ -116,7 +115,7 @@ def test_best_effort_whose_second_copy_is_refused_was_sent():
 def test_best_effort_hears_of_errors_in_the_journal_only():
     """Before and after the end of its transmission."""
     run = Run(BEST_EFFORT).on(0, Admitted(None), REFUSAL, COME_AGAIN)
-    run.on(1, DeadlineReached(), Transmitted(1, ACCEPTED)).on(2, REFUSAL, UNDELIVERED)
+    run.on(1, DUE, Transmitted(1, ACCEPTED)).on(2, REFUSAL, UNDELIVERED)
     assert run.state.status is OutboundStatus.SENT
     assert run.of(Notify) == []
     assert run.rows().count(Event.ERROR_RECEIVED) == 4
@@ -148,7 +147,7 @@ def test_exactly_once_is_sent_for_ever_and_nobody_is_told_of_a_failure():
     run = Run(EXACTLY_ONCE).sent()
     assert run.state.expires_at is None
     for attempt in range(2, 200):
-        run.on(attempt * 60, DeadlineReached(), Transmitted(attempt, NEVER_LEFT), TimePassed())
+        run.on(attempt * 60, DUE, Transmitted(attempt, NEVER_LEFT), TimePassed())
     assert len(run.of(Transmit)) == 199
     assert run.of(Notify) == []
     assert run.state.status is OutboundStatus.SENDING
@@ -159,9 +158,9 @@ def test_exactly_once_calls_the_operator_after_persist_duration_and_calms_him_at
     """30 s + 60 x 60 s are more than the 3600 s; the incident is one while it is open."""
     run = Run(EXACTLY_ONCE).sent()
     for attempt in range(2, 62):
-        run.on(attempt * 60, DeadlineReached(), Transmitted(attempt, ACCEPTED))
+        run.on(attempt * 60, DUE, Transmitted(attempt, ACCEPTED))
     assert run.of(OpenIncident) == []
-    run.on(9000, DeadlineReached(), Transmitted(62, ACCEPTED))
+    run.on(9000, DUE, Transmitted(62, ACCEPTED))
     assert len(run.of(OpenIncident)) == 1
     assert run.on(9001, AckReceived()).of(ResolveIncident) == [ResolveIncident()]
     quick = Run(EXACTLY_ONCE).sent().on(1, AckReceived())
@@ -175,7 +174,7 @@ def test_exactly_once_outlives_refusals_and_transient_errors():
     run = Run(terms).sent().on(1, REFUSAL, UNDELIVERED, COME_AGAIN)
     assert run.state.status is OutboundStatus.SENDING
     assert run.state.silence is Silence.PAUSED
-    run.on(6, DeadlineReached())
+    run.on(6, DUE)
     assert run.of(Transmit)[-1] == Transmit(1)
     assert run.of(Notify) == []
 
@@ -222,18 +221,18 @@ def test_until_a_reliable_transport_takes_it_the_same_transmission_is_offered_ag
     run = Run(BY_TRANSPORT).sent(transmission)
     for second in range(60, 1800, 60):
         assert run.due_s == second
-        run.on(second, DeadlineReached(), Transmitted(1, transmission))
+        run.on(second, DUE, Transmitted(1, transmission))
     assert {effect.attempt for effect in run.of(Transmit)} == {1}
-    assert run.on(1800, DeadlineReached(), Transmitted(1, ACCEPTED)).of(Notify) == []
+    assert run.on(1800, DUE, Transmitted(1, ACCEPTED)).of(Notify) == []
     assert run.state.status is OutboundStatus.SENT
 
 
 @pytest.mark.statement("S1-20")
 def test_what_a_reliable_transport_never_took_is_reported_when_its_time_has_passed():
     """Certain where no byte left it, presumed where one may have."""
-    certain = Run(BY_TRANSPORT).sent(NEVER_LEFT).on(3601, DeadlineReached())
+    certain = Run(BY_TRANSPORT).sent(NEVER_LEFT).on(3601, DUE)
     assert certain.state.status is OutboundStatus.EXPIRED
-    presumed = Run(BY_TRANSPORT).sent(UNKNOWN).on(3601, DeadlineReached())
+    presumed = Run(BY_TRANSPORT).sent(UNKNOWN).on(3601, DUE)
     assert presumed.state.status is OutboundStatus.IN_DOUBT
     for run in (certain, presumed):
         assert run.of(Notify)[0].error_code is ErrorCode.DELIVERY_FAILURE
@@ -241,7 +240,7 @@ def test_what_a_reliable_transport_never_took_is_reported_when_its_time_has_pass
 
 def test_a_deadline_that_a_transmission_overtook_sends_nothing_where_nothing_is_waited_for():
     """BestEffort and method Transport wait in pauses only."""
-    run = Run(BY_TRANSPORT).on(0, Admitted(None), DeadlineReached())
+    run = Run(BY_TRANSPORT).on(0, Admitted(None), DUE)
     assert run.of(Transmit) == [Transmit(1)]
     assert run.state.status is OutboundStatus.SENDING
 
@@ -275,7 +274,7 @@ def test_a_network_failure_ends_it_at_once_where_that_is_agreed(on_exhausted, st
     run = Run(terms, number=1).sent(NEVER_LEFT)
     assert run.state.status is status
     assert run.of(Notify)[0].severity is Severity.ERROR
-    later = Run(terms, number=1).sent().on(30, DeadlineReached(), Transmitted(2, NEVER_LEFT))
+    later = Run(terms, number=1).sent().on(30, DUE, Transmitted(2, NEVER_LEFT))
     assert later.state.status is OutboundStatus.IN_DOUBT
     patient = Run(terms, number=1).sent(REFUSED)
     assert patient.due_s == 30, "a refusal that was answered is no network failure"
@@ -295,9 +294,9 @@ def test_without_a_number_of_retries_only_time_ends_the_resends():
     terms = DeliveryTerms(retries=None, time_to_live_s=900, timeout_s=30, retry_interval_s=60)
     run = Run(terms).sent()
     for attempt, second in enumerate(range(30, 900, 60), start=2):
-        run.on(second, DeadlineReached(), Transmitted(attempt, ACCEPTED))
+        run.on(second, DUE, Transmitted(attempt, ACCEPTED))
     assert len(run.of(Transmit)) == 16
-    run.on(930, DeadlineReached())
+    run.on(930, DUE)
     assert run.state.status is OutboundStatus.IN_DOUBT
     assert run.of(Notify)[0].error_code is ErrorCode.TIME_TO_LIVE_EXPIRED
 
@@ -307,8 +306,8 @@ def test_without_a_number_of_retries_only_time_ends_the_resends():
 def test_no_resend_after_persist_duration_and_the_failure_is_reported():
     """PersistDuration shorter than the retry plan: the receiver would refuse another copy."""
     terms = DeliveryTerms(retries=3, timeout_s=30, retry_interval_s=60, persist_duration_s=60)
-    run = Run(terms).sent().on(30, DeadlineReached(), Transmitted(2, ACCEPTED))
-    run.on(90, DeadlineReached())
+    run = Run(terms).sent().on(30, DUE, Transmitted(2, ACCEPTED))
+    run.on(90, DUE)
     assert len(run.of(Transmit)) == 2
     assert run.state.status is OutboundStatus.IN_DOUBT
     assert run.of(Notify)[0].error_code is ErrorCode.DELIVERY_FAILURE

@@ -1,7 +1,7 @@
 """Level 2: ask whether messages are taken, then send at once, or not at all."""
 
 import pytest
-from driving import ACCEPTED, NEVER_LEFT, Run
+from driving import ACCEPTED, DUE, NEVER_LEFT, Run
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
@@ -70,7 +70,7 @@ def test_the_message_follows_at_once_after_a_good_answer():
     assert run.of(Transmit) == [Transmit(1)]
     assert run.state.silence is Silence.NONE
     assert run.on(2, Transmitted(1, ACCEPTED)).due_s == 32
-    run.on(32, DeadlineReached())
+    run.on(32, DUE)
     assert run.of(Transmit)[-1] == Transmit(2), "resends are not preceded by a Ping"
 
 
@@ -82,7 +82,7 @@ def test_the_message_does_not_follow_a_bad_answer():
     for second in (1, 100, 200):
         run.on(second, NO)
         assert run.due_s == second + 60
-        run.on(second + 60, DeadlineReached())
+        run.on(second + 60, DUE)
     assert run.of(Inquire) == [PING] * 3
     assert run.of(Transmit) == []
     assert run.state.status is OutboundStatus.FAILED
@@ -96,9 +96,9 @@ def test_the_message_does_not_follow_a_bad_answer():
 @pytest.mark.statement("S4-16")
 def test_the_message_does_not_follow_silence():
     """The first wait is Timeout, later ones RetryInterval, as for messages (R-06)."""
-    run = pinging().on(30, DeadlineReached())
+    run = pinging().on(30, DUE)
     assert run.due_s == 90
-    run.on(90, DeadlineReached()).on(150, DeadlineReached())
+    run.on(90, DUE).on(150, DUE)
     assert run.of(Transmit) == []
     assert run.of(GiveUp) == [GiveUp("the partner did not say that it takes messages")]
     assert run.state.status is OutboundStatus.SENDING, "held for the operator, nothing left"
@@ -110,7 +110,7 @@ def test_a_resume_asks_anew():
     assert run.of(Inquire) == [PING, PING]
     assert run.state.pings == 1
     for second in (40, 100, 160):
-        run.on(second, DeadlineReached())
+        run.on(second, DUE)
     assert run.state.status is OutboundStatus.IN_DOUBT, "the copy of before the suspension"
 
 
@@ -165,7 +165,7 @@ def test_what_has_not_left_can_be_taken_back():
 )
 def test_without_retries_one_ping_is_all(semantics):
     """Level 2 on top of level 0."""
-    run = pinging(semantics=semantics).on(30, DeadlineReached())
+    run = pinging(semantics=semantics).on(30, DUE)
     assert run.of(Inquire) == [PING]
     assert run.state.status is OutboundStatus.FAILED
     assert len(run.of(Notify)) == (semantics is DeliverySemantics.AT_MOST_ONCE)
@@ -175,7 +175,7 @@ def test_exactly_once_asks_for_ever():
     """R-17 has no bound."""
     run = pinging(semantics=DeliverySemantics.EXACTLY_ONCE)
     for second in range(30, 4000, 60):
-        run.on(second, DeadlineReached())
+        run.on(second, DUE)
     assert run.state.silence is Silence.PINGING
 
 
@@ -184,3 +184,14 @@ def test_a_refused_connection_after_a_good_answer_is_like_any_other():
     run = pinging().on(1, YES, Transmitted(1, NEVER_LEFT))
     assert run.state.exposure is Exposure.NEVER
     assert run.due_s == 31
+
+
+def test_a_deadline_that_comes_behind_the_good_answer_is_about_nothing():
+    """I19: the timer of the Ping rings while the step that took the answer is being committed."""
+    run = pinging()
+    due_ns = run.state.due_ns
+    run.on(29, YES).on(30, DeadlineReached(due_ns))
+    assert run.of(Transmit) == [Transmit(1)]
+    run.on(31, Transmitted(1, ACCEPTED), DeadlineReached(due_ns))
+    assert run.of(Transmit) == [Transmit(1)]
+    assert run.due_s == 61

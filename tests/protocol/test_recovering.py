@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from driving import DUE, event_of
 
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S, Now
@@ -67,7 +68,8 @@ class Run:
 
     def on(self, *events: object, second: float = 0) -> "Run":
         for event in events:
-            self.state, effects = recovering.step(self.state, event, at(second), self.terms)  # type: ignore[arg-type]  # because the tests choose the events
+            what = event_of(event, self.state.due_ns)
+            self.state, effects = recovering.step(self.state, what, at(second), self.terms)  # type: ignore[arg-type]  # because the tests choose the events
             self.effects += effects
         return self
 
@@ -89,7 +91,7 @@ class Run:
 def test_nothing_is_asked_before_the_sender_gave_up():
     """A report or a timer without a question of ours starts no remedy."""
     run = Run(when_not_received=Remedy.RESEND)
-    run.on(NOT_RECEIVED, DeadlineReached(), PongReceived(is_available=True), Restarted())
+    run.on(NOT_RECEIVED, DUE, PongReceived(is_available=True), Restarted())
     assert run.asked() == []
     assert run.of(Resend) == []
     assert run.state.phase is RecoveryPhase.AT_REST
@@ -115,7 +117,7 @@ def test_an_availability_inquiry_may_go_before_the_status_inquiry():
     run.on(PongReceived(is_available=False), second=10)
     assert run.asked() == [InquiryKind.PING]
     assert run.state.due_ns == at(70).monotonic_ns
-    run.on(DeadlineReached(), second=70).on(PongReceived(is_available=True), second=71)
+    run.on(DUE, second=70).on(PongReceived(is_available=True), second=71)
     assert run.asked() == [InquiryKind.PING, InquiryKind.PING, InquiryKind.STATUS]
     assert run.state.asked == 1
 
@@ -126,7 +128,7 @@ def test_questions_are_bounded_and_an_incident_ends_them(pings):
     run = Run(pings_before_inquiry=pings).on(GIVEN_UP)
     for second in (60, 120, 180):
         assert run.state.due_ns == at(second).monotonic_ns
-        run.on(DeadlineReached(), second=second)
+        run.on(DUE, second=second)
     assert len(run.asked()) == 3
     assert len(run.of(OpenIncident)) == 1
     assert (run.state.phase, run.state.due_ns) == (RecoveryPhase.AT_REST, None)
@@ -134,7 +136,7 @@ def test_questions_are_bounded_and_an_incident_ends_them(pings):
 
 def test_a_restart_asks_the_present_question_again_uncounted():
     """A restart is no reset, and no question more."""
-    run = Run().on(GIVEN_UP, DeadlineReached(), Restarted())
+    run = Run().on(GIVEN_UP, DUE, Restarted())
     assert (len(run.asked()), run.state.asked) == (3, 2)
 
 
@@ -177,7 +179,7 @@ def test_a_new_version_waits_for_the_confirmed_cancel():
 def test_a_confirmation_that_comes_after_the_last_question_still_binds():
     """The tombstone is durable, so the new version goes out all the same."""
     run = Run(when_not_received=Remedy.NEW_VERSION, inquiries=1).on(GIVEN_UP, NOT_RECEIVED)
-    run.on(DeadlineReached())
+    run.on(DUE)
     assert run.state.phase is RecoveryPhase.AT_REST
     run.on(CancelAnswered(is_accepted=True))
     assert run.effects[-2:] == [ConfirmCancel(), SendNewVersion()]
@@ -226,7 +228,7 @@ def test_an_answer_that_decides_nothing_is_followed_by_the_next_question(status)
     run = Run().on(GIVEN_UP, ReportReceived(status, None, can_resend=True))
     assert run.of(ConfirmReceipt) == []
     assert run.state.phase is RecoveryPhase.ASKING
-    assert run.on(DeadlineReached()).asked() == [InquiryKind.STATUS] * 2
+    assert run.on(DUE).asked() == [InquiryKind.STATUS] * 2
 
 
 @pytest.mark.parametrize("ending", [Acknowledged(), Resumed(), Withdrawn()])
@@ -384,3 +386,14 @@ def test_every_phase_takes_every_event():
     events = {event for _, event in recovering.TABLE}
     assert set(recovering.TABLE) == set(itertools.product(RecoveryPhase, events))
     assert events == set(recovering.RecoveryEvent.__args__)
+
+
+def test_a_deadline_of_a_question_that_was_answered_asks_nothing():
+    """The Ping's timer rings behind its answer; the status inquiry has a time of its own."""
+    run = Run(pings_before_inquiry=True, inquiries=1).on(GIVEN_UP)
+    due_ns = run.state.due_ns
+    run.on(PongReceived(is_available=True), second=59)
+    run.on(DeadlineReached(due_ns), second=60)
+    assert run.asked() == [InquiryKind.PING, InquiryKind.STATUS]
+    assert run.state.phase is RecoveryPhase.ASKING
+    assert run.of(OpenIncident) == []

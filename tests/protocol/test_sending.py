@@ -4,6 +4,7 @@ import itertools
 from typing import get_args
 
 import pytest
+from driving import DUE, event_of
 
 from onceonly.message.errors import ErrorCode, LocalError, Severity
 from onceonly.message.event import Event
@@ -23,7 +24,6 @@ from onceonly.protocol.events import (
     AckReceived,
     Admitted,
     Cancelled,
-    DeadlineReached,
     ErrorReceived,
     Held,
     Outcome,
@@ -59,7 +59,9 @@ class Run:
 
     def on(self, seconds: float, *events: object) -> "Run":
         for event in events:
-            self.state, effects = sending.step(self.state, event, at(seconds), self.terms)
+            self.state, effects = sending.step(
+                self.state, event_of(event, self.state.due_ns), at(seconds), self.terms
+            )
             self.effects += effects
         return self
 
@@ -77,8 +79,8 @@ class Run:
         """All transmissions made and all waits over, at second 210."""
         self.sent(transmission)
         for attempt, second in ((2, 30), (3, 90), (4, 150)):
-            self.on(second, DeadlineReached(), Transmitted(attempt, transmission))
-        return self.on(210, DeadlineReached())
+            self.on(second, DUE, Transmitted(attempt, transmission))
+        return self.on(210, DUE)
 
 
 @pytest.mark.statement("S0-20", ruling="R-06")
@@ -92,7 +94,7 @@ def test_the_first_wait_is_timeout_and_later_ones_are_retry_interval():
     """R-06: each wait runs from the end of the transmission."""
     run = Run().sent()
     assert run.state.due_ns == at(30).monotonic_ns
-    run.on(30, DeadlineReached())
+    run.on(30, DUE)
     assert run.state.due_ns is None, "nothing is due while bytes are leaving"
     run.on(35, Transmitted(2, ACCEPTED))
     assert run.state.due_ns == at(95).monotonic_ns
@@ -116,7 +118,7 @@ def test_a_silent_receiver_gets_exactly_one_plus_retries_transmissions():
 @pytest.mark.statement("S0-95")
 def test_no_failure_is_reported_before_the_last_wait_is_over():
     """S0-95."""
-    run = Run().sent().on(30, DeadlineReached(), Transmitted(2, ACCEPTED))
+    run = Run().sent().on(30, DUE, Transmitted(2, ACCEPTED))
     assert run.of(Notify) == []
 
 
@@ -143,8 +145,8 @@ def test_one_unknown_outcome_among_refusals_is_enough_for_doubt():
     """R-05: unknown is not failure, and no later certainty takes it back."""
     run = Run().sent(Transmission(Outcome.UNKNOWN, bytes_left=True))
     for attempt, second in ((2, 30), (3, 90), (4, 150)):
-        run.on(second, DeadlineReached(), Transmitted(attempt, NEVER_LEFT))
-    assert run.on(210, DeadlineReached()).state.status is OutboundStatus.IN_DOUBT
+        run.on(second, DUE, Transmitted(attempt, NEVER_LEFT))
+    assert run.on(210, DUE).state.status is OutboundStatus.IN_DOUBT
 
 
 @pytest.mark.statement("S0-13", ruling="R-05")
@@ -159,7 +161,7 @@ def test_an_acknowledgement_completes_the_message_at_any_time(second):
     """S0-29: and gives the turn back."""
     run = Run().sent()
     if second > 30:
-        run.on(30, DeadlineReached(), Transmitted(2, ACCEPTED))
+        run.on(30, DUE, Transmitted(2, ACCEPTED))
     run.on(second, AckReceived())
     assert run.state.status is OutboundStatus.ACKNOWLEDGED
     assert run.state.due_ns is None
@@ -215,7 +217,7 @@ def test_resume_starts_the_uncompleted_message_anew_with_a_full_budget():
     assert (run.state.status, run.state.attempt) == (OutboundStatus.SENDING, 1)
     assert run.state.sequence_number == 1
     assert run.of(Transmit)[-1] == Transmit(1)
-    run.on(1000, Transmitted(1, ACCEPTED)).on(1030, DeadlineReached())
+    run.on(1000, Transmitted(1, ACCEPTED)).on(1030, DUE)
     assert run.of(Transmit)[-1] == Transmit(2)
 
 
@@ -223,8 +225,8 @@ def test_each_episode_has_a_notice_of_its_own():
     """I22: exactly once per message and episode."""
     run = Run().exhausted().on(1000, Resumed(), Transmitted(1, ACCEPTED))
     for attempt, second in ((2, 1030), (3, 1090), (4, 1150)):
-        run.on(second, DeadlineReached(), Transmitted(attempt, ACCEPTED))
-    run.on(1210, DeadlineReached())
+        run.on(second, DUE, Transmitted(attempt, ACCEPTED))
+    run.on(1210, DUE)
     assert [notice.episode for notice in run.of(Notify)] == [0, 1]
 
 
@@ -233,10 +235,10 @@ def test_each_episode_has_a_notice_of_its_own():
 def test_on_exhausted_fail_lets_the_pair_go_on():
     """R-07, R-10: the number is abandoned."""
     terms = DeliveryTerms(retries=0, timeout_s=30, on_exhausted=OnExhausted.FAIL)
-    run = Run(terms, expires_s=None).sent().on(30, DeadlineReached())
+    run = Run(terms, expires_s=None).sent().on(30, DUE)
     assert run.state.status is OutboundStatus.IN_DOUBT
     assert run.of(Release) == [Release(abandoned=True)]
-    certain = Run(terms, expires_s=None).sent(NEVER_LEFT).on(30, DeadlineReached())
+    certain = Run(terms, expires_s=None).sent(NEVER_LEFT).on(30, DUE)
     assert certain.state.status is OutboundStatus.FAILED
     assert Event.FAILED in certain.rows()
 
@@ -250,7 +252,7 @@ def test_a_transient_error_pauses_for_min_retry_and_is_not_counted():
     for _ in range(10):
         run.on(5, ErrorReceived(ErrorCode.TRANSIENT_ERROR, Severity.WARNING, 60))
         assert run.state.due_ns == at(65).monotonic_ns
-        run.on(65, DeadlineReached())
+        run.on(65, DUE)
         assert run.of(Transmit)[-1] == Transmit(1)
         run.on(65, Transmitted(1, ACCEPTED))
     assert run.state.status is OutboundStatus.SENDING
@@ -276,7 +278,7 @@ def test_transient_errors_are_capped():
     """R-15: not for ever."""
     terms = DeliveryTerms(transient_retries=1, timeout_s=30)
     error = ErrorReceived(ErrorCode.TRANSIENT_ERROR, Severity.WARNING, 1)
-    run = Run(terms).sent().on(1, error).on(2, DeadlineReached(), Transmitted(1, ACCEPTED), error)
+    run = Run(terms).sent().on(1, error).on(2, DUE, Transmitted(1, ACCEPTED), error)
     assert run.of(GiveUp) == [GiveUp("the peer kept answering TransientError")]
 
 
@@ -301,7 +303,7 @@ def test_the_refusal_of_the_only_copy_is_final():
 @pytest.mark.statement("S3-12", ruling="R-08")
 def test_a_refusal_after_a_resend_is_a_doubt():
     """R-08: an earlier copy may have been stored."""
-    run = Run().sent().on(30, DeadlineReached(), Transmitted(2, ACCEPTED))
+    run = Run().sent().on(30, DUE, Transmitted(2, ACCEPTED))
     run.on(31, ErrorReceived(ErrorCode.VALUE_NOT_RECOGNIZED, Severity.ERROR))
     assert run.state.status is OutboundStatus.IN_DOUBT
 
@@ -347,7 +349,7 @@ def test_time_to_live_after_a_byte_left_is_a_doubt_until_the_fence():
 @pytest.mark.statement("S4-09")
 def test_no_resend_after_time_to_live():
     """The deadline finds the time over."""
-    run = Run().sent().on(3601, DeadlineReached())
+    run = Run().sent().on(3601, DUE)
     assert run.state.status is OutboundStatus.IN_DOUBT
     assert len(run.of(Transmit)) == 1
 
@@ -362,7 +364,7 @@ def test_time_that_has_not_passed_changes_nothing():
 @pytest.mark.statement("S1-04")
 def test_a_restart_is_no_reset():
     """I18: the attempt keeps its number; the open exposure counts as left."""
-    run = Run().sent().on(30, DeadlineReached(), Restarted())
+    run = Run().sent().on(30, DUE, Restarted())
     assert run.of(Transmit)[-1] == Transmit(2)
     fresh = Run().on(0, Admitted(1), Restarted())
     assert fresh.state.exposure is Exposure.LEFT
@@ -374,7 +376,7 @@ def test_a_held_message_is_silent():
     run = Run().sent().on(1, Held())
     assert run.state.due_ns is None
     run.on(2, ErrorReceived(ErrorCode.TRANSIENT_ERROR, Severity.WARNING, 5))
-    run.on(3, Transmitted(1, ACCEPTED), DeadlineReached())
+    run.on(3, Transmitted(1, ACCEPTED), DUE)
     assert run.state.due_ns is None
     assert len(run.of(Transmit)) == 1
     assert run.on(9, Resumed()).of(Transmit)[-1] == Transmit(1)
@@ -410,14 +412,14 @@ def test_what_loses_a_race_against_a_verdict_changes_nothing():
     """Timers, sweeps and holds may come just too late; a verdict is one thing to ask for."""
     run = Run().sent().on(1, AckReceived())
     before = run.state
-    run.on(40, DeadlineReached(), TimePassed(), Held())
+    run.on(40, DUE, TimePassed(), Held())
     assert run.state == before
     assert run.state.status.is_final
 
 
 def test_a_message_whose_first_byte_never_left_expires_at_its_deadline():
     """Refused connections all the way, then TimeToLive: certain, not a doubt."""
-    run = Run().sent(NEVER_LEFT).on(3601, DeadlineReached())
+    run = Run().sent(NEVER_LEFT).on(3601, DUE)
     assert run.state.status is OutboundStatus.EXPIRED
 
 

@@ -191,7 +191,7 @@ def our_events(message: Outbound) -> Iterator[object]:
         yield Transmitted(message.attempt, ACCEPTED)
         yield Transmitted(message.attempt, NEVER_LEFT)
     if message.due_ns is not None:
-        yield DeadlineReached()
+        yield DeadlineReached(message.due_ns)
 
 
 def partner_events(message: Outbound, terms: DeliveryTerms) -> Iterator[object]:

@@ -42,9 +42,14 @@ class Transmitted(NamedTuple):
     transmission: Transmission
 
 
-@dataclass(frozen=True, slots=True)
-class DeadlineReached:
-    """The monotonic deadline that the state asked for has come."""
+class DeadlineReached(NamedTuple):
+    """The monotonic deadline `due_ns`, which the state once asked for, has come.
+
+    It may come late, behind the step that ended the wait; then the state asks for another one, or
+    for none, and nothing happens.
+    """
+
+    due_ns: int
 
 
 @dataclass(frozen=True, slots=True)

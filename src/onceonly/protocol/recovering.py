@@ -227,6 +227,8 @@ def _rest(state: Recovery) -> Recovery:
 def _ask_on_or_stop(
     state: Recovery, event: DeadlineReached, now: Now, terms: DeliveryTerms
 ) -> Step:
+    if event.due_ns != state.due_ns:
+        return state, ()
     if state.asked < terms.recovery.inquiries:
         return _ask(state, state.phase, now, terms)
     # A confirmation that comes late still binds, and then the new version is still wanted.

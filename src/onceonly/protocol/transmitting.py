@@ -163,17 +163,15 @@ def _sent(state: Outbound, event: Transmitted) -> Step:
 
 
 def reach_deadline(state: Outbound, event: DeadlineReached, now: Now, terms: DeliveryTerms) -> Step:
-    """Send again, ask again, or give up."""
+    """Send again, ask again, or give up; nothing, where the wait was over before."""
+    if event.due_ns != state.due_ns:
+        return state, ()
     if schedule.is_past(state.expires_at, now):
         return verdict.expire_on_its_way(state, terms)
-    if state.silence is Silence.HELD:
-        return state, ()
     if state.silence is Silence.PAUSED:
         return transmit(state, state.attempt)
     if state.silence is Silence.PINGING:
         return _ping_again_or_give_up(state, now, terms)
-    if not terms.is_acknowledged:
-        return state, ()
     return _resend_or_give_up(state, terms)
 
 

@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.ids import Identifiers
+from onceonly.gateway.sending.deadlines import Waits
 from onceonly.message.instant import US_PER_S, Now
 from onceonly.message.message import Message
 from onceonly.message.signals import InquiryKind
 from onceonly.protocol import recovering, schedule
 from onceonly.protocol.effects import Effect, Inquire
-from onceonly.protocol.recovering import Recovery, RecoveryEvent, RecoveryPhase
+from onceonly.protocol.recovering import Recovery, RecoveryEvent
 from onceonly.protocol.sending import Outbound
 from onceonly.store.store import Snapshot, Transaction
 
@@ -42,38 +43,20 @@ class Question(NamedTuple):
     conversation_id: str
 
 
-class RecoveryClock:
-    """What recovery knows only while the process lives: its deadlines, and who is not at rest."""
-
-    def __init__(self) -> None:
-        self.due_ns: dict[str, int] = {}
-        self.busy: set[str] = set()
-        """MessageIds whose recovery is not at rest, or more; news of others need not be told."""
-
-    def note(self, message_id: str, recovery: Recovery) -> None:
-        """Keep what a step left."""
-        if recovery.due_ns is None:
-            self.due_ns.pop(message_id, None)
-        else:
-            self.due_ns[message_id] = recovery.due_ns
-        if recovery.phase is RecoveryPhase.AT_REST:
-            self.busy.discard(message_id)
-        else:
-            self.busy.add(message_id)
-
-
 class Recoveries:
     """The working memory of one run: each recovery is read once and written once."""
 
-    def __init__(self, clock: RecoveryClock, ids: Identifiers, txn: Transaction, now: Now) -> None:
-        self._clock = clock
+    def __init__(self, waits: Waits, ids: Identifiers, txn: Transaction, now: Now) -> None:
+        waits.begin(txn)
+        self._waits = waits
         self._ids = ids
         self._txn = txn
         self._now = now
         self._states: dict[str, Recovery] = {}
         self._changed: set[str] = set()
         self.questions: list[Question] = []
-        self.touched: set[str] = set()
+        self.deadlines: dict[str, int | None] = {}
+        """Those that moved, by MessageId."""
 
     def step(self, message_id: str, event: RecoveryEvent, agreement: Agreement) -> Sequence[Effect]:
         """Run the machine; returns what it wants done, its questions left out."""
@@ -89,15 +72,15 @@ class Recoveries:
     def _state(self, message_id: str) -> Recovery:
         state = self._states.get(message_id)
         if state is None:
-            due_ns = self._clock.due_ns.get(message_id)
+            due_ns = self._waits.find(message_id)
             state = self._txn.get_recovery(message_id)._replace(due_ns=due_ns)
         return state
 
     def _put(self, message_id: str, before: Recovery, after: Recovery) -> None:
         self._states[message_id] = after
         if after.due_ns != before.due_ns:
-            self.touched.add(message_id)
-        self._clock.note(message_id, after)
+            self._waits.put(message_id, after.due_ns)
+            self.deadlines[message_id] = after.due_ns
         if after._replace(due_ns=None) != before._replace(due_ns=None):
             self._changed.add(message_id)
 

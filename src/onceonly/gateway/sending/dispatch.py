@@ -85,8 +85,8 @@ class Dispatch:
         self._clock = clock
         self._failpoints = failpoints
         self._tasks = tasks
-        self._messages = Deadlines(clock, sender.due_ns, self._message_is_due)
-        self._recoveries = Deadlines(clock, sender.recovery.due_ns, self._recovery_is_due)
+        self._messages = Deadlines(clock, sender.waits, self._message_is_due)
+        self._recoveries = Deadlines(clock, sender.recovery_waits, self._recovery_is_due)
         self.is_draining = False
         """Begins no further transmission."""
         self.receive: Receive | None = None
@@ -126,10 +126,8 @@ class Dispatch:
         """After the commit: set the timers and let departures and questions go."""
         if outcome.departures:
             self._failpoints.reach("after-commit")
-        for message_id in outcome.touched:
-            self._messages.move(message_id)
-        for message_id in outcome.recovering:
-            self._recoveries.move(message_id)
+        self._messages.settle(outcome.deadlines)
+        self._recoveries.settle(outcome.recovery_deadlines)
         if self.is_draining:
             return
         for notice in outcome.owed:
@@ -305,11 +303,11 @@ class Dispatch:
         )
         self.release(outcome)
 
-    def _message_is_due(self, message_id: str) -> None:
-        self._tasks.start(self._report(message_id, DeadlineReached()))
+    def _message_is_due(self, message_id: str, due_ns: int) -> None:
+        self._tasks.start(self._report(message_id, DeadlineReached(due_ns)))
 
-    def _recovery_is_due(self, message_id: str) -> None:
-        self._tasks.start(self._persist(RecoveryWork(message_id, DeadlineReached())))
+    def _recovery_is_due(self, message_id: str, due_ns: int) -> None:
+        self._tasks.start(self._persist(RecoveryWork(message_id, DeadlineReached(due_ns))))
 
 
 class _Reply:

@@ -9,8 +9,9 @@ from dataclasses import replace
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.ids import Identifiers
-from onceonly.gateway.recovery.steps import Recoveries, RecoveryClock
+from onceonly.gateway.recovery.steps import Recoveries
 from onceonly.gateway.rows import Rows
+from onceonly.gateway.sending.deadlines import Waits
 from onceonly.gateway.sending.work import MessageWork, PairWork, Work
 from onceonly.message.instant import Now
 from onceonly.message.message import Message, Profile, RoutingHeader
@@ -36,8 +37,9 @@ class Sender:
         self._ids = ids
         self._our_uri = our_uri
         self.rows = rows
-        self.due_ns: dict[str, int] = {}
-        self.recovery = RecoveryClock()
+        self.waits = Waits()
+        self.recovery_waits = Waits()
+        """Until when recoveries wait; one that waits for nothing is at rest."""
 
     def agreement(self, agreement_id: str) -> Agreement:
         """The agreement of a stored message; start-up has made sure that it is configured."""
@@ -86,7 +88,7 @@ class Sender:
 
     def recoveries(self, txn: Transaction, now: Now) -> Recoveries:
         """The recoveries of one run."""
-        return Recoveries(self.recovery, self._ids, txn, now)
+        return Recoveries(self.recovery_waits, self._ids, txn, now)
 
     def fresh_id(self) -> str:
         """A MessageId for something that a step sends of itself."""

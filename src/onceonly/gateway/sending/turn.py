@@ -75,18 +75,20 @@ class Turn:
         self._changed_entries: set[str] = set()
         self._changed_pairs: set[Pair] = set()
         self._package: Package | None = None
+        sender.waits.begin(txn)
         self._recoveries = sender.recoveries(txn, now)
         self._pings: list[Question] = []
         self.records: list[Record] = []
         self._departures: list[Departure] = []
-        self._touched: set[str] = set()
+        self._deadlines: dict[str, int | None] = {}
         self._owed: list[OwedNotice] = []
 
     def outcome(self) -> Outcome:
         """What is to leave after the commit."""
         questions = (*self._pings, *self._recoveries.questions)
-        touched = frozenset(self._recoveries.touched)
-        return Outcome(self._departures, self._touched, questions, touched, self._owed)
+        return Outcome(
+            self._departures, self._deadlines, questions, self._recoveries.deadlines, self._owed
+        )
 
     def know(self, entry: OutboundEntry) -> None:
         """Spare the run a read of what its caller has read."""
@@ -116,7 +118,7 @@ class Turn:
     def _step_message(self, message_id: str, event: SendingEvent) -> list[Work]:
         entry = self._entry(message_id)
         agreement = self._sender.agreement(entry.agreement_id)
-        before = entry.state._replace(due_ns=self._sender.due_ns.get(message_id))
+        before = entry.state._replace(due_ns=self._sender.waits.find(message_id))
         after, effects = sending.step(before, event, self._now, agreement.terms)
         if after.due_ns != before.due_ns:
             self._move_deadline(message_id, after.due_ns)
@@ -136,11 +138,8 @@ class Turn:
         return entry
 
     def _move_deadline(self, message_id: str, due_ns: int | None) -> None:
-        self._touched.add(message_id)
-        if due_ns is None:
-            self._sender.due_ns.pop(message_id, None)
-        else:
-            self._sender.due_ns[message_id] = due_ns
+        self._sender.waits.put(message_id, due_ns)
+        self._deadlines[message_id] = due_ns
 
     def _prepare(self, entry: OutboundEntry, event: Admitted) -> None:
         draft = self._draft_of(entry.message_id)
@@ -203,7 +202,8 @@ class Turn:
         """What recovery has to know of its message; few messages have one."""
         message_id, after = entry.message_id, entry.state.status
         expects_response = agreement.terms.recovery.response_within_s is not None
-        if not expects_response and message_id not in self._sender.recovery.busy:
+        is_at_rest = self._sender.recovery_waits.find(message_id) is None
+        if not expects_response and is_at_rest:
             return []
         if isinstance(event, Resumed | Requeued):
             return [RecoveryWork(message_id, Resumed())]

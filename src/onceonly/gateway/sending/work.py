@@ -1,6 +1,6 @@
 """The words that pass between the machines of the sending side, and what leaves after a run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from onceonly.gateway.config import Agreement
@@ -32,14 +32,14 @@ class Departure(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one run did: what is to leave, and whose deadline may have moved."""
+    """What one run did: what is to leave, and which deadlines it moved."""
 
     departures: list[Departure]
-    touched: set[str]
-    questions: Sequence[Question] = ()
-    recovering: frozenset[str] = frozenset()
-    """Messages whose recovery's deadline may have moved."""
-    owed: Sequence[OwedNotice] = ()
+    deadlines: Mapping[str, int | None]
+    """Of messages, by MessageId; None where nothing is waited for any more."""
+    questions: Sequence[Question]
+    recovery_deadlines: Mapping[str, int | None]
+    owed: Sequence[OwedNotice]
     """What other parties are to be told of messages that we sent for them (R-13)."""
 
 
