@@ -87,7 +87,9 @@ class _Figure:
         if "package" not in step:
             is_seen = self._has_answers or "lost" in step
             lost = "lost" in step
-            return Arrow(*ends, "204", "answer", _reach(step), lost) if is_seen else None
+            return (
+                Arrow(*ends, str(step["answer"]), "answer", _reach(step), lost) if is_seen else None
+            )
         text = self._package(step)
         if "answer" in step:
             return Arrow(*ends, f"200 with {text}", "answer", _reach(step), "lost" in step)
@@ -114,12 +116,16 @@ class _Figure:
         words = [step["message"]]
         if step.get("copy") == "same bytes":
             words[0] += " again, the same bytes"
+        elif "copy" in step:
+            words[0] += f" again, the {step['copy']}"
         elif "number" in step:
             words.append(f"number {step['number']}")
         if "about" in step and "copy" not in step:
             words.append(f"answers {step['about']}")
         if "hops" in step:
             words.append(f"{step['hops']} hops")
+        if "by" in step:
+            words.append(f"by {step['by']}")
         return ", ".join(words)
 
     def _row(self, row: Step) -> str:

@@ -6,10 +6,11 @@ held until somebody lets them go, so that a run has one order.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from hashlib import sha256
 from typing import NamedTuple
 
 from peer import PATIENCE_S
@@ -18,7 +19,16 @@ from onceonly.message.message import Message
 from onceonly.message.signals import Acknowledgment, ErrorSignal, Inquiry, Report
 from onceonly.transport.http_client import HttpTransport
 from onceonly.transport.http_server import HttpServer, serve_http
-from onceonly.transport.transport import Answer, Outcome, Outgoing, Request, TransferBroken
+from onceonly.transport.smtp_client import SmtpTransport
+from onceonly.transport.smtp_server import Door, SmtpServer, serve_smtp
+from onceonly.transport.transport import (
+    Answer,
+    Outcome,
+    Outgoing,
+    Request,
+    TransferBroken,
+    Transport,
+)
 from onceonly.wire.envelope import Decoder, Envelope, PartHead
 
 
@@ -57,6 +67,13 @@ class Parcel(NamedTuple):
                 return Kind.REPORT
 
     @property
+    def content(self) -> object:
+        """What does not change with the way of transport: header document and payloads."""
+        message = self.envelope.content
+        payloads = message.payloads if isinstance(message, Message) else ()
+        return self.envelope.header, payloads
+
+    @property
     def sender_uri(self) -> str:
         """Who sent it over this hop."""
         return self.envelope.routing[-1].sender_uri
@@ -84,6 +101,7 @@ class Passage:
     """Its sender was stopped meanwhile; what it sent had left it."""
     is_late: bool = False
     """It comes out of a delay."""
+    is_mail: bool = False
     fate: "asyncio.Future[Fate]" = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
@@ -195,20 +213,25 @@ def _turn(passage: Passage) -> tuple[bool, int, str, str]:
 class Link:
     """The public address of one gateway, which may be taken away and given back."""
 
+    is_mail = False
+
     def __init__(self, network: Network, name: str, public: str, private: str) -> None:
         self._network = network
         self._name = name
         self._public = public
-        self._private = private
-        self._server: HttpServer | None = None
+        self._endpoint = private
+        self._server: HttpServer | SmtpServer | None = None
         self._closing: list[asyncio.Task[None]] = []
-        self._transport = HttpTransport()
+        self._transport: Transport = HttpTransport()
         network.names[public] = name
 
     async def open(self) -> None:
         """Take connections."""
         if self._server is None:
-            self._server = await serve_http(self._public, self._receive)
+            self._server = await self._listen()
+
+    async def _listen(self) -> HttpServer | SmtpServer:
+        return await serve_http(self._public, self._receive)
 
     def take_no_more(self) -> None:
         """Refuse connections from now on; what was taken stays under way."""
@@ -226,7 +249,14 @@ class Link:
         body = b"".join([chunk async for chunk in chunks])
         parcel = read_parcel(request.content_type, body)
         source = self._network.names[parcel.sender_uri]
-        asked = Passage(source, self._name, parcel, is_answer=False, round=self._network.round)
+        asked = Passage(
+            source,
+            self._name,
+            parcel,
+            is_answer=False,
+            round=self._network.round,
+            is_mail=self.is_mail,
+        )
         return await self._carry(asked, parcel)
 
     async def bring(self, late: Passage) -> None:
@@ -249,7 +279,13 @@ class Link:
         answer = await self._forward(parcel)
         back = None if answer.body is None else read_parcel(str(answer.content_type), answer.body)
         answered = Passage(
-            self._name, asked.source, back, is_answer=True, round=0, is_orphan=asked.is_orphan
+            self._name,
+            asked.source,
+            back,
+            is_answer=True,
+            round=0,
+            is_orphan=asked.is_orphan,
+            is_mail=self.is_mail,
         )
         await self._network.hold(answered)
         return answer
@@ -263,7 +299,7 @@ class Link:
 
         try:
             outgoing = Outgoing(
-                self._private, parcel.content_type, Bytes(parcel.body), take_reply=take_reply
+                self._endpoint, parcel.content_type, Bytes(parcel.body), take_reply=take_reply
             )
             transmission = await self._transport.send(outgoing)
         finally:
@@ -271,6 +307,27 @@ class Link:
         if transmission.outcome is not Outcome.ACCEPTED:
             self._network.mishaps.append(f"{self._name} answered {transmission}")
         return answer
+
+
+class MailLink(Link):
+    """The mail system before one gateway: takes mail for its mailbox, and brings it there."""
+
+    is_mail = True
+
+    def __init__(self, network: Network, name: str, mailbox: str, addresses: Sequence[str]) -> None:
+        public, private = addresses
+        super().__init__(network, name, public, f"smtp:{mailbox}")
+        self._door = Door(mailbox)
+        self._transport = SmtpTransport(private, "postmaster@between.example", waits_s=())
+
+    async def _listen(self) -> SmtpServer:
+        return await serve_smtp(
+            self._public, self._receive, door=self._door, drop_automatic=_refuse_automatic
+        )
+
+
+async def _refuse_automatic(peer: str, kind: str) -> Answer:
+    raise AssertionError(f"{kind} from {peer}: no run sends such a thing")
 
 
 class Bytes:
@@ -292,12 +349,14 @@ class _Counted:
 
     def __init__(self) -> None:
         self._size_bytes = 0
+        self._sha256 = sha256()
 
     def write(self, data: bytes, /) -> None:
         self._size_bytes += len(data)
+        self._sha256.update(data)
 
     def close(self) -> tuple[int, str]:
-        return self._size_bytes, "0" * 64
+        return self._size_bytes, self._sha256.hexdigest()
 
 
 def read_parcel(content_type: str, body: bytes) -> Parcel:

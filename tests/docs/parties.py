@@ -22,6 +22,8 @@ BUYER, SELLER = "urn:duns:111111111", "urn:duns:222222222"
 BUYERS, SELLERS = "Buyer's gateway", "Seller's gateway"
 BUYER_APPLICATION, SELLER_APPLICATION = "Buyer's application", "Seller's application"
 
+MAILBOXES = "msh@buyer.example", "msh@seller.example"
+
 Terms = dict[str, Any]
 
 
@@ -49,6 +51,21 @@ async def two_parties(
 
 
 @asynccontextmanager
+async def parties_with_mailboxes(
+    recording: Recording, directory: Path, terms: Terms
+) -> AsyncIterator[Parties]:
+    """The same, with a mail system that brings the seller's mail."""
+    way_in, *boxes = (f"smtp://{one}" for one in addresses(3))
+    mail = [
+        {"mailbox": mailbox, "relay": way_in, "listen": box, "starttls": "never"}
+        for mailbox, box in zip(MAILBOXES, boxes, strict=True)
+    ]
+    async with chain(recording, directory, (), terms, mail=mail) as parties:
+        await parties.world.add_mail(SELLERS, MAILBOXES[1], (way_in, boxes[1]))
+        yield parties
+
+
+@asynccontextmanager
 async def chain(
     recording: Recording,
     directory: Path,
@@ -56,10 +73,11 @@ async def chain(
     terms: Terms,
     *,
     sellers: Terms | None = None,
+    mail: Sequence[Terms] = (),
 ) -> AsyncIterator[Parties]:
     """A buyer, relays with these keys of their routes, and a seller."""
     names = [BUYERS, *_relay_names(len(relays)), SELLERS]
-    free = addresses(2 * len(names))
+    free = [f"http://{one}/msh" for one in addresses(2 * len(names))]
     uris, privates = free[: len(names)], free[len(names) :]
     recording.participants = [BUYER_APPLICATION, *names, SELLER_APPLICATION]
     recording.name(BUYER, "buyer")
@@ -77,6 +95,8 @@ async def chain(
                 party = f"urn:duns:99999999{index}"
                 neighbours = uris[index - 1], uris[index + 1]
                 rest = _routes(neighbours, {"profile": recording.profile, **relays[index - 1]})
+            if mail:
+                rest.append(("[smtp]", mail[index]))
             path = directory / f"node-{index}" / "gateway.toml"
             write_configuration(path, _gateway(party, uri, privates[index]), *rest)
             gateways.append(await world.add(name, path, private=privates[index]))

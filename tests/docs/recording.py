@@ -49,7 +49,7 @@ class Recording:
         self.participants: list[str] = []
         self.steps: list[Step] = []
         self._names: dict[str, str] = {}
-        self._seen: dict[str, bytes] = {}
+        self._seen: dict[str, Parcel] = {}
 
     def name(self, message_id: str, name: str) -> None:
         """What a MessageId is called in the run."""
@@ -85,7 +85,7 @@ class Recording:
         """Something went over a link, or was lost on it."""
         what: Step
         if passage.parcel is None:
-            what = {"answer": 204}
+            what = {"answer": 250 if passage.is_mail else 204}
         elif passage.is_answer:
             what = {"answer": 200, **self._package(passage.parcel)}
         else:
@@ -97,6 +97,8 @@ class Recording:
             step["late"] = "leaves"
         if passage.is_late:
             step["late"] = "arrives"
+        if passage.is_mail:
+            step["by"] = "mail"
         self.steps.append(step)
 
     def _row(self, row: Record) -> Step:
@@ -160,16 +162,18 @@ class Recording:
         }
 
     def _copy(self, parcel: Parcel) -> str | None:
-        """Whether it was seen before on its hop: the same bytes, or others under the same id."""
+        """Whether it was seen before on its hop: the same bytes, or the same in other clothes."""
         content = parcel.envelope.content
         message_id = (
             content.message_id if isinstance(content, Message) else content.header.message_id
         )
         place = f"{parcel.sender_uri} {message_id}"
-        before = self._seen.setdefault(place, parcel.body)
-        if before is parcel.body:
+        before = self._seen.setdefault(place, parcel)
+        if before is parcel:
             return None
-        return "same bytes" if before == parcel.body else "other bytes"
+        if before.body == parcel.body:
+            return "same bytes"
+        return "same message" if before.content == parcel.content else "other message"
 
     def _name(self, message_id: str | None) -> str | None:
         if message_id is None:

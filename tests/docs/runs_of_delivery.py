@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from faulty_link import Kind
-from parties import two_parties
+from parties import MAILBOXES, parties_with_mailboxes, two_parties
 from recording import Recording
 from scenarios import shown_as
 
@@ -105,6 +105,17 @@ async def ack_in_the_answer(recording: Recording, directory: Path) -> None:
     terms = {"sync_reply_mode": "signalsOnly", "ack_requested": "Unsigned"}
     async with two_parties(recording, directory, terms) as p:
         await p.buying.submit("order-1")
+        await p.world.flow()
+
+
+@shown_as("resend-by-mail", "Sent again by mail")
+async def resend_by_mail(recording: Recording, directory: Path) -> None:
+    terms = {"resend_to": f"smtp:{MAILBOXES[1]}"}
+    async with parties_with_mailboxes(recording, directory, terms) as p:
+        p.world.network.lose(Kind.ACKNOWLEDGMENT)
+        await p.buying.submit("order-1")
+        await p.world.flow()
+        await p.world.pass_time(TIMEOUT_S, p.buyer)
         await p.world.flow()
 
 

@@ -14,7 +14,7 @@ from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from faulty_link import Fate, Kind, Link, Network
+from faulty_link import Fate, Kind, Link, MailLink, Network
 from peer import PATIENCE_S
 from recording import Recording
 from running_gateway import RunningGateway, form
@@ -130,6 +130,7 @@ class World:
         self.network = Network(recording.passage)
         self.gateways: dict[str, RecordedGateway] = {}
         self._links: dict[str, Link] = {}
+        self._mail: list[MailLink] = []
         self._late: list[asyncio.Task[None]] = []
 
     async def add(self, name: str, path: Path, *, private: str) -> RecordedGateway:
@@ -142,6 +143,12 @@ class World:
         await gateway.start()
         await link.open()
         return gateway
+
+    async def add_mail(self, name: str, mailbox: str, addresses: Sequence[str]) -> None:
+        """Let mail to the mailbox come to the gateway; `addresses` of the way in and of it."""
+        link = MailLink(self.network, name, mailbox, addresses)
+        self._mail.append(link)
+        await link.open()
 
     async def flow(self, *, until: Callable[[], object] | None = None) -> None:
         """Let everything happen that needs no time to pass, one thing after the other.
@@ -252,7 +259,7 @@ class World:
             await task
         for one in self.gateways.values():
             await one.stop(0.0)
-        for link in self._links.values():
+        for link in [*self._links.values(), *self._mail]:
             await link.end()
         assert not self.network.mishaps, self.network.mishaps
 
@@ -368,9 +375,9 @@ async def world_of(recording: Recording) -> AsyncIterator[World]:
 
 
 def addresses(count: int) -> list[str]:
-    """So many fresh addresses for MSHs, no two alike."""
+    """So many fresh hosts with ports, no two alike."""
     with ExitStack() as taken:
         listeners = [
             taken.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
         ]
-        return [f"http://127.0.0.1:{one.getsockname()[1]}/msh" for one in listeners]
+        return [f"127.0.0.1:{one.getsockname()[1]}" for one in listeners]
