@@ -40,14 +40,18 @@ def test_what_a_full_disk_undid_was_never_asked_for(store):
     assert waits.find("m") is None
 
 
-async def test_a_timer_rings_for_the_deadline_that_it_was_set_for():
+def test_a_timer_rings_for_the_deadline_that_it_was_set_for():
     """Whoever hears it can tell whether its wait is over meanwhile."""
-    clock, waits = Clock(), Waits()
-    rung: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
-    deadlines = Deadlines(clock, waits, lambda key, due_ns: rung.put_nowait((key, due_ns)))
-    soon_ns = clock.now().monotonic_ns + NS_PER_S // 100
-    deadlines.settle({"m": soon_ns, "given up": soon_ns})
-    deadlines.settle({"given up": None})
-    assert await rung.get() == ("m", soon_ns)
-    assert waits.find("m") == soon_ns, "until a step says otherwise"
-    assert rung.empty()
+
+    async def run() -> None:
+        clock, waits = Clock(), Waits()
+        rung: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
+        deadlines = Deadlines(clock, waits, lambda key, due_ns: rung.put_nowait((key, due_ns)))
+        soon_ns = clock.now().monotonic_ns + NS_PER_S // 100
+        deadlines.settle({"m": soon_ns, "given up": soon_ns})
+        deadlines.settle({"given up": None})
+        assert await rung.get() == ("m", soon_ns)
+        assert waits.find("m") == soon_ns, "until a step says otherwise"
+        assert rung.empty()
+
+    asyncio.run(run())
