@@ -246,6 +246,23 @@ class TestWholeProtocol:
         assert store.snapshot().count_by_status()["sent"] == 1
         assert list(store.snapshot().list_unsettled_agreements()) == []
 
+    def test_a_verdict_that_was_taken_back_settles_nothing(self, store: Store) -> None:
+        """Reported as undelivered after all (seed 001 §1.6): it meets its fence, and no purge."""
+        submitted(store, "m-1")
+        acknowledged = SENDING._replace(status=OutboundStatus.ACKNOWLEDGED, expires_at=9)
+        commit(store, lambda tx: tx.put_outbound("m-1", acknowledged, at=6))
+        in_doubt = acknowledged._replace(status=OutboundStatus.IN_DOUBT)
+        commit(store, lambda tx: tx.put_outbound("m-1", in_doubt, at=7))
+        snapshot = store.snapshot()
+        view = snapshot.find_outbound_view("m-1")
+        assert view.settled_at is None
+        assert [entry.message_id for entry in snapshot.list_overdue(10, 5)] == ["m-1"]
+        assert list(snapshot.list_unsettled_agreements()) == [view.message.agreement_id]
+        assert commit(store, lambda tx: tx.purge_outbound(view.message.agreement_id, 99, 5)) == [0]
+        failed = in_doubt._replace(status=OutboundStatus.FAILED)
+        commit(store, lambda tx: tx.put_outbound("m-1", failed, at=11))
+        assert store.snapshot().find_outbound_view("m-1").settled_at == 11
+
     def test_every_message_of_a_window_is_in_flight(self, store: Store) -> None:
         """Several turns of one pair, listed in the order of submission (seed 001)."""
         names = tuple(f"m-{number}" for number in range(16))

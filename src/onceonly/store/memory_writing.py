@@ -85,9 +85,9 @@ class MemoryTransaction(MemorySnapshot, Transaction):
     def put_outbound(self, message_id: str, state: Outbound, *, at: int) -> None:
         assert message_id in self._tables.outbound, f"no outbound message {message_id}"
         row = self._tables.outbound[message_id]
-        settled_at = row.settled_at
-        if settled_at is None and state.status in FINAL:
-            settled_at = at
+        settled_at = None
+        if state.status in FINAL:
+            settled_at = at if row.settled_at is None else row.settled_at
         row = row._replace(state=state, settled_at=settled_at)
         self._put(self._tables.outbound, message_id, row)
 

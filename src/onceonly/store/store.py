@@ -385,7 +385,10 @@ class Transaction(Snapshot, Protocol):
         ...
 
     def put_outbound(self, message_id: str, state: Outbound, *, at: int) -> None:
-        """Replace the state; `at` becomes `settled_at` when the status turns final."""
+        """Replace the state; `at` becomes `settled_at` when the status turns final.
+
+        A verdict that is taken back settles nothing: the message is overdue and kept as before.
+        """
         ...
 
     def put_package(self, message_id: str, package: Package) -> None:

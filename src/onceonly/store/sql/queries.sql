@@ -46,8 +46,8 @@ INSERT INTO idempotency VALUES (?, ?)
 -- name: put_outbound
 UPDATE outbound SET status = ?, attempt = ?, episode = ?, exposure = ?, sequence_number = ?,
     expires_at = ?, transients = ?, silence = ?, pings = ?, error_code = ?, due_ns = ?,
-    settled_at = coalesce(settled_at, ?)
-  WHERE position = ?
+    settled_at = CASE WHEN ?12 IS NULL THEN NULL ELSE coalesce(settled_at, ?12) END
+  WHERE position = ?13
 
 -- name: put_package
 INSERT OR REPLACE INTO outbound_package VALUES (?, ?, ?, ?)
