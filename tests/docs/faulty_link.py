@@ -233,6 +233,11 @@ class Link:
     async def _listen(self) -> HttpServer | SmtpServer:
         return await serve_http(self._public, self._receive)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether connections are taken."""
+        return self._server is not None
+
     def take_no_more(self) -> None:
         """Refuse connections from now on; what was taken stays under way."""
         if self._server is not None:

@@ -199,9 +199,18 @@ class World:
         )
 
     def _may_wait_for_network(self) -> bool:
-        """Where a task waits for another one, there are fewer exchanges than tasks, but one."""
-        return not self.network.forwarding and all(
-            not one.parts.tasks.running or self.network.waiting(one.name) for one in self._alive()
+        """Where a task waits for another one, there are fewer exchanges than tasks, but one.
+
+        While somebody cannot be reached it may be waiting to try again instead.
+        """
+        are_open = all(link.is_open for link in self._links.values())
+        return (
+            are_open
+            and not self.network.forwarding
+            and all(
+                not one.parts.tasks.running or self.network.waiting(one.name)
+                for one in self._alive()
+            )
         )
 
     def _under_way(self) -> tuple[object, ...]:
