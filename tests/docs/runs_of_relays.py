@@ -12,7 +12,7 @@ TIMEOUT_S, RETRY_INTERVAL_S = 30, 60
 
 @shown_as("relay", "A relay acknowledges only what was acknowledged to it")
 async def relay(recording: Recording, directory: Path) -> None:
-    async with chain(recording, directory, [{}], {}) as p:
+    async with chain(recording, directory, [{}, {}], {}) as p:
         await p.buying.submit("order-1")
         await p.world.flow()
 
