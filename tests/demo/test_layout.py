@@ -10,6 +10,7 @@ from onceonly.demo.layout import prepare, tidy
 from onceonly.demo.options import DemoOptions
 from onceonly.gateway.config import read_configuration
 from onceonly.message.errors import LocalError
+from onceonly.message.message import Profile
 
 
 def test_a_second_demonstration_replaces_the_first(tmp_path):
@@ -68,15 +69,20 @@ def test_a_directory_that_is_not_there_is_refused(tmp_path):
         DemoOptions(documents=tmp_path / "nowhere").check()
 
 
-def test_the_generated_configuration_is_one_that_the_gateway_takes(tmp_path):
+@pytest.mark.parametrize(("profile", "window"), [(Profile.RM_2000, 1), (Profile.RM_2001, 16)])
+def test_the_generated_configuration_is_one_that_the_gateway_takes(tmp_path, profile, window):
     """All of it: addresses, agreement, drill; also under a directory with odd characters."""
     odd = tmp_path / 'a "quoted" \\ näme'
     _, buyer, seller = prepare(DemoOptions(out=odd))
-    text = configuration(buyer, announced_port=1111, theirs=seller, send_to_port=2222)
+    text = configuration(
+        buyer, announced_port=1111, theirs=seller, send_to_port=2222, profile=profile
+    )
     buyer.configuration.write_text(text, encoding="utf-8")
     read = read_configuration(buyer.configuration)
     assert read.uri == "http://127.0.0.1:1111/msh"
     assert read.agreements[0].send_to == "http://127.0.0.1:2222/msh"
+    assert read.agreements[0].profile is profile
+    assert read.agreements[0].terms.window == window
     assert read.lake == str(buyer.lake)
     assert read.store == buyer.directory / "gateway.db"
     assert read.drill is not None

@@ -73,6 +73,7 @@ def test_the_report_has_the_agreed_keys_and_the_observed_counts(tmp_path):
         "in_doubt": 0,
         "kills": 3,
         "seed": 11,
+        "profile": "rm-2000",
     }
     assert {key: report[key] for key in agreed} == agreed
     assert report["faults"] == {fault.value: 3 * (fault is Fault.DOUBLED) for fault in Fault}

@@ -12,6 +12,7 @@ from onceonly.cli.inbox import inbox
 from onceonly.cli.lake import lake
 from onceonly.cli.message import message, send
 from onceonly.cli.partner import partner
+from onceonly.message.message import Profile
 
 _EXIT_CODES = "  ".join(f"{code.value} {meaning}\n" for code, meaning in MEANINGS.items())
 
@@ -80,6 +81,14 @@ def version() -> None:
 
 @cli.command()
 @click.option("--messages", default=60, show_default=True, help="Messages each way.")
+@click.option(
+    "--profile",
+    type=click.Choice([profile.value for profile in Profile]),
+    default=Profile.RM_2000.value,
+    show_default=True,
+    callback=lambda _context, _option, name: Profile(name),
+    help="One numbered message at a time, in order (rm-2000), or a window of them (rm-2001).",
+)
 @click.option("--loss", default=0.15, show_default=True, help="Share of requests that go wrong.")
 @click.option("--seed", type=int, help="Seed of every fault; printed, random unless given.")
 @click.option("--kill-every", default=4.0, show_default=True, help="Seconds between kills.")
@@ -97,7 +106,11 @@ def version() -> None:
 )
 @click.option("--keep", is_flag=True, help="Keep the stores of both gateways.")
 def demo(**options: object) -> None:
-    """Two gateways, a faulty link, hard kills; then Spark's verdict on every message."""
+    """Two gateways, a faulty link, hard kills; then Spark's verdict on every message.
+
+    What is promised is the same in both profiles, but for the order of delivery, which rm-2001
+    does not promise.
+    """
     from onceonly.demo.drive import run_demo  # noqa: PLC0415 - because --help must stay quick
     from onceonly.demo.options import DemoOptions  # noqa: PLC0415 - because --help must stay quick
 

@@ -19,6 +19,7 @@ from onceonly.demo.link import Fault, FaultyLink
 from onceonly.demo.options import DemoOptions
 from onceonly.demo.progress import Display, Tally
 from onceonly.demo.verdict import Delivery, Sent
+from onceonly.message.message import Profile
 
 LOOK_EVERY_S = 0.1
 STALL_S = 150.0
@@ -81,7 +82,7 @@ async def exchange(
             )
             for side in sides
         ]
-        _configure(sides, links)
+        _configure(sides, links, options.profile)
         killing = partial(kill_again_and_again, seed=seed, every_s=options.kill_every)
         run = _Run(sides, links, killing, display)
         try:
@@ -90,7 +91,7 @@ async def exchange(
             await run.clean_up()
 
 
-def _configure(sides: tuple[Side, Side], links: list[FaultyLink]) -> None:
+def _configure(sides: tuple[Side, Side], links: list[FaultyLink], profile: Profile) -> None:
     for ours in (0, 1):
         theirs = 1 - ours
         site = sides[ours].site
@@ -100,6 +101,7 @@ def _configure(sides: tuple[Side, Side], links: list[FaultyLink]) -> None:
                 announced_port=links[ours].port,
                 theirs=sides[theirs].site,
                 send_to_port=links[theirs].port,
+                profile=profile,
             ),
             encoding="utf-8",
         )

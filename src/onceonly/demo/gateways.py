@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onceonly.message.errors import OnceonlyError
+from onceonly.message.message import Profile
 
 AGREEMENT_ID = "tpa-demo"
 CLOCK_RATE = 20
@@ -63,8 +64,13 @@ class Site:
         return self.directory / "gateway.toml"
 
 
-def configuration(ours: Site, *, announced_port: int, theirs: Site, send_to_port: int) -> str:
-    """The text of our gateway's file. Both ports are the link's, so that all traffic crosses it."""
+def configuration(
+    ours: Site, *, announced_port: int, theirs: Site, send_to_port: int, profile: Profile
+) -> str:
+    """The text of our gateway's file. Both ports are the link's, so that all traffic crosses it.
+
+    Everything beside the profile is the same for both: the window of `rm-2001` is the default's.
+    """
     return f"""\
 # Written by `onceonly demo`.
 [gateway]
@@ -78,7 +84,7 @@ publish_interval = 5
 
 [[agreement]]
 id      = {json.dumps(AGREEMENT_ID)}
-profile = "rm-2000"
+profile = {json.dumps(profile.value)}
 with    = [{json.dumps(theirs.party)}]
 send_to = "http://127.0.0.1:{send_to_port}/msh"
 delivery_semantics = "OnceAndOnlyOnce"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onceonly.message.errors import LocalError
+from onceonly.message.message import Profile
 
 LOSS_MAX = 0.8
 """Past it a round trip succeeds one time in 25 and the demonstration outlasts its audience."""
@@ -23,6 +24,9 @@ class DemoOptions:
 
     messages: int = 60
     """Documents each way; with `documents` the files decide."""
+    profile: Profile = Profile.RM_2000
+    """What both gateways speak: `rm-2000`, one numbered message at a time and in order, or
+    `rm-2001`, a window of messages in flight without numbers."""
     loss: float = 0.15
     """Share of HTTP requests between the gateways that the link loses one way or another."""
     seed: int | None = None

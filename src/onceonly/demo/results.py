@@ -69,6 +69,7 @@ class Results:
             "kills": sum(observed.kills.values()),
             "faults": {fault.value: observed.faults[fault] for fault in Fault},
             "seed": self.seed,
+            "profile": self.options.profile.value,
             "loss": self.options.loss,
             "kill_every_s": self.options.kill_every,
             "kills_of": observed.kills,
@@ -112,7 +113,7 @@ def show(results: Results, console: Console) -> None:
     )
     console.print(
         f"{faults} faults in {report['requests']} requests, {report['kills']} hard kills, "
-        f"seed {report['seed']}",
+        f"profile {report['profile']}, seed {report['seed']}",
         highlight=False,
         soft_wrap=True,
     )
