@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -63,6 +64,31 @@ def test_a_small_run_with_kills_holds_what_was_promised(tmp_path):
 
 
 @pytest.mark.spark
+def test_a_window_in_flight_holds_what_was_promised_too(tmp_path):
+    """The same exchange with rm-2001: no numbers, so a line of order has nothing to be tried on."""
+    out = tmp_path / "demo"
+    options = ("--messages", "20", "--seed", "5", "--loss", "0.4", "--kill-every", "1.5", "--keep")
+    run = demo(out, "--profile", "rm-2001", *options)
+    table, talk = run.communicate(timeout=RUN_S)
+    assert run.returncode == 0, table + talk
+    report = json.loads((out / "report.json").read_text())
+    wanted = {"profile": "rm-2001", "sent": 40, "acknowledged": 40, "handed_over": 40, "held": True}
+    assert {key: report[key] for key in wanted} == wanted
+    assert report["verdicts"]["MATCHED"] + report["verdicts"]["MATCHED_LATE"] == 40
+    assert report["breaches"] == dict.fromkeys(report["breaches"], 0)
+    html = (out / "report.html").read_text()
+    assert "profile rm-2001" in table
+    assert [tries(html, name) for name in ("I1", "I15", "I16")] == [40, 0, 0]
+
+
+def tries(html: str, invariant: str) -> int:
+    """On how many messages the report says that an invariant was tried."""
+    row = re.search(rf">{invariant}</t[dh]>(.*?)</tr>", html, re.DOTALL)
+    assert row, f"the sheet has no line {invariant}"
+    return int(re.findall(r"<td[^>]*>\s*(\d+)\s*</td>", row[1])[0])
+
+
+@pytest.mark.spark
 def test_files_of_a_directory_arrive_as_they_are(tmp_path):
     """Any type, any size, odd names, subdirectories; each file once each way."""
     documents = tmp_path / "documents"
@@ -89,10 +115,12 @@ def test_an_interrupted_run_leaves_no_process_behind(tmp_path, number, code):
     out = tmp_path / "demo"
     run = demo(out, "--messages", "2000", "--seed", "3")
     assert run.stderr is not None
+    said = []
     for line in run.stderr:
+        said.append(line)
         if "handed over" in line:
             break
-    assert len(processes_of(out)) >= 2
+    assert len(processes_of(out)) >= 2, "".join(said)
     run.send_signal(number)
     _, talk = run.communicate(timeout=RUN_S)
     assert run.returncode == code, talk

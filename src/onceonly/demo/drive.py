@@ -7,9 +7,10 @@ step is somewhere else.
 import asyncio
 import secrets
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
+from typing import TypeVar
 
 from rich.console import Console
 
@@ -35,6 +36,8 @@ EXIT_TERMINATED = 143
 SEEDS = 1_000_000
 """Short enough to be typed again."""
 
+T = TypeVar("T")
+
 
 def run_demo(options: DemoOptions) -> int:
     """Carry out the demonstration and return its exit code. Call it from the main thread.
@@ -48,7 +51,7 @@ def run_demo(options: DemoOptions) -> int:
     try:
         options.check()
         with _terminable(terminated):
-            return _run(options, display)
+            return _run(options, display, terminated)
     except LocalError as error:
         display.tell(f"error: {error}")
         return EXIT_USAGE
@@ -76,14 +79,38 @@ def _terminable(terminated: list[int]) -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _run(options: DemoOptions, display: Display) -> int:
+async def _cancellable(work: Coroutine[None, None, T], terminated: list[int]) -> T:
+    """Await it; the first SIGTERM cancels it, as asyncio's own handler does at the first Ctrl-C.
+
+    An exception that a signal raises would hit whatever happens to run: one of the link's
+    connections, say, whose task then complains on the terminal instead of ending everything.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None, "a coroutine that runs is some task's"
+
+    def cancel(number: int, _: object) -> None:
+        terminated.append(number)
+        if len(terminated) == 1:
+            loop.call_soon_threadsafe(task.cancel)
+
+    before = signal.signal(signal.SIGTERM, cancel)
+    try:
+        return await work
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _run(options: DemoOptions, display: Display, terminated: list[int]) -> int:
     started = monotonic()
     seed = secrets.randbelow(SEEDS) if options.seed is None else options.seed
     layout, buyer, seller = prepare(options)
     sides = _sides(options, seed, buyer, seller)
     _announce(options, seed, sides, display)
     spark = start_spark()
-    observed = asyncio.run(exchange(options, seed, sides, display))
+    try:
+        observed = asyncio.run(_cancellable(exchange(options, seed, sides, display), terminated))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
     sites = (buyer, seller)
     publish(sites)
     display.tell("Spark matches both journals")
@@ -121,7 +148,7 @@ def _announce(options: DemoOptions, seed: int, sides: tuple[Side, Side], display
     size = sum(posting.document.size_bytes for side in sides for posting in side.postings)
     kills = f"a kill every {options.kill_every:g} s" if options.kill_every else "no kills"
     display.tell(
-        f"seed {seed}: {count} documents ({size / 1e6:.1f} MB), "
+        f"seed {seed}, {options.profile.value}: {count} documents ({size / 1e6:.1f} MB), "
         f"{options.loss:.0%} of requests lost, {kills}"
     )
 
