@@ -4,9 +4,9 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
-from broker import running_broker
 from http_peers import CONTENT_TYPE, PATIENCE_S, PiecedBody, WholeBody
 
+from broker import running_broker
 from onceonly.message.errors import LocalError
 from onceonly.transport.amqp_address import read_publish_address, read_queue_address
 from onceonly.transport.amqp_client import AmqpTransport
