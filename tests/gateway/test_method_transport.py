@@ -28,7 +28,7 @@ def broker(tmp_path_factory):
         yield running
 
 
-def configuration(directory, party, broker) -> RunningGateway:
+def configuration(directory, party, broker, *, names_itself: bool = True) -> RunningGateway:
     """A gateway whose only way to its partner is the broker."""
     partner = BUYER if party == SELLER else SELLER
     name = directory.name.replace("/", "-")
@@ -38,7 +38,6 @@ def configuration(directory, party, broker) -> RunningGateway:
             "listen": f"http://127.0.0.1:{free_port()}/msh",
             "api": f"http://127.0.0.1:{free_port()}",
             "store": f"{QUEUES[party]}.db",
-            "uri": broker.uri(f"routing_key={name}-{QUEUES[party]}"),
         },
         "[amqp]": {"listen": broker.uri(f"queue={name}-{QUEUES[party]}")},
         "[[agreement]]": {
@@ -51,6 +50,8 @@ def configuration(directory, party, broker) -> RunningGateway:
         },
         "[drill]": {"clock_rate": CLOCK_RATE},
     }
+    if names_itself:
+        tables["[gateway]"]["uri"] = broker.uri(f"routing_key={name}-{QUEUES[party]}")
     path = directory / f"{QUEUES[party]}.toml"
     path.write_text(
         "\n".join(
@@ -77,9 +78,11 @@ class Partners(NamedTuple):
 
 
 @asynccontextmanager
-async def partners(directory, broker) -> AsyncIterator[Partners]:
+async def partners(directory, broker, *, names_itself: bool = True) -> AsyncIterator[Partners]:
     both = Partners(
-        configuration(directory, BUYER, broker), configuration(directory, SELLER, broker), broker
+        configuration(directory, BUYER, broker, names_itself=names_itself),
+        configuration(directory, SELLER, broker, names_itself=names_itself),
+        broker,
     )
     async with await aio_pika.connect(port=broker.port) as connection:
         channel = await connection.channel()
@@ -109,6 +112,14 @@ async def test_the_broker_confirms_and_no_acknowledgement_of_ours_is_sent(tmp_pa
         assert both.seller.rows(Event.ACK_SENT) == []
         (row,) = both.buyer.rows(Event.TRANSMITTED)
         assert (row.transport, row.outcome) == ("amqp", "accepted")
+
+
+async def test_a_queue_needs_no_other_name(tmp_path, broker):
+    """Its own address is ours (S0-45): a message refused for its ReceiverURI would be lost, since
+    the sender is done with the broker's confirm."""
+    async with partners(tmp_path, broker, names_itself=False) as both:
+        message_id = await both.submit()
+        await both.seller.until_handed_over(message_id)
 
 
 async def test_every_message_of_many_arrives_once(tmp_path, broker):

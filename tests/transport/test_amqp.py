@@ -8,7 +8,7 @@ from http_peers import CONTENT_TYPE, PATIENCE_S, PiecedBody, WholeBody
 
 from broker import running_broker
 from onceonly.message.errors import LocalError
-from onceonly.transport.amqp_address import read_publish_address, read_queue_address
+from onceonly.transport.amqp_address import publish_uri, read_publish_address, read_queue_address
 from onceonly.transport.amqp_client import AmqpTransport
 from onceonly.transport.amqp_consumer import AmqpConsumer, consume_amqp
 from onceonly.transport.amqp_link import AmqpLimits
@@ -338,3 +338,12 @@ def test_an_address_names_broker_vhost_and_key():
     assert read_queue_address("amqp://broker?queue=q") == (("broker", 5672, "/", False), "q")
     with pytest.raises(LocalError):
         read_queue_address("amqp://broker/?queue=")
+
+
+def test_a_queue_is_an_endpoint_by_the_default_exchange():
+    """What a partner without an exchange of its own writes to reach it."""
+    uri = publish_uri("amqp://broker:5672/trade%2Fa?queue=seller")
+    assert uri == "amqp://broker:5672/trade%2Fa?routing_key=seller"
+    assert read_publish_address(uri).broker == ("broker", 5672, "trade/a", False)
+    with pytest.raises(LocalError):
+        publish_uri("amqp://broker/?routing_key=seller")

@@ -44,6 +44,7 @@ from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
 from onceonly.store.sqlite import SqliteStore, open_sqlite
 from onceonly.store.store import Store, StoreRefused
+from onceonly.transport.amqp_address import publish_uri
 from onceonly.transport.transport import Transport
 
 
@@ -331,6 +332,8 @@ def our_uris(configuration: Configuration) -> frozenset[str]:
     uris = {configuration.uri}
     if configuration.smtp is not None and configuration.smtp.mailbox is not None:
         uris |= {f"{scheme}:{configuration.smtp.mailbox}" for scheme in ("smtp", "smtps")}
+    if configuration.amqp is not None and configuration.amqp.listen is not None:
+        uris.add(publish_uri(configuration.amqp.listen))
     return frozenset(uris)
 
 

@@ -56,6 +56,12 @@ def read_queue_address(uri: str) -> QueueAddress:
     return QueueAddress(broker, terms["queue"])
 
 
+def publish_uri(queue_uri: str) -> str:
+    """How a publisher that uses the default exchange calls the queue in `queue_uri`."""
+    read_queue_address(queue_uri)
+    return queue_uri.replace("?queue=", "?routing_key=")
+
+
 def _read(uri: str, names: set[str]) -> tuple[Broker, dict[str, str]]:
     try:
         parts = urlsplit(uri)
