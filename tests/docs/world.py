@@ -309,10 +309,6 @@ class Application:
         """Whether partners that ask first are told to send nothing."""
         await self._post("/v1/drain", {"draining": is_draining})
 
-    async def ask_status(self, name: str) -> None:
-        """Ask the partner how a message stands."""
-        await self._call("POST", f"/v1/messages/{self._id_of(name)}/status-request")
-
     async def read_inbox(self) -> None:
         """Read what was handed over."""
         await self._call("GET", "/v1/inbox")
