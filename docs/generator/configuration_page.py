@@ -70,7 +70,14 @@ COMBINATIONS = (
         '`profile = "rm-2000"`',
         "one message in flight; no key of seed 001's own; no failure notices (R-14)",
     ),
-    ("one partner", "all agreements between the same two parties have one profile"),
+    (
+        "one partner",
+        (
+            "all agreements between the same two parties have one profile, and their `with` and "
+            "`party` begin with the same ids"
+        ),
+    ),
+    ("addresses", "`api` is not where `listen` is; `send_to` and `back_to` are not our own"),
     (
         "`delivery_semantics`",
         (
@@ -82,7 +89,8 @@ COMBINATIONS = (
     (
         '`reliable_messaging_method = "Transport"`',
         (
-            "with an amqp `send_to`, and an amqp `send_to` only with it; none of the keys of the "
+            "with an amqp `send_to`, and an amqp `send_to` only with it (no route has one); none of "
+            "the keys of the "
             "acknowledgement protocol"
         ),
     ),

@@ -25,6 +25,15 @@ send_to = "http://127.0.0.1:8402/msh"
 timeout = 30
 """
 
+ROUTE = """\
+[[route]]
+id      = "north"
+from    = ["urn:x:3"]
+to      = ["urn:x:4"]
+back_to = "http://127.0.0.1:3/msh"
+send_to = "http://127.0.0.1:4/msh"
+"""
+
 
 @pytest.fixture
 def config(tmp_path):
@@ -55,6 +64,36 @@ def test_check_says_what_a_configuration_amounts_to(config):
     assert result.exit_code == Exit.OK
     assert "tpa-ab-1: rm-2000 with urn:duns:111111111" in result.stdout
     assert "a verdict within 210 s" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('delivery_semantics = "ExactlyOnce"', "a verdict as late as it takes"),
+        ('delivery_semantics = "BestEffort"', "no acknowledgement"),
+        ('delivery_semantics = "AtMostOnce"', "a verdict within 30 s"),
+    ],
+)
+def test_check_says_when_there_is_no_bound_and_no_verdict(config, line, words):
+    """A number only where it means something."""
+    config.write_text(f"{CONFIGURATION}{line}\n")
+    assert invoke("check", "-c", config).stdout.rstrip().endswith(words)
+
+
+def test_check_names_the_routes(config):
+    """Who may pass, which way."""
+    config.write_text(CONFIGURATION + ROUTE)
+    (line,) = re.findall("^route .*$", invoke("check", "-c", config).stdout, re.MULTILINE)
+    assert line == "route north: rm-2000, relay, from urn:x:3 to urn:x:4 at http://127.0.0.1:4/msh"
+
+
+def test_check_names_the_file_of_certificates_that_cannot_be_used(config):
+    """They are read by `check` and at start, not with the file."""
+    config.write_text(CONFIGURATION + '[tls]\ntrusted = "nowhere.pem"\n')
+    result = invoke("check", "-c", config)
+    assert result.exit_code == Exit.USAGE
+    assert f"{config}: [tls] " in result.stderr
+    assert "nowhere.pem" in result.stderr
 
 
 def test_check_shouts_about_a_drill(config):

@@ -41,6 +41,10 @@ TRANSPORT = f'{NEW}\n{BROKER}\nreliable_messaging_method = "Transport"'
 LIVES = 'time_to_live = "P7D"'
 
 
+OURS = "http://127.0.0.1:8401/msh"
+"""Where the gateway of these files listens."""
+
+
 def read(directory: Path, text: str) -> Configuration:
     path = directory / "gateway.toml"
     path.write_text(text, encoding="utf-8")
@@ -185,6 +189,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
             ("ExactlyOnce", False, "notify_failures = true"),
             ("ExactlyOnce", False, "inquire_status = true"),
             ("BestEffort", True, "level = 1"),
+            ("BestEffort", False, "retries = 1"),
             ("BestEffort", False, 'ack_requested = "Unsigned"'),
             ("BestEffort", False, "inquire_status = true"),
             ("BestEffort", False, 'on_exhausted = "suspend"'),
@@ -350,6 +355,54 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         "clients",
         "needs certificate",
     ),
+    # addresses and names
+    "applications where partners call": (
+        GATEWAY.replace(":8411", ":8401"),
+        "api",
+        "has the address of listen",
+    ),
+    "applications on every address of the partners' port": (
+        GATEWAY.replace("http://127.0.0.1:8411", "http://0.0.0.0:8401") + 'api_token = "t"\n',
+        "api",
+        "has the address of listen",
+    ),
+    "ourselves as our partner": (
+        agreement(f'send_to = "{OURS}"'),
+        "send_to",
+        "is our own address",
+    ),
+    "ourselves as the next hop": (
+        GATEWAY + ROUTE.replace("http://127.0.0.1:8404/msh", OURS),
+        "send_to",
+        "is our own address",
+    ),
+    "ourselves as the previous hop": (
+        GATEWAY + ROUTE.replace("http://127.0.0.1:8403/msh", OURS),
+        "back_to",
+        "is our own address",
+    ),
+    "a broker as the next hop": (
+        GATEWAY + ROUTE.replace("http://127.0.0.1:8404/msh", "amqp://b/v?routing_key=k"),
+        "send_to",
+        "is a broker",
+    ),
+    "one partner under two names": (
+        agreement()
+        + SECOND.replace('["urn:duns:111111111"]', '["urn:x:1", "urn:duns:111111111"]')
+        + SEND_TO,
+        "with",
+        "urn:duns:111111111 first",
+    ),
+    "ourselves under two names to one partner": (
+        agreement('party = ["urn:duns:222222222"]').replace(
+            '["urn:duns:222222222"]', '["urn:duns:222222222", "urn:x:2"]', 1
+        )
+        + SECOND
+        + SEND_TO
+        + 'party = ["urn:x:2", "urn:duns:222222222"]\n',
+        "party",
+        "urn:duns:222222222 first",
+    ),
     # routes
     "accept in rm-2000": (
         GATEWAY + ROUTE + 'intermediary = "accept"\n',
@@ -462,12 +515,21 @@ ACCEPTED: dict[str, tuple[list[str], dict[str, Any]]] = {
         {"retries": None, "on_exhausted": OnExhausted.SUSPEND},
     ),
     "BestEffort": (
-        ['delivery_semantics = "BestEffort"', "drop_duplicates = true"],
-        {"drop_duplicates": True, "on_exhausted": OnExhausted.FAIL},
+        ['delivery_semantics = "BestEffort"', "drop_duplicates = true", 'time_to_live = "PT1S"'],
+        {
+            "drop_duplicates": True,
+            "on_exhausted": OnExhausted.FAIL,
+            "retries": 0,
+            "verdict_after_s": 0,
+        },
     ),
     "Transport": (
         [TRANSPORT],
         {"method": ReliableMessagingMethod.TRANSPORT, "retries": 0, "notifies_failures": False},
+    ),
+    "Transport with a short life": (
+        [TRANSPORT, 'time_to_live = "PT1S"'],
+        {"time_to_live_s": 1, "verdict_after_s": 1},
     ),
     "level 0": (["level = 0"], {"retries": 0, "recovery": RecoveryTerms()}),
     "level 0 with a ping": (

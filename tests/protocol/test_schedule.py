@@ -5,7 +5,7 @@ from driving import START, at
 
 from onceonly.message.errors import ErrorCode
 from onceonly.message.instant import US_PER_S
-from onceonly.message.message import DeliverySemantics
+from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol import schedule
 
@@ -56,6 +56,21 @@ def test_the_waits_add_up_to_the_time_of_the_verdict():
     waits = [schedule.response_due_ns(n, at(0), terms) // 10**9 for n in (1, 2, 3, 4)]
     assert waits == [30, 60, 60, 60]
     assert sum(waits) == terms.verdict_after_s == schedule.waits_so_far_s(4, terms)
+
+
+@pytest.mark.parametrize(
+    ("terms", "verdict_after_s"),
+    [
+        (DeliveryTerms(semantics=DeliverySemantics.BEST_EFFORT), 0),
+        (DeliveryTerms(semantics=DeliverySemantics.EXACTLY_ONCE, retries=None), None),
+        (DeliveryTerms(retries=None, persist_duration_s=50), 50),
+        (DeliveryTerms(retries=None, persist_duration_s=50, time_to_live_s=40), 40),
+        (DeliveryTerms(method=ReliableMessagingMethod.TRANSPORT, time_to_live_s=2), 2),
+    ],
+)
+def test_where_nobody_acknowledges_no_acknowledgement_is_waited_for(terms, verdict_after_s):
+    """A product underneath is tried until the message expires (S1-12)."""
+    assert terms.verdict_after_s == verdict_after_s
 
 
 @pytest.mark.statement("S0-84", ruling="R-15")

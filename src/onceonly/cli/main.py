@@ -13,6 +13,7 @@ from onceonly.cli.lake import lake
 from onceonly.cli.message import message, send
 from onceonly.cli.partner import partner
 from onceonly.message.message import Profile
+from onceonly.message.terms import DeliveryTerms
 
 _EXIT_CODES = "  ".join(f"{code.value} {meaning}\n" for code, meaning in MEANINGS.items())
 
@@ -60,17 +61,29 @@ def check(config: Path | None) -> None:
         listening_tls(configuration.tls)
         calling_tls(configuration.tls)
     except OSError as error:
-        raise Failure(Exit.USAGE, str(error)) from error
+        raise Failure(Exit.USAGE, f"{configuration.path}: [tls] {error}") from error
     click.echo(f"party   {', '.join(map(str, configuration.party))}")
     click.echo(f"listen  {configuration.listen}")
     for agreement in configuration.agreements:
-        budget = agreement.terms.verdict_after_s
         click.echo(
             f"agreement {agreement.id}: {agreement.profile.value} with "
-            f"{agreement.their_party} at {agreement.send_to}; a verdict within {budget} s"
+            f"{agreement.their_party} at {agreement.send_to}; {_verdict_of(agreement.terms)}"
+        )
+    for route in configuration.routes:
+        click.echo(
+            f"route {route.id}: {route.profile.value}, {route.intermediary.value}, from "
+            f"{route.pair.from_party} to {route.pair.to_party} at {route.send_to}"
         )
     if configuration.drill is not None:
         click.echo("THIS IS A DRILL: times and faults are not real", err=True)
+
+
+def _verdict_of(terms: DeliveryTerms) -> str:
+    """R-06, in words."""
+    budget = terms.verdict_after_s
+    if budget is None:
+        return "a verdict as late as it takes"
+    return f"a verdict within {budget} s" if budget else "no acknowledgement"
 
 
 @cli.command()

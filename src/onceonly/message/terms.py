@@ -141,8 +141,15 @@ class DeliveryTerms:
 
     @property
     def verdict_after_s(self) -> int | None:
-        """Longest time from the first transmission to a verdict (R-06); None: no bound (R-17)."""
-        if self.retries is not None:
+        """Longest time from the first transmission to a verdict (R-06); None: no bound (R-17).
+
+        None is waited for where no acknowledgement is to come; a reliable product is tried until
+        the message expires.
+        """
+        is_by_product = self.method is ReliableMessagingMethod.TRANSPORT
+        if not self.is_acknowledged and not is_by_product:
+            return 0
+        if self.retries is not None and not is_by_product:
             return self.timeout_s + self.retries * self.retry_interval_s
         if self.semantics is DeliverySemantics.EXACTLY_ONCE:
             return None

@@ -81,7 +81,8 @@ _RETRIES = Key(
     _COUNT_RANGE,
     _COUNT_TEXT,
     "Most resends (Retries).",
-    default_text="`3`; `0` at level 0; until the message expires from level 1 on",
+    default_text="`3`; `0` at level 0, with AtMostOnce and BestEffort; until the message expires "
+    "from level 1 on",
     unit="resends",
     section="seed 000 §2.1.4.1, seed 001 §1.2.7",
 )

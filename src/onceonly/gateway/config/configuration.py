@@ -144,6 +144,7 @@ def read_configuration(path: Path) -> Configuration:
     amqp = amqp_of(file.find_table("amqp"))
     _check_gateway(gateway, tls)
     check_mail(gateway, file.tables("agreement"), file.tables("route"), smtp)
+    _check_neighbours(gateway, file.tables("agreement"), file.tables("route"))
     return Configuration(
         path=file.path,
         party=party,
@@ -176,6 +177,27 @@ def _check_gateway(gateway: Table, tls: Tls | None) -> None:
     is_https = urlsplit(gateway["listen"]).scheme == "https"
     if is_https and (tls is None or tls.certificate is None):
         gateway.refuse("listen", "is https: legal with a certificate and key in [tls]")
+    if _is_one_socket(gateway["listen"], gateway["api"]):
+        gateway.refuse("api", "has the address of listen: partners and applications are kept apart")
+
+
+def _check_neighbours(gateway: Table, agreements: Sequence[Table], routes: Sequence[Table]) -> None:
+    """Nobody is his own partner, nor his own next hop."""
+    ours = {gateway["listen"], gateway["uri"]} - {None}
+    for table in agreements:
+        if table["send_to"] in ours:
+            table.refuse("send_to", "is our own address")
+    for table in routes:
+        for key in ("back_to", "send_to"):
+            if table[key] in ours:
+                table.refuse(key, "is our own address")
+
+
+def _is_one_socket(one: str, other: str) -> bool:
+    if urlsplit(one).port != urlsplit(other).port:
+        return False
+    is_same_host = urlsplit(one).hostname == urlsplit(other).hostname
+    return is_same_host or is_wildcard(one) or is_wildcard(other)
 
 
 def _agreements(tables: Sequence[Table], party: tuple[PartyId, ...]) -> tuple[Agreement, ...]:
@@ -185,14 +207,30 @@ def _agreements(tables: Sequence[Table], party: tuple[PartyId, ...]) -> tuple[Ag
         for other in agreements:
             if agreement.id == other.id:
                 table.refuse("id", f"{agreement.id!r} is there twice")
-            if _same_parties(agreement, other) and agreement.profile is not other.profile:
-                table.refuse(
-                    "profile",
-                    f"is another than that of {other.id!r}, which is between the same parties; "
-                    f"legal: {other.profile.value}",
-                )
+            if _same_parties(agreement, other):
+                _check_beside_agreement(table, agreement, other)
         agreements.append(agreement)
     return tuple(agreements)
+
+
+def _check_beside_agreement(table: Table, agreement: Agreement, other: Agreement) -> None:
+    """Messages between two parties are one pair, whichever agreement they come under (R-01)."""
+    if agreement.profile is not other.profile:
+        table.refuse(
+            "profile",
+            f"is another than that of {other.id!r}, which is between the same parties; "
+            f"legal: {other.profile.value}",
+        )
+    for key, ids, others in (
+        ("with", agreement.their_ids, other.their_ids),
+        ("party", agreement.our_ids, other.our_ids),
+    ):
+        if ids[0] != others[0]:
+            table.refuse(
+                key,
+                f"begins with another id than in {other.id!r}, which is between the same parties; "
+                f"legal: {others[0]} first",
+            )
 
 
 def _same_parties(one: Agreement, other: Agreement) -> bool:
@@ -269,6 +307,9 @@ def _route(table: Table) -> Route:
         table.refuse("to", "names an id of from")
     if table["back_to"] == table["send_to"]:
         table.refuse("send_to", "is back_to: the message would go where it came from")
+    for key in ("back_to", "send_to"):
+        if urlsplit(table[key]).scheme in ("amqp", "amqps"):
+            table.refuse(key, "is a broker: legal in an [[agreement]] (S1-11)")
     return Route(
         id=table["id"],
         profile=Profile(table["profile"]),

@@ -83,6 +83,7 @@ _NOT_FOR: dict[DeliverySemantics, tuple[tuple[str, tuple[object, ...], str], ...
         ("inquire_status", (None, False), f"{_NO_FAILURE}; legal: false"),
     ),
     DeliverySemantics.BEST_EFFORT: (
+        ("retries", (None, 0), f"{_NO_RESENDS}; legal: 0"),
         ("level", (None, 0), f"{_NO_ACKNOWLEDGEMENT}; legal: 0"),
         ("ack_requested", (None, AckRequested.NONE), f"{_NO_ACKNOWLEDGEMENT}; legal: None"),
         ("inquire_status", (None, False), f"{_NO_ACKNOWLEDGEMENT}; legal: false"),
@@ -90,6 +91,8 @@ _NOT_FOR: dict[DeliverySemantics, tuple[tuple[str, tuple[object, ...], str], ...
     ),
 }
 """By degree of reliability: a key, the values that it may have, and why no others."""
+
+_SENT_ONCE = (DeliverySemantics.AT_MOST_ONCE, DeliverySemantics.BEST_EFFORT)
 
 _OF_ACCEPTING = (
     "window",
@@ -298,7 +301,7 @@ def _retries(
         return given
     if semantics is DeliverySemantics.EXACTLY_ONCE:
         return None
-    if method is ReliableMessagingMethod.TRANSPORT or semantics is DeliverySemantics.AT_MOST_ONCE:
+    if method is ReliableMessagingMethod.TRANSPORT or semantics in _SENT_ONCE:
         return 0
     level = table["level"]
     if level is None:
@@ -310,7 +313,7 @@ def _on_exhausted(table: Table, profile: Profile, semantics: DeliverySemantics) 
     """Ruling R-07; what is not sent again never stands in the way of the next message."""
     if table["on_exhausted"] is not None:
         return OnExhausted(table["on_exhausted"])
-    is_once = semantics in (DeliverySemantics.AT_MOST_ONCE, DeliverySemantics.BEST_EFFORT)
+    is_once = semantics in _SENT_ONCE
     return OnExhausted.SUSPEND if profile.is_numbered and not is_once else OnExhausted.FAIL
 
 
