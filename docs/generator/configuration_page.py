@@ -82,16 +82,15 @@ COMBINATIONS = (
         "`delivery_semantics`",
         (
             "AtMostOnce sends once, and its pair goes on; ExactlyOnce has no `retries`, no "
-            "`time_to_live` and no level, and its receiver forgets nothing; BestEffort has no "
-            "acknowledgement"
+            "`time_to_live` and no level, and its receiver forgets nothing; BestEffort sends once, without "
+            "an acknowledgement"
         ),
     ),
     (
         '`reliable_messaging_method = "Transport"`',
         (
-            "with an amqp `send_to`, and an amqp `send_to` only with it (no route has one); none of "
-            "the keys of the "
-            "acknowledgement protocol"
+            "with an amqp `send_to`, and an amqp `send_to` only with it, never in a route; none of "
+            "the keys of the acknowledgement protocol"
         ),
     ),
     (
