@@ -52,6 +52,24 @@ class AmqpAccess:
     tls: ssl.SSLContext | None = None
 
 
+class _Channel(aio_pika.Channel):
+    def __del__(self) -> None:
+        """See `_Connection`."""
+
+
+class _Connection(aio_pika.Connection):
+    """A connection that is closed by its owner, and never by the garbage collector.
+
+    That runs in any thread, where the library would touch the loop of another one, or leave a
+    coroutine behind whose warning can break an import under way (publishing did, in its thread).
+    """
+
+    CHANNEL_CLASS = _Channel
+
+    def __del__(self) -> None:
+        pass
+
+
 async def connect(broker: Broker, access: AmqpAccess, limits: AmqpLimits) -> AbstractConnection:
     """A fresh connection. Raises one of `LINK_ERRORS`."""
     return await aio_pika.connect(
@@ -63,4 +81,5 @@ async def connect(broker: Broker, access: AmqpAccess, limits: AmqpLimits) -> Abs
         ssl=broker.is_tls,
         ssl_context=access.tls if broker.is_tls else None,
         timeout=limits.connect_timeout_s,
+        connection_class=_Connection,
     )
