@@ -84,8 +84,17 @@ def check_chain(rows: list[Record]) -> None:
     assert epochs == sorted(epochs)
 
 
-def check_journals(sent: list[Record], received: list[Record], payloads: Iterable[str]) -> Evidence:
-    """The halves of every message fit: stored once, then acknowledged, handed over once."""
+def check_journals(
+    sent: list[Record],
+    received: list[Record],
+    payloads: Iterable[str],
+    *,
+    is_acknowledged: bool = True,
+) -> Evidence:
+    """The halves of every message fit: stored once, then acknowledged, handed over once.
+
+    Not `is_acknowledged`: a product underneath confirms, and no acknowledgement exists (S1-12).
+    """
     ours, theirs = _by_message(sent), _by_message(received)
     expected = set(payloads)
     submitted = {one for one, rows in ours.items() if Event.SUBMITTED in _events(rows)}
@@ -93,6 +102,9 @@ def check_journals(sent: list[Record], received: list[Record], payloads: Iterabl
     assert submitted == expected == stored
     for message_id in expected:
         _check_message(message_id, ours[message_id], theirs[message_id])
+        _check_acknowledgement(
+            message_id, ours[message_id], theirs[message_id], times=int(is_acknowledged)
+        )
     counts = Counter(row.event for row in received)
     transmissions = sum(row.event is Event.TRANSMITTING for one in expected for row in ours[one])
     return Evidence(transmissions - len(expected), counts[Event.DUPLICATE_ELIMINATED])
@@ -102,19 +114,29 @@ def _check_message(message_id: str, ours: list[Record], theirs: list[Record]) ->
     sender, receiver = Counter(_events(ours)), Counter(_events(theirs))
     for event, counts in (
         (Event.SUBMITTED, sender),
-        (Event.ACK_RECEIVED, sender),
         (Event.STORED, receiver),
         (Event.HANDED_OVER, receiver),
     ):
         assert counts[event] == 1, f"{message_id}: {counts[event]} times {event}"
     order = list(_events(theirs))
     stored = order.index(Event.STORED)
-    assert stored < order.index(Event.ACK_SENT), f"{message_id} was acknowledged before stored"
     assert stored < order.index(Event.HANDED_OVER), f"{message_id} was handed over before stored"
     order = list(_events(ours))
     assert order.index(Event.SUBMITTED) < order.index(Event.TRANSMITTING)
     [submitted] = [row.digest for row in ours if row.event is Event.SUBMITTED]
     assert {row.digest for row in theirs if row.event is Event.STORED} == {submitted}
+
+
+def _check_acknowledgement(
+    message_id: str, ours: list[Record], theirs: list[Record], *, times: int
+) -> None:
+    received = list(_events(ours)).count(Event.ACK_RECEIVED)
+    assert received == times, f"{message_id} was acknowledged {received} times"
+    order = list(_events(theirs))
+    assert (Event.ACK_SENT in order) == bool(times)
+    if times:
+        stored, acknowledged = order.index(Event.STORED), order.index(Event.ACK_SENT)
+        assert stored < acknowledged, f"{message_id} was acknowledged before stored"
 
 
 def _events(rows: list[Record]) -> list[Event]:

@@ -1,0 +1,46 @@
+"""kill -9 of gateways that exchange by mail: what came with no 250 comes again (C1, N15)."""
+
+from collections.abc import Callable
+
+import pytest
+from nemesis_evidence import check_exchange
+from nemesis_faults import Form
+from nemesis_gateways import Exchange, await_inbox
+from nemesis_load import strike
+from nemesis_ways import MAIL, use_mail
+
+
+@pytest.mark.statement("S1-26", "S1-32", ruling="R-02")
+@pytest.mark.parametrize(
+    ("role", "point"),
+    [("receiver", "before-commit"), ("receiver", "after-commit"), ("sender", "after-transmit")],
+)
+def test_a_death_around_the_answer_to_a_mail_is_survived(
+    exchange: Exchange, role: str, point: str
+) -> None:
+    """Killed before its commit, or between the commit and the 250, or the sender behind it: the
+    mail comes again, and what was stored is a duplicate then."""
+    use_mail(exchange)
+    victim = exchange.gateway(role)
+    victim.configure(f"{point}:1")
+    exchange.start()
+    with exchange.clients() as (ours, theirs):
+        exchange.submit_if_up(ours, "by-mail")
+        victim.await_death()
+        if role == "receiver":
+            # Whoever comes back first would acknowledge, and no mail would come again.
+            exchange.sender.kill()
+        victim.start()
+        exchange.start()
+        exchange.complete("by-mail")
+        await_inbox(theirs, 1)
+        duplicates = check_exchange(exchange).duplicates
+    assert bool(duplicates) == (point != "before-commit")
+
+
+def test_random_kills_lose_no_mail_and_double_none(
+    exchange: Exchange, form: Form, say: Callable[[str], None]
+) -> None:
+    """The same load as over HTTP, with the same evidence at its end."""
+    use_mail(exchange)
+    say(strike(exchange, MAIL, form.quarter()))
