@@ -160,6 +160,19 @@ async def test_a_full_queue_asks_the_previous_hop_to_come_again(tmp_path):
         reply = await ends.origin.send_2001("m-2@a.example.com", **PARTIES, **UNSIGNED)
         assert reply.headers["onceonly-error"] == "TransientError"
         assert (await ends.origin.hear()).error_code == "TransientError"
+        await ends.send()
+        assert (await ends.origin.hear()).kind == "Acknowledgment", "a repeat needs no room (I4)"
+
+
+async def test_an_operator_does_not_take_back_what_is_carried_for_others(ends):
+    """I37: its From Party would never hear of it."""
+    ends.destination.refuse_connections()
+    await ends.send()
+    await ends.origin.hear("Acknowledgment")
+    await ends.relay.until_row(Event.TRANSMITTED)
+    answer = await ends.relay.call("POST", f"/v1/messages/{MESSAGE}/cancel")
+    assert (answer.status, ends.relay.state_of(MESSAGE)) == (409, "sending")
+    assert ORIGIN in str(answer.json)
 
 
 # --- When it is ours, and when not ---------------------------------------------------------------

@@ -71,6 +71,7 @@ class Operations:
         def work(txn: Transaction) -> list[Work]:
             nonlocal is_done
             entry = _found(txn, message_id)
+            self._check_ours(entry)
             is_done = entry.state.exposure is Exposure.NEVER and not is_for_new_version
             if is_done:
                 return [MessageWork(message_id, Cancelled())]
@@ -108,6 +109,14 @@ class Operations:
             return [RecoveryWork(message_id, StatusWanted())]
 
         await self._dispatch.run(work)
+
+    def _check_ours(self, entry: OutboundEntry) -> None:
+        """Only its From Party may take back what we carry for it, and hears of its end (I37)."""
+        agreement = self._agreements.find(entry.agreement_id)
+        if agreement is not None and agreement.is_route:
+            raise LocalError(
+                "NotCancellable", f"the message is {entry.pair.from_party}'s, not ours"
+            )
 
     async def ping(self, partner: str, wait_s: float) -> list[dict[str, Any]]:
         """Ask a partner under each agreement whether it takes messages (level 2).

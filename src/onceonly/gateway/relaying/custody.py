@@ -73,7 +73,6 @@ class Custody:
 
     async def take(self, passage: Passage, subject: Subject) -> None:
         """Store the message and acknowledge it. Raises `RemoteError` or `StoreFull`."""
-        self._check_room()
         try:
             verdict = await self._group.transact(lambda txn: self._arrive(txn, passage, subject))
         except StoreFull:
@@ -164,6 +163,7 @@ class Custody:
     ) -> Outcome:
         """The message as one received, to know repeats by, and as one to send."""
         message, terms = passage.message, passage.route.terms
+        self._check_room()
         if txn.find_outbound(message.message_id) is not None:
             raise RemoteError(
                 ErrorCode.SECURITY_FAILURE, "another message is on its way under this MessageId"

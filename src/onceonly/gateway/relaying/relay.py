@@ -96,7 +96,8 @@ class Relay:
     async def _hear_response(self, message: Message) -> None:
         """A response shows its request to have arrived, whichever way we carried that one."""
         if not await self._dispatch.take(
-            lambda txn: self._dispatch.on_response(txn, message, self._clock.now())
+            lambda txn: self._dispatch.on_response(txn, message, self._clock.now()),
+            waits_for_space=True,
         ):
             await self._transits.take_response(message)
 

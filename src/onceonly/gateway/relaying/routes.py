@@ -132,9 +132,12 @@ def is_accepted(route: Route, message: Message, previous: RoutingHeader) -> bool
 
     Raises `RemoteError` (NotSupported) where a signed acknowledgement of ours is asked for.
     """
-    if route.intermediary is not Intermediary.ACCEPT:
-        return False
-    if message.semantics is DeliverySemantics.BEST_EFFORT:
+    method = previous.reliable_messaging_method or route.terms.method
+    if (
+        route.intermediary is not Intermediary.ACCEPT
+        or message.semantics is DeliverySemantics.BEST_EFFORT
+        or method is not ReliableMessagingMethod.EBXML
+    ):
         return False
     if previous.ack_requested is AckRequested.SIGNED:
         raise RemoteError(ErrorCode.NOT_SUPPORTED, "signed acknowledgments are not offered")

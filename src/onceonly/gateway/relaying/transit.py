@@ -21,7 +21,7 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.identity import Pair
 from onceonly.message.message import AcknowledgmentElement, AckRequested, Message
 from onceonly.message.package import Package
-from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal
+from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal, SignalHeader
 from onceonly.protocol import relaying, schedule
 from onceonly.protocol.effects import (
     AcknowledgeUpstream,
@@ -105,11 +105,10 @@ class Transits:
             return False
 
         def step(txn: Transaction) -> Heard | None:
-            for route in routes:
-                entry = txn.find_transit(route.id, signal.header.ref_to_message_id)
-                if entry is not None:
-                    return self._hear(txn, entry, signal)
-            return None
+            about = signal.header.ref_to_message_id
+            found = filter(None, (txn.find_transit(route.id, about) for route in routes))
+            entry = spoken_of(list(found), signal.header)
+            return None if entry is None else self._hear(txn, entry, signal)
 
         heard = await self._group.transact(step)
         if heard is None:
@@ -141,6 +140,12 @@ class Transits:
         now = self._clock.now()
         route, message = passage.route, passage.message
         known = txn.find_transit(route.id, message.message_id)
+        ours = txn.find_outbound(message.message_id)
+        if ours is not None and ours.pair != message.pair:
+            # The next hop's word about it could not be told from its word about ours (R-20).
+            raise RemoteError(
+                ErrorCode.SECURITY_FAILURE, "another message is on its way under this MessageId"
+            )
         before = Transit() if known is None else known.state
         event = Arrived(is_answered=passage.is_answered)
         after, effects = relaying.step(before, event, route.terms)
@@ -231,6 +236,8 @@ class Transits:
                 transmission = await self._transmit(entry, package, payloads)
         finally:
             self._waiting -= 1
+        if transmission is None:
+            return
         ended = ForwardEnded(copy, transmission)
 
         def step(txn: Transaction) -> Heard | None:
@@ -243,11 +250,13 @@ class Transits:
 
     async def _transmit(
         self, entry: TransitEntry, package: Package | None, payloads: Sequence[StoredPayload]
-    ) -> Transmission:
+    ) -> Transmission | None:
         self._failpoints.reach("before-transmit")
         if package is None:
             snapshot = self._store.snapshot()
             place = entry.route_id, entry.key.message_id
+            if snapshot.find_transit(*place) is None:
+                return None  # Its time passed while it waited for its turn: it is forgotten (R-19).
             package = snapshot.get_transit_package(*place)
             payloads = snapshot.list_transit_payloads(*place)
         outgoing = Outgoing(
@@ -304,6 +313,19 @@ class Transits:
             entry.upstream_uri,
             entry.hop,
         )
+
+
+def spoken_of(found: Sequence[TransitEntry], header: SignalHeader) -> TransitEntry | None:
+    """Which of the messages of one id the next hop speaks of; None where that is not clear.
+
+    Two origins may send under one id, by chance or on purpose; what was said of one must not reach
+    the other. Signals copy the agreement and the conversation of their message (S0-63).
+    """
+    if len(found) < 2:
+        return next(iter(found), None)
+    named = (header.agreement_id, header.conversation_id)
+    meant = [one for one in found if (one.agreement_id, one.conversation_id) == named]
+    return meant[0] if len(meant) == 1 else None
 
 
 def _entry_of(passage: Passage, state: Transit) -> TransitEntry:

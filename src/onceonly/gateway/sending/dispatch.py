@@ -26,6 +26,7 @@ from onceonly.gateway.sending.work import (
 )
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.event import Event
+from onceonly.message.identity import Pair
 from onceonly.message.instant import Now
 from onceonly.message.message import Message, Profile, SyncReplyMode
 from onceonly.message.signals import (
@@ -179,8 +180,13 @@ class Dispatch:
             return None
         return entry
 
-    async def take(self, step: Callable[[Transaction], Outcome | None]) -> bool:
-        """Carry out the step of something that arrived; False if it fits nothing of ours."""
+    async def take(
+        self, step: Callable[[Transaction], Outcome | None], *, waits_for_space: bool = False
+    ) -> bool:
+        """Carry out the step of something that arrived; False if it fits nothing of ours.
+
+        Raises `StoreFull`, unless it `waits_for_space` since nobody would come again.
+        """
 
         def noted(txn: Transaction) -> Outcome | None:
             outcome = step(txn)
@@ -188,7 +194,10 @@ class Dispatch:
                 self._failpoints.reach("before-verdict")
             return outcome
 
-        outcome = await self._group.transact(noted)
+        if waits_for_space:
+            outcome = await persist(self._group, noted)
+        else:
+            outcome = await self._group.transact(noted)
         if outcome is None:
             return False
         self._failpoints.reach("after-verdict")
@@ -205,8 +214,8 @@ class Dispatch:
         if message.ref_to_message_id is None:
             return None
         entry = txn.find_outbound(message.ref_to_message_id)
-        if entry is None or str(message.from_ids[0]) != entry.pair.to_party:
-            return None
+        if entry is None or message.pair != Pair(entry.pair.to_party, entry.pair.from_party):
+            return None  # What we carry for others is no answer to us, nor the other way round.
         agreement = self._sender.agreement(entry.agreement_id)
         work: list[Work] = []
         is_news = (

@@ -274,7 +274,7 @@ class Turn:
         )
         self._recoveries.replace(entry.message_id, message.message_id)
         expected = recovering.expecting_response(message.timestamp_at, agreement.terms)
-        if expected is not None:
+        if expected is not None and message.ref_to_message_id is None:
             self._recoveries.expect(message.message_id, expected)
         submitted = Journal(Event.SUBMITTED, reason=f"new version of {entry.message_id}")
         self.records.append(
