@@ -141,6 +141,9 @@ async def test_the_inbox_is_read_and_reported_on(client, gateway, peer):
     assert (await beside(client.report, item, "complete"))["processing"] == "complete"
     assert (await beside(client.find_inbox_item, M))["offset"] == item["offset"]
     assert await beside(client.find_inbox_item, "none") is None
+    about_it = await beside(client.journal_of, M)
+    assert [row["message_id"] for row in about_it] == [M] * len(about_it)
+    assert await beside(client.journal_of, "none") == []
     assert await beside(client.inbox, item["offset"]) == []
 
 

@@ -82,8 +82,8 @@ COMBINATIONS = (
         "`delivery_semantics`",
         (
             "AtMostOnce sends once, and its pair goes on; ExactlyOnce has no `retries`, no "
-            "`time_to_live` and no level, and its receiver forgets nothing; BestEffort sends once, without "
-            "an acknowledgement"
+            "`time_to_live` and no level, and its receiver forgets nothing; BestEffort sends once "
+            "and has no acknowledgement"
         ),
     ),
     (

@@ -154,14 +154,16 @@ class Client:
         return self._json("POST", path, json={"reason": reason})
 
     def find_inbox_item(self, message_id: str) -> JSON | None:
-        """The inbox item with this MessageId, by reading the inbox through."""
-        after = 0
-        while items := self.inbox(after, limit=1000):
-            for item in items:
-                if item["message_id"] == message_id:
-                    return item
-            after = items[-1]["offset"]
-        return None
+        """The newest inbox item with this MessageId; None where there is none.
+
+        Raises `LocalError` (Cancelled) where its sender took it back.
+        """
+        try:
+            return self._json("GET", f"/v1/inbox/{_quoted(message_id)}")
+        except LocalError as error:
+            if error.name == "NotFound":
+                return None
+            raise
 
     def notices(self, after: int = 0, limit: int = 100) -> Sequence[JSON]:
         """Notices for the application."""
@@ -206,6 +208,12 @@ class Client:
     def journal(self, after: int = 0, limit: int = 1000) -> Sequence[JSON]:
         """Journal rows above a seq."""
         params = {"after": after, "limit": limit}
+        records: Sequence[JSON] = self._json("GET", "/v1/journal", params=params)["records"]
+        return records
+
+    def journal_of(self, message_id: str) -> Sequence[JSON]:
+        """Every journal row about a message: sent, received, or on its way through."""
+        params = {"message_id": message_id}
         records: Sequence[JSON] = self._json("GET", "/v1/journal", params=params)["records"]
         return records
 

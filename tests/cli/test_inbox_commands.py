@@ -74,14 +74,31 @@ async def test_processing_reports_a_state_and_refuse_ends_it(run, gateway):
 @pytest.mark.statement("S4-26")
 @pytest.mark.parametrize("terms", [{"reports_processing": True}])
 async def test_take_asks_before_it_writes(run, gateway, peer, tmp_path):
-    """A message that its sender took back is not there to be taken."""
+    """A message that its sender took back is not there to be taken, and one is told why."""
     await peer.send(M, 1)
     await gateway.until_handed_over(M)
     await ask(peer, "CancelRequest", M)
     await gateway.until_row(Event.CANCEL_CONFIRMED)
     result = await run("inbox", "take", M, "--into", tmp_path / "taken")
     assert result.exit_code == Exit.NOT_FOUND
+    assert "its sender took the message back" in result.stderr
     assert not (tmp_path / "taken").exists()
+
+
+@pytest.mark.usefixtures("received")
+async def test_trace_shows_a_received_message_too(run):
+    """The journal is one, whichever way a message goes."""
+    result = await run("message", "trace", M)
+    assert result.exit_code == Exit.OK
+    events = [line.split("\t")[1] for line in result.stdout.splitlines()]
+    assert events[0] == "Stored"
+    assert "HandedOver" in events
+
+
+async def test_a_list_has_at_least_one_place(run):
+    """Exit 2, rather than a page that nobody asked for."""
+    for noun in ("inbox", "message"):
+        assert (await run(noun, "list", "--limit", "0")).exit_code == Exit.USAGE
 
 
 @pytest.mark.parametrize("verb", ["take", "done"])

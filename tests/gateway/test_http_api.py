@@ -252,7 +252,12 @@ async def test_half_a_surrogate_pair_is_no_text(gateway, peer, field):
 
 @pytest.mark.parametrize(
     ("reason", "name"),
-    [("\ud800", "InvalidJson"), ("two\nlines", "InvalidField"), ("x" * 256, "InvalidField")],
+    [
+        ("\ud800", "InvalidJson"),
+        ("two\nlines", "InvalidField"),
+        ("x" * 256, "InvalidField"),
+        (5, "InvalidField"),
+    ],
 )
 async def test_an_operators_reason_is_one_line_of_text(gateway, peer, reason, name):
     """It goes into the journal, and from there to people's terminals."""
@@ -452,6 +457,11 @@ async def test_the_inbox_replays_by_offset(gateway, peer):
     assert (await gateway.get(f"/v1/inbox?after={offsets[-1]}"))["items"] == []
     assert (items[0]["from"], items[0]["service"]) == ([peer.party], "QuoteToCollect")
     assert items[0]["processing"] == "not-started"
+    assert await gateway.get("/v1/inbox/m-2@a.example.com") == items[1]
+    assert await gateway.get(f"/v1/inbox/m-2@a.example.com?offset={offsets[1]}") == items[1]
+    for path in ("none", f"m-2@a.example.com?offset={offsets[0]}"):
+        answer = await gateway.call("GET", f"/v1/inbox/{path}")
+        assert refused(answer) == (404, "NotFound")
 
 
 async def test_a_long_poll_wakes_when_a_message_is_handed_over(gateway, peer):
@@ -597,6 +607,16 @@ async def test_the_journal_is_read_by_seq(gateway, peer):
     while page := (await gateway.get(f"/v1/journal?limit=2&after={len(paged)}"))["records"]:
         paged += page
     assert paged == whole
+    about_it = (await gateway.get(f"/v1/journal?message_id={M}"))["records"]
+    assert about_it == [row for row in whole if row["message_id"] == M] != []
+
+
+async def test_draining_is_said_and_never_assumed(gateway):
+    """An empty body does not let partners send again."""
+    answer = await gateway.call("POST", "/v1/drain", json={"draining": True})
+    assert answer.json == {"draining": True}
+    assert refused(await gateway.call("POST", "/v1/drain", json={})) == (400, "InvalidField")
+    assert (await gateway.get("/healthz"))["draining"] is True
 
 
 async def test_publishing_twice_publishes_once(gateway, peer):

@@ -177,6 +177,8 @@ async def test_a_message_whose_work_has_not_begun_can_be_cancelled(tmp_path, pee
         path = f"/v1/inbox/{M}/processing"
         answer = await gateway.call("POST", path, json={"processing": "in-progress"})
         assert (answer.status, answer.json["error"]["name"]) == (409, "Cancelled")
+        answer = await gateway.call("GET", f"/v1/inbox/{M}")
+        assert (answer.status, answer.json["error"]["name"]) == (409, "Cancelled")
 
 
 @pytest.mark.statement("S4-26")

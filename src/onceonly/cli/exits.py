@@ -46,7 +46,7 @@ class Failure(click.ClickException):
         self.exit_code = int(code)  # type: ignore[misc]  # because click reads it from the instance
 
 
-_NOT_FOUND = {"NotFound", "UnknownPartner", "UnknownAgreement"}
+_NOT_FOUND = {"NotFound", "Cancelled", "UnknownPartner", "UnknownAgreement"}
 _NOT_THE_CALLERS = {"QueueFull", "StoreFull", "LakeFailed", "UnexpectedAnswer"}
 
 

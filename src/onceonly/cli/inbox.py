@@ -7,7 +7,7 @@ import click
 
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import gateway_command
-from onceonly.cli.output import JSON, output_option, print_json, print_rows, say
+from onceonly.cli.output import JSON, limit_option, output_option, print_json, print_rows, say
 from onceonly.client import Client
 
 COLUMNS = ("offset", "message_id", "from", "service", "action", "processing", "size_bytes")
@@ -20,7 +20,7 @@ def inbox() -> None:
 
 @inbox.command("list")
 @click.option("--after", default=0, show_default=True, help="Offset of the last one seen.")
-@click.option("--limit", default=100, show_default=True, help="Most messages to print.")
+@limit_option
 @output_option
 @gateway_command
 def list_inbox(client: Client, after: int, limit: int, output: str) -> None:

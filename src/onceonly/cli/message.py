@@ -8,9 +8,17 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from onceonly.cli.exits import Exit, exit_of_message
+from onceonly.cli.exits import Exit, Failure, exit_of_message
 from onceonly.cli.gateway_option import gateway_command
-from onceonly.cli.output import JSON, output_option, print_fields, print_json, print_rows, say
+from onceonly.cli.output import (
+    JSON,
+    limit_option,
+    output_option,
+    print_fields,
+    print_json,
+    print_rows,
+    say,
+)
 from onceonly.client import Client, Document
 
 POLL_S = 0.3
@@ -88,7 +96,7 @@ def message() -> None:
 @click.option("--state", help="Only messages in this state.")
 @click.option("--to", help="Only messages to this partner.")
 @click.option("--conversation", help="Only messages of this conversation.")
-@click.option("--limit", default=100, show_default=True, help="Most messages to print.")
+@limit_option
 @output_option
 @gateway_command
 def list_messages(client: Client, output: str, limit: int, **wanted: str | None) -> None:
@@ -124,8 +132,13 @@ def show(client: Client, message_id: str, output: str) -> None:
 @output_option
 @gateway_command
 def trace(client: Client, message_id: str, output: str) -> None:
-    """Show what happened to a message, row by row of the journal."""
-    timeline = client.get(message_id)["timeline"]
+    """Show what happened to a message, row by row of the journal.
+
+    Received messages and those that only pass through have rows as well.
+    """
+    timeline = client.journal_of(message_id)
+    if not timeline:
+        raise Failure(Exit.NOT_FOUND, f"NotFound: the journal has nothing about {message_id!r}")
     print_rows(timeline, ("at", "event", "attempt", "outcome", "error_code", "reason"), output)
 
 

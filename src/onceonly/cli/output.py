@@ -26,6 +26,17 @@ def output_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--limit N`, on every command that prints a list."""
+    return click.option(
+        "--limit",
+        type=click.IntRange(min=1),
+        default=100,
+        show_default=True,
+        help="Most messages to print.",
+    )(command)
+
+
 def print_json(value: Any) -> None:
     """One JSON document."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))

@@ -98,12 +98,17 @@ def report_processing(
     since the states only move forward (I44).
     """
     if status is InboundStatus.CANCELLED:
-        raise LocalError("Cancelled", "its sender took the message back: do not process it")
+        raise taken_back()
     if not may_follow(current, told):
         raise LocalError("ProcessingWentBack", f"the message is {current.value} already")
     if told is current:
         return ()
     return (Journal(Event.PROCESSING_CHANGED, reason=told.value),)
+
+
+def taken_back() -> LocalError:
+    """The answer to an application that asks for a message which its sender cancelled (R-08)."""
+    return LocalError("Cancelled", "its sender took the message back: do not process it")
 
 
 _FORWARD = (ProcessingState.NOT_STARTED, ProcessingState.IN_PROGRESS, ProcessingState.COMPLETE)

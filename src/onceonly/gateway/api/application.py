@@ -260,6 +260,12 @@ class Api:
         items = await self._inbox.read(whole(request, "after", 0), limit_of(request), wait_s)
         return JSONResponse({"items": [shapes.inbox_shape(item) for item in items]})
 
+    async def get_inbox_item(self, request: Request) -> Response:
+        """One received message, the newest with this MessageId unless `offset` says which."""
+        offset = whole(request, "offset", 0) or None
+        item = self._inbox.get(request.path_params["message_id"], offset)
+        return JSONResponse(shapes.inbox_shape(item))
+
     async def get_payload(self, request: Request) -> Response:
         """The bytes of one payload."""
         offset = whole(request, "offset", 0) or None
@@ -334,7 +340,10 @@ class Api:
 
     async def set_draining(self, request: Request) -> Response:
         """Whether partners that ask first are told to send nothing."""
-        is_draining = flag(await json_object(request), "draining")
+        body = await json_object(request)
+        if "draining" not in body:
+            raise LocalError("InvalidField", "draining is missing")
+        is_draining = flag(body, "draining")
         self._operations.set_draining(is_draining=is_draining)
         return JSONResponse({"draining": is_draining})
 
@@ -344,8 +353,12 @@ class Api:
         return JSONResponse({"incidents": [shapes.incident_shape(one) for one in incidents]})
 
     async def list_journal(self, request: Request) -> Response:
-        """Journal rows above a seq."""
-        records = self._snapshot.list_journal(whole(request, "after", 0), limit_of(request))
+        """Journal rows above a seq, or every row about one message."""
+        message_id = request.query_params.get("message_id")
+        if message_id is not None:
+            records = self._snapshot.list_journal_of(message_id)
+        else:
+            records = self._snapshot.list_journal(whole(request, "after", 0), limit_of(request))
         return JSONResponse({"records": [shapes.record_shape(record) for record in records]})
 
     async def publish(self, request: Request) -> Response:
@@ -386,6 +399,7 @@ ROUTES: list[tuple[str, str, Call]] = [
     ("GET", "/v1/messages/{message_id:path}", Api.get_message),
     ("GET", "/v1/inbox", Api.list_inbox),
     ("GET", "/v1/inbox/{message_id:path}/payloads/{n:int}", Api.get_payload),
+    ("GET", "/v1/inbox/{message_id:path}", Api.get_inbox_item),
     ("POST", "/v1/inbox/{message_id:path}/processing", Api.post_processing),
     ("POST", "/v1/inbox/{message_id:path}/refuse", Api.refuse_message),
     ("GET", "/v1/notices", Api.list_notices),

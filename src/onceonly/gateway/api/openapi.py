@@ -64,6 +64,7 @@ OPERATIONS = (
         "Received messages above an offset, in order; waits up to `wait` seconds for one",
         (*_PAGE, ("wait", "number")),
     ),
+    Operation("get", "/v1/inbox/{message_id}", "One received message", (("offset", "integer"),)),
     Operation(
         "get",
         "/v1/inbox/{message_id}/payloads/{n}",
@@ -107,7 +108,12 @@ OPERATIONS = (
         "Tell partners that ask first (Ping) to send nothing, or to send again",
         body="draining",
     ),
-    Operation("get", "/v1/journal", "Journal rows above a seq, in order", _PAGE),
+    Operation(
+        "get",
+        "/v1/journal",
+        "Journal rows above a seq, in order; with `message_id`, every row about that message",
+        (*_PAGE, ("message_id", "string")),
+    ),
     Operation("post", "/v1/lake/publish", "Publish the journal's new rows now"),
     Operation("get", "/healthz", "Alive, and whether this is a drill"),
     Operation("get", "/readyz", "200 while packages and submissions are taken, else 503"),

@@ -91,8 +91,10 @@ def submission_of(
 
 def one_line(value: Any, name: str) -> str:
     """The value as one line of text."""
+    if not isinstance(value, str):
+        raise LocalError("InvalidField", f"{name} is not a text")
     try:
-        return checked_text(str(value), name)
+        return checked_text(value, name)
     except RemoteError as error:
         raise LocalError("InvalidField", error.description) from error
 

@@ -13,7 +13,7 @@ from onceonly.message.errors import LocalError, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.message import DeliverySemantics, Message
 from onceonly.protocol.effects import Journal
-from onceonly.protocol.keeping import report_processing
+from onceonly.protocol.keeping import report_processing, taken_back
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
 from onceonly.store.group import GroupCommit
 from onceonly.store.store import (
@@ -72,6 +72,14 @@ class Inbox:
             raise _not_found(message_id)
         if offset not in (None, item.offset):
             raise _not_found(message_id)
+        return item
+
+    def get(self, message_id: str, offset: int | None) -> InboxItem:
+        """The item, as long as it is to be processed. Raises `LocalError` (NotFound, Cancelled)."""
+        item = self.find(message_id, offset)
+        status, _ = _standing(self._store.snapshot(), item)
+        if status is InboundStatus.CANCELLED:
+            raise taken_back()
         return item
 
     def payload(self, message_id: str, number: int, offset: int | None) -> StoredPayload:
