@@ -362,13 +362,14 @@ def acknowledged(
     )
     if status is not InboundStatus.STORED:
         return status, (row,)
-    if terms.strict_release and _certainly_never_left(transmission):
+    if terms.strict_release and certainly_never_left(transmission):
         reason = "the acknowledgement did not leave"
         return status, (row, Journal(Event.WITHHELD, reason=reason))
     return InboundStatus.HANDED_OVER, (row, *_hand_over(wants_receipt=wants_receipt))
 
 
-def _certainly_never_left(transmission: Transmission) -> bool:
+def certainly_never_left(transmission: Transmission) -> bool:
+    """Whether the acknowledgement surely did not get out (seed 003 §1, R-12)."""
     return transmission.outcome is Outcome.REFUSED and not transmission.bytes_left
 
 

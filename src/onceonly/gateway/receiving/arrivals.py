@@ -39,7 +39,7 @@ from onceonly.protocol.effects import (
     SendReceipt,
 )
 from onceonly.protocol.events import Outcome, Transmission
-from onceonly.protocol.receiving import Arrival, Case, Known, Reception
+from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Known, Reception
 from onceonly.store.group import GroupCommit
 from onceonly.store.store import (
     InboundEntry,
@@ -121,7 +121,9 @@ class Arrivals:
 
         Raises `StoreFull`; then nothing is stored.
         """
-        key = received.admitted.message.key
+        key, terms = received.admitted.message.key, received.admitted.terms
+        if terms.numbers_messages and terms.ack_status.is_passed_on:
+            await self._hand_overs.wait_for_earlier(key.pair)
         open_before = self._replies.find(key)
         try:
             verdict = await self._group.transact(lambda txn: self._store_step(txn, received))
@@ -238,7 +240,7 @@ class Arrivals:
     def _acknowledgment(self, received: Received, now: Now, entry: InboundEntry | None) -> Package:
         """What it says is true when it leaves: a message that is passed on was handed over."""
         agreed = received.admitted.terms.ack_status
-        is_there = entry is None or entry.status is receiving.InboundStatus.HANDED_OVER
+        is_there = entry is None or entry.status is InboundStatus.HANDED_OVER
         status = AckStatus(
             _least(agreed.assurance, received.assurance), agreed.is_passed_on and is_there
         )
@@ -284,8 +286,14 @@ class Arrivals:
         if entry is None or entry.digest != received.digest:
             return
         response = self._find_response(snapshot, received)
-        if response is not None:
-            await self._sender_of(received, response)()
+        if response is None or entry.status is InboundStatus.CANCELLED:
+            return
+        send = self._sender_of(received, response)
+        if entry.status is InboundStatus.STORED:
+            # It was withheld, and nobody asks again (R-12): it goes to the inbox with the space.
+            self._hand_overs.acknowledge(received.debt, send)
+        else:
+            await send()
 
     def _respond(self, received: Received, response: Stored) -> TransportAnswer:
         """Let the stored response leave, in the answer or by itself, and hand over behind it."""
@@ -304,7 +312,8 @@ class Arrivals:
 
     async def _send_again(self, message_id: str) -> Transmission:
         transmission = await self._dispatch.send_again(message_id)
-        assert transmission is not None, f"{message_id} answers a stored message"
+        if transmission is None:  # Forgotten since its step: its time was over.
+            return Transmission(Outcome.REFUSED, bytes_left=False)
         detail = f"by the business response {message_id}"
         return transmission._replace(detail=transmission.detail or detail)
 

@@ -8,6 +8,7 @@ every signal; who did not get it can ask for the status.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
+from itertools import takewhile
 from typing import NamedTuple
 
 from onceonly.gateway.agreements import Agreements
@@ -27,6 +28,7 @@ from onceonly.message.message import AckRequested, Message
 from onceonly.protocol import receiving
 from onceonly.protocol.effects import Effect, HandOver, Journal, SendReceipt
 from onceonly.protocol.events import Transmission
+from onceonly.protocol.receiving import certainly_never_left
 from onceonly.store.group import GroupCommit
 from onceonly.store.store import Store, Transaction
 
@@ -96,7 +98,7 @@ class HandOvers:
         A partner that has our acknowledgement sends its next message, even while we still wait
         for the end of that transmission; the next must not overtake it on the way to the inbox.
         """
-        pair = Pair(debt.key.from_party, debt.key.to_party)
+        pair = debt.key.pair
         before = self._last.get(pair)
         ours: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._last[pair] = ours
@@ -108,6 +110,8 @@ class HandOvers:
                 self._failpoints.reach("after-acknowledge")
                 if before is not None:
                     await asyncio.wait((before,))
+                if debt.agreement.terms.strict_release and not certainly_never_left(transmission):
+                    await self._hand_over_withheld_before(debt)
                 await self._hand_over(debt, transmission)
             finally:
                 ours.set_result(None)
@@ -115,6 +119,29 @@ class HandOvers:
                     del self._last[pair]
 
         self._tasks.start(acknowledge_in_turn())
+
+    async def _hand_over_withheld_before(self, debt: Debt) -> None:
+        """What was withheld of the pair goes first, now that acknowledgements leave (I16, R-12).
+
+        Its sender has given it up, or this message would not be here; no copy comes any more.
+        """
+        snapshot = self._store.snapshot()
+        of_pair = (one for one in snapshot.list_stored() if one.key.pair == debt.key.pair)
+        for entry in takewhile(lambda one: one.key != debt.key, of_pair):
+            agreement = self._agreements.find(entry.agreement_id)
+            assert agreement is not None, f"{entry.key} names agreement {entry.agreement_id!r}"
+            response = snapshot.get_response(entry.key)
+            transmission = await self._signals.post(agreement.send_to, response)
+            await self._hand_over(self.debt_of(entry.key, agreement), transmission)
+            if certainly_never_left(transmission):
+                return
+
+    async def wait_for_earlier(self, pair: Pair) -> None:
+        """Before a message is stored and handed over in one step: whoever is stored goes first."""
+        if any(entry.key.pair == pair for entry in self._store.snapshot().list_stored()):
+            last = self._last.get(pair)
+            if last is not None:
+                await asyncio.wait((last,))
 
     async def _hand_over(self, debt: Debt, transmission: Transmission) -> None:
         """After the acknowledgement: note its outcome and hand the message over (R-02, R-12)."""

@@ -203,7 +203,7 @@ class Inquiries:
 
     def _status(self, txn: Transaction, asked: Asked, entry: InboundEntry | None) -> Reply:
         terms = self._agreement(asked, entry).terms
-        status, processing = _state_of(entry)
+        status, processing = _state_of(txn, asked.key, entry)
         told = keeping.answer_status(status, processing, terms, asker_is_partner=True)
         return Reply(
             is_accepted=told.status is not MessageStatus.NOT_RECOGNIZED,
@@ -222,11 +222,12 @@ class Inquiries:
         rows: list[Journal],
     ) -> Reply:
         terms = self._agreement(asked, entry).terms
-        status, processing = _state_of(entry)
+        status, processing = _state_of(txn, asked.key, entry)
+        is_passed_on_for_good = entry is None and status is not None
         if entry is None and txn.is_cancelled(asked.key):
             status = InboundStatus.CANCELLED
         answer = keeping.cancel(status, processing, terms)
-        if not answer.is_accepted:
+        if is_passed_on_for_good or not answer.is_accepted:
             told = self._status(txn, asked, entry)
             return told._replace(is_accepted=False, acknowledgment=None)
         if answer.rows:
@@ -307,10 +308,16 @@ class Inquiries:
         return row if asked.key.message_id else row._replace(message_id=None)
 
 
-def _state_of(entry: InboundEntry | None) -> tuple[InboundStatus | None, ProcessingState]:
-    if entry is None:
-        return None, ProcessingState.NOT_STARTED
-    return entry.status, entry.processing
+def _state_of(
+    txn: Transaction, key: MessageKey, entry: InboundEntry | None
+) -> tuple[InboundStatus | None, ProcessingState]:
+    """How the message stands; a BestEffort one has no entry, but the inbox may have it (R-16)."""
+    if entry is not None:
+        return entry.status, entry.processing
+    item = txn.find_inbox_item(key.message_id)
+    if item is not None and item.message.key == key:
+        return InboundStatus.HANDED_OVER, item.processing
+    return None, ProcessingState.NOT_STARTED
 
 
 def _response_of(txn: Transaction, key: MessageKey) -> Package | None:

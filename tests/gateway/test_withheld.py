@@ -1,0 +1,57 @@
+"""Messages withheld until an acknowledgement may have left (seed 003 §1, R-12)."""
+
+from typing import Any
+
+import pytest
+from peer import Peer
+from running_gateway import RunningGateway, running
+
+from onceonly.message.event import Event
+
+pytestmark = pytest.mark.anyio
+
+FIRST, SECOND = "m-0001@a.example.com", "m-0002@a.example.com"
+STRICT: dict[str, Any] = {"strict_release": True}
+
+
+async def withheld(gateway: RunningGateway, peer: Peer) -> None:
+    """The first message, whose acknowledgement found nobody."""
+    peer.refuse_connections()
+    await peer.send(FIRST, 1)
+    await gateway.until_row(Event.WITHHELD)
+    await peer.listen()
+
+
+async def test_a_later_message_does_not_overtake_it(tmp_path, peer):
+    """I16: its sender gave it up and began anew; it comes first all the same, acknowledged."""
+    async with running(tmp_path, peer, terms=STRICT) as gateway:
+        await withheld(gateway, peer)
+        await peer.send(SECOND, 1)
+        acknowledged = {(await peer.hear("Acknowledgement")).ref for _ in range(2)}
+        assert acknowledged == {FIRST, SECOND}
+        await gateway.until_handed_over(FIRST, SECOND)
+
+
+async def test_a_later_message_goes_on_where_the_first_cannot_be_acknowledged(tmp_path, peer):
+    """L7: nobody is blocked; both wait for an acknowledgement that leaves, in their order."""
+    async with running(tmp_path, peer, terms=STRICT) as gateway:
+        peer.refuse_connections()
+        for message_id in (FIRST, SECOND):
+            await peer.send(message_id, 1)
+        await gateway.until_row(Event.WITHHELD, 2)
+        await peer.listen()
+        await peer.send(SECOND, 1)
+        await gateway.until_handed_over(FIRST, SECOND)
+
+
+async def test_one_that_is_acknowledged_while_the_disk_is_full_is_handed_over_with_the_space(
+    tmp_path, peer
+):
+    """L2, D4: its sender has its acknowledgement, and will never ask again."""
+    async with running(tmp_path, peer, terms=STRICT) as gateway:
+        await withheld(gateway, peer)
+        gateway.store.is_full = True
+        assert (await peer.send(FIRST, 1)).status == 507
+        assert (await peer.hear("Acknowledgement")).ref == FIRST
+        gateway.store.is_full = False
+        await gateway.until_handed_over(FIRST)
