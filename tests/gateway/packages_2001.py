@@ -74,6 +74,11 @@ def wrap(document: str, payloads: Sequence[PayloadPart] = ()) -> Parcel:
     return Parcel(PACKAGE_TYPE, body + f"--{BOUNDARY}--\r\n".encode())
 
 
+def signed_element() -> str:
+    """An Acknowledgment element that claims a signature."""
+    return element().replace('signed="false"', 'signed="true"')
+
+
 def element(from_party: str | None = None) -> str:
     """The Acknowledgment element (seed 001 §3)."""
     sender = "" if from_party is None else f"    <From><PartyId>{from_party}</PartyId></From>\n"

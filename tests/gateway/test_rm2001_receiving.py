@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from packages import ORDER, PayloadPart
-from packages_2001 import SERVICES, element, routing_header, stamp
+from packages_2001 import SERVICES, element, routing_header, signed_element, stamp
 from peer import NO_CONTENT, Peer, bodies
 from peer_2001 import Peer2001
 from running_gateway import RunningGateway, running
@@ -111,6 +111,20 @@ async def test_a_signed_acknowledgment_is_not_supported_and_that_is_said(gateway
     await refused(gateway, peer, "NotSupported", ack_requested="Signed")
 
 
+@pytest.mark.statement("S1-61")
+async def test_an_acknowledgment_that_claims_a_signature_completes_nothing(gateway, peer):
+    """Nobody here could check it; alone it is noted, on a response its sender is told."""
+    message_id = await gateway.submit(b"<a/>", to=peer)
+    await peer.hear()
+    await peer.acknowledge_2001(message_id, particulars=signed_element())
+    row = await gateway.until_row(Event.REJECTED)
+    assert row.error_code == "NotSupported"
+    fields = {"ref": message_id, "particulars": signed_element()}
+    await refused(gateway, peer, "NotSupported", **fields)
+    assert gateway.state_of(message_id) == "sending"
+    assert gateway.rows(Event.ACK_RECEIVED) == []
+
+
 @pytest.mark.statement("S0-47")
 async def test_a_routing_header_is_no_older_than_its_message(gateway, peer):
     """By more than the clocks may differ."""
@@ -157,6 +171,8 @@ async def test_a_signal_of_the_other_profile_completes_nothing(gateway, peer):
     await peer.hear()
     await peer.acknowledge(message_id)
     await gateway.until_row(Event.ORPHAN_ACK_RECEIVED)
+    await peer.acknowledge(message_id, agreement="nobodys")
+    await gateway.until(lambda: len(gateway.rows(Event.ORPHAN_ACK_RECEIVED)) == 2)
     assert gateway.state_of(message_id) == "sending"
 
 

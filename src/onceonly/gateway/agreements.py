@@ -14,6 +14,7 @@ from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.identity import PartyId
 from onceonly.message.instant import US_PER_S
 from onceonly.message.message import (
+    AcknowledgmentElement,
     AckRequested,
     DeliverySemantics,
     Message,
@@ -113,9 +114,19 @@ class Agreements:
                 ErrorCode.VALUE_NOT_RECOGNIZED, f"ReceiverURI {hop.receiver_uri!r} is not ours"
             )
         _check_times(message, routing, agreement.terms)
+        refuse_signed(message.acknowledgment)
         terms = _terms_of(message, hop, agreement)
         _check_number(hop, terms)
         return Admitted(agreement, _renamed(message, agreement, terms), terms, hop)
+
+
+def refuse_signed(element: AcknowledgmentElement | None) -> None:
+    """Raise `RemoteError` for what claims a signature, which nobody here could check.
+
+    To take it as an unsigned one would be to believe the claim (seed 001 §3.1; ebMS 2.0 brings it).
+    """
+    if element is not None and element.is_signed:
+        raise RemoteError(ErrorCode.NOT_SUPPORTED, "signed acknowledgments are not offered")
 
 
 def _renamed(message: Message, agreement: Agreement, terms: DeliveryTerms) -> Message:

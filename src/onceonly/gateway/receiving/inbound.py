@@ -7,7 +7,7 @@ agreement is `arrivals`' to know.
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 
-from onceonly.gateway.agreements import Admitted, Agreements
+from onceonly.gateway.agreements import Admitted, Agreements, refuse_signed
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.payloads import keep
@@ -175,11 +175,12 @@ class Receiver:
         if agreement is not None and agreement.profile is not profile:
             return await self._drop_orphan(signal, "is of another profile than its agreement")
         if isinstance(signal, Acknowledgment):
-            fits = await self._dispatch.on_acknowledgment(signal)
+            refuse_signed(signal.element)
+            fits = await self._dispatch.on_acknowledgment(signal, profile)
             if fits and signal.is_receipt:
                 self._relay.pass_receipt(signal)
         else:
-            fits = await self._dispatch.on_error(signal)
+            fits = await self._dispatch.on_error(signal, profile)
         if fits or await self._relay.take_signal(signal):
             return TAKEN
         return await self._drop_orphan(signal, "fits no message of ours and its peer")

@@ -139,11 +139,11 @@ class Dispatch:
         for question in outcome.questions:
             self._questions.ask(question)
 
-    async def on_acknowledgment(self, signal: Acknowledgment) -> bool:
+    async def on_acknowledgment(self, signal: Acknowledgment, profile: Profile) -> bool:
         """Take an acknowledgement or a receipt; False if it fits no message of ours (R-20)."""
 
         def step(txn: Transaction) -> Outcome | None:
-            entry = self._find_fitting(txn, signal.header)
+            entry = self._find_fitting(txn, signal.header, profile)
             if entry is None:
                 return None
             now = self._clock.now()
@@ -160,12 +160,12 @@ class Dispatch:
 
         return await self.take(step)
 
-    async def on_error(self, signal: ErrorSignal) -> bool:
+    async def on_error(self, signal: ErrorSignal, profile: Profile) -> bool:
         """Take an ErrorList; False if it fits no message of ours (R-20)."""
         events = tuple(map(_error_received, signal.errors))
 
         def step(txn: Transaction) -> Outcome | None:
-            entry = self._find_fitting(txn, signal.header)
+            entry = self._find_fitting(txn, signal.header, profile)
             if entry is None:
                 return None
             work = [MessageWork(entry.message_id, event) for event in events]
@@ -173,12 +173,16 @@ class Dispatch:
 
         return await self.take(step)
 
-    def _find_fitting(self, txn: Transaction, header: SignalHeader) -> OutboundEntry | None:
-        """Ruling R-20: RefToMessageId and the peer's identity must both fit."""
+    def _find_fitting(
+        self, txn: Transaction, header: SignalHeader, profile: Profile
+    ) -> OutboundEntry | None:
+        """Ruling R-20: RefToMessageId and the peer's identity must both fit; and the profile."""
         entry = txn.find_outbound(header.ref_to_message_id)
-        if entry is None or not is_from_partner(header, self._sender.agreement(entry.agreement_id)):
+        if entry is None:
             return None
-        return entry
+        agreement = self._sender.agreement(entry.agreement_id)
+        fits = agreement.profile is profile and is_from_partner(header, agreement)
+        return entry if fits else None
 
     async def take(
         self, step: Callable[[Transaction], Outcome | None], *, waits_for_space: bool = False
