@@ -24,18 +24,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--nemesis-seed", type=int, default=SEED, help="Seed of every chance.")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything here starts gateways."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.process)
+def pytest_configure(config: pytest.Config) -> None:
+    """What takes too long for `make test`."""
+    config.addinivalue_line("markers", "full: runs in the full form of the nemesis only")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Everything here starts gateways; some of it is for the full form only."""
+    ours = [item for item in items if Path(__file__).parent in item.path.parents]
+    for item in ours:
+        item.add_marker(pytest.mark.process)
+    if _form_of(config).is_full:
+        return
+    left_out = [item for item in ours if item.get_closest_marker("full")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _form_of(config: pytest.Config) -> Form:
+    return Form(config.getoption("cycles", CYCLES), config.getoption("nemesis_seed", SEED))
 
 
 @pytest.fixture
 def form(request: pytest.FixtureRequest) -> Form:
     """How much is wanted of this run."""
-    config = request.config
-    return Form(config.getoption("cycles", CYCLES), config.getoption("nemesis_seed", SEED))
+    return _form_of(request.config)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -74,6 +74,7 @@ def test_what_the_broker_confirmed_outlives_its_death(exchange: Exchange, broker
     check_all(exchange)
 
 
+@pytest.mark.full
 def test_random_kills_of_gateways_and_broker_lose_nothing(
     exchange: Exchange, broker: Broker, form: Form, say: Callable[[str], None]
 ) -> None:

@@ -38,6 +38,7 @@ def test_a_death_around_the_answer_to_a_mail_is_survived(
     assert bool(duplicates) == (point != "before-commit")
 
 
+@pytest.mark.full
 def test_random_kills_lose_no_mail_and_double_none(
     exchange: Exchange, form: Form, say: Callable[[str], None]
 ) -> None:
