@@ -397,3 +397,13 @@ def test_a_deadline_of_a_question_that_was_answered_asks_nothing():
     assert run.asked() == [InquiryKind.PING, InquiryKind.STATUS]
     assert run.state.phase is RecoveryPhase.ASKING
     assert run.of(OpenIncident) == []
+
+
+@pytest.mark.parametrize("remedy", [Remedy.RESEND, Remedy.NEW_VERSION, Remedy.CANCEL])
+def test_not_recognized_says_nothing_once_the_partner_may_have_forgotten(remedy):
+    """Level 5 long after PersistDuration: a new version would be processed a second time."""
+    run = Run(when_not_received=remedy).overdue()
+    run.on(NOT_RECEIVED._replace(may_be_forgotten=True))
+    assert run.asked() == [InquiryKind.STATUS]
+    assert run.state.phase is RecoveryPhase.AT_REST
+    assert len(run.of(OpenIncident)) == 1

@@ -1,5 +1,7 @@
 """Every wait and every end of a message, on both sides."""
 
+from dataclasses import replace
+
 import pytest
 from driving import START, at
 
@@ -92,3 +94,12 @@ def test_behind_the_fence_no_receiver_whose_clock_fits_takes_a_copy(behind_s):
     assert schedule.is_past_fence(expiry_at, first_past, terms)
     receiver = first_past._replace(at=first_past.at - behind_s * US_PER_S)
     assert schedule.is_refused_for_age(expiry_at, receiver, terms)
+
+
+def test_a_receiver_may_have_forgotten_after_persist_duration():
+    """And the accuracy, since clocks may be set; ExactlyOnce is never forgotten (R-17)."""
+    terms = DeliveryTerms(persist_duration_s=100, msh_time_accuracy_s=10)
+    assert not schedule.may_be_forgotten(START.at, at(110), terms)
+    assert schedule.may_be_forgotten(START.at, at(111), terms)
+    for_ever = replace(terms, semantics=DeliverySemantics.EXACTLY_ONCE)
+    assert not schedule.may_be_forgotten(START.at, at(10_000), for_ever)

@@ -77,6 +77,10 @@ class Operations:
                 return [MessageWork(message_id, Cancelled())]
             if entry.state.status in _OVER:
                 raise LocalError("NotCancellable", f"the message is {entry.state.status} already")
+            if self._steps.may_be_forgotten(txn, self._clock.now(), entry):
+                raise LocalError(
+                    "NotCancellable", "so old that the partner may have processed and forgotten it"
+                )
             return [RecoveryWork(message_id, CancelWanted(is_for_new_version))]
 
         await self._dispatch.run(work)

@@ -109,6 +109,8 @@ class ReportReceived(NamedTuple):
     processing: ReportedProcessing | None
     can_resend: bool
     """The message was given up, keeps its id, and has not expired."""
+    may_be_forgotten: bool = False
+    """It is so old that "not recognized" may mean that it was processed and forgotten."""
 
 
 class CancelAnswered(NamedTuple):
@@ -287,6 +289,10 @@ def _take_report(state: Recovery, event: ReportReceived, now: Now, terms: Delive
 
 def _remedy(state: Recovery, event: ReportReceived, now: Now, terms: DeliveryTerms) -> Step:
     remedy = terms.recovery.when_not_received
+    if event.may_be_forgotten and remedy is not Remedy.WAIT:
+        # No tombstone undoes what is done, and a new version would do it twice.
+        reason = "not recognized, but so old that the partner may have processed and forgotten it"
+        return _rest(state), (OpenIncident(reason),)
     if remedy in (Remedy.NEW_VERSION, Remedy.CANCEL):
         state = state._replace(wants_new_version=remedy is Remedy.NEW_VERSION)
         return _ask(state, RecoveryPhase.CANCELLING, now, terms)

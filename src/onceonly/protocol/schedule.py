@@ -76,6 +76,18 @@ def is_past_fence(expiry_at: int | None, now: Now, terms: DeliveryTerms) -> bool
     return expiry_at is not None and now.at > expiry_at + 2 * accuracy_us
 
 
+def may_be_forgotten(timestamp_at: int, now: Now, terms: DeliveryTerms) -> bool:
+    """Whether a receiver that does not know our message may have had it (S1-18, R-19).
+
+    It remembers for PersistDuration and twice the accuracy (`forgettable_at`), of which one is left
+    for clocks that were set meanwhile.
+    """
+    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+        return False
+    remembers_s = terms.persist_duration_s + terms.msh_time_accuracy_s
+    return now.at > timestamp_at + remembers_s * US_PER_S
+
+
 def forgettable_at(timestamp_at: int, now: Now, terms: DeliveryTerms) -> int | None:
     """Past when the id of a message received `now` may be forgotten (R-19); None: never (R-17).
 

@@ -108,8 +108,12 @@ class Reports:
             case InquiryKind.PING:
                 return [RecoveryWork(message_id, PongReceived(report.is_accepted))]
             case InquiryKind.STATUS:
-                can_resend = self._steps.can_resend(txn, now, entry)
-                told = recovering.ReportReceived(report.status, report.processing, can_resend)
+                told = recovering.ReportReceived(
+                    report.status,
+                    report.processing,
+                    self._steps.can_resend(txn, now, entry),
+                    self._steps.may_be_forgotten(txn, now, entry),
+                )
                 return [RecoveryWork(message_id, told)]
             case InquiryKind.CANCEL:
                 answer = recovering.CancelAnswered(

@@ -12,7 +12,7 @@ from onceonly.gateway.sending.sender import Sender
 from onceonly.gateway.sending.turn import Turn
 from onceonly.gateway.sending.work import Draft, Outcome, Work
 from onceonly.message.instant import Now
-from onceonly.protocol import sending
+from onceonly.protocol import schedule, sending
 from onceonly.protocol.pairing import PairStatus
 from onceonly.store.store import OutboundEntry, Snapshot, Transaction
 
@@ -46,6 +46,13 @@ class SendingSteps:
         if turn.records:
             txn.append(turn.records)
         return turn.outcome()
+
+    def may_be_forgotten(self, snapshot: Snapshot, now: Now, entry: OutboundEntry) -> bool:
+        """Whether its receiver need not know the message any more, even if it had it."""
+        view = snapshot.find_outbound_view(entry.message_id)
+        assert view is not None, f"{entry.message_id} is not stored"
+        terms = self._sender.agreement(entry.agreement_id).terms
+        return schedule.may_be_forgotten(view.message.timestamp_at, now, terms)
 
     def can_resend(self, snapshot: Snapshot, now: Now, entry: OutboundEntry) -> bool:
         """Whether the message was given up and may be sent again under its id (S4-18, S4-24).
