@@ -228,3 +228,11 @@ def test_what_may_have_been_forgotten_is_too_old_whatever_was_agreed_since():
     reception = receive(newer, None, pair, NOW, TERMS)
     assert reception.case is Case.NEW
     assert reception.pair.forgotten_at == pair.forgotten_at
+
+
+@pytest.mark.statement("S3-14", ruling="R-17")
+def test_exactly_once_is_not_refused_for_what_other_agreements_forgot():
+    """Its own ids are never forgotten, so an unseen one is new, however old."""
+    terms = DeliveryTerms(semantics=DeliverySemantics.EXACTLY_ONCE, retries=None)
+    pair = ReceivingPair(forgotten_at=NOW.at)
+    assert receive(arrival(), None, pair, NOW, terms).case is Case.NEW

@@ -220,10 +220,10 @@ def _case_of(  # noqa: PLR0911 - because it is the table of the essay, a line pe
 
 def _too_late(arrival: Arrival, pair: ReceivingPair, now: Now, terms: DeliveryTerms) -> Case | None:
     """R-18, R-19. ExactlyOnce is never refused for its age, since nothing is forgotten (R-17)."""
-    if pair.forgotten_at is not None and arrival.timestamp_at <= pair.forgotten_at:
-        return Case.TOO_OLD
     if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
         return None
+    if pair.forgotten_at is not None and arrival.timestamp_at <= pair.forgotten_at:
+        return Case.TOO_OLD
     persisted_at = arrival.timestamp_at + terms.persist_duration_s * US_PER_S
     if schedule.is_refused_for_age(persisted_at, now, terms):
         return Case.TOO_OLD
