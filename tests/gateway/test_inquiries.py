@@ -10,6 +10,7 @@ from running_gateway import OUR_PARTY, RunningGateway, running
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
 from onceonly.message.instant import to_datetime
+from onceonly.protocol.sending import Exposure
 
 pytestmark = pytest.mark.anyio
 
@@ -219,6 +220,41 @@ async def test_the_stored_response_is_sent_again(gateway, peer):
     assert (answer["accepted"], answer["about"]) == ("true", M)
     assert (await peer.hear("Normal")).body == first.body
     assert gateway.state_of(response_id) == "acknowledged"
+
+
+@pytest.mark.statement("S4-32")
+async def test_a_response_that_was_given_up_for_good_is_not_sent_again(tmp_path, peer):
+    """Its application knows that no byte left, and may have acted on it: that stays true (I26)."""
+    terms = {"retries": 0, "timeout": 1, "on_exhausted": "fail"}
+    async with running(tmp_path, peer, terms=terms) as gateway:
+        await received(gateway, peer)
+        peer.refuse_connections()
+        response_id = await gateway.submit(b"<OrderResponse/>", to=peer, ref=M)
+        await gateway.until_state(response_id, "failed")
+        await peer.listen()
+        await ask(peer, "ResponseRequest", M)
+        assert report_of(await peer.hear("ResponseNotice"))["accepted"] == "false"
+        assert await gateway.parts.dispatch.send_again(response_id) is None
+        await gateway.everything_said()
+        assert not peer.has_unheard()
+
+
+@pytest.mark.statement("S4-32")
+async def test_a_copy_that_leaves_on_request_is_not_forgotten(tmp_path, peer):
+    """A verdict of "no byte ever left" is not to be had any more (I24)."""
+    terms = {"timeout": 100, "retries": 1}
+    async with running(tmp_path, peer, terms=terms) as gateway:
+        await received(gateway, peer)
+        peer.refuse_connections()
+        response_id = await gateway.submit(b"<OrderResponse/>", to=peer, ref=M)
+        await gateway.until_row(Event.TRANSMITTED)
+        await peer.listen()
+        await ask(peer, "ResponseRequest", M)
+        assert report_of(await peer.hear("ResponseNotice"))["accepted"] == "true"
+        assert (await peer.hear("Normal")).message_id == response_id
+        entry = gateway.parts.store.snapshot().find_outbound(response_id)
+        assert entry is not None
+        assert entry.state.exposure is Exposure.LEFT
 
 
 @pytest.mark.statement("S4-32")

@@ -26,7 +26,8 @@ from onceonly.protocol.events import (
     TimePassed,
     Transmitted,
 )
-from onceonly.protocol.sending import Exposure, OutboundStatus, can_be_sent_again
+from onceonly.protocol.outbound import sent_beside
+from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, can_be_sent_again
 
 GOING_ON = DeliveryTerms(
     timeout_s=30,
@@ -214,3 +215,15 @@ def test_a_resume_of_what_was_given_up_starts_its_recovery_anew_at_the_next_end(
     """Once per episode."""
     run = in_doubt(SUSPENDING, 1).on(60, Resumed(), Transmitted(1, ACCEPTED))
     assert len(run.on(90, DUE).of(Recover)) == 2
+
+
+@pytest.mark.parametrize("status", list(OutboundStatus))
+def test_a_copy_that_leaves_beside_the_machine_is_remembered_or_does_not_leave(status):
+    """What is said to be undelivered stays so (I26); what may follow is no "never left" (I24)."""
+    after = sent_beside(Outbound(status))
+    if status in (OutboundStatus.FAILED, OutboundStatus.EXPIRED, OutboundStatus.CANCELLED):
+        assert after is None
+    elif status in (OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT):
+        assert after == Outbound(status)
+    else:
+        assert after == Outbound(status, exposure=Exposure.LEFT)

@@ -125,7 +125,14 @@ class TestRecovery:
         assert list(store.snapshot().list_unsettled_agreements()) == ["tpa-0", "tpa-1", "tpa-2"]
 
     def test_a_response_is_found_by_what_it_answers(self, store: Store) -> None:
-        """First or latest, to that party, and only where its package exists (seed 001 §1.3.3)."""
+        """First or latest, to that party, and only where its package exists (seed 001 §1.3.3).
+
+        Never one of which the application was told that it will not arrive (I26).
+        """
+        for status in ("failed", "expired", "cancelled"):
+            over = QUEUED._replace(status=OutboundStatus(status))
+            submitted(store, status, over, ref_to_message_id="asked")
+            commit(store, lambda tx, name=status: tx.put_package(name, PACKAGE))
         for message_id, to in (("r-1", None), ("r-2", None), ("r-3", CARRIER), ("r-4", None)):
             fields = {"to": to} if to else {}
             submitted(store, message_id, QUEUED, ref_to_message_id="asked", **fields)

@@ -43,6 +43,10 @@ FINAL = frozenset(
 )
 
 
+NOT_DELIVERED = frozenset({OutboundStatus.FAILED, OutboundStatus.EXPIRED, OutboundStatus.CANCELLED})
+"""Final words to the application: from then on no copy leaves (I26)."""
+
+
 class Exposure(StrEnum):
     """Whether a byte of some copy may have left us."""
 
@@ -93,6 +97,16 @@ class IllegalStep(AssertionError):  # noqa: N818 - because it names our bug, not
 
 Effects = tuple[Effect, ...]
 Step = tuple[Outbound, Effects]
+
+
+def sent_beside(state: Outbound) -> Outbound | None:
+    """The state once a copy leaves that the machine did not begin, as on a partner's request.
+
+    None where it must not leave.
+    """
+    if state.status in NOT_DELIVERED:
+        return None
+    return state if state.status in FINAL else state._replace(exposure=Exposure.LEFT)
 
 
 def release(state: Outbound, *, abandoned: bool) -> Release:

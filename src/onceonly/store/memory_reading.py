@@ -10,6 +10,7 @@ from onceonly.journal.record import Record
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import Message
 from onceonly.message.package import Package
+from onceonly.protocol.outbound import NOT_DELIVERED
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ReceivingPair
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
@@ -183,6 +184,7 @@ class MemorySnapshot(Snapshot):
             for message_id, row in self._tables.outbound.items()
             if (row.message.ref_to_message_id, row.message.pair.to_party) == wanted
             and message_id in self._tables.packages
+            and row.state.status not in NOT_DELIVERED
         ]
         return found[-1 if is_most_recent else 0] if found else None
 

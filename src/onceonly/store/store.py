@@ -284,7 +284,8 @@ class Snapshot(Protocol):
     ) -> str | None:
         """MessageId of our first (or latest) business response to that party's message.
 
-        Only messages whose package exists count (seed 001 §1.3.3 (9a)).
+        Only messages whose package exists count (seed 001 §1.3.3 (9a)), and none of which the
+        application was told that it will not arrive (I26).
         """
         ...
 

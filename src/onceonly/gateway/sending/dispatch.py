@@ -49,10 +49,11 @@ from onceonly.protocol.events import (
     Transmitted,
 )
 from onceonly.protocol.events import Outcome as TransportOutcome
+from onceonly.protocol.outbound import sent_beside
 from onceonly.protocol.sending import Exposure, OutboundStatus
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
-from onceonly.store.store import OutboundEntry, OwedNotice, Store, Transaction
+from onceonly.store.store import OutboundEntry, OwedNotice, Store, StoreFull, Transaction
 from onceonly.transport.transport import Outgoing, Receive, Request, Transport
 
 OVERDUE_BATCH = 200
@@ -251,13 +252,14 @@ class Dispatch:
         await self.run(work)
 
     async def send_again(self, message_id: str) -> Transmission | None:
-        """Transmit the stored package of a message once more, whatever its state is.
+        """Transmit the stored package of a message once more, beside the machine of the message.
 
-        For a response that the partner asks for again; None where it was purged meanwhile.
+        For a response that the partner asks for again; None where it was purged meanwhile, or
+        where the application was told that it will not arrive.
         """
         snapshot = self._store.snapshot()
         entry = snapshot.find_outbound(message_id)
-        if entry is None:
+        if entry is None or not await self._may_leave_again(entry):
             return None
         package, payloads = read_package(snapshot, message_id)
         body = PackageBody(package, payloads, self._spool)
@@ -265,6 +267,23 @@ class Dispatch:
         return await self._transport.send(
             Outgoing(endpoint, package.content_type, body, message_id)
         )
+
+    async def _may_leave_again(self, entry: OutboundEntry) -> bool:
+        """Before a copy leaves, the state says that it may have (I24); on a full disk none does."""
+        if sent_beside(entry.state) == entry.state:
+            return True
+
+        def step(txn: Transaction) -> bool:
+            now = txn.find_outbound(entry.message_id)
+            after = None if now is None else sent_beside(now.state)
+            if after is not None:
+                txn.put_outbound(entry.message_id, after, at=self._clock.at())
+            return after is not None
+
+        try:
+            return await self._group.transact(step)
+        except StoreFull:
+            return False
 
     async def run(self, work: Callable[[Transaction], Sequence[Work]]) -> None:
         """Carry out, in one step, what `work` finds there is to do.

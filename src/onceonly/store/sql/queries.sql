@@ -332,12 +332,14 @@ UPDATE inbound SET status = 'cancelled' WHERE position = ?
 -- name: find_first_response
 SELECT message_id FROM outbound_message INDEXED BY outbound_by_reference
     CROSS JOIN outbound USING (position) CROSS JOIN outbound_package USING (position)
-  WHERE ref_to_message_id = ? AND to_party = ? ORDER BY position LIMIT 1
+  WHERE ref_to_message_id = ? AND to_party = ? AND status NOT IN ('failed', 'expired', 'cancelled')
+  ORDER BY position LIMIT 1
 
 -- name: find_last_response
 SELECT message_id FROM outbound_message INDEXED BY outbound_by_reference
     CROSS JOIN outbound USING (position) CROSS JOIN outbound_package USING (position)
-  WHERE ref_to_message_id = ? AND to_party = ? ORDER BY position DESC LIMIT 1
+  WHERE ref_to_message_id = ? AND to_party = ? AND status NOT IN ('failed', 'expired', 'cancelled')
+  ORDER BY position DESC LIMIT 1
 
 -- name: get_recovery
 SELECT phase, asked, inquiry_id, wants_new_version, replaced_by, response, response_due_at,
