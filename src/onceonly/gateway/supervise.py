@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import structlog
 import uvicorn
 
+from onceonly.gateway.collector import look_seldom
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.transports import Listeners
 from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
@@ -118,6 +119,7 @@ class _Supervisor:
             async with self._api(gateway):
                 await gateway.dispatch.start()
                 await gateway.relay.start()
+                look_seldom()
                 gateway.operations.is_ready = True
                 log.info("ready", listen=self._configuration.listen, api=self._configuration.api)
                 await self._live(gateway)
