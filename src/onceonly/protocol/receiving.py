@@ -228,9 +228,9 @@ def _too_late(arrival: Arrival, pair: ReceivingPair, now: Now, terms: DeliveryTe
     if schedule.is_refused_for_age(persisted_at, now, terms):
         return Case.TOO_OLD
     agreed_at = schedule.time_to_live_at(arrival.timestamp_at, terms)
-    ends = (arrival.time_to_live_at, agreed_at)
-    if any(schedule.is_refused_for_age(end, now, terms) for end in ends):
-        return Case.EXPIRED
+    for end_at in (arrival.time_to_live_at, agreed_at):
+        if schedule.is_refused_for_age(end_at, now, terms):
+            return Case.EXPIRED
     return None
 
 

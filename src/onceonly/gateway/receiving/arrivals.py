@@ -153,7 +153,8 @@ class Arrivals:
         now = self._clock.now()
         admitted = received.admitted
         message, terms = admitted.message, admitted.terms
-        entry = txn.find_inbound(message.key)
+        key = message.key
+        entry = txn.find_inbound(key)
         before = txn.get_receiving_pair(message.pair)
         stored = None if entry is None else self._find_response(txn, received)
         known = None if entry is None else Known(entry.digest, has_response=stored is not None)
@@ -163,14 +164,14 @@ class Arrivals:
             before,
             now,
             terms,
-            is_cancelled=txn.is_cancelled(message.key),
+            is_cancelled=txn.is_cancelled(key),
         )
         verdict = Verdict(reception.case, reception.effects)
         if reception.case is Case.NEW:
             verdict = self._keep(txn, received, reception, now)
         elif AcknowledgeAnew() in reception.effects:
             response = self._acknowledgment(received, now, entry)
-            txn.put_response(message.key, response)
+            txn.put_response(key, response)
             verdict = verdict._replace(response=response)
         elif Acknowledge() in reception.effects:
             verdict = verdict._replace(response=stored)

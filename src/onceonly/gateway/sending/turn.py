@@ -118,7 +118,9 @@ class Turn:
     def _step_message(self, message_id: str, event: SendingEvent) -> list[Work]:
         entry = self._entry(message_id)
         agreement = self._sender.agreement(entry.agreement_id)
-        before = entry.state._replace(due_ns=self._sender.waits.find(message_id))
+        before, due_ns = entry.state, self._sender.waits.find(message_id)
+        if before.due_ns != due_ns:
+            before = before._replace(due_ns=due_ns)
         after, effects = sending.step(before, event, self._now, agreement.terms)
         if after.due_ns != before.due_ns:
             self._move_deadline(message_id, after.due_ns)
