@@ -16,6 +16,7 @@ from typing import Any
 import uvloop
 
 from bench import floor
+from onceonly.gateway.collector import look_seldom
 from onceonly.gateway.config import read_configuration
 from onceonly.gateway.sending.submit import Part, Submission
 from onceonly.gateway.wiring import clock_of, join, open_store
@@ -48,9 +49,8 @@ async def run_floor(task: dict[str, Any]) -> None:
     sys.stdin.readline()
     began, cpu_began = time.perf_counter(), cpu_s()
     package = b"p" * PACKAGE_BYTES
-    await floor.send_all(
-        task["port"], task["their_port"], package, task["pairs"], task["per_pair"], log
-    )
+    lanes, per_lane = task["pairs"] * task["writers"], task["per_pair"] // task["writers"]
+    await floor.send_all(task["port"], task["their_port"], package, lanes, per_lane, log)
     tell(elapsed_s=time.perf_counter() - began, cpu_s=cpu_s() - cpu_began)
 
 
@@ -67,6 +67,7 @@ async def run_gateway(task: dict[str, Any]) -> None:
     store = open_store(configuration, clock_of(configuration))
     gateway = join(configuration, store, fail)
     server = await serve_http(configuration.listen, gateway.receiver.receive)
+    look_seldom()
     if task["side"] == "receiver":
         await wait_for_stop()
     else:
@@ -74,8 +75,10 @@ async def run_gateway(task: dict[str, Any]) -> None:
         sys.stdin.readline()
         began, cpu_began = time.perf_counter(), cpu_s()
         parties = [agreement.their_party for agreement in configuration.agreements]
-        await asyncio.gather(*(submit_all(gateway, to, task["per_pair"]) for to in parties))
-        total = len(parties) * task["per_pair"]
+        writers = parties * task["writers"]
+        each = task["per_pair"] // task["writers"]
+        await asyncio.gather(*(submit_all(gateway, to, each) for to in writers))
+        total = len(writers) * each
         while store.snapshot().count_by_status().get("acknowledged", 0) < total:  # noqa: ASYNC110 - because the store tells nobody
             await asyncio.sleep(POLL_S)
         tell(elapsed_s=time.perf_counter() - began, cpu_s=cpu_s() - cpu_began)

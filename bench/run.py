@@ -14,9 +14,23 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+Case = dict[str, Any]
+
+
+def case_of(pairs: int, per_pair: int, *, profile: str = "rm-2000", writers: int = 1) -> Case:
+    """`writers` applications hand over the messages of each pair, one after the other each.
+
+    As many of them as the window of `rm-2001` is large keep it full; the floor has as many in
+    flight as there are writers.
+    """
+    return {"pairs": pairs, "per_pair": per_pair, "profile": profile, "writers": writers}
+
+
 CASES = {
-    "pair-stop-and-wait": {"pairs": 1, "per_pair": 1500},
-    "200-pairs": {"pairs": 200, "per_pair": 40},
+    "pair-stop-and-wait": case_of(1, 1500),
+    "200-pairs": case_of(200, 40),
+    "pair-window-16": case_of(1, 3200, profile="rm-2001", writers=16),
+    "pairs-200-rm-2001": case_of(200, 40, profile="rm-2001"),
 }
 
 
@@ -52,7 +66,7 @@ class Contender:
             self._process.wait(timeout=60)
 
 
-def measure(kind: str, case: dict[str, int]) -> dict[str, float]:
+def measure(kind: str, case: Case) -> dict[str, float]:
     """One round of one kind: messages per second, CPU microseconds per message, both sides."""
     with tempfile.TemporaryDirectory(prefix="onceonly-bench-") as directory:
         tasks = floor_tasks(directory, case) if kind == "floor" else gateway_tasks(directory, case)
@@ -72,7 +86,7 @@ def measure(kind: str, case: dict[str, int]) -> dict[str, float]:
     }
 
 
-def floor_tasks(directory: str, case: dict[str, int]) -> dict[str, dict[str, Any]]:
+def floor_tasks(directory: str, case: Case) -> dict[str, dict[str, Any]]:
     there, back = free_port(), free_port()
     shared = {"kind": "floor", "directory": directory, **case}
     return {
@@ -81,17 +95,19 @@ def floor_tasks(directory: str, case: dict[str, int]) -> dict[str, dict[str, Any
     }
 
 
-def gateway_tasks(directory: str, case: dict[str, int]) -> dict[str, dict[str, Any]]:
+def gateway_tasks(directory: str, case: Case) -> dict[str, dict[str, Any]]:
     ports = {"receiver": free_port(), "sender": free_port()}
     tasks = {}
     for side, other in (("receiver", "sender"), ("sender", "receiver")):
         config = Path(directory) / f"{side}.toml"
-        config.write_text(configuration(side, ports[side], ports[other], case["pairs"]))
+        config.write_text(
+            configuration(side, ports[side], ports[other], case["pairs"], case["profile"])
+        )
         tasks[side] = {"kind": "gateway", "side": side, "config": str(config), **case}
     return tasks
 
 
-def configuration(side: str, port: int, their_port: int, pairs: int) -> str:
+def configuration(side: str, port: int, their_port: int, pairs: int, profile: str) -> str:
     """A buyer with `pairs` partners, which all live in the other gateway."""
     buyer = "urn:duns:111111111"
     sellers = [f"urn:duns:{222_000_000 + number}" for number in range(pairs)]
@@ -110,6 +126,7 @@ def configuration(side: str, port: int, their_port: int, pairs: int) -> str:
             f'id = "tpa-{number}"',
             f'with = ["{with_}"]',
             f'party = ["{party}"]',
+            f'profile = "{profile}"',
             f'send_to = "http://127.0.0.1:{their_port}/msh"',
         ]
     return "\n".join(lines)

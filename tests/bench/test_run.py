@@ -20,9 +20,10 @@ def run(monkeypatch):
 
 @pytest.mark.process
 @pytest.mark.parametrize("kind", ["floor", "gateway"])
-def test_every_message_of_a_small_round_is_confirmed(run, kind):
+@pytest.mark.parametrize("profile", ["rm-2000", "rm-2001"])
+def test_every_message_of_a_small_round_is_confirmed(run, kind, profile):
     """A contender ends only when all its messages are acknowledged."""
-    measured = run.measure(kind, {"pairs": 3, "per_pair": 4})
+    measured = run.measure(kind, run.case_of(3, 4, profile=profile, writers=2))
     assert measured["rate"] > 0
     assert measured["cpu_us"] > 0
 
