@@ -133,6 +133,9 @@ class Peer:
         self.refuse_connections()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=PATIENCE_S)
+        if self._server is not None:
+            # The loop closes the listener when it comes to it; a test that ends now leaks it.
+            await asyncio.wait_for(self._server.wait_closed(), PATIENCE_S)
 
     def answer(self, *answers: bytes | Manners) -> None:
         """Answer the next requests so; after them `answer_always` holds again."""
