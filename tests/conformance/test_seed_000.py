@@ -141,7 +141,8 @@ async def test_the_message_asks_for_reliability_where_that_was_agreed(tmp_path, 
 @pytest.mark.statement("S0-10")
 async def test_the_message_alone_asks_for_reliable_handling(tmp_path):
     """Under an agreement of BestEffort a OnceAndOnlyOnce message is acknowledged all the same."""
-    async with with_peers(tmp_path, {"delivery_semantics": "BestEffort"}) as (gateway, peer):
+    terms = {"delivery_semantics": "BestEffort", "retries": None}
+    async with with_peers(tmp_path, terms) as (gateway, peer):
         for _ in range(2):
             await peer.send("m-1@a.example.com", 1)
         assert len(bodies(await peer.hear_several("Acknowledgement", 2))) == 1
@@ -192,7 +193,7 @@ async def test_at_most_once_is_tried_once_and_its_failure_is_told(tmp_path):
 @pytest.mark.statement("S0-77", ruling="R-16")
 async def test_best_effort_ends_when_it_is_sent(tmp_path):
     """No acknowledgement is waited for, nothing is sent again, and no failure is noticed."""
-    async with two_parties(tmp_path, delivery_semantics="BestEffort") as parties:
+    async with two_parties(tmp_path, delivery_semantics="BestEffort", retries=None) as parties:
         message_id = await parties.submit()
         await parties.buyer.until_state(message_id, "sent")
         await parties.seller.until_handed_over(message_id)
