@@ -216,7 +216,8 @@ async def test_by_rule_nothing_is_done_but_wait(tmp_path, peer):
 @pytest.mark.statement("S4-28")
 async def test_level_4_pings_before_the_message_and_recovers_after_it(tmp_path, peer):
     """The whole trace: Ping, message, given up, Ping, status, acknowledged."""
-    brief = {"timeout": 1, "retries": 1, "retry_interval": 25}
+    # The Timeout is also the wait for a Pong: long enough for one on a busy machine.
+    brief = {"timeout": 100, "retries": 1, "retry_interval": 100}
     terms = {**brief, "level": 4, "time_to_live": "P1D", "ping_before_inquiry": True}
     async with running(tmp_path, peer, terms=terms) as gateway:
         message_id = await gateway.submit(ORDER, to=peer)
