@@ -344,7 +344,8 @@ async def test_a_notice_travels_up_a_chain_of_intermediaries(tmp_path):
     """Each one tells the hop before it, under its own name, until the application knows."""
     destination = "http://127.0.0.1:9/msh"
     modes = ("accept", "relay", "accept")
-    route_terms = {**UNSIGNED, **ONE_TRY}
+    # Long enough for the acknowledgements of the hops before, also on a busy machine.
+    route_terms = {**UNSIGNED, **ONE_TRY, "timeout": 100}
     plan = Plan(profile="rm-2001", modes=modes, terms=ASKING, route_terms=route_terms)
     async with running_chain(tmp_path, plan, destination=destination) as chain:
         message_id = await chain.submit()
