@@ -1,0 +1,91 @@
+"""What a message says of itself."""
+
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+
+from onceonly.message.errors import RemoteError
+from onceonly.message.identity import MessageKey, Pair, PartyId
+from onceonly.message.message import (
+    DeliverySemantics,
+    Message,
+    Payload,
+    Profile,
+    SyncReplyMode,
+)
+
+ORDER = Message(
+    message_id="order-1",
+    from_ids=(PartyId("urn:buyer"), PartyId("123", "duns")),
+    to_ids=(PartyId("456", "duns"), PartyId("urn:seller")),
+    agreement_id="urn:agreement",
+    conversation_id="conversation-1",
+    service="Orders",
+    action="New order",
+    timestamp_at=0,
+    semantics=DeliverySemantics.ONCE_AND_ONLY_ONCE,
+)
+
+
+def test_a_message_is_keyed_by_the_first_name_of_each_party():
+    """R-01: (From, To, MessageId), where further PartyIds are other names of the same party."""
+    assert ORDER.pair == Pair("urn:buyer", "duns:456")
+    assert ORDER.key == MessageKey("urn:buyer", "duns:456", "order-1")
+    assert ORDER.key.pair == ORDER.pair
+
+
+def test_the_size_of_a_message_is_that_of_all_its_payloads():
+    """Limits are on the sum; a message without a payload has size 0."""
+    payloads = Payload("a", "text/plain", 3, "00"), Payload("b", "text/plain", 4, "01")
+    assert ORDER.size_bytes == 0
+    assert replace(ORDER, payloads=payloads).size_bytes == 7
+
+
+def test_a_prepared_message_does_not_change():
+    """Seed 000 §5.1 (4): a resend is the same message."""
+    with pytest.raises(FrozenInstanceError):
+        ORDER.message_id = "order-2"
+
+
+@pytest.mark.parametrize(
+    ("field", "name"),
+    [
+        ("message_id", "MessageId"),
+        ("agreement_id", "TPAId"),
+        ("conversation_id", "ConversationId"),
+        ("service", "ServiceInterface"),
+        ("action", "Action"),
+        ("ref_to_message_id", "RefToMessageId"),
+    ],
+)
+def test_a_message_with_a_line_break_in_a_field_is_not_constructed(field, name):
+    """The refusal names the element of the specification."""
+    with pytest.raises(RemoteError, match=name):
+        replace(ORDER, **{field: "two\nlines"})
+
+
+@pytest.mark.parametrize(
+    ("semantics", "word"),
+    [
+        (DeliverySemantics.ONCE_AND_ONLY_ONCE, "OnceAndOnlyOnce"),
+        (DeliverySemantics.BEST_EFFORT, "BestEffort"),
+        (DeliverySemantics.AT_MOST_ONCE, "OnceAndOnlyOnce"),
+        (DeliverySemantics.EXACTLY_ONCE, "OnceAndOnlyOnce"),
+    ],
+)
+def test_only_the_two_words_of_the_seeds_are_on_the_wire(semantics, word):
+    """R-16, R-17: what is agreed locally asks for an acknowledgement like OnceAndOnlyOnce."""
+    assert semantics.on_wire == word
+
+
+def test_only_the_older_profile_numbers_its_messages():
+    """SequenceNumbers are of seed 000 §2.1.3; seed 001 has none."""
+    assert [profile for profile in Profile if profile.is_numbered] == [Profile.RM_2000]
+
+
+def test_a_response_comes_in_the_answer_only_where_its_mode_says_so():
+    """Seed 001 §1.2.2: signalsOnly brings no business response."""
+    assert {mode for mode in SyncReplyMode if mode.has_response} == {
+        SyncReplyMode.RESPONSE_ONLY,
+        SyncReplyMode.SIGNALS_AND_RESPONSE,
+    }
