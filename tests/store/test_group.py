@@ -185,6 +185,45 @@ def test_a_broken_disk_fails_everyone_and_stops(*, thread: bool) -> None:
     run(main)
 
 
+def test_a_disk_that_breaks_while_a_batch_is_taken_back_fails_everyone_and_stops(
+    *, thread: bool
+) -> None:
+    """A rollback that fails is no refusal: the store cannot be trusted any more (R-22)."""
+
+    async def main() -> None:
+        store = memory()
+        rig = Rig(store, thread=thread)
+
+        def break_while_full(transaction: Transaction) -> None:
+            store.is_broken = True
+            raise StoreFull("no space")
+
+        results = await asyncio.gather(
+            rig.submit("m-1"), rig.group.transact(break_while_full), return_exceptions=True
+        )
+        assert [type(result) for result in results] == [StoreFailed, StoreFailed]
+        assert len(rig.failures) == 1
+        with pytest.raises(StoreFailed):
+            await rig.submit("m-2")
+
+    run(main)
+
+
+def test_a_store_that_failed_lets_the_next_process_in(*, thread: bool) -> None:
+    """Fail-stop ends the process, and with it the lock; nothing of the batch is stored."""
+
+    async def main() -> None:
+        store = memory()
+        rig = Rig(store, thread=thread)
+        store.is_broken = True
+        with pytest.raises(StoreFailed):
+            await rig.submit("m-1")
+        store.close()
+        assert store.reopen().snapshot().find_outbound("m-1") is None
+
+    run(main)
+
+
 def raise_key_error(transaction: Transaction) -> None:
     raise KeyError("a bug")
 

@@ -21,6 +21,8 @@ from onceonly.store.store import (
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
+_BROKEN = "the disk is broken"
+
 
 class _Disk:
     """What outlives a process: the rows, whose they are, and who has the lock."""
@@ -36,7 +38,7 @@ class MemoryStore(Store):
     """A store for simulations and tests; `crash` and `reopen` stand for the process's death.
 
     `is_full` and `is_broken` may be set at any time: the next commit then meets a full disk, or
-    an I/O error after which this object is of no more use.
+    it or a rollback an I/O error, after which this object is of no more use.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class MemoryStore(Store):
         self._opened_at = clock_at()
         self._pending: Tables | None = None
         self._is_closed = False
+        self._is_failed = False
         self.is_full = False
         self.is_broken = False
         _forget_deadlines(self._disk.tables)
@@ -64,6 +67,8 @@ class MemoryStore(Store):
 
     def begin(self) -> MemoryTransaction:
         assert self._pending is None, "one write transaction at a time"
+        if self._is_failed:
+            raise StoreFailed(_BROKEN)
         if self._is_closed or self._disk.epoch != self._epoch:
             raise StoreFailed("the store was closed, or opened again under another epoch")
         self._pending = self._disk.tables.pending()
@@ -73,14 +78,17 @@ class MemoryStore(Store):
         assert self._pending is not None, "commit without begin"
         pending, self._pending = self._pending, None
         if self.is_broken:
-            self._is_closed = True
-            raise StoreFailed("the disk is broken")
+            self._is_failed = True
+            raise StoreFailed(_BROKEN)
         if self.is_full:
             raise StoreFull("the disk is full")
         pending.settle()
 
     def rollback(self) -> None:
-        self._pending = None
+        pending, self._pending = self._pending, None
+        if pending is not None and self.is_broken:
+            self._is_failed = True
+            raise StoreFailed(_BROKEN)
 
     def snapshot(self) -> MemorySnapshot:
         return MemorySnapshot(self._disk.tables)

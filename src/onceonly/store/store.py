@@ -538,7 +538,7 @@ class Store(Protocol):
         ...
 
     def rollback(self) -> None:
-        """Forget the transaction; harmless where there is none."""
+        """Forget the transaction; harmless where there is none. Raises `StoreFailed`."""
         ...
 
     def snapshot(self) -> Snapshot:
