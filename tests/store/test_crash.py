@@ -135,6 +135,29 @@ def test_a_failed_sync_stops_the_store_and_is_never_repeated(
     assert_whole(open_in(path), child.stdout.split())
 
 
+@pytest.mark.statement("S1-02", ruling="R-22")
+@traced
+def test_a_name_that_cannot_be_made_durable_refuses_the_opening(
+    tmp_path: Path, open_in: Open
+) -> None:
+    """EIO from the fsync of the directory: what is in a file without a name is worth nothing (D7).
+
+    SQLite calls fdatasync throughout, so the only fsync is ours.
+    """
+    path = tmp_path / "buyer.db"
+    open_in(path).close()
+    inject = "inject=fsync:error=EIO:when=1"
+    child = subprocess.run(
+        [STRACE, "-f", "-o", "/dev/null", "-e", inject, *CHILD, str(path), "0", "10"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT_S,
+    )
+    assert (child.returncode, child.stdout) == (4, ""), child.stderr
+    open_in(path)
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 4 MiB."""
