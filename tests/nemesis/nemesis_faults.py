@@ -9,7 +9,7 @@ import random
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -67,10 +67,20 @@ def under_strace(call: str, fault: str, log: Path) -> tuple[str, ...]:
 
 @contextmanager
 def attached(
-    pid: int, call: str, fault: str | None = None, log: Path | None = None
+    pid: int,
+    call: str,
+    fault: str | None = None,
+    log: Path | None = None,
+    *,
+    beside: Sequence[str] = (),
 ) -> Iterator[None]:
-    """Trace `call` of a running process, with `fault` injected; let go of it at the end."""
-    command = [STRACE, "-f", "-p", str(pid), "-e", f"trace={call}", "-o", str(log or os.devnull)]
+    """Trace `call` of a running process, with `fault` injected; let go of it at the end.
+
+    The calls `beside` it are traced only. The log has the paths of files.
+    """
+    calls = ",".join((call, *beside))
+    command = [STRACE, "-f", "-y", "-p", str(pid), "-e", f"trace={calls}"]
+    command += ["-o", str(log or os.devnull)]
     if fault is not None:
         command += ["-e", f"inject={call}:{fault}"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as tracer:

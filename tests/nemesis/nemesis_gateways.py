@@ -363,18 +363,18 @@ class Exchange:
         payload = self.payloads.setdefault(message_id, Payload.numbered(message_id, size_bytes))
         return submit(client, self.receiver.site, message_id, payload)
 
-    def submit_if_up(self, client: Client, message_id: str) -> bool:
+    def submit_if_up(self, client: Client, message_id: str, size_bytes: int = 2_000) -> bool:
         """Whether the sender said yes; it may be dying."""
         try:
-            self.submit(client, message_id)
+            self.submit(client, message_id, size_bytes)
         except GatewayUnreachable:
             return False
         return True
 
-    def complete(self, message_id: str) -> None:
+    def complete(self, message_id: str, size_bytes: int = 2_000) -> None:
         """Submit (again, where it was) and wait until acknowledged and handed over."""
         with self.clients() as (ours, theirs):
-            insist(lambda: self.submit(ours, message_id))
+            insist(lambda: self.submit(ours, message_id, size_bytes))
             self.await_complete(ours, theirs, message_id)
 
     def await_complete(self, ours: Client, theirs: Client, message_id: str) -> None:
