@@ -90,6 +90,7 @@ receiving_pairs = st.builds(
     refused_message_id=st.none() | names,
     takes_any_number=st.booleans(),
     reason=st.none() | st.text(max_size=5),
+    forgotten_at=st.none() | instants,
 )
 recoveries = st.builds(
     Recovery,
