@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from onceonly.store.failures import from_system
-from onceonly.store.spool import CHUNK_BYTES, INLINE_BYTES_MAX, Sink, Spool
+from onceonly.store.files import CHUNK_BYTES
+from onceonly.store.spool import INLINE_BYTES_MAX, Sink, Spool
 from onceonly.store.store import StoreFailed, StoreFull
 
 LARGE = bytes(range(256)) * 1024 * 3

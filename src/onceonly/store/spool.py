@@ -11,23 +11,19 @@ names what it saw by digest *and* file, and keeping the same content again makes
 is never taken for the old one.
 """
 
-import os
 import threading
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from tempfile import mkstemp
 from typing import NamedTuple
 
 from onceonly.store.failures import from_system
+from onceonly.store.files import OPERATING_SYSTEM, FileStatus, FileSystem
 from onceonly.store.store import StoreFailed
 
 INLINE_BYTES_MAX = 64 * 1024
 """Largest body that lives in a row. Up to here a row is cheaper than a file of its own (40 times
 at 4 KB); far above it a file is cheaper (5 times at 10 MB)."""
-
-CHUNK_BYTES = 256 * 1024
-"""Bytes per read: what one payload in transit costs in memory."""
 
 _TEMPORARY = "incoming-"
 _DIGEST_LENGTH = 64
@@ -37,10 +33,7 @@ class KeptFile(NamedTuple):
     """A payload's file as it was seen: kept anew, the same content is another file."""
 
     digest: str
-    number: int
-    """Of the file in its file system (inode), which may be used again,"""
-    written_ns: int
-    """and when it was written, so that both together are one file's alone."""
+    status: FileStatus
 
 
 class Sink:
@@ -50,8 +43,9 @@ class Sink:
     file system. One thread at a time.
     """
 
-    def __init__(self, directory: Path, renaming: threading.Lock) -> None:
+    def __init__(self, directory: Path, renaming: threading.Lock, files: FileSystem) -> None:
         self._directory = directory
+        self._files = files
         self._renaming = renaming
         self._digest = sha256()
         self._size_bytes = 0
@@ -75,10 +69,9 @@ class Sink:
 
     def _spill(self) -> None:
         try:
-            self._file, name = mkstemp(prefix=_TEMPORARY, dir=self._directory)
+            self._file, self._temporary = self._files.create_temporary(self._directory, _TEMPORARY)
         except OSError as error:
             raise from_system(error, "the spool") from error
-        self._temporary = Path(name)
         held = b"".join(self._held)
         self._held.clear()
         self._write_out(held)
@@ -88,7 +81,7 @@ class Sink:
         rest = memoryview(chunk)
         try:
             while rest:
-                rest = rest[os.write(self._file, rest) :]
+                rest = rest[self._files.write(self._file, rest) :]
         except OSError as error:
             self.discard()
             raise from_system(error, "the spool") from error
@@ -116,12 +109,12 @@ class Sink:
             return
         try:
             # Never repeated: after a failed fsync the pages are gone, whatever a second one says.
-            os.fsync(self._file)
+            self._files.sync(self._file)
             with self._renaming:
-                self._temporary.rename(self._directory / hexdigest)
-            os.close(self._file)
+                self._files.rename(self._temporary, self._directory / hexdigest)
+            self._files.close(self._file)
             self._file = None
-            _sync_directory(self._directory)
+            self._files.sync_entry(self._directory / hexdigest)
         except OSError as error:
             self.discard()
             raise from_system(error, "the spool") from error
@@ -134,9 +127,9 @@ class Sink:
         self._file = self._temporary = None
         try:
             if file is not None:
-                os.close(file)
+                self._files.close(file)
             if temporary is not None:
-                temporary.unlink(missing_ok=True)
+                self._files.remove(temporary, missing_ok=True)
         except OSError as error:
             raise from_system(error, "the spool") from error
 
@@ -147,22 +140,23 @@ class Spool:
     Raises `StoreFull` or `StoreFailed` where the directory cannot be made or read.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, files: FileSystem = OPERATING_SYSTEM) -> None:
         self._directory = directory
+        self._files = files
         self._renaming = threading.Lock()
         """So that what is removed is what was looked at, and not its successor."""
         try:
-            if not directory.exists():
-                directory.mkdir(mode=0o700)
-                _sync_directory(directory.parent)
-            for leftover in directory.glob(f"{_TEMPORARY}*"):
-                leftover.unlink()
+            if files.make_directory(directory):
+                files.sync_entry(directory)
+            for name in list(files.list_names(directory)):
+                if name.startswith(_TEMPORARY):
+                    files.remove(directory / name)
         except OSError as error:
             raise from_system(error, "the spool") from error
 
     def open_sink(self) -> Sink:
         """A new sink; no file until it holds more than `INLINE_BYTES_MAX`."""
-        return Sink(self._directory, self._renaming)
+        return Sink(self._directory, self._renaming, self._files)
 
     def path(self, digest: str) -> Path:
         """Where the payload with this SHA-256 is, if it was kept."""
@@ -173,12 +167,11 @@ class Spool:
     def list_kept(self) -> Iterator[KeptFile]:
         """Every kept file, one by one, while others come and go."""
         try:
-            with os.scandir(self._directory) as entries:
-                for entry in entries:
-                    if len(entry.name) == _DIGEST_LENGTH and entry.name.isalnum():
-                        found = self._find(entry.name)
-                        if found is not None:
-                            yield found
+            for name in self._files.list_names(self._directory):
+                if len(name) == _DIGEST_LENGTH and name.isalnum():
+                    found = self._find(name)
+                    if found is not None:
+                        yield found
         except OSError as error:
             raise from_system(error, "the spool") from error
 
@@ -192,17 +185,14 @@ class Spool:
             with self._renaming:
                 is_the_same = self._find(file.digest) == file
                 if is_the_same:
-                    self.path(file.digest).unlink()
+                    self._files.remove(self.path(file.digest))
         except OSError as error:
             raise from_system(error, "the spool") from error
         return is_the_same
 
     def _find(self, digest: str) -> KeptFile | None:
-        try:
-            status = self.path(digest).stat()
-        except FileNotFoundError:
-            return None
-        return KeptFile(digest, status.st_ino, status.st_mtime_ns)
+        status = self._files.find_status(self.path(digest))
+        return None if status is None else KeptFile(digest, status)
 
     def open_reader(self, digest: str) -> Iterator[bytes]:
         """The payload's bytes in chunks of at most `CHUNK_BYTES`.
@@ -213,23 +203,14 @@ class Spool:
         running = sha256()
         last: bytes | None = None
         try:
-            with self.path(digest).open("rb", buffering=0) as file:
-                while chunk := file.read(CHUNK_BYTES):
-                    if last is not None:
-                        yield last
-                    running.update(chunk)
-                    last = chunk
+            for chunk in self._files.read(self.path(digest)):
+                if last is not None:
+                    yield last
+                running.update(chunk)
+                last = chunk
         except OSError as error:
             raise from_system(error, f"spooled payload {digest}") from error
         if running.hexdigest() != digest:
             raise StoreFailed(f"spooled payload {digest} is damaged: its SHA-256 is another")
         if last is not None:
             yield last
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -11,7 +11,6 @@ fulfil (a network disk, a database in memory) with another mode and no error.
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
-import os
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -24,7 +23,7 @@ import apsw
 from onceonly.journal.record import CHAIN_START, chain
 from onceonly.message.errors import OnceonlyError
 from onceonly.store.failures import from_sqlite, from_system
-from onceonly.store.lock import StoreLock
+from onceonly.store.files import OPERATING_SYSTEM, FileSystem
 from onceonly.store.migrate import migrate
 from onceonly.store.queries import SQL
 from onceonly.store.reading import SqliteSnapshot
@@ -71,9 +70,16 @@ class SqliteStore(Store):
     """
 
     def __init__(
-        self, path: Path, *, party: str, clock_at: Callable[[], int], limits: LogLimits
+        self,
+        path: Path,
+        *,
+        party: str,
+        clock_at: Callable[[], int],
+        limits: LogLimits,
+        files: FileSystem,
     ) -> None:
         self._path = path
+        self._files = files
         self._limits = limits
         self._log_pages = 0
         self._pages_folded = 0
@@ -91,16 +97,36 @@ class SqliteStore(Store):
 
     def _open(self, path: Path, party: str, now_at: int) -> None:
         with ExitStack() as undo:
-            self._lock = StoreLock(path.with_name(path.name + ".lock"))
+            self._lock = self._files.lock(path.with_name(path.name + ".lock"))
             undo.callback(self._lock.release)
-            self._writer = _connect(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+            self._writer = self._connect(apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
             undo.callback(self._writer.close)
             _make_durable(self._writer)
             self._epoch = _begin_epoch(self._writer, party, now_at)
             self._settle_log()
             self._journal_seq, self._chain_hash = _verified_journal_end(self._writer)
-            _sync_entry(path)
+            self._sync_entry()
             undo.pop_all()
+
+    def _connect(self, flags: int) -> apsw.Connection:
+        connection = apsw.Connection(
+            str(self._path),
+            flags=flags,
+            vfs=self._files.vfs,
+            statementcachesize=STATEMENTS_CACHED,
+        )
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        # Without the stability guarantee, SQLite plans a statement anew for every binding that
+        # might make a partial index usable: 30 to 100 µs each time.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+        return connection
+
+    def _sync_entry(self) -> None:
+        """Make the file's name durable: its bytes are worth nothing without it (fault D7)."""
+        try:
+            self._files.sync_entry(self._path)
+        except OSError as error:
+            raise from_system(error, "the directory of the store") from error
 
     @property
     def epoch(self) -> int:
@@ -163,7 +189,7 @@ class SqliteStore(Store):
         snapshot: SqliteSnapshot | None = getattr(self._of_thread, "snapshot", None)
         if snapshot is None:
             try:
-                reader = _connect(self._path, apsw.SQLITE_OPEN_READONLY)
+                reader = self._connect(apsw.SQLITE_OPEN_READONLY)
             except apsw.Error as error:
                 raise from_sqlite(error) from error
             self._readers.append(reader)
@@ -235,18 +261,23 @@ class SqliteStore(Store):
 
 
 def open_sqlite(
-    path: Path, *, party: str, clock_at: Callable[[], int], limits: LogLimits = LOG_LIMITS
+    path: Path,
+    *,
+    party: str,
+    clock_at: Callable[[], int],
+    limits: LogLimits = LOG_LIMITS,
+    files: FileSystem = OPERATING_SYSTEM,
 ) -> SqliteStore:
     """Open or create the store of `party` at `path` under a new epoch.
 
     `clock_at` gives the wall clock in microseconds UTC. The directory must exist. Large payloads
-    are not in it: see `spool`.
+    are not in it: see `spool`. `files` is the disk, where it is not the machine's.
 
     Raises `StoreRefused` where another process holds the store, it belongs to another party, it
     is newer than this program or damaged, or a commit here would not be durable (R-22, R-23).
     """
     check_version(apsw.sqlite_lib_version())
-    return SqliteStore(path, party=party, clock_at=clock_at, limits=limits)
+    return SqliteStore(path, party=party, clock_at=clock_at, limits=limits, files=files)
 
 
 def check_version(version: str) -> None:
@@ -254,15 +285,6 @@ def check_version(version: str) -> None:
     if tuple(map(int, version.split("."))) < SQLITE_VERSION_MIN:
         least = ".".join(map(str, SQLITE_VERSION_MIN))
         raise StoreRefused(f"SQLite {version} can corrupt its log; at least {least} is needed")
-
-
-def _connect(path: Path, flags: int) -> apsw.Connection:
-    connection = apsw.Connection(str(path), flags=flags, statementcachesize=STATEMENTS_CACHED)
-    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-    # Without the stability guarantee, SQLite plans a statement anew for every binding that might
-    # make a partial index usable: 30 to 100 µs each time.
-    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-    return connection
 
 
 def _make_durable(writer: apsw.Connection) -> None:
@@ -309,15 +331,3 @@ def _verified_journal_end(writer: apsw.Connection) -> tuple[int, str]:
         if record.seq != before.seq + 1 or chain(before.chain_hash, record) != record.chain_hash:
             raise StoreRefused(f"the journal is damaged at seq {record.seq}")
     return seq, chain_hash
-
-
-def _sync_entry(path: Path) -> None:
-    """Make the file's name durable: its bytes are worth nothing without it (fault D7)."""
-    try:
-        directory = os.open(path.resolve().parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
-    except OSError as error:
-        raise from_system(error, "the directory of the store") from error

@@ -1,0 +1,154 @@
+"""The few things of a file system that the store needs: what `spool` and `sqlite` ask for.
+
+Knows the calls of the operating system and in which of them a name or a byte becomes durable;
+must not know payloads, rows or why. It is one value, so that a simulated disk can stand in for
+the real one. Every call may raise `OSError`, which `failures` gives the contract's name.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkstemp
+from typing import NamedTuple, Protocol
+
+from onceonly.store.lock import StoreLock
+
+CHUNK_BYTES = 256 * 1024
+"""Bytes per read: what one payload in transit costs in memory."""
+
+
+class FileStatus(NamedTuple):
+    """Which file it is that has a name now."""
+
+    number: int
+    """Of the file in its file system (inode), which may be used again,"""
+    written_ns: int
+    """and when it was written, so that both together are one file's alone."""
+
+
+class Lock(Protocol):
+    """A lock that is held."""
+
+    def release(self) -> None:
+        """Let the next process in."""
+        ...
+
+
+class FileSystem(Protocol):
+    """What the store asks of a disk. A file is open under a number, its descriptor."""
+
+    @property
+    def vfs(self) -> str | None:
+        """Name of the SQLite VFS that reads and writes there; None is SQLite's own choice."""
+        ...
+
+    def lock(self, path: Path) -> Lock:
+        """Take the lock file at `path`. Raises `StoreRefused` where another one has it."""
+        ...
+
+    def sync_entry(self, path: Path) -> None:
+        """Make the name of `path` durable, its bytes are not worth more (fault D7)."""
+        ...
+
+    def make_directory(self, path: Path) -> bool:
+        """Make the directory, for our eyes only; False where it is there already."""
+        ...
+
+    def create_temporary(self, directory: Path, prefix: str) -> tuple[int, Path]:
+        """A new open file in `directory` with a name that nobody else has."""
+        ...
+
+    def write(self, file: int, chunk: bytes | memoryview) -> int:
+        """Append to the file; how many bytes were taken."""
+        ...
+
+    def sync(self, file: int) -> None:
+        """Make the bytes of the file durable (fsync)."""
+        ...
+
+    def close(self, file: int) -> None:
+        """Give the number back."""
+        ...
+
+    def rename(self, old: Path, new: Path) -> None:
+        """Give the file its new name, in one step, in place of whatever had it."""
+        ...
+
+    def remove(self, path: Path, *, missing_ok: bool = False) -> None:
+        """Take the name away."""
+        ...
+
+    def list_names(self, directory: Path) -> Iterator[str]:
+        """Names in the directory, one by one, while others come and go."""
+        ...
+
+    def find_status(self, path: Path) -> FileStatus | None:
+        """The file that has the name, if one has."""
+        ...
+
+    def read(self, path: Path) -> Iterator[bytes]:
+        """The bytes of the file in chunks of at most `CHUNK_BYTES`."""
+        ...
+
+
+class OperatingSystem:
+    """The file system of the machine."""
+
+    # ruff: noqa: D102 - because the methods are documented where they are promised, in FileSystem
+
+    vfs: str | None = None
+
+    def lock(self, path: Path) -> Lock:
+        return StoreLock(path)
+
+    def sync_entry(self, path: Path) -> None:
+        descriptor = os.open(path.resolve().parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def make_directory(self, path: Path) -> bool:
+        if path.exists():
+            return False
+        path.mkdir(mode=0o700)
+        return True
+
+    def create_temporary(self, directory: Path, prefix: str) -> tuple[int, Path]:
+        file, name = mkstemp(prefix=prefix, dir=directory)
+        return file, Path(name)
+
+    def write(self, file: int, chunk: bytes | memoryview) -> int:
+        return os.write(file, chunk)
+
+    def sync(self, file: int) -> None:
+        os.fsync(file)
+
+    def close(self, file: int) -> None:
+        os.close(file)
+
+    def rename(self, old: Path, new: Path) -> None:
+        old.rename(new)
+
+    def remove(self, path: Path, *, missing_ok: bool = False) -> None:
+        path.unlink(missing_ok=missing_ok)
+
+    def list_names(self, directory: Path) -> Iterator[str]:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                yield entry.name
+
+    def find_status(self, path: Path) -> FileStatus | None:
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            return None
+        return FileStatus(status.st_ino, status.st_mtime_ns)
+
+    def read(self, path: Path) -> Iterator[bytes]:
+        with path.open("rb", buffering=0) as file:
+            while chunk := file.read(CHUNK_BYTES):
+                yield chunk
+
+
+OPERATING_SYSTEM = OperatingSystem()
