@@ -5,7 +5,7 @@ READY := .venv/ready
 export PYTHONUNBUFFERED := 1
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test check bench docs conformance nemesis lock clean
+.PHONY: help setup demo test check bench docs conformance nemesis fuzz lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
@@ -38,6 +38,13 @@ bench: $(READY)  ## ratios against the floor of this machine, measured side by s
 nemesis: $(READY)  ## 200 cycles of kill -9 under load
 	$(BIN)/python -m pytest tests/nemesis --cycles 200 $(ARGS)
 
+fuzz: .venv/fuzz-ready  ## every parser fuzzed; ARGS="--executions 1000000" for the long run
+	$(BIN)/python fuzz/run.py $(ARGS)
+
+.venv/fuzz-ready: $(READY) requirements/fuzz.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzz.lock
+	@touch $@
+
 conformance: $(READY)  ## the tests of every statement of the seeds, and the page that says so
 	$(BIN)/python -m pytest -m statement --conformance $(ARGS)
 
@@ -48,6 +55,9 @@ lock: $(READY)  ## resolve the requirements anew (needs uv)
 	uv pip compile --quiet --generate-hashes --universal --no-header --python-version 3.11 \
 	  --no-emit-index-url --no-emit-find-links --extra spark \
 	  --output-file requirements/dev.lock pyproject.toml requirements/dev.in
+	uv pip compile --quiet --generate-hashes --universal --no-header --python-version 3.11 \
+	  --no-emit-index-url --no-emit-find-links \
+	  --output-file requirements/fuzz.lock requirements/fuzz.in
 
 clean:  ## remove what was built
 	rm -rf .venv build dist site demo

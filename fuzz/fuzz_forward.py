@@ -1,10 +1,9 @@
-"""Fuzzes what a relay does: `python fuzz/fuzz_forward.py --runs N --seed S`.
+"""Fuzzes what a relay does.
 
 The input is a header document. Whatever of it is accepted goes on with one more RoutingHeader,
 reads as the same content at the next MSH, and is otherwise the same bytes.
 """
 
-from fuzzing import run
 from onceonly.message.message import RoutingHeader
 from onceonly.wire.envelope import Decoder, Envelope, PayloadSink, boundary_for, forward
 from onceonly.wire.mime import PartHead
@@ -50,7 +49,3 @@ def _check_bytes(before: bytes, after: bytes) -> None:
         same += 1
     rest = len(before) - same
     assert after[len(after) - rest :] == before[same:]
-
-
-if __name__ == "__main__":
-    run(relay, "header")

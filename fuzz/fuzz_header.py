@@ -1,4 +1,4 @@
-"""Fuzzes the header document: `python fuzz/fuzz_header.py --runs N --seed S`.
+"""Fuzzes the header document.
 
 What is accepted, of either profile, must survive being written and read again:
 encode(decode(x)) is a fixed point.
@@ -6,7 +6,6 @@ encode(decode(x)) is a fixed point.
 
 from dataclasses import replace
 
-from fuzzing import run
 from onceonly.message.errors import RemoteError
 from onceonly.message.message import Message, Profile, RoutingHeader
 from onceonly.wire import header, rm2000_writing, rm2001_writing
@@ -44,7 +43,3 @@ def _hop(document: Document) -> RoutingHeader:
     """What a signal of `rm-2000` says of a sequence has no effect, and is not written."""
     hop = document.routing[-1]
     return hop if isinstance(document.content, Message) else replace(hop, sequence_number=None)
-
-
-if __name__ == "__main__":
-    run(read, "header")

@@ -1,9 +1,8 @@
-"""Fuzzes the MIME splitter: `python fuzz/fuzz_mime.py --runs N --seed S`.
+"""Fuzzes the MIME splitter.
 
 The first byte of the input says how large the pieces are, the rest is a body with boundary `b`.
 """
 
-from fuzzing import run
 from onceonly.message.errors import RemoteError
 from onceonly.wire.mime import PartBytes, PartEvent, Splitter
 
@@ -35,7 +34,3 @@ def _add(found: list[object], event: PartEvent) -> None:
         found[-1] += event.data
     else:
         found.append(event.data if isinstance(event, PartBytes) else event)
-
-
-if __name__ == "__main__":
-    run(split, "mime")

@@ -1,11 +1,10 @@
-"""Fuzzes whole packages: `python fuzz/fuzz_package.py --runs N --seed S`.
+"""Fuzzes whole packages.
 
 The input is a Content-Type, an empty line, and the body.
 """
 
 from hashlib import sha256
 
-from fuzzing import run
 from onceonly.message.errors import RemoteError
 from onceonly.wire import names
 from onceonly.wire.envelope import Decoder, Envelope, PartHead
@@ -41,7 +40,3 @@ def decode(data: bytes) -> Envelope:
         about = decoder.about
         assert about is None or about.message_type in KNOWN
         raise
-
-
-if __name__ == "__main__":
-    run(decode, "package")
