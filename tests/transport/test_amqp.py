@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import asynccontextmanager
 
+import aio_pika
 import pytest
 from http_peers import CONTENT_TYPE, PATIENCE_S, PiecedBody, WholeBody
 
@@ -135,6 +136,21 @@ async def test_an_exchange_that_is_not_there_is_refused_and_the_next_package_goe
         assert sent.outcome is Outcome.ACCEPTED
 
 
+async def test_what_the_broker_refuses_is_refused(broker, queue):
+    """A queue that is full by its own policy makes the broker say no (basic.nack)."""
+    full = {"x-max-length": 1, "x-overflow": "reject-publish"}
+    connection = await aio_pika.connect(port=broker.port)
+    channel = await connection.channel()
+    await channel.declare_queue(queue, arguments=full)
+    async with publishing() as transport:
+        sent = [await transport.send(package(broker, queue)) for _ in range(2)]
+    await connection.close()
+    assert [(one.outcome, one.bytes_left) for one in sent] == [
+        (Outcome.ACCEPTED, True),
+        (Outcome.REFUSED, True),
+    ]
+
+
 async def test_without_a_broker_nothing_left(broker, queue):
     """After its own attempts to connect the transport says for certain that no byte left."""
     async with publishing() as transport:
@@ -252,6 +268,36 @@ async def test_what_was_not_acknowledged_is_delivered_again(broker, queue):
     receive = Deliveries()
     async with consuming(broker, queue, receive):
         assert await receive.next() == b"an order"
+
+
+async def test_a_delivery_whose_connection_was_lost_is_left_to_the_next_one(broker, queue):
+    """It cannot be acknowledged any more, comes again, and the consumer goes on."""
+    came: asyncio.Queue[bytes] = asyncio.Queue()
+    is_cut, came_again = asyncio.Event(), asyncio.Event()
+
+    async with deaf_line(broker.port) as line:
+
+        async def receive(request, chunks) -> Answer:
+            came.put_nowait(b"".join([chunk async for chunk in chunks]))
+            if is_cut.is_set():
+                came_again.set()
+            else:
+                is_cut.set()
+                line.cut()
+                await came_again.wait()
+                await consumer.consuming.wait()
+            return Answer(204)
+
+        uri = f"amqp://127.0.0.1:{line.port}/?queue={queue}"
+        consumer = consume_amqp(uri, receive, limits=HASTY)
+        async with publishing() as transport, asyncio.timeout(PATIENCE_S):
+            await consumer.consuming.wait()
+            await transport.send(package(broker, queue))
+            await came_again.wait()
+            await transport.send(package(broker, queue, b"another"))
+            assert [await came.get() for _ in range(3)] == [b"an order", b"an order", b"another"]
+            await consumer.consuming.wait()
+        await consumer.close(PATIENCE_S)
 
 
 async def test_a_consumer_outlives_its_broker(tmp_path, queue):

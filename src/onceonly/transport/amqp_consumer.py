@@ -125,7 +125,7 @@ class AmqpConsumer:
                 await delivery.reject(requeue=False)
         except LINK_ERRORS:
             # The broker went away and will deliver again; what is stored is a duplicate then.
-            self.consuming.clear()
+            return
 
     async def _answer_of(self, delivery: AbstractIncomingMessage) -> int:
         broker = self._address.broker
