@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import struct
 from contextlib import suppress
 
 import pytest
@@ -393,6 +394,34 @@ async def test_a_tls_handshake_that_fails_is_a_refusal_of_which_no_byte_left():
         uri = f"https://127.0.0.1:{server.port}/msh"
         transmission = await transport.send(Outgoing(uri, "a/b", PiecedBody(b"x")))
     assert transmission == (Outcome.REFUSED, False, None, "TLS handshake failed")
+
+
+async def test_a_tls_handshake_without_an_answer_is_a_refusal_of_which_no_byte_left():
+    """The peer takes the connection and says nothing: the wait for a connection is bounded."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        uri = f"https://127.0.0.1:{silent.getsockname()[1]}/msh"
+        async with sender(HttpClientLimits(connect_timeout_s=SHORT)) as transport:
+            transmission = await transport.send(Outgoing(uri, "a/b", PiecedBody(b"x")))
+    assert transmission == (Outcome.REFUSED, False, None, "connect timeout")
+
+
+async def test_a_connection_that_is_reset_before_tls_is_a_refusal_of_which_no_byte_left():
+    """Tried once more, and then it is certain that nothing left."""
+    connections = 0
+
+    def reset(_reader, writer) -> None:
+        nonlocal connections
+        connections += 1
+        linger = struct.pack("ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        writer.transport.abort()
+
+    server = await asyncio.start_server(reset, "127.0.0.1", 0)
+    async with server, sender(HttpClientLimits(connect_pause_s=0.001)) as transport:
+        uri = f"https://127.0.0.1:{port_of(server)}/msh"
+        transmission = await transport.send(Outgoing(uri, "a/b", PiecedBody(b"x")))
+    assert transmission == (Outcome.REFUSED, False, None, "no connection")
+    assert connections == 2
 
 
 async def test_connections_to_one_host_are_bounded():
