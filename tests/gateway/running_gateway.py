@@ -154,7 +154,7 @@ class RunningGateway:
             self.configuration, self.parts.receiver.receive, self.parts.automatic_mail.drop
         )
         self.api = httpx.AsyncClient(
-            transport=httpx.ASGITransport(self.parts.application),
+            transport=httpx.ASGITransport(self.parts.api.application(self.parts.access)),
             base_url=self.configuration.api,
         )
         await self.parts.dispatch.start()
@@ -319,7 +319,11 @@ async def serving_api(alive: RunningGateway) -> AsyncIterator[str]:
     """The API of the gateway on its real port."""
     host, port = api_address(alive.configuration.api)
     config = uvicorn.Config(
-        alive.parts.application, host=host, port=port, log_config=None, lifespan="off"
+        alive.parts.api.application(alive.parts.access),
+        host=host,
+        port=port,
+        log_config=None,
+        lifespan="off",
     )
     server = _QuietServer(config)
     with socket.create_server((host, port)) as listener:

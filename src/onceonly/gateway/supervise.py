@@ -22,20 +22,16 @@ import uvicorn
 
 from onceonly.gateway.collector import look_seldom
 from onceonly.gateway.config import Configuration
+from onceonly.gateway.life import Life
 from onceonly.gateway.transports import Listeners
 from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
-from onceonly.message.errors import LocalError
-from onceonly.message.event import Event
-from onceonly.store.store import StoreFailed, StoreFull
+from onceonly.store.store import StoreFailed
 
 API_DRAIN_S = 1
 MSH_DRAIN_S = 1.0
 TASKS_DRAIN_S = 1.0
 """For calls, packages and transmissions under way to end, one after the other. What is cut is
 sent again after the restart; with publishing and closing the stop stays under five seconds."""
-
-SWEEP_S = 1.0
-"""Between looks for messages whose time has passed."""
 
 log: Any = structlog.get_logger("onceonly")
 
@@ -108,26 +104,24 @@ class _Supervisor:
             loop.add_signal_handler(number, self._stop.set)
         loop.set_exception_handler(self._note_bug)
         gateway = join(self._configuration, self._store, self._fail)
-        await self._announce(gateway)
-        # Before the first package arrives, so that what is owed keeps its place before it.
-        await gateway.receiver.start()
+        life = Life(gateway)
+        await life.begin()
         listeners = Listeners()
         try:
             await listeners.open(
                 self._configuration, gateway.receiver.receive, gateway.automatic_mail.drop
             )
             async with self._api(gateway):
-                await gateway.dispatch.start()
-                await gateway.relay.start()
+                await life.take_up()
                 look_seldom()
-                gateway.operations.is_ready = True
                 log.info("ready", listen=self._configuration.listen, api=self._configuration.api)
-                await self._live(gateway)
+                await life.live(self._stop)
                 log.info("draining")
-                gateway.operations.is_ready = False
-                gateway.dispatch.drain()
             # The API is closed by now: nothing is accepted behind the last row.
-            await self._drain(gateway, listeners)
+            await listeners.close(MSH_DRAIN_S)
+            await gateway.tasks.drain(TASKS_DRAIN_S)
+            await life.end()
+            log.info("stopped")
         finally:
             await listeners.close(0)
         return 0
@@ -149,16 +143,6 @@ class _Supervisor:
             self._fail(error)
         log.error("bug", text=context.get("message"), exc_info=error)
 
-    async def _announce(self, gateway: Gateway) -> None:
-        now = gateway.clock.now()
-        rows = [gateway.rows.about_gateway(Event.STARTED, now)]
-        drill = self._configuration.drill
-        if drill is not None:
-            text = f"clock_rate={drill.clock_rate} failpoints={drill.failpoints}"
-            rows.append(gateway.rows.about_gateway(Event.DRILL, now, text))
-            log.warning("THIS IS A DRILL: times and faults are not real", drill=text)
-        await gateway.group.transact(lambda txn: txn.append(rows))
-
     @contextlib.asynccontextmanager
     async def _api(self, gateway: Gateway) -> AsyncIterator[None]:
         host, port = api_address(self._configuration.api)
@@ -166,7 +150,7 @@ class _Supervisor:
         # Bound here, because uvicorn meets an address that is taken with an exit of its own.
         listener = socket.create_server((host, port), family=family)
         config = uvicorn.Config(
-            gateway.application,
+            gateway.api.application(gateway.access),
             log_config=None,
             access_log=False,
             lifespan="off",
@@ -183,56 +167,6 @@ class _Supervisor:
         finally:
             server.should_exit = True
             await running
-
-    async def _live(self, gateway: Gateway) -> None:
-        loop = asyncio.get_running_loop()
-        publish_at = loop.time() + self._configuration.publish_interval_s
-        purge_at = loop.time() + self._configuration.purge_interval_s
-        while not self._stop.is_set():
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stop.wait(), SWEEP_S)
-            try:
-                await gateway.dispatch.sweep()
-            except StoreFull as error:
-                log.warning("store full", error=str(error))
-            if loop.time() >= publish_at:
-                publish_at = loop.time() + self._configuration.publish_interval_s
-                gateway.tasks.start(_publish(gateway))
-            if loop.time() >= purge_at:
-                purge_at = loop.time() + self._configuration.purge_interval_s
-                gateway.tasks.start(_purge(gateway))
-
-    async def _drain(self, gateway: Gateway, listeners: Listeners) -> None:
-        await listeners.close(MSH_DRAIN_S)
-        await gateway.tasks.drain(TASKS_DRAIN_S)
-        now = gateway.clock.now()
-        stopped = gateway.rows.about_gateway(Event.STOPPED, now)
-        with contextlib.suppress(StoreFull):
-            await gateway.group.transact(lambda txn: txn.append((stopped,)))
-        await _publish(gateway)
-        await gateway.transport.close()
-        await gateway.group.drain()
-        log.info("stopped")
-
-
-async def _publish(gateway: Gateway) -> None:
-    try:
-        count = await gateway.operations.publish()
-    except LocalError as error:
-        log.warning("publish failed; the journal keeps the rows", error=str(error))
-        return
-    if count:
-        log.info("published", rows=count)
-
-
-async def _purge(gateway: Gateway) -> None:
-    try:
-        forgotten = await gateway.purge.sweep()
-    except StoreFull as error:
-        log.warning("store full; the purge goes on later", error=str(error))
-        return
-    if any(forgotten):
-        log.info("purged", **forgotten._asdict())
 
 
 def api_address(uri: str) -> tuple[str, int]:

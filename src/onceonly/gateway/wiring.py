@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.api.access import Access
@@ -69,7 +68,8 @@ class Gateway:
     rows: Rows
     clock: Clock
     tasks: Tasks
-    application: Any
+    api: Api
+    access: Access
 
 
 def open_store(configuration: Configuration, clock: Clock) -> SqliteStore:
@@ -86,30 +86,51 @@ def clock_of(configuration: Configuration) -> Clock:
     return Clock(rate=drill.clock_rate, offset_file=drill.clock_offset_file)
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a gateway has from outside besides its store: time, chance, network, files, faults."""
+
+    clock: Clock
+    ids: Identifiers
+    failpoints: Failpoints
+    transport: Transport
+    spool: Spool
+
+
+def surroundings_of(configuration: Configuration, clock: Clock) -> Surroundings:
+    """The real ones. Raises `OSError` for certificates that cannot be used."""
+    drill = configuration.drill
+    return Surroundings(
+        clock=clock,
+        ids=Identifiers(configuration.uri),
+        failpoints=Failpoints(drill.failpoints if drill else None),
+        transport=sending_transport(configuration, clock),
+        spool=Spool(configuration.store.with_name(f"{configuration.store.name}-spool")),
+    )
+
+
 def join(
     configuration: Configuration,
     store: Store,
     on_failure: Callable[[BaseException], None],
     *,
     clock: Clock | None = None,
+    surroundings: Surroundings | None = None,
 ) -> Gateway:
     """Join all parts over an open store. Raises `StoreRefused` where they do not fit.
 
-    A recording or a simulation brings a `clock` of its own, whose time passes as it wants.
-    Raises `OSError` for certificates that cannot be used.
+    A recording brings a `clock` of its own, whose time passes as it wants, a simulation all its
+    `surroundings`. Raises `OSError` for certificates that cannot be used.
     """
-    clock = clock or clock_of(configuration)
-    drill = configuration.drill
-    failpoints = Failpoints(drill.failpoints if drill else None)
+    around = surroundings or surroundings_of(configuration, clock or clock_of(configuration))
+    clock, spool, transport = around.clock, around.spool, around.transport
+    failpoints, ids = around.failpoints, around.ids
     agreements = Agreements(configuration.agreements, map(as_agreement, configuration.routes))
     routes = Routes(configuration.routes, our_uris=our_uris(configuration))
     _check_agreements(store, agreements)
     rows = Rows(str(configuration.party[0]))
-    ids = Identifiers(configuration.uri)
     tasks = Tasks(on_failure)
     group = GroupCommit(store, on_failure=on_failure)
-    spool = Spool(configuration.store.with_name(f"{configuration.store.name}-spool"))
-    transport = sending_transport(configuration, clock)
     growth = Growth()
     replies = Replies(transport)
     sender = Sender(agreements=agreements, rows=rows, ids=ids, our_uri=configuration.uri)
@@ -323,7 +344,8 @@ def join(
         rows=rows,
         clock=clock,
         tasks=tasks,
-        application=api.application(access),
+        api=api,
+        access=access,
     )
 
 

@@ -120,6 +120,8 @@ V = TypeVar("V")
 class _Pending(MutableMapping[K, V]):
     """A table that reads through to the one below and keeps what is changed to itself."""
 
+    __slots__ = ("_below", "_removed", "_written")
+
     def __init__(self, below: MutableMapping[K, V]) -> None:
         self._below = below
         self._written: dict[K, V] = {}
@@ -151,7 +153,8 @@ class _Pending(MutableMapping[K, V]):
         """Make what was changed part of the table below."""
         for key in self._removed:
             self._below.pop(key, None)
-        self._below.update(self._written)
+        if self._written:
+            self._below.update(self._written)
 
 
 @dataclass(slots=True)
@@ -178,9 +181,12 @@ class Tables:
 
     def pending(self) -> "Tables":
         """Tables that read through to these ones and keep what is changed to themselves."""
-        return Tables(*(_Pending(getattr(self, table.name)) for table in fields(self)))
+        return Tables(*(_Pending(getattr(self, name)) for name in _NAMES))
 
     def settle(self) -> None:
         """Make what was changed in these pending tables part of those below."""
-        for table in fields(self):
-            getattr(self, table.name).settle()
+        for name in _NAMES:
+            getattr(self, name).settle()
+
+
+_NAMES = tuple(table.name for table in fields(Tables))

@@ -1,0 +1,100 @@
+"""What a gateway does from its start to its end, whoever runs it: a supervisor or a simulator.
+
+Knows the order of things: what is owed is taken up before the first package comes in, and only
+then do the queues move. Must not know processes, sockets or signals.
+"""
+
+import asyncio
+import contextlib
+from typing import Any
+
+import structlog
+
+from onceonly.gateway.wiring import Gateway
+from onceonly.message.errors import LocalError
+from onceonly.message.event import Event
+from onceonly.store.store import StoreFull
+
+SWEEP_S = 1.0
+"""Between looks for messages whose time has passed."""
+
+log: Any = structlog.get_logger("onceonly")
+
+
+class Life:
+    """The life of one joined gateway; each part is called once, in the order of this class."""
+
+    def __init__(self, gateway: Gateway, *, sweep_s: float = SWEEP_S) -> None:
+        self._gateway = gateway
+        self._sweep_s = sweep_s
+        self._configuration = gateway.configuration
+
+    async def begin(self) -> None:
+        """Before the first package arrives, so that what is owed keeps its place before it."""
+        await self._announce()
+        await self._gateway.receiver.start()
+
+    async def take_up(self) -> None:
+        """Once packages can come in: let what waits go on its way."""
+        await self._gateway.dispatch.start()
+        await self._gateway.relay.start()
+        self._gateway.operations.is_ready = True
+
+    async def live(self, stop: asyncio.Event) -> None:
+        """Look for what is due, publish and purge, until `stop` is set; then begin nothing more."""
+        gateway, loop = self._gateway, asyncio.get_running_loop()
+        publish_at = loop.time() + self._configuration.publish_interval_s
+        purge_at = loop.time() + self._configuration.purge_interval_s
+        while not stop.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), self._sweep_s)
+            try:
+                await gateway.dispatch.sweep()
+            except StoreFull as error:
+                log.warning("store full", error=str(error))
+            if loop.time() >= publish_at:
+                publish_at = loop.time() + self._configuration.publish_interval_s
+                gateway.tasks.start(self._publish())
+            if loop.time() >= purge_at:
+                purge_at = loop.time() + self._configuration.purge_interval_s
+                gateway.tasks.start(self._purge())
+        gateway.operations.is_ready = False
+        gateway.dispatch.drain()
+
+    async def end(self) -> None:
+        """Nothing comes in and nothing is under way any more: the last row, and the journal."""
+        gateway = self._gateway
+        stopped = gateway.rows.about_gateway(Event.STOPPED, gateway.clock.now())
+        with contextlib.suppress(StoreFull):
+            await gateway.group.transact(lambda txn: txn.append((stopped,)))
+        await self._publish()
+        await gateway.transport.close()
+        await gateway.group.drain()
+
+    async def _announce(self) -> None:
+        gateway, drill = self._gateway, self._configuration.drill
+        now = gateway.clock.now()
+        rows = [gateway.rows.about_gateway(Event.STARTED, now)]
+        if drill is not None:
+            text = f"clock_rate={drill.clock_rate} failpoints={drill.failpoints}"
+            rows.append(gateway.rows.about_gateway(Event.DRILL, now, text))
+            log.warning("THIS IS A DRILL: times and faults are not real", drill=text)
+        await gateway.group.transact(lambda txn: txn.append(rows))
+
+    async def _publish(self) -> None:
+        try:
+            count = await self._gateway.operations.publish()
+        except LocalError as error:
+            log.warning("publish failed; the journal keeps the rows", error=str(error))
+            return
+        if count:
+            log.info("published", rows=count)
+
+    async def _purge(self) -> None:
+        try:
+            forgotten = await self._gateway.purge.sweep()
+        except StoreFull as error:
+            log.warning("store full; the purge goes on later", error=str(error))
+            return
+        if any(forgotten):
+            log.info("purged", **forgotten._asdict())

@@ -1,0 +1,141 @@
+"""Who takes part: the configurations of the gateways that a plan's machines run.
+
+Knows how two parties and the intermediaries between them are configured to fit; must not know
+what happens to them.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from onceonly.gateway.config import Agreement, Configuration, Route
+from onceonly.message.identity import Pair, PartyId
+from onceonly.message.message import AckRequested
+from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
+from onceonly.simulation.plan import Line, Machine, Plan
+
+HOPS_MAX = 6
+
+
+def party(name: str) -> PartyId:
+    """The PartyId of a machine that is a party."""
+    return PartyId(f"urn:party:{name}")
+
+
+def uri(name: str, scheme: str = "http") -> str:
+    """Where a machine takes packages by that scheme."""
+    return f"smtp:msh@{name}.example" if scheme == "smtp" else f"http://{name}.example/msh"
+
+
+def name_of(party_id: str) -> str:
+    """The machine that is this party."""
+    return party_id.rpartition(":")[2]
+
+
+def line_id(line: Line) -> str:
+    """Agreement id of a line, the same at both ends."""
+    return f"{line.one}-{line.other}"
+
+
+def pair_of(line: Line) -> Pair:
+    """The pair of a line in the direction in which it is named."""
+    return Pair(str(party(line.one)), str(party(line.other)))
+
+
+def configurations(plan: Plan) -> dict[str, Configuration]:
+    """The configuration of every machine, by its name."""
+    return {machine.name: _configuration(machine, plan.lines) for machine in plan.machines}
+
+
+def _configuration(machine: Machine, lines: tuple[Line, ...]) -> Configuration:
+    name = machine.name
+    agreements: list[Agreement] = []
+    routes: list[Route] = []
+    for line in lines:
+        path = [line.one, *(relay for relay, _ in line.through), line.other]
+        if name == line.one:
+            agreements.append(_agreement(line, path))
+        elif name == line.other:
+            agreements.append(_agreement(line, path[::-1]))
+        elif name in path:
+            mode = dict(line.through)[name]
+            routes.append(_route(line, path, name, mode, "there"))
+            routes.append(_route(line, path[::-1], name, mode, "back"))
+    return Configuration(
+        path=Path(f"{name}.toml"),
+        party=(party(name),),
+        listen=uri(name),
+        uri=uri(name),
+        api="http://127.0.0.1:1",
+        api_token=None,
+        store=Path(f"{name}.db"),
+        lake="lake",
+        publish_interval_s=NEVER_S,
+        payload_bytes_max=1 << 20,
+        queued_max=machine.queued_max,
+        agreements=tuple(agreements),
+        drill=None,
+        routes=tuple(routes),
+        purge_interval_s=machine.purge_interval_s,
+        forget_pair_after_s=machine.forget_pair_after_s,
+    )
+
+
+NEVER_S = 1 << 40
+"""Past the end of every world: journals are looked at where they are."""
+
+
+def _agreement(line: Line, path: list[str]) -> Agreement:
+    """As the first of the path has it with the last."""
+    return Agreement(
+        id=line_id(line),
+        profile=line.profile,
+        our_ids=(party(path[0]),),
+        their_ids=(party(path[-1]),),
+        send_to=uri(path[1], line.scheme),
+        error_to=None,
+        receiver_uri=uri(path[1]),
+        terms=line.terms,
+    )
+
+
+def _route(line: Line, path: list[str], name: str, mode: Intermediary, direction: str) -> Route:
+    at = path.index(name)
+    return Route(
+        id=f"{line_id(line)}-{direction}",
+        profile=line.profile,
+        intermediary=mode,
+        from_ids=(party(path[0]),),
+        to_ids=(party(path[-1]),),
+        agreement_id=line_id(line),
+        back_to=uri(path[at - 1], line.scheme),
+        sender_uri=uri(path[at - 1]),
+        send_to=uri(path[at + 1], line.scheme),
+        receiver_uri=uri(path[at + 1]),
+        terms=_route_terms(line.terms, mode),
+        hops_max=HOPS_MAX,
+    )
+
+
+def _route_terms(terms: DeliveryTerms, mode: Intermediary) -> DeliveryTerms:
+    """A relay has no terms but its pause; who accepts sends under the line's own."""
+    shared = DeliveryTerms(
+        is_numbered=terms.is_numbered,
+        window=terms.window,
+        retry_interval_s=terms.retry_interval_s,
+        persist_duration_s=terms.persist_duration_s,
+        msh_time_accuracy_s=terms.msh_time_accuracy_s,
+        on_exhausted=OnExhausted.FAIL,
+    )
+    if mode is Intermediary.RELAY:
+        return shared
+    return replace(
+        shared,
+        timeout_s=terms.timeout_s,
+        retries=terms.retries if terms.retries is not None else ROUTE_RETRIES,
+        time_to_live_s=terms.time_to_live_s,
+        notifies_failures=True,
+        ack_requested=AckRequested.UNSIGNED,
+    )
+
+
+ROUTE_RETRIES = 3

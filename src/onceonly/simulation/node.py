@@ -1,0 +1,312 @@
+"""One machine of a world: what outlives its processes, and the gateway process that runs on it.
+
+The process is the real gateway, joined over a store, a clock, a transport and files that are this
+machine's. It dies between any two calls of its loop, at a named point inside one of them, or by
+itself where its store fails.
+"""
+
+import asyncio
+import traceback
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from hashlib import blake2b
+from typing import Any
+
+from onceonly.gateway.config import Configuration
+from onceonly.gateway.drill import Failpoints
+from onceonly.gateway.ids import Identifiers
+from onceonly.gateway.life import Life
+from onceonly.gateway.wiring import Surroundings, join
+from onceonly.message.errors import LocalError
+from onceonly.protocol.events import Transmission
+from onceonly.simulation.chance import draw
+from onceonly.simulation.clock import MachineClock
+from onceonly.simulation.history import History
+from onceonly.simulation.loop import Killed, ProcessLoop, enter
+from onceonly.simulation.machine_store import MachineStore
+from onceonly.simulation.network import Network
+from onceonly.simulation.timeline import NS_PER_MS, Timeline
+from onceonly.store.store import Snapshot, StoreFailed, StoreFull
+from onceonly.transport.transport import Answer, Outgoing, Request
+
+RESTART_MS = 1000
+
+SWEEP_S = 10
+"""As a gateway does, but seldom: in most worlds nothing is overdue most of the time."""
+
+Heard = Callable[[Any, BaseException | None], None]
+
+
+class Unanswered(Exception):  # noqa: N818 - because it names what happened to a call
+    """The process died before it answered, or was not there."""
+
+
+class Node:
+    """A machine. `start` boots a process; it may be killed at any time and started again."""
+
+    def __init__(  # noqa: PLR0913 - because a machine has this many parts
+        self,
+        configuration: Configuration,
+        *,
+        name: str,
+        seed: int,
+        timeline: Timeline,
+        network: Network,
+        history: History,
+        clock: MachineClock,
+        thread_ms: float,
+        store: MachineStore,
+        spool: Callable[[], Any],
+    ) -> None:
+        self.name = name
+        self.configuration = configuration
+        self.seed = seed
+        self.timeline = timeline
+        self.network = network
+        self.history = history
+        self.clock = clock
+        self.thread_ms = thread_ms
+        self.store = store
+        self.spool = spool
+        self.process: Process | None = None
+        self.generation = 0
+        self.restart_ms = RESTART_MS
+        """After its end, somebody starts the process again so much later."""
+        self._buried: list[Process] = []
+        """Dead processes: kept until the end, since collecting a coroutine runs code."""
+
+    def listener(self) -> "Process | None":
+        """The process, once it takes packages."""
+        process = self.process
+        return process if process is not None and process.is_listening else None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a process runs that has taken up everything."""
+        return self.process is not None and self.process.is_ready
+
+    def start(self) -> None:
+        """Boot a process, unless one runs."""
+        if self.process is not None:
+            return
+        self.generation += 1
+        self.history.happen(self.timeline.now_ns, self.name, "started")
+        self.process = Process(self)
+        self.process.boot()
+
+    def kill(self, what: str = "killed", detail: str = "") -> None:
+        """End the process as hard as can be, if one runs."""
+        process, self.process = self.process, None
+        if process is None:
+            return
+        self.history.happen(self.timeline.now_ns, self.name, what, detail)
+        self._buried.append(process)
+        process.die(is_power_cut=what == "power-cut")
+        if what == "power-cut":
+            self.clock.reboot()
+        if what != "over":
+            self.timeline.call_in(self.restart_ms * NS_PER_MS, self.start)
+
+    def snapshot(self) -> Snapshot:
+        """What is durable on this machine, whether or not a process runs."""
+        return self.store.snapshot()
+
+    def close(self) -> None:
+        """The world is over: let go of every process, dead or alive."""
+        self.kill("over")
+        for process in self._buried:
+            process.bury()
+        self._buried.clear()
+
+
+class Process:
+    """One run of the gateway on its machine."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self.number = node.generation
+        self._threads = 0
+        self.loop = ProcessLoop(  # type: ignore[abstract] # because gateways ask for no more of a loop
+            node.timeline, thread_ns=self._thread_ns, on_bug=self._note_bug
+        )
+        self.is_listening = False
+        self.is_ready = False
+        self.armed: dict[str, int] = {}
+        """Named points at which this process will be killed, by how often they are reached."""
+        self._calls: dict[asyncio.Task[Any], Heard] = {}
+        self._tasks: list[asyncio.Task[Any]] = []
+
+    def boot(self) -> None:
+        """Open the store, join the gateway and let it live."""
+        node = self._node
+        node.store.open()
+        surroundings = Surroundings(
+            clock=node.clock,
+            ids=_SeededIdentifiers(node.configuration.uri, f"{node.name}-{node.generation}"),
+            failpoints=_Points(self),
+            transport=_Wire(node, self),
+            spool=node.spool(),
+        )
+        enter(self.loop)
+        try:
+            self.gateway = join(
+                node.configuration, node.store, self._fail, surroundings=surroundings
+            )
+        finally:
+            enter(None)
+        self.call(self._live(Life(self.gateway, sweep_s=SWEEP_S)), _ignore)
+
+    async def _live(self, life: Life) -> None:
+        await life.begin()
+        self.is_listening = True
+        await life.take_up()
+        self.is_ready = True
+        self._node.history.happen(self._node.timeline.now_ns, self._node.name, "ready")
+        await life.live(asyncio.Event())
+
+    def call(self, work: Coroutine[Any, Any, Any], heard: Heard) -> None:
+        """Run `work` here; `heard` gets its result or its error, once, `Unanswered` at our end."""
+        task: asyncio.Task[Any] = self.loop.create_task(work)
+        self._tasks.append(task)
+        self._calls[task] = heard
+        task.add_done_callback(self._note_end)
+
+    def _note_end(self, task: "asyncio.Task[Any]") -> None:
+        heard = self._calls.pop(task, None)
+        if heard is None:
+            return
+        error = task.exception()
+        if error is None:
+            heard(task.result(), None)
+            return
+        if not isinstance(error, LocalError | StoreFull):
+            self._note_error(error)
+        heard(None, error)
+
+    def receive(
+        self,
+        request: Request,
+        chunks: AsyncIterator[bytes],
+        answer: Callable[[Answer | None], None],
+    ) -> None:
+        """The network brings a package."""
+
+        def heard(taken: Answer | None, error: BaseException | None) -> None:
+            is_bug = error is not None and not isinstance(error, Unanswered)
+            answer(_INTERNAL_ERROR if is_bug else taken)
+
+        self.call(self.gateway.receiver.receive(request, chunks), heard)
+
+    def die(self, *, is_power_cut: bool) -> None:
+        """Nothing of this process runs any more; who waited for an answer gets a broken line."""
+        self.loop.kill()
+        self.is_listening = self.is_ready = False
+        self._node.store.crash(is_power_cut=is_power_cut)
+        calls, self._calls = self._calls, {}
+        for heard in calls.values():
+            heard(None, Unanswered())
+
+    def bury(self) -> None:
+        """End the coroutines that were cut, on a loop where that changes nothing."""
+        for task in self._tasks + list(self._of_gateway()):
+            if not task.done():
+                # Nobody is to hear of it; asyncio has this switch for it.
+                setattr(task, "_log_destroy_pending", False)  # noqa: B010 - because types do not know it
+                task.get_coro().close()
+
+    def _of_gateway(self) -> Sequence["asyncio.Task[Any]"]:
+        return tuple(self.gateway.tasks.running)
+
+    def reach(self, point: str) -> None:
+        """A named point of the gateway's code: perhaps the process dies here."""
+        self._node.history.points[point] += 1
+        left = self.armed.get(point)
+        if left is None:
+            return
+        self.armed[point] = left - 1
+        if left <= 1:
+            self._node.history.points[f"killed at {point}"] += 1
+            self._node.kill("killed", point)
+            raise Killed
+
+    def _thread_ns(self) -> int:
+        self._threads += 1
+        node = self._node
+        part = draw(node.seed, "thread", node.name, self.number, self._threads)
+        return int(part * node.thread_ms * NS_PER_MS)
+
+    def _fail(self, error: BaseException) -> None:
+        """Fail-stop, as the supervisor does it (R-22)."""
+        if self.loop.is_dead:
+            return
+        if not (isinstance(error, StoreFailed) and self._node.store.is_broken):
+            self._find_bug(error)
+        self._node.kill("stopped-itself", type(error).__name__)
+
+    def _note_error(self, error: BaseException) -> None:
+        if self.loop.is_dead or isinstance(error, Killed):
+            return
+        if isinstance(error, StoreFailed):
+            self._fail(error)
+        else:
+            self._find_bug(error)
+
+    def _find_bug(self, error: BaseException) -> None:
+        error = error.__cause__ or error
+        frames = traceback.extract_tb(error.__traceback__)
+        place = f" in {frames[-1].name}, {frames[-1].lineno}" if frames else ""
+        text = f"{type(error).__name__}: {error}{place}"
+        self._node.history.find_bug(self._node.timeline.now_ns, self._node.name, text)
+
+    def _note_bug(self, context: dict[str, Any]) -> None:
+        self._note_error(context.get("exception") or RuntimeError(context.get("message")))
+
+
+_INTERNAL_ERROR = Answer(500, "InternalError")
+
+
+def _ignore(result: object, error: BaseException | None) -> None:
+    """Nobody waits."""
+
+
+class _Points(Failpoints):
+    """The gateway's failpoints, in the hands of the world."""
+
+    def __init__(self, process: Process) -> None:
+        super().__init__()
+        self._process = process
+
+    def reach(self, point: str) -> None:
+        self._process.reach(point)
+
+
+class _SeededIdentifiers(Identifiers):
+    """Identifiers that nobody has drawn before, in no order that a restore could rewind."""
+
+    def __init__(self, uri: str, prefix: str) -> None:
+        super().__init__(uri)
+        self._prefix = prefix
+        self._count = 0
+
+    def message_id(self) -> str:
+        return f"{self.token()}@{self._domain}"
+
+    def token(self) -> str:
+        self._count += 1
+        return blake2b(f"{self._prefix}-{self._count}".encode(), digest_size=16).hexdigest()
+
+
+class _Wire:
+    """`Transport` over the world's network, for one process."""
+
+    schemes = frozenset({"http", "https", "smtp", "smtps"})
+
+    def __init__(self, node: Node, process: Process) -> None:
+        self._node = node
+        self._process = process
+
+    async def send(self, outgoing: Outgoing) -> Transmission:
+        """Transmit once, see `Transport.send`."""
+        return await self._node.network.send(self._node, outgoing, self._process.loop.create_future)
+
+    async def close(self) -> None:
+        """Nothing to close: a world ends by being let go."""

@@ -1,0 +1,85 @@
+"""A world as data: who is there, under which terms, what is done to them, and when.
+
+A plan is a pure function of a seed (`workload`), or read from JSON: a shrunk plan is a regression
+test. Everything random in a run belongs to `seed` and to names in the plan, so that leaving out
+an action leaves the rest as it was.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
+
+from onceonly.message.message import Profile
+from onceonly.message.terms import DeliveryTerms, Intermediary
+from onceonly.simulation.network import Fate, Weather
+
+CALM = Weather()
+
+FORMAT = 1
+"""Raised when plans of old cannot be read any more."""
+
+
+class Action(NamedTuple):
+    """Something done to a node, at so many milliseconds from the beginning.
+
+    `kind` is a method of `world.World` (`submit`, `kill`, `cut`, …), `args` are its arguments.
+    """
+
+    at_ms: int
+    kind: str
+    node: str
+    args: dict[str, Any] = {}  # noqa: RUF012 - because nobody changes it
+
+
+class Machine(NamedTuple):
+    """One node: a party, or an intermediary between parties."""
+
+    name: str
+    drift_ppm: int = 0
+    offset_s: int = 0
+    thread_ms: float = 2.0
+    """What a commit takes, at most."""
+    queued_max: int = 1000
+    purge_interval_s: int = 3600
+    forget_pair_after_s: int | None = None
+
+
+class Line(NamedTuple):
+    """What one pair of parties agreed, and over which intermediaries their messages go.
+
+    Both directions have the same terms.
+    """
+
+    one: str
+    other: str
+    profile: Profile
+    terms: DeliveryTerms
+    through: tuple[tuple[str, Intermediary], ...] = ()
+    scheme: str = "http"
+    begin_number: int | None = None
+    """SequenceNumber of the last message before the world began; near 999,999,999 it wraps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One world. Its faults end at `heal_ms`; by `end_ms` everything must have a verdict."""
+
+    seed: int
+    machines: tuple[Machine, ...]
+    lines: tuple[Line, ...]
+    weather: Weather = CALM
+    actions: tuple[Action, ...] = ()
+    fates: dict[str, Fate] = field(default_factory=dict)
+    is_drawn: bool = True
+    """Packages that `fates` lacks are drawn from the weather; else they are delivered."""
+    heal_ms: int
+    end_ms: int
+    store: str = "memory"
+    """`memory`, or `sqlite` on a simulated disk."""
+    events_max: int = 200_000
+    """Calls of the timeline that no world needs: more is a livelock (L5)."""
+    tags: tuple[str, ...] = ()
+    """Which fault classes and knobs are on: for the matrix of combinations."""
+
+    def without_chance(self, fates: dict[str, Fate]) -> Self:
+        """The same world with the fates that were drawn written down."""
+        return replace(self, fates=dict(fates), is_drawn=False)

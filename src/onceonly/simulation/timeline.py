@@ -1,0 +1,47 @@
+"""Virtual time: a heap of calls that run one after the other, in the order of their instants.
+
+Knows nothing of nodes or networks. Nothing here reads a real clock; a year costs as much as what
+happens in it.
+"""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+
+NS_PER_MS = 1_000_000
+
+
+class Timeline:
+    """The one clock of a world, in nanoseconds from its beginning."""
+
+    def __init__(self) -> None:
+        self.now_ns = 0
+        self.events = 0
+        """Calls made so far: the measure of a world's length, and the bound against livelocks."""
+        self._calls: list[tuple[int, int, Callable[[], None]]] = []
+        self._count = 0
+
+    def call_at(self, at_ns: int, call: Callable[[], None]) -> None:
+        """Call at that instant, behind everything that was asked for at the same one before."""
+        self._count += 1
+        heappush(self._calls, (max(at_ns, self.now_ns), self._count, call))
+
+    def call_in(self, delay_ns: int, call: Callable[[], None]) -> None:
+        """Call after so much time."""
+        self.call_at(self.now_ns + delay_ns, call)
+
+    def run_until(self, end_ns: int, *, events_max: int, is_over: Callable[[], bool]) -> bool:
+        """Run every call up to `end_ns`, or until `is_over` says so between two of them.
+
+        False where `events_max` calls in all were not enough: a livelock (L5).
+        """
+        while self._calls and self._calls[0][0] <= end_ns:
+            if self.events >= events_max:
+                return False
+            at_ns, _, call = heappop(self._calls)
+            self.now_ns = at_ns
+            self.events += 1
+            call()
+            if is_over():
+                return True
+        self.now_ns = max(self.now_ns, end_ns)
+        return True

@@ -1,0 +1,229 @@
+"""One world: machines, a network and applications under a plan, run from its beginning to its end.
+
+First come the plan's actions, with every fault that it has. Then the world heals: the network
+carries everything, every machine runs, operators resume what was closed; and by the end of the
+plan everything must have its verdict. `run` gives the history, which `checkers` judge.
+"""
+
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from onceonly.gateway.config import Configuration
+from onceonly.journal.record import Record
+from onceonly.message.event import Event
+from onceonly.message.identity import Pair
+from onceonly.message.instant import US_PER_S
+from onceonly.protocol.pairing import SendingPair
+from onceonly.protocol.receiving import ReceivingPair
+from onceonly.simulation.application import Application
+from onceonly.simulation.cast import configurations, name_of, pair_of, party, uri
+from onceonly.simulation.clock import MachineClock
+from onceonly.simulation.history import History
+from onceonly.simulation.machine_store import MachineStore
+from onceonly.simulation.network import Network
+from onceonly.simulation.node import Node
+from onceonly.simulation.plan import Action, Line, Plan
+from onceonly.simulation.timeline import NS_PER_MS, Timeline
+from onceonly.store.spool import Spool
+from onceonly.store.store import Transaction
+
+SPOOL = Path(tempfile.gettempdir()) / "onceonly-simulation-spool"
+
+LOOK_MS = 1000
+"""Between looks whether everything has come to rest, once the world has healed."""
+
+
+class World:
+    """The world of one plan; `run` it once."""
+
+    def __init__(self, plan: Plan, *, keeps_trace: bool = False) -> None:
+        self.plan = plan
+        self.timeline = Timeline()
+        self.history = History(keeps_trace=keeps_trace)
+        self.network = Network(
+            self.timeline,
+            seed=plan.seed,
+            weather=plan.weather,
+            fates=plan.fates,
+            is_drawn=plan.is_drawn,
+            seen=self.history.send,
+        )
+        self.nodes: dict[str, Node] = {}
+        self.applications: dict[str, Application] = {}
+        for name, configuration in configurations(plan).items():
+            self._add(name, configuration)
+        for line in plan.lines:
+            self._begin_numbers(line)
+        self.is_livelocked = False
+        self._is_at_rest = False
+
+    def _add(self, name: str, configuration: Configuration) -> None:
+        machine = next(one for one in self.plan.machines if one.name == name)
+        clock = MachineClock(
+            self.timeline, drift_ppm=machine.drift_ppm, offset_us=machine.offset_s * US_PER_S
+        )
+        store = MachineStore(
+            party=str(party(name)), clock=clock, told=partial(self._committed, name)
+        )
+        node = Node(
+            configuration,
+            name=name,
+            seed=self.plan.seed,
+            timeline=self.timeline,
+            network=self.network,
+            history=self.history,
+            clock=clock,
+            thread_ms=machine.thread_ms,
+            store=store,
+            spool=partial(Spool, SPOOL),
+        )
+        self.nodes[name] = node
+        for scheme in ("http", "smtp"):
+            self.network.add(uri(name, scheme), node)
+        self.applications[name] = Application(node)
+
+    def _committed(self, name: str, records: Sequence[Record]) -> None:
+        self.history.commit(self.timeline.now_ns, name, records)
+        if any(record.event is Event.HANDED_OVER for record in records):
+            self.applications[name].look_soon()
+
+    def _begin_numbers(self, line: Line) -> None:
+        """Let the numbers of the line begin behind one that was stored before the world began."""
+        number = line.begin_number
+        if number is None:
+            return
+        there = pair_of(line)
+        for pair in (there, Pair(there.to_party, there.from_party)):
+            sender, receiver = map(name_of, pair)
+            state = SendingPair(sequence_number=number)
+            self.nodes[sender].store.prepare(partial(_put_sending, pair, state))
+            self.nodes[receiver].store.prepare(
+                partial(_put_receiving, pair, ReceivingPair(sequence_number=number))
+            )
+
+    def run(self) -> History:
+        """Run the plan to its end, or until everything is at rest after the world has healed."""
+        for node in self.nodes.values():
+            node.start()
+        for action in self.plan.actions:
+            self.timeline.call_at(action.at_ms * NS_PER_MS, partial(self._do, action))
+        self.timeline.call_at(self.plan.heal_ms * NS_PER_MS, self._heal)
+        self.is_livelocked = not self.timeline.run_until(
+            self.plan.end_ms * NS_PER_MS,
+            events_max=self.plan.events_max,
+            is_over=lambda: self._is_at_rest,
+        )
+        return self.history
+
+    def close(self) -> None:
+        """Let go of everything that the world holds; what is durable stays readable."""
+        for node in self.nodes.values():
+            node.close()
+
+    def _do(self, action: Action) -> None:
+        getattr(self, f"do_{action.kind}")(self.nodes[action.node], **action.args)
+
+    # What can be done to a node: the kinds of `Action`.
+
+    def do_submit(self, node: Node, **submission: Any) -> None:
+        """The application hands a message over."""
+        self.applications[node.name].submit(**submission)
+
+    def do_kill(self, node: Node, *, down_ms: int = 1000) -> None:
+        """End the process as `kill -9` does, and a start so much later."""
+        node.restart_ms = down_ms
+        node.kill()
+
+    def do_power_cut(self, node: Node, *, down_ms: int = 5000) -> None:
+        """The whole machine loses its power: what was not synced is gone."""
+        node.restart_ms = down_ms
+        node.kill("power-cut")
+
+    def do_arm(self, node: Node, *, point: str, count: int, down_ms: int = 1000) -> None:
+        """Kill the process when it reaches the named point for the count-th time from now."""
+        if node.process is not None:
+            node.process.armed[point] = count
+            node.restart_ms = down_ms
+
+    def do_freeze(self, node: Node, *, ms: int) -> None:
+        """SIGSTOP, and SIGCONT so much later."""
+        process = node.process
+        if process is None:
+            return
+        self.history.happen(self.timeline.now_ns, node.name, "frozen")
+        process.loop.freeze()
+        self.timeline.call_in(ms * NS_PER_MS, process.loop.thaw)
+
+    def do_jump(self, node: Node, *, offset_ms: int) -> None:
+        """The wall clock jumps."""
+        self.history.happen(self.timeline.now_ns, node.name, "jumped", str(offset_ms))
+        node.clock.offset_us += offset_ms * 1000
+
+    def do_fill(self, node: Node, *, ms: int) -> None:
+        """The disk is full for so long."""
+        self.history.happen(self.timeline.now_ns, node.name, "full")
+        node.store.is_full = True
+        self.timeline.call_in(ms * NS_PER_MS, partial(self._empty, node))
+
+    def _empty(self, node: Node) -> None:
+        node.store.is_full = False
+
+    def do_break(self, node: Node, *, down_ms: int = 5000) -> None:
+        """The next commit meets an I/O error; the process stops itself and is started later."""
+        self.history.happen(self.timeline.now_ns, node.name, "broken")
+        node.store.is_broken = True
+        node.restart_ms = down_ms
+
+    def do_cut(self, node: Node, *, to: str, ms: int) -> None:
+        """Nothing gets through from this node to the other for so long."""
+        link = f"{node.name}>{to}"
+        self.network.cut_links.add(link)
+        self.timeline.call_in(ms * NS_PER_MS, partial(self.network.cut_links.discard, link))
+
+    def do_operate(self, node: Node, *, what: str, **args: Any) -> None:
+        """An operator calls `gateway.operations`."""
+        self.applications[node.name].operate(what, **args)
+
+    def _heal(self) -> None:
+        self.network.is_healed = True
+        self.network.cut_links.clear()
+        for node in self.nodes.values():
+            node.store.is_full = node.store.is_broken = False
+            if node.process is not None:
+                node.process.armed.clear()
+                node.process.loop.thaw()
+            node.start()
+        self.history.happen(self.timeline.now_ns, "", "healed")
+        self._look()
+
+    def _look(self) -> None:
+        """Resume what is closed; stop the world once nothing is owed by anybody."""
+        for application in self.applications.values():
+            application.resume_everything()
+        self._is_at_rest = all(map(self._rests, self.nodes))
+        self.timeline.call_in(LOOK_MS * NS_PER_MS, self._look)
+
+    def _rests(self, name: str) -> bool:
+        """Whether a machine owes nothing to anybody."""
+        node = self.nodes[name]
+        if not node.is_ready or not self.applications[name].is_at_rest:
+            return False
+        snapshot = node.snapshot()
+        counts = snapshot.count_by_status()
+        return not (
+            any(counts[status] for status in ("queued", "sending", "in_doubt", "stored"))
+            or snapshot.list_recovering()
+            or snapshot.list_forwarding()
+            or snapshot.list_owed_notices()
+        )
+
+
+def _put_sending(pair: Pair, state: SendingPair, txn: Transaction) -> None:
+    txn.put_sending_pair(pair, state, at=0)
+
+
+def _put_receiving(pair: Pair, state: ReceivingPair, txn: Transaction) -> None:
+    txn.put_receiving_pair(pair, state)
