@@ -10,10 +10,11 @@ from collections.abc import AsyncIterator
 import httptools
 
 from fake_wire import FakeSocket, FindingsLoop, turns
+from fuzzing import pieces_of
 from onceonly.transport.http_connection import Endpoint, HttpConnection
 from onceonly.transport.http_head import RequestHead, read_request_head
 from onceonly.transport.http_limits import HttpLimits
-from onceonly.transport.transport import Answer, Request, TransferBroken
+from onceonly.transport.transport import Answer, Request, TransferBroken, note_nothing
 
 BODY_BYTES_MAX = 4096
 _LOOP = FindingsLoop()
@@ -59,10 +60,9 @@ def read_head(data: bytes) -> RequestHead:
 
 def converse(data: bytes) -> None:
     """The first request is received the same, whole or in pieces, and every answer is one."""
-    size, stream = max(1, data[0]) if data else 1, data[1:]
-    whole = _received([stream])
-    pieces = _received([stream[at : at + size] for at in range(0, len(stream), size)])
-    assert whole[:1] == pieces[:1]
+    stream, pieces = pieces_of(data)
+    whole, cut = _received([stream]), _received(pieces)
+    assert whole[:1] == cut[:1]
 
 
 def _received(pieces: list[bytes]) -> list[bytes]:
@@ -80,6 +80,7 @@ def _received(pieces: list[bytes]) -> list[bytes]:
     endpoint = Endpoint(
         path=b"/msh",
         receive=receive,
+        note_refusal=note_nothing,
         limits=HttpLimits(body_bytes_max=BODY_BYTES_MAX),
         loop=_LOOP.loop,
         opened=lambda _connection, _address: True,

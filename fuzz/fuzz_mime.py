@@ -3,16 +3,15 @@
 The first byte of the input says how large the pieces are, the rest is a body with boundary `b`.
 """
 
+from fuzzing import pieces_of
 from onceonly.message.errors import RemoteError
 from onceonly.wire.mime import PartBytes, PartEvent, Splitter
 
 
 def split(data: bytes) -> None:
     """The same parts, or the same refusal, in pieces as in one."""
-    size, body = max(1, data[0]) if data else 1, data[1:]
-    whole = _outcome([body])
-    pieces = _outcome([body[at : at + size] for at in range(0, len(body), size)])
-    assert whole == pieces, f"{whole} and {pieces}"
+    whole, pieces = pieces_of(data)
+    assert _outcome([whole]) == _outcome(pieces)
 
 
 def _outcome(pieces: list[bytes]) -> list[object]:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator
 
 from fake_wire import FakeSocket, FindingsLoop, settled, turns
+from fuzzing import pieces_of
 from onceonly.transport.smtp_connection import Door, MailEndpoint, SmtpConnection
 from onceonly.transport.smtp_limits import SmtpLimits
 from onceonly.transport.smtp_reception import Taker
@@ -20,10 +21,9 @@ logging.getLogger("mail.log").setLevel(logging.CRITICAL)
 
 def converse(data: bytes) -> None:
     """The same mails and the same replies, whole or in pieces."""
-    size, stream = max(1, data[0]) if data else 1, data[1:]
-    whole = _conversation([stream])
-    pieces = _conversation([stream[at : at + size] for at in range(0, len(stream), size)])
-    assert whole == pieces
+    stream, pieces = pieces_of(data)
+    whole, cut = _conversation([stream]), _conversation(pieces)
+    assert whole == cut
     mails, replies = whole
     assert len(mails) <= stream.count(b"\r\n.\r\n")
     assert all(line[:3].isdigit() for line in replies.split(b"\r\n")[:-1])

@@ -151,7 +151,10 @@ class RunningGateway:
         await self.parts.receiver.start()
         self._listeners = Listeners()
         await self._listeners.open(
-            self.configuration, self.parts.receiver.receive, self.parts.automatic_mail.drop
+            self.configuration,
+            self.parts.receiver.receive,
+            self.parts.automatic_mail.drop,
+            self.parts.refusals.note,
         )
         self.api = httpx.AsyncClient(
             transport=httpx.ASGITransport(self.parts.api.application(self.parts.access)),

@@ -109,7 +109,10 @@ class _Supervisor:
         listeners = Listeners()
         try:
             await listeners.open(
-                self._configuration, gateway.receiver.receive, gateway.automatic_mail.drop
+                self._configuration,
+                gateway.receiver.receive,
+                gateway.automatic_mail.drop,
+                gateway.refusals.note,
             )
             async with self._api(gateway):
                 await life.take_up()

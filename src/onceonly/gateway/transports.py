@@ -22,7 +22,7 @@ from onceonly.transport.smtp_client import SmtpTransport
 from onceonly.transport.smtp_limits import MAIL_SHARE, SmtpLimits
 from onceonly.transport.smtp_reception import DropAutomatic
 from onceonly.transport.smtp_server import Credentials, Door, serve_smtp
-from onceonly.transport.transport import Receive, Transport
+from onceonly.transport.transport import NoteRefusal, Receive, Transport
 
 ENDPOINT_BYTES_MAX = 1 << 50
 """Of the HTTP endpoint, out of reach: the receiver has the limit that counts, from
@@ -76,7 +76,11 @@ class Listeners:
         self._listeners: list[Listener] = []
 
     async def open(
-        self, configuration: Configuration, receive: Receive, drop_automatic: DropAutomatic
+        self,
+        configuration: Configuration,
+        receive: Receive,
+        drop_automatic: DropAutomatic,
+        note_refusal: NoteRefusal,
     ) -> None:
         """Listen wherever the configuration says.
 
@@ -87,7 +91,11 @@ class Listeners:
         is_https = configuration.listen.startswith("https:")
         limits = HttpLimits(body_bytes_max=ENDPOINT_BYTES_MAX)
         http = await serve_http(
-            configuration.listen, receive, limits=limits, tls=tls if is_https else None
+            configuration.listen,
+            receive,
+            note_refusal=note_refusal,
+            limits=limits,
+            tls=tls if is_https else None,
         )
         self._listeners.append(http)
         smtp = configuration.smtp
@@ -98,6 +106,7 @@ class Listeners:
                 receive,
                 door=door_of(smtp, configuration.tls),
                 drop_automatic=drop_automatic,
+                note_refusal=note_refusal,
                 limits=SmtpLimits(mail_bytes_max=most),
             )
             self._listeners.append(mail)

@@ -26,6 +26,7 @@ from onceonly.gateway.receiving.validation import Validation
 from onceonly.gateway.recovery.inquiries import Inquiries
 from onceonly.gateway.recovery.questions import Questions
 from onceonly.gateway.recovery.reports import Reports
+from onceonly.gateway.refusals import Refusals
 from onceonly.gateway.relaying.custody import Custody
 from onceonly.gateway.relaying.relay import Relay
 from onceonly.gateway.relaying.routes import Routes, as_agreement
@@ -59,6 +60,7 @@ class Gateway:
     dispatch: Dispatch
     receiver: Receiver
     automatic_mail: AutomaticMail
+    refusals: Refusals
     inquiries: Inquiries
     relay: Relay
     submissions: Submissions
@@ -335,6 +337,7 @@ def join(
         dispatch=dispatch,
         receiver=receiver,
         automatic_mail=AutomaticMail(group=group, rows=rows, clock=clock),
+        refusals=Refusals(group=group, rows=rows, clock=clock, tasks=tasks),
         inquiries=inquiries,
         relay=relay,
         submissions=submissions,

@@ -25,7 +25,13 @@ from onceonly.transport.http_limits import (
 )
 from onceonly.transport.http_refusal import CONTINUE, HttpRefused, render_answer
 from onceonly.transport.incoming_body import IncomingBody
-from onceonly.transport.transport import Answer, Receive, Request, TransferBroken
+from onceonly.transport.transport import (
+    Answer,
+    NoteRefusal,
+    Receive,
+    Request,
+    TransferBroken,
+)
 
 
 class Endpoint(NamedTuple):
@@ -33,6 +39,7 @@ class Endpoint(NamedTuple):
 
     path: bytes
     receive: Receive
+    note_refusal: NoteRefusal
     limits: HttpLimits
     loop: asyncio.AbstractEventLoop
     opened: Callable[["HttpConnection", str], bool]
@@ -86,6 +93,7 @@ class HttpConnection(asyncio.Protocol):
         name = self._transport.get_extra_info("peername") or ("", 0)
         self._address, self._peer = name[0], f"{name[0]}:{name[1]}"
         if not self._endpoint.opened(self, self._address):
+            self._note(refusal.OVERLOADED)
             self._transport.write(render_answer(refusal.OVERLOADED, is_last=True))
             self._transport.close()
             return
@@ -308,9 +316,15 @@ class HttpConnection(asyncio.Protocol):
         self._endpoint.loop.call_exception_handler({"message": message, "exception": error})
 
     def _refuse(self, answer: Answer) -> None:
+        if self._task is None:
+            self._note(answer)
         if self._phase is _Phase.REQUEST:
             self._body.break_off(answer.error or "refused")
         self._answer(answer, is_last=True)
+
+    def _note(self, answer: Answer) -> None:
+        """What `receive` never saw; what it saw and could not finish, it notes itself."""
+        self._endpoint.note_refusal(self._peer, "http", answer.error or "refused")
 
     def _answer(self, answer: Answer, *, is_last: bool = False) -> None:
         # A transport that is being closed takes no more; uvloop's even raises.

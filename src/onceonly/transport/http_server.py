@@ -13,7 +13,7 @@ from onceonly.message.errors import LocalError
 from onceonly.transport.http_connection import Endpoint, HttpConnection
 from onceonly.transport.http_limits import HttpLimits
 from onceonly.transport.http_watch import Watch
-from onceonly.transport.transport import Receive
+from onceonly.transport.transport import NoteRefusal, Receive, note_nothing
 
 DEFAULT = HttpLimits()
 
@@ -26,7 +26,9 @@ class HttpServer:
 
     port: int
 
-    def __init__(self, path: str, receive: Receive, limits: HttpLimits) -> None:
+    def __init__(
+        self, path: str, receive: Receive, note_refusal: NoteRefusal, limits: HttpLimits
+    ) -> None:
         self._limits = limits
         self._connections: set[HttpConnection] = set()
         self._per_address: Counter[str] = Counter()
@@ -41,6 +43,7 @@ class HttpServer:
         self._endpoint = Endpoint(
             path=path.encode("ascii"),
             receive=receive,
+            note_refusal=note_refusal,
             limits=limits,
             loop=asyncio.get_running_loop(),
             opened=self._opened,
@@ -112,13 +115,15 @@ async def serve_http(
     listen: str,
     receive: Receive,
     *,
+    note_refusal: NoteRefusal = note_nothing,
     limits: HttpLimits = DEFAULT,
     tls: ssl.SSLContext | None = None,
 ) -> HttpServer:
     """Listen at a URI like `http://127.0.0.1:8401/msh`; its path is the only one that exists.
 
     `receive` is called once per package; when it fails with anything but TransferBroken, the
-    peer gets 500 and the loop's exception handler gets the error. A reception whose peer went
+    peer gets 500 and the loop's exception handler gets the error. `note_refusal` is called for what
+    is refused without it. A reception whose peer went
     away after the last byte runs to its end. LocalError for a URI that can't be listened at,
     OSError for an address that is not to be had.
     """
@@ -127,6 +132,6 @@ async def serve_http(
     is_usable = parts.scheme == scheme and parts.hostname and parts.port is not None
     if not is_usable or parts.query or parts.fragment or not parts.path.isascii():
         raise LocalError("UnusableAddress", f"{listen!r} must look like {scheme}://HOST:PORT/PATH")
-    server = HttpServer(parts.path or "/", receive, limits)
+    server = HttpServer(parts.path or "/", receive, note_refusal, limits)
     await server.listen(str(parts.hostname), int(parts.port or 0), tls)
     return server

@@ -8,10 +8,11 @@ are meant: `smtp_*` methods and a handler with `handle_*` hooks.
 
 import asyncio
 import hmac
+import re
 import ssl
 from collections import defaultdict
 from collections.abc import Callable
-from typing import NamedTuple, cast
+from typing import AnyStr, NamedTuple, cast
 
 from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword, Session, TLSSetupException
 from aiosmtpd.smtp import Envelope as MailEnvelope
@@ -25,6 +26,12 @@ from onceonly.transport.transport import Answer
 
 MECHANISMS = ("LOGIN", "PLAIN")
 """Of AUTH. Under TLS only, where a challenge would add nothing (M6)."""
+
+_REFUSALS = ("5", "421")
+"""How replies begin that say: never, or: no more."""
+
+_NAMED = re.compile(r"\d{3} \d\.\d\.\d ([A-Za-z]{1,64})")
+"""A reply of ours, see `render_reply`."""
 
 _EXTENSION_ROOM = 64
 """A MAIL command with SIZE and BODY is longer than one without (RFC 1870 §3)."""
@@ -185,6 +192,24 @@ class SmtpConnection(SMTP):
         if self.transport is not None:
             cast("asyncio.Transport", self.transport).abort()
 
+    async def push(self, status: AnyStr) -> None:
+        """Send one reply. One that refuses for good is noted: no mail stands behind it yet."""
+        text = status.decode("ascii") if isinstance(status, bytes) else status
+        if text.startswith(_REFUSALS):
+            self._note(text)
+        await super().push(status)
+
+    def _note(self, text: str) -> None:
+        # aiosmtpd repeats the peer's words in some replies; only ours are names.
+        found = _NAMED.fullmatch(text)
+        reason = f"command answered {text[:3]}" + (f" {found[1]}" if found else "")
+        self._endpoint.taker.note_refusal(self._peer, "smtp", reason)
+
+    @property
+    def _peer(self) -> str:
+        peer = ("", 0) if self.session is None or not self.session.peer else self.session.peer
+        return f"{peer[0]}:{peer[1]}"
+
     # Commands, called by aiosmtpd.
 
     async def smtp_MAIL(self, arg: str | None) -> None:
@@ -229,12 +254,10 @@ class SmtpConnection(SMTP):
         """Take one mail; see `MailReception`."""
         if await self._is_out_of_order(arg):
             return
-        assert self.session is not None, "connected"
         assert self.envelope is not None, "connected"
-        peer = self.session.peer or ("", 0)
         self._reception = MailReception(
             self._endpoint.taker,
-            peer=f"{peer[0]}:{peer[1]}",
+            peer=self._peer,
             has_sender=self.envelope.mail_from != "<>",
         )
         await self.push("354 End with CRLF.CRLF")
@@ -242,7 +265,8 @@ class SmtpConnection(SMTP):
         self._reception = None
         self._set_post_data_state()  # type: ignore[no-untyped-call]  # because aiosmtpd has no types there
         self._reset_timeout()
-        await self.push(_line(answer))
+        # What was wrong with a mail, its reception noted or the gateway journalled.
+        await super().push(_line(answer))
         if self._is_last:
             self._say_goodbye()
 

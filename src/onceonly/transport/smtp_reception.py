@@ -15,7 +15,14 @@ from onceonly.transport.incoming_body import IncomingBody
 from onceonly.transport.smtp_head import HeadReader, MailHead
 from onceonly.transport.smtp_limits import BATCH_BYTES, DISCARD_BYTES_MAX, LINE_MAX
 from onceonly.transport.smtp_reply import MailRefused, to_smtp
-from onceonly.transport.transport import Answer, Receive, Request, TransferBroken
+from onceonly.transport.transport import (
+    Answer,
+    NoteRefusal,
+    Receive,
+    Request,
+    TransferBroken,
+    note_nothing,
+)
 
 DropAutomatic = Callable[[str, str], Awaitable[Answer]]
 """Called with the peer and the kind of an automatic mail: the gateway notes it (M10) and answers,
@@ -28,6 +35,7 @@ class Taker(NamedTuple):
     receive: Receive
     drop_automatic: DropAutomatic
     mail_bytes_max: int
+    note_refusal: NoteRefusal = note_nothing
 
 
 class MailReception:
@@ -75,6 +83,8 @@ class MailReception:
         """Nothing of this mail is taken; the first reason counts."""
         if self._refusal is None:
             self._refusal = answer
+            if self.task is None:
+                self._taker.note_refusal(self._peer, "smtp", answer.error or "refused")
             self.break_off(answer.error or "refused")
 
     def break_off(self, reason: str) -> None:

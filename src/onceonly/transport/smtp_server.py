@@ -16,7 +16,7 @@ from onceonly.transport.smtp_connection import Credentials, Door, MailEndpoint, 
 from onceonly.transport.smtp_limits import SmtpLimits
 from onceonly.transport.smtp_reception import DropAutomatic, Taker
 from onceonly.transport.smtp_reply import render_reply
-from onceonly.transport.transport import Receive
+from onceonly.transport.transport import NoteRefusal, Receive, note_nothing
 
 __all__ = ["Credentials", "Door", "SmtpServer", "serve_smtp"]
 
@@ -105,12 +105,14 @@ async def serve_smtp(
     *,
     door: Door,
     drop_automatic: DropAutomatic,
+    note_refusal: NoteRefusal = note_nothing,
     limits: SmtpLimits = DEFAULT,
 ) -> SmtpServer:
     """Listen at a URI like `smtp://127.0.0.1:8425` for mail to the door's mailbox and no other.
 
     `receive` is called once per mail that may be a package, `drop_automatic` for bounces, reports
-    and automatic replies, whose content nobody reads (M10). When `receive` fails with
+    and automatic replies, whose content nobody reads (M10); `note_refusal` for commands and mails
+    that are refused without either. When `receive` fails with
     anything but TransferBroken, the peer gets 451 and the loop's exception handler the error.
     LocalError for what can't be listened at, OSError for an address that is not to be had.
     """
@@ -123,7 +125,7 @@ async def serve_smtp(
     if door.tls is None and (door.is_tls_required or door.credentials is not None):
         raise LocalError("UnusableAddress", "STARTTLS and AUTH need a certificate")
     server = SmtpServer(limits)
-    taker = Taker(receive, drop_automatic, limits.mail_bytes_max)
+    taker = Taker(receive, drop_automatic, limits.mail_bytes_max, note_refusal)
     endpoint = MailEndpoint(door, taker, limits, server.forget)
     await server.listen(str(parts.hostname), int(parts.port or 0), endpoint)
     return server

@@ -13,6 +13,7 @@ from onceonly.protocol.events import Outcome, Transmission
 __all__ = [
     "Answer",
     "Body",
+    "NoteRefusal",
     "Outcome",
     "Outgoing",
     "Receive",
@@ -87,6 +88,16 @@ Receive = Callable[[Request, AsyncIterator[bytes]], Awaitable[Answer]]
 The iterator raises `TransferBroken` when the body does not arrive whole: nothing may be stored
 then. It may be left unread; the transport then answers and closes the connection.
 """
+
+
+NoteRefusal = Callable[[str, str, str], None]
+"""The gateway's side of what it never heard of: called with peer, transport and the name of the
+reason when an endpoint refuses on its own what never reached `Receive`. Neither waits nor raises.
+"""
+
+
+def note_nothing(peer: str, transport: str, reason: str, /) -> None:
+    """For endpoints whose refusals interest nobody."""
 
 
 class TransferBroken(Exception):  # noqa: N818 - because it names what happened to the transfer

@@ -128,8 +128,8 @@ class Receiver:
             return await self._take(envelope, sinks, can_answer=can_answer)
         except RemoteError as error:
             return await self._reject(error, decoder.about if decoder else None, request)
-        except TransferBroken:
-            reason = "the transfer broke off"
+        except TransferBroken as broken:
+            reason = f"the transfer broke off: {broken}"
             row = self._rows.about_gateway(Event.REJECTED, self._clock.now(), reason)
             return await self._reject_row(
                 row._replace(endpoint=request.peer), 400, "TransferBroken"
