@@ -13,14 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from ports import free_port
+
 SCRIPTS = ("/usr/lib/rabbitmq/bin/rabbitmq-server", "/usr/sbin/rabbitmq-server")
 START_S = 60.0
 """A broker on a busy machine is up in a quarter of this."""
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 class Broker:

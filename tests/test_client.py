@@ -16,11 +16,12 @@ sys.path.insert(0, str(Path(__file__).parent / "gateway"))
 from asking import report
 from packages import PayloadPart
 from peer import Peer
-from running_gateway import OUR_PARTY, RunningGateway, free_port, running, serving_api
+from running_gateway import OUR_PARTY, RunningGateway, running, serving_api
 
 from onceonly.client import Client, Document, GatewayUnreachable
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
+from ports import free_port
 
 pytestmark = pytest.mark.anyio
 

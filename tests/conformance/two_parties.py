@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 from peer import Peer
 from peer_2001 import Peer2001
-from running_gateway import CLOCK_RATE, PATIENT, RunningGateway, form, free_port
+from running_gateway import CLOCK_RATE, PATIENT, RunningGateway, form
 
 from onceonly.gateway.config import read_configuration
+from ports import free_port
 
 BUYER, SELLER = "urn:duns:111111111", "urn:duns:222222222"
 AGREEMENT = "tpa-ab-1"

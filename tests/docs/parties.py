@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from recording import Recording
-from running_gateway import free_port
 from world import (
     Application,
     RecordedGateway,
@@ -17,6 +16,8 @@ from world import (
     world_of,
     write_configuration,
 )
+
+from ports import free_port
 
 BUYER, SELLER = "urn:duns:111111111", "urn:duns:222222222"
 BUYERS, SELLERS = "Buyer's gateway", "Seller's gateway"

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from peer import PATIENCE_S
-from running_gateway import CLOCK_RATE, PATIENT, RunningGateway, form, free_port
+from running_gateway import CLOCK_RATE, PATIENT, RunningGateway, form
 
 from onceonly.gateway.config import read_configuration
 from onceonly.journal.record import Record
 from onceonly.message.event import Event
+from ports import free_port
 
 ORIGIN, DESTINATION = "urn:duns:100000001", "urn:duns:100000009"
 AGREEMENT = "tpa-ac-1"

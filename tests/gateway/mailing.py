@@ -16,9 +16,10 @@ from typing import Any
 import aiosmtplib
 from aiosmtpd.smtp import SMTP
 from peer import PATIENCE_S
-from running_gateway import CLOCK_RATE, PATIENT, RunningGateway, form, free_port
+from running_gateway import CLOCK_RATE, PATIENT, RunningGateway, form
 
 from onceonly.gateway.config import read_configuration
+from ports import free_port
 
 BUYER, SELLER = "urn:duns:111111111", "urn:duns:222222222"
 MAILBOXES = {BUYER: "msh@buyer.example", SELLER: "msh@seller.example"}

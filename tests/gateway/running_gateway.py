@@ -22,6 +22,7 @@ from onceonly.message.event import Event
 from onceonly.message.identity import Pair
 from onceonly.store.sqlite import SqliteStore
 from onceonly.store.store import Role, Snapshot, StoreFull, Transaction
+from ports import free_port
 
 T = TypeVar("T")
 
@@ -37,11 +38,6 @@ PATIENT: dict[str, Any] = {"timeout": NEVER_S, "retries": 1, "retry_interval": N
 
 BRIEF: dict[str, Any] = {"timeout": 1, "retries": 2, "retry_interval": 2}
 """Terms under which retries are used up in a tenth of a second."""
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def write_configuration(

@@ -9,9 +9,9 @@ import aiosmtplib
 import packages
 import pytest
 from mailing import BUYER, EAGER, MAILBOXES, SELLER, MailSystem, bring, partners
-from running_gateway import free_port
 
 from onceonly.message.event import Event
+from ports import free_port
 
 pytestmark = pytest.mark.anyio
 

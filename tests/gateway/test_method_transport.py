@@ -9,11 +9,12 @@ from typing import NamedTuple
 import aio_pika
 import pytest
 from peer import PATIENCE_S
-from running_gateway import CLOCK_RATE, RunningGateway, form, free_port
+from running_gateway import CLOCK_RATE, RunningGateway, form
 
 from broker import Broker, running_broker
 from onceonly.gateway.config import read_configuration
 from onceonly.message.event import Event
+from ports import free_port
 
 pytestmark = pytest.mark.anyio
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_gateway import NEVER_S, RunningGateway, form, free_port
+from running_gateway import NEVER_S, RunningGateway, form
 
 from onceonly.gateway.certificates import calling_tls, listening_tls
 from onceonly.gateway.config import Tls, read_configuration
 from onceonly.message.event import Event
+from ports import free_port
 
 pytestmark = [
     pytest.mark.anyio,
