@@ -58,10 +58,12 @@ class Site:
     msh_port: int
     api_port: int
     store: Path
+    host: str = "127.0.0.1"
+    """Where its MSH listens; the API is local always."""
 
     @property
     def uri(self) -> str:
-        return f"http://127.0.0.1:{self.msh_port}/msh"
+        return f"http://{self.host}:{self.msh_port}/msh"
 
     @property
     def api(self) -> str:
