@@ -32,15 +32,20 @@ class DiskFiles:
         self._life = disk.life
         self._open: dict[int, OpenFile] = {}
         self._numbers = count(1)
-        self._vfs = DiskVfs(disk, f"onceonly-disk-{next(_VFS_NUMBERS)}", life=disk.life)
+        self._vfs: DiskVfs | None = None
 
     @property
     def vfs(self) -> str:
+        if self._vfs is None:
+            name = f"onceonly-disk-{next(_VFS_NUMBERS)}"
+            self._vfs = DiskVfs(self._disk, name, life=self._life)
         return self._vfs.name
 
     def close_vfs(self) -> None:
         """Let SQLite forget the disk; every connection must be closed before."""
-        self._vfs.close()
+        if self._vfs is not None:
+            self._vfs.close()
+            self._vfs = None
 
     def lock(self, path: Path) -> "DiskLock":
         if str(path) in self._disk.locked:

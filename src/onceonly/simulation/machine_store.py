@@ -1,78 +1,126 @@
 """The store of one machine over all its processes, watched: what became durable, and when.
 
-Keeps the store's contract by handing everything on to the real one; tells the history of each
-commit's rows once the real one has returned.
+Keeps the store's contract by handing everything on to the real one, in memory or SQLite on the
+machine's simulated disk; tells the history of each commit's rows once the real one has returned.
+Payload files are on the same disk either way.
 """
 
+import errno
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Protocol
 
 from onceonly.journal.record import Record
 from onceonly.simulation.clock import MachineClock
+from onceonly.simulation.disk import Disk, Kind, Operation, PowerLostError
+from onceonly.simulation.files import DiskFiles
 from onceonly.store.memory import MemoryStore
-from onceonly.store.store import Snapshot, Store, Transaction
+from onceonly.store.spool import Spool
+from onceonly.store.sqlite import SqliteStore, open_sqlite
+from onceonly.store.store import Snapshot, Store, StoreFailed, Transaction
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
+
+DIRECTORY = Path("/machine")
 
 _ROWS = 1 << 30
 """More journal rows than one commit has."""
 
 
+class Engine(Protocol):
+    """How rows outlive the processes of one machine."""
+
+    def open(self, files: DiskFiles) -> Store:
+        """What the next process finds. Raises `StoreRefused`."""
+        ...
+
+    def trouble(self, *, is_full: bool, is_broken: bool) -> None:
+        """How the disk is at the commit that comes now."""
+        ...
+
+    def end(self) -> None:
+        """The process is gone, and its disk is the next one's."""
+        ...
+
+
 class MachineStore(Store):
-    """The memory store of one machine; `is_full` and `is_broken` are the state of its disk."""
+    """The store of one machine; `is_full` and `is_broken` are the state of its disk."""
 
     def __init__(
-        self, *, party: str, clock: MachineClock, told: Callable[[Sequence[Record]], None]
+        self,
+        *,
+        party: str,
+        clock: MachineClock,
+        engine: str,
+        told: Callable[[Sequence[Record]], None],
     ) -> None:
-        self._party = party
-        self._clock = clock
+        self.disk = Disk()
+        self.disk.make_directory(str(DIRECTORY), life=self.disk.life)
+        self.disk.sync_directory(str(DIRECTORY.parent), life=self.disk.life)
+        self.disk.watcher = self._watch
+        self._engine: Engine = (InMemory if engine == "memory" else OnDisk)(party, clock)
         self._told = told
         self._seen = 0
-        self._store: MemoryStore | None = None
+        self._store: Store | None = None
+        self._files: DiskFiles | None = None
         self.is_full = False
         self.is_broken = False
+        self._operations_left = 0
+        self._die: Callable[[], None] = _nothing
 
     def open(self) -> None:
-        """A new process opens the store."""
-        if self._store is None:
-            self._store = MemoryStore(party=self._party, clock_at=self._clock.at)
-        else:
-            self._store = self._store.reopen()
+        """Let a new process open the store. Raises `StoreRefused` as the real one does."""
         self.is_broken = False
+        files = DiskFiles(self.disk)
+        self._store = self._engine.open(files)
+        self._files = files
         self._tell()
+
+    def open_spool(self) -> Spool:
+        """The payload files, for the process that has the store open."""
+        assert self._files is not None, "the store is open"
+        return Spool(DIRECTORY / "spool", files=self._files)
 
     def prepare(self, write: Callable[[Transaction], None]) -> None:
         """Before the first process: something that was written long ago."""
-        if self._store is None:
-            self._store = MemoryStore(party=self._party, clock_at=self._clock.at)
-            self._store.crash()
-        store = self._store.reopen()
-        write(store.begin())
-        store.commit()
-        store.crash()
-        self._store = store
+        self.open()
+        write(self.begin())
+        self.commit()
+        self.crash(None)
 
-    def crash(self, *, is_power_cut: bool) -> None:
-        """The process is gone, and with a power cut what was not synced."""
-        del is_power_cut
-        assert self._store is not None, "it was open"
-        self._store.crash()
+    def crash(self, power: Random | None) -> None:
+        """The process is gone; with a power cut, so is what was not synced, as chance has it."""
+        if power is None:
+            self.disk.kill()
+        else:
+            self.disk.cut(power)
+        self._engine.end()
+        self._store = None
 
     @property
     def epoch(self) -> int:
         return self._open.epoch
 
     @property
-    def _open(self) -> MemoryStore:
-        assert self._store is not None, "it was opened"
+    def is_open(self) -> bool:
+        """Whether a process has the store."""
+        return self._store is not None
+
+    @property
+    def _open(self) -> Store:
+        if self._store is None:
+            raise StoreFailed("the process that had the store is gone")
         return self._store
 
     def begin(self) -> Transaction:
         return self._open.begin()
 
     def commit(self) -> None:
-        self._open.is_full = self.is_full
-        self._open.is_broken = self.is_broken
-        self._open.commit()
+        store = self._open
+        self._engine.trouble(is_full=self.is_full, is_broken=self.is_broken)
+        store.commit()
         self._tell()
 
     def rollback(self) -> None:
@@ -89,3 +137,86 @@ class MachineStore(Store):
         if rows:
             self._seen = rows[-1].seq
             self._told(rows)
+
+    def arm(self, operations: int, die: Callable[[], None]) -> None:
+        """Call `die` instead of the disk's n-th operation from now (fault D1)."""
+        self._operations_left = operations
+        self._die = die
+
+    def disarm(self) -> None:
+        """Let every operation happen."""
+        self._operations_left = 0
+
+    def _watch(self, operation: Operation) -> None:
+        """The disk is about to do something: as it is, it may be full or broken."""
+        if self._operations_left:
+            self._operations_left -= 1
+            if not self._operations_left:
+                self._die()
+                raise PowerLostError
+        if self.is_broken and operation.kind is Kind.SYNC:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        if self.is_full and operation.kind is Kind.WRITE:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _nothing() -> None:
+    """Nobody is to die."""
+
+
+class InMemory:
+    """The memory store: whole commits or none, and trouble on demand."""
+
+    def __init__(self, party: str, clock: MachineClock) -> None:
+        self._party = party
+        self._clock = clock
+        self._store: MemoryStore | None = None
+
+    def open(self, files: DiskFiles) -> MemoryStore:
+        """Open or create the store."""
+        del files
+        if self._store is None:
+            self._store = MemoryStore(party=self._party, clock_at=self._clock.at)
+        else:
+            self._store = self._store.reopen()
+        return self._store
+
+    def trouble(self, *, is_full: bool, is_broken: bool) -> None:
+        """Hand the disk's state on to a store that has no disk."""
+        assert self._store is not None, "a commit comes after open"
+        self._store.is_full, self._store.is_broken = is_full, is_broken
+
+    def end(self) -> None:
+        """Forget the open transaction and free the lock."""
+        if self._store is not None:
+            self._store.crash()
+
+
+class OnDisk:
+    """The product's store, SQLite, on the machine's disk, which has the trouble itself."""
+
+    def __init__(self, party: str, clock: MachineClock) -> None:
+        self._party = party
+        self._clock = clock
+        self._store: SqliteStore | None = None
+        self._files: DiskFiles | None = None
+
+    def open(self, files: DiskFiles) -> SqliteStore:
+        """Open or create the database file."""
+        self._files = files
+        self._store = open_sqlite(
+            DIRECTORY / "msh.db", party=self._party, clock_at=self._clock.at, files=files
+        )
+        return self._store
+
+    def trouble(self, *, is_full: bool, is_broken: bool) -> None:
+        """Nothing: the disk's watcher sees to it."""
+
+    def end(self) -> None:
+        """Let SQLite go."""
+        if self._store is not None:
+            self._store.crash()
+            self._store = None
+        if self._files is not None:
+            self._files.close_vfs()
+            self._files = None

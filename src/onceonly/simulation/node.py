@@ -9,6 +9,7 @@ import asyncio
 import traceback
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from hashlib import blake2b
+from random import Random
 from typing import Any
 
 from onceonly.gateway.config import Configuration
@@ -18,7 +19,7 @@ from onceonly.gateway.life import Life
 from onceonly.gateway.wiring import Surroundings, join
 from onceonly.message.errors import LocalError
 from onceonly.protocol.events import Transmission
-from onceonly.simulation.chance import draw
+from onceonly.simulation.chance import draw, stream
 from onceonly.simulation.clock import MachineClock
 from onceonly.simulation.history import History
 from onceonly.simulation.loop import Killed, ProcessLoop, enter
@@ -55,7 +56,6 @@ class Node:
         clock: MachineClock,
         thread_ms: float,
         store: MachineStore,
-        spool: Callable[[], Any],
     ) -> None:
         self.name = name
         self.configuration = configuration
@@ -66,7 +66,6 @@ class Node:
         self.clock = clock
         self.thread_ms = thread_ms
         self.store = store
-        self.spool = spool
         self.process: Process | None = None
         self.generation = 0
         self.restart_ms = RESTART_MS
@@ -100,9 +99,11 @@ class Node:
             return
         self.history.happen(self.timeline.now_ns, self.name, what, detail)
         self._buried.append(process)
-        process.die(is_power_cut=what == "power-cut")
+        power = None
         if what == "power-cut":
+            power = stream(self.seed, f"power/{self.name}/{self.generation}")
             self.clock.reboot()
+        process.die(power)
         if what != "over":
             self.timeline.call_in(self.restart_ms * NS_PER_MS, self.start)
 
@@ -144,7 +145,7 @@ class Process:
             ids=_SeededIdentifiers(node.configuration.uri, f"{node.name}-{node.generation}"),
             failpoints=_Points(self),
             transport=_Wire(node, self),
-            spool=node.spool(),
+            spool=node.store.open_spool(),
         )
         enter(self.loop)
         try:
@@ -196,11 +197,11 @@ class Process:
 
         self.call(self.gateway.receiver.receive(request, chunks), heard)
 
-    def die(self, *, is_power_cut: bool) -> None:
+    def die(self, power: Random | None) -> None:
         """Nothing of this process runs any more; who waited for an answer gets a broken line."""
         self.loop.kill()
         self.is_listening = self.is_ready = False
-        self._node.store.crash(is_power_cut=is_power_cut)
+        self._node.store.crash(power)
         calls, self._calls = self._calls, {}
         for heard in calls.values():
             heard(None, Unanswered())

@@ -5,10 +5,8 @@ carries everything, every machine runs, operators resume what was closed; and by
 plan everything must have its verdict. `run` gives the history, which `checkers` judge.
 """
 
-import tempfile
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from onceonly.gateway.config import Configuration
@@ -27,10 +25,7 @@ from onceonly.simulation.network import Network
 from onceonly.simulation.node import Node
 from onceonly.simulation.plan import Action, Line, Plan
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
-from onceonly.store.spool import Spool
 from onceonly.store.store import Transaction
-
-SPOOL = Path(tempfile.gettempdir()) / "onceonly-simulation-spool"
 
 LOOK_MS = 1000
 """Between looks whether everything has come to rest, once the world has healed."""
@@ -66,7 +61,10 @@ class World:
             self.timeline, drift_ppm=machine.drift_ppm, offset_us=machine.offset_s * US_PER_S
         )
         store = MachineStore(
-            party=str(party(name)), clock=clock, told=partial(self._committed, name)
+            party=str(party(name)),
+            clock=clock,
+            engine=self.plan.store,
+            told=partial(self._committed, name),
         )
         node = Node(
             configuration,
@@ -78,7 +76,6 @@ class World:
             clock=clock,
             thread_ms=machine.thread_ms,
             store=store,
-            spool=partial(Spool, SPOOL),
         )
         self.nodes[name] = node
         for scheme in ("http", "smtp"):
@@ -142,6 +139,14 @@ class World:
         node.restart_ms = down_ms
         node.kill("power-cut")
 
+    def do_arm_disk(
+        self, node: Node, *, operations: int, is_power_cut: bool = False, down_ms: int = 1000
+    ) -> None:
+        """Let the machine die instead of the disk's n-th operation from now."""
+        node.restart_ms = down_ms
+        what = "power-cut" if is_power_cut else "killed"
+        node.store.arm(operations, partial(node.kill, what, "disk"))
+
     def do_arm(self, node: Node, *, point: str, count: int, down_ms: int = 1000) -> None:
         """Kill the process when it reaches the named point for the count-th time from now."""
         if node.process is not None:
@@ -192,6 +197,7 @@ class World:
         self.network.cut_links.clear()
         for node in self.nodes.values():
             node.store.is_full = node.store.is_broken = False
+            node.store.disarm()
             if node.process is not None:
                 node.process.armed.clear()
                 node.process.loop.thaw()

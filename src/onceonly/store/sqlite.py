@@ -13,7 +13,7 @@ fulfil (a network disk, a database in memory) with another mode and no error.
 
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -213,6 +213,16 @@ class SqliteStore(Store):
             self._writer.close()
         finally:
             self._lock.release()
+
+    def crash(self) -> None:
+        """Let go of everything as a process does that dies; for disks that died with it.
+
+        Nothing is written, and what the disk says about it does not matter.
+        """
+        self._is_closed = True
+        for connection in (*self._readers, self._writer):
+            with suppress(apsw.Error):
+                connection.close(force=True)
 
     def _noted(self, reason: StoreFull | StoreFailed) -> StoreFull | StoreFailed:
         # A failure is for good: what the disk says after it is worth nothing (R-22).
