@@ -67,6 +67,10 @@ class MachineStore(Store):
         self._files: DiskFiles | None = None
         self.is_full = False
         self.is_broken = False
+        self.is_writing = False
+        """A transaction is open: its steps run, or its commit is under way."""
+        self.at_commit: Callable[[], None] = _nothing
+        """Called before each commit; the process may die there."""
         self._operations_left = 0
         self._die: Callable[[], None] = _nothing
 
@@ -98,6 +102,7 @@ class MachineStore(Store):
             self.disk.cut(power)
         self._engine.end()
         self._store = None
+        self.is_writing = False
 
     @property
     def epoch(self) -> int:
@@ -115,15 +120,20 @@ class MachineStore(Store):
         return self._store
 
     def begin(self) -> Transaction:
-        return self._open.begin()
+        transaction = self._open.begin()
+        self.is_writing = True
+        return transaction
 
     def commit(self) -> None:
+        self.at_commit()
         store = self._open
+        self.is_writing = False
         self._engine.trouble(is_full=self.is_full, is_broken=self.is_broken)
         store.commit()
         self._tell()
 
     def rollback(self) -> None:
+        self.is_writing = False
         self._open.rollback()
 
     def snapshot(self) -> Snapshot:

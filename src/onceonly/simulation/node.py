@@ -70,6 +70,8 @@ class Node:
         self.generation = 0
         self.restart_ms = RESTART_MS
         """After its end, somebody starts the process again so much later."""
+        self.at_point: Callable[[str], None] | None = None
+        """Called when the process reaches a named point; the process may die there."""
         self._buried: list[Process] = []
         """Dead processes: kept until the end, since collecting a coroutine runs code."""
 
@@ -220,6 +222,10 @@ class Process:
     def reach(self, point: str) -> None:
         """A named point of the gateway's code: perhaps the process dies here."""
         self._node.history.points[point] += 1
+        if self._node.at_point is not None:
+            self._node.at_point(point)
+            if self.loop.is_dead:
+                raise Killed
         left = self.armed.get(point)
         if left is None:
             return
