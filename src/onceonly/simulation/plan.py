@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 
 from onceonly.message.message import Profile
 from onceonly.message.terms import DeliveryTerms, Intermediary
+from onceonly.simulation import plan_json
 from onceonly.simulation.network import Fate, Weather
 
 CALM = Weather()
@@ -79,7 +80,18 @@ class Plan:
     """Calls of the timeline that no world needs: more is a livelock (L5)."""
     tags: tuple[str, ...] = ()
     """Which fault classes and knobs are on: for the matrix of combinations."""
+    story: str = ""
+    """Of a regression: what went wrong in this world once."""
 
     def without_chance(self, fates: dict[str, Fate]) -> Self:
         """The same world with the fates that were drawn written down."""
         return replace(self, fates=dict(fates), is_drawn=False)
+
+    def to_json(self) -> str:
+        """The plan as readable text, the same for the same plan."""
+        return plan_json.write(self, version=FORMAT)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The plan that `to_json` wrote. Raises `ValueError` where it is none of this format."""
+        return plan_json.read(cls, text, version=FORMAT)
