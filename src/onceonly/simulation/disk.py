@@ -65,20 +65,67 @@ class Change(NamedTuple):
 
 
 class SimulatedFile:
-    """The bytes of one file, by whatever name. `Disk` alone changes it."""
+    """The bytes of one file, by whatever name.
 
-    __slots__ = ("changes", "content", "durable", "number", "path", "written_ns")
+    Both contents are shared with whoever gave or got them, until they change: a hundred thousand
+    cuts would otherwise be copies of what nobody touched.
+    """
 
-    def __init__(self, path: str, number: int, content: bytes = b"") -> None:
+    __slots__ = (
+        "_durable",
+        "_owns_content",
+        "_owns_durable",
+        "changes",
+        "content",
+        "number",
+        "path",
+        "written_ns",
+    )
+
+    def __init__(self, path: str, number: int, content: "bytes | bytearray" = b"") -> None:
         self.path = path
         self.number = number
         self.written_ns = number
-        self.content = bytearray(content)
-        self.durable = bytearray(content)
+        self.content = content
+        """What a process reads."""
         self.changes: list[Change] = []
+        """Not synced yet, in their order."""
+        self._durable = content
+        self._owns_content = self._owns_durable = False
+
+    def change(self, change: Change) -> None:
+        """Write or cut, for now."""
+        if not self._owns_content:
+            self.content = bytearray(self.content)
+            self._owns_content = True
+        self.changes.append(change)
+        assert isinstance(self.content, bytearray), "it is our own"
+        _change(self.content, change)
+
+    def settle(self, changes: list[Change]) -> None:
+        """Make the changes durable."""
+        if not self._owns_durable and changes:
+            self._durable = bytearray(self._durable)
+            self._owns_durable = True
+        for change in changes:
+            assert isinstance(self._durable, bytearray), "it is our own"
+            _change(self._durable, change)
+
+    def durable(self) -> "bytes | bytearray":
+        """What is durable, for reading."""
+        self._owns_durable = False
+        return self._durable
+
+    def flip(self, where: int, mask: int) -> None:
+        """Turn bits of one byte over, on the platter and in the cache."""
+        content, durable = bytearray(self.content), bytearray(self._durable)
+        content[where] ^= mask
+        durable[where : where + 1] = content[where : where + 1]
+        self.content, self._durable = content, durable
+        self._owns_content = self._owns_durable = True
 
 
-Image = dict[str, bytes | None]
+Image = dict[str, bytes | bytearray | None]
 """What a disk holds when nothing is under way: bytes by path, None for a directory."""
 
 _Entry = SimulatedFile | None
@@ -89,14 +136,15 @@ class Disk:
     """Files and names. One thread at a time.
 
     `watcher` is told of every operation before it happens, and may raise an `OSError`, which is
-    then what the operation does. `space_bytes` is the room there is (D4), `is_lying` a disk that
-    says of a sync that it was done and does nothing (D8: what is promised ends there).
+    then what the operation does. `space_bytes` is the room there is (D4). `lies` is asked of
+    every sync by kind and path whether it does nothing and says that it was done: a lying disk
+    (D8, where the promise ends), or somebody who forgot to ask for it.
     """
 
     def __init__(self, image: Image | None = None) -> None:
         self.watcher: Callable[[Operation], None] | None = None
         self.space_bytes: int | None = None
-        self.is_lying = False
+        self.lies: Callable[[Kind, str], bool] | None = None
         self.life = 0
         """Number of the process that has the disk; calls of a dead one raise `PowerLostError`."""
         self._load(image or {})
@@ -175,7 +223,7 @@ class Disk:
         """Make durable which names `directory` has (D7)."""
         self._check(life)
         self._announce(Kind.SYNC_DIRECTORY, directory)
-        if not self.is_lying:
+        if not self._is_a_lie(Kind.SYNC_DIRECTORY, directory):
             for move in self._moves.pop(directory, ()):
                 _apply(move, self._durable_entries)
 
@@ -205,6 +253,12 @@ class Disk:
             if _is_reachable(path, self._entries, entries)
         }
 
+    def has_unsynced(self) -> bool:
+        """Whether a cut could take anything."""
+        return any(self._moves.values()) or any(
+            entry is not None and entry.changes for entry in self._entries.values()
+        )
+
     def image(self) -> Image:
         """What a process would read now."""
         return {
@@ -216,8 +270,7 @@ class Disk:
         """Turn one bit of the file over, where it rests (D5); which byte it was in."""
         file = self._existing(path)
         where = chance.randrange(len(file.content))
-        file.content[where] ^= 1 << chance.randrange(8)
-        file.durable[where : where + 1] = file.content[where : where + 1]
+        file.flip(where, 1 << chance.randrange(8))
         return where
 
     # What `OpenFile` asks for.
@@ -230,16 +283,12 @@ class Disk:
             self._find_space(end - len(file.content))
         self._number += 1
         file.written_ns = self._number
-        change = Change(offset, chunk)
-        file.changes.append(change)
-        _change(file.content, change)
+        file.change(Change(offset, chunk))
 
     def truncate(self, file: SimulatedFile, size_bytes: int) -> None:
         """Cut the file at `size_bytes`."""
         self._announce(Kind.TRUNCATE, file.path, size_bytes)
-        change = Change(size_bytes, None)
-        file.changes.append(change)
-        _change(file.content, change)
+        file.change(Change(size_bytes, None))
 
     def sync(self, file: SimulatedFile) -> None:
         """Make the bytes durable, the name not.
@@ -253,11 +302,13 @@ class Disk:
         except PowerLostError:
             file.changes = changes
             raise
-        if self.is_lying:
+        if self._is_a_lie(Kind.SYNC, file.path):
             file.changes = changes
-            return
-        for change in changes:
-            _change(file.durable, change)
+        else:
+            file.settle(changes)
+
+    def _is_a_lie(self, kind: Kind, path: str) -> bool:
+        return self.lies is not None and self.lies(kind, path)
 
     def _find_space(self, needed: int) -> None:
         assert self.space_bytes is not None
@@ -346,20 +397,22 @@ class _Mood:
         """Whether a name that was made, moved or removed stays so."""
         return self._chance.random() < self._share_kept
 
-    def survivors(self, file: SimulatedFile) -> bytes:
+    def survivors(self, file: SimulatedFile) -> bytes | bytearray:
         """What is left of the file."""
-        content = file.durable.copy()
+        if not file.changes:
+            return file.durable()
+        content = bytearray(file.durable())
         if self._is_scattered:
             for change in file.changes:
                 self._change_perhaps(content, change)
-        elif file.changes:
+        else:
             # In order up to some point, and the write at this point is torn.
             kept = round(self._share_kept * len(file.changes))
             for change in file.changes[:kept]:
                 _change(content, change)
             if 0 < kept < len(file.changes):
                 self._tear(content, file.changes[kept])
-        return bytes(content)
+        return content
 
     def _change_perhaps(self, content: bytearray, change: Change) -> None:
         fate = self._chance.random()
@@ -369,9 +422,9 @@ class _Mood:
             self._tear(content, change)
 
     def _tear(self, content: bytearray, change: Change) -> None:
-        if change.chunk is None:
+        offset, chunk = change
+        if chunk is None:
             return
-        offset, chunk = change.offset, change.chunk
         end = offset + len(chunk)
         if self._chance.random() < 0.5 and len(content) < end:
             # The new length is on the platter before the bytes are.

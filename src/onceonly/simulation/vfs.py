@@ -45,10 +45,12 @@ class DiskVfs(apsw.VFS):
         self._disk = disk
         self._life = life
         self._lock_files: dict[str, str] = {}
+        self._open = 0
         super().__init__(name, "unix-excl")
 
     def close(self) -> None:
         """Unregister; every connection must be closed before."""
+        assert self._open == 0, "a database is still open"
         self.unregister()
         _lock_files(os.getpid()).free.extend(self._lock_files.values())
 
@@ -63,13 +65,18 @@ class DiskVfs(apsw.VFS):
         except OSError as error:
             raise _as_sqlite(error, apsw.SQLITE_CANTOPEN) from error
         if wanted & apsw.SQLITE_OPEN_MAIN_DB:
-            return _MainBytes(file, self._lock_file(path), wanted)
+            self._open += 1
+            return _MainBytes(file, self, self._lock_file(path), wanted)
         is_new = bool(wanted & _SYNCED_WITH_DIRECTORY) and bool(wanted & apsw.SQLITE_OPEN_CREATE)
         return _OtherBytes(file, self._disk, self._life if is_new else None)
 
     def _opened(self, path: str, wanted: int) -> OpenFile:
         is_new = bool(wanted & apsw.SQLITE_OPEN_CREATE) and self._disk.find(path) is None
         return self._disk.open(path, life=self._life, is_new=is_new)
+
+    def closed(self) -> None:
+        """A main database was closed."""
+        self._open -= 1
 
     def _lock_file(self, path: str) -> str:
         if path not in self._lock_files:
@@ -105,10 +112,10 @@ class _Bytes:
     """The simulated bytes of a file that SQLite has open."""
 
     _file: OpenFile
-    _content: bytearray
+    _bytes: SimulatedFile
 
     def xRead(self, amount: int, offset: int) -> bytes:
-        return bytes(self._content[offset : offset + amount])
+        return bytes(self._bytes.content[offset : offset + amount])
 
     def xWrite(self, data: Any, offset: int) -> None:
         try:
@@ -129,7 +136,7 @@ class _Bytes:
             raise _as_sqlite(error, apsw.SQLITE_IOERR_FSYNC) from error
 
     def xFileSize(self) -> int:
-        return len(self._content)
+        return len(self._bytes.content)
 
     def xSectorSize(self) -> int:
         return UNIX_SECTOR_BYTES
@@ -141,10 +148,15 @@ class _Bytes:
 class _MainBytes(_Bytes, apsw.VFSFile):
     """A main database, with the locks and the shared memory of `lock_file`."""
 
-    def __init__(self, file: OpenFile, lock_file: str, wanted: int) -> None:
+    def __init__(self, file: OpenFile, vfs: DiskVfs, lock_file: str, wanted: int) -> None:
         self._file = file
-        self._content = file.file.content
+        self._vfs = vfs
+        self._bytes = file.file
         super().__init__("unix-excl", lock_file, [wanted, 0])
+
+    def xClose(self) -> None:
+        super().xClose()
+        self._vfs.closed()
 
 
 class _OtherBytes(_Bytes):
@@ -154,7 +166,7 @@ class _OtherBytes(_Bytes):
         self, file: OpenFile, disk: Disk | None = None, directory_life: int | None = None
     ) -> None:
         self._file = file
-        self._content = file.file.content
+        self._bytes = file.file
         self._disk = disk
         self._directory_life = directory_life
         """Until the first sync, which has to sync the directory as well."""

@@ -1,0 +1,153 @@
+"""A store after a power cut, opened again: what is in it, and whether it is whole.
+
+Knows how the product opens a store and how SQLite looks at its own pages; must not know when the
+cut was or what should be there, which is `power_cuts`'. Every look is at an image of its own, so
+that looking changes nothing.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from onceonly.message.event import Event
+from onceonly.simulation.disk import Disk, Image
+from onceonly.simulation.files import DiskFiles
+from onceonly.simulation.store_steps import PARTY, ChainBrokenError, answers, journal_row
+from onceonly.store.spool import Spool
+from onceonly.store.sqlite import LogLimits, SqliteStore
+from onceonly.store.store import StoreFailed, StoreFull, StoreRefused
+
+HOUSE = "/house"
+STORE = Path(HOUSE) / "store.db"
+SPOOL = Path(HOUSE) / "store.db-spool"
+
+SHORT_LOG = LogLimits(checkpoint_pages=40, pages_max=10_000)
+"""So that checkpoints come after some commits, and not after thousands."""
+
+NOW_AT = 1_700_000_000_000_000
+
+
+class Harm(StrEnum):
+    """What a cut may do that it must not."""
+
+    LOST = "lost"
+    """A commit that returned is not there; the store is as it was earlier."""
+    ALTERED = "altered"
+    """The store is whole to SQLite, but it never was like this."""
+    DAMAGED = "damaged"
+    """SQLite or the journal's chain finds the damage."""
+    UNOPENABLE = "unopenable"
+    """The product refuses the store."""
+    PAYLOAD_LOST = "payload lost"
+    """A row names a payload that the spool does not have, or not like this."""
+
+
+class Found(NamedTuple):
+    """A digest of what is there, or what is wrong."""
+
+    digest: str = ""
+    harm: Harm | None = None
+    why: str = ""
+
+
+class CutStore(SqliteStore):
+    """The product's store, which a simulation may leave as a crash would, or make unsafe."""
+
+    def __init__(self, files: DiskFiles) -> None:
+        super().__init__(STORE, party=PARTY, clock_at=lambda: NOW_AT, limits=SHORT_LOG, files=files)
+
+    def tamper(self, pragma: str, value: str | int) -> None:
+        """Set a pragma behind the store's back, which would refuse it."""
+        self._writer.pragma(pragma, value)
+
+    def abandon(self) -> None:
+        """Let go of everything without a write, as the death of the process does."""
+        for reader in self._readers:
+            reader.close()
+        self._writer.close()
+
+
+def pages_of(vfs: str) -> bytes:
+    """Every page of the database as a reader sees it now, after SQLite's own recovery.
+
+    Raises `apsw.Error`.
+    """
+    connection = apsw.Connection(str(STORE), vfs=vfs)
+    try:
+        return connection.serialize("main")
+    finally:
+        connection.close()
+
+
+def look_at_pages(image: Image) -> Found:
+    """Digest of the recovered pages: the quick look, through SQLite alone.
+
+    Pages equal to those of a state that was looked at closely are that state, to the last bit.
+    """
+    files = DiskFiles(Disk(image))
+    try:
+        return Found(digest_of(pages_of(files.vfs)))
+    except apsw.Error as error:
+        return Found(harm=Harm.DAMAGED, why=f"{type(error).__name__}: {error}")
+    finally:
+        files.close_vfs()
+
+
+def digest_of(pages: bytes) -> str:
+    """Of all pages."""
+    return sha256(pages).hexdigest()
+
+
+def look_at_rows(
+    image: Image, names: list[str], while_opening: Callable[[Disk], None] | None = None
+) -> Found:
+    """Digest of all answers: SQLite checks every page, then the product opens it and goes on.
+
+    `while_opening` gets the disk before the product has it, to watch it until the store is open.
+    """
+    disk = Disk(image)
+    files = DiskFiles(disk)
+    try:
+        wrong = _integrity(files.vfs)
+        if wrong != "ok":
+            return Found(harm=Harm.DAMAGED, why=wrong)
+        if while_opening is not None:
+            while_opening(disk)
+        return _open_and_ask(disk, files, names)
+    except (apsw.Error, ChainBrokenError, StoreFailed, StoreFull) as error:
+        return Found(harm=Harm.DAMAGED, why=f"{type(error).__name__}: {error}")
+    finally:
+        files.close_vfs()
+
+
+def _integrity(vfs: str) -> str:
+    connection = apsw.Connection(str(STORE), vfs=vfs)
+    try:
+        return str(connection.pragma("integrity_check"))
+    finally:
+        connection.close()
+
+
+def _open_and_ask(disk: Disk, files: DiskFiles, names: list[str]) -> Found:
+    try:
+        store = CutStore(files)
+    except StoreRefused as error:
+        return Found(harm=Harm.UNOPENABLE, why=str(error))
+    disk.watcher = None
+    try:
+        Spool(SPOOL, files=files)
+        found = answers(store.snapshot(), names)
+        store.begin().append([journal_row(Event.STARTED, None)])
+        store.commit()
+        return Found(found)
+    finally:
+        store.close()
+
+
+def lacks_a_payload(image: Image, payloads: dict[str, bytes]) -> bool:
+    """Whether one of the payloads, by its digest, is not in the spool as it was kept."""
+    return any(image.get(str(SPOOL / digest)) != body for digest, body in payloads.items())

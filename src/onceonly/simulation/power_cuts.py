@@ -1,0 +1,338 @@
+"""The power goes, at every operation of the disk: nothing that was acknowledged may be lost.
+
+Knows what must be there after a cut (faults D2 and D7, invariants I14 and I41, ruling R-22):
+every commit that returned, whole and exact; of a commit that did not return all or nothing; every
+payload that a row names. The store is the product's, with its schema, its migrations and its
+pragmas, on real SQLite over a simulated disk. Must not know how a disk forgets (`disk`).
+
+What should be there is known twice. The memory store makes the same steps, and its answers are
+what the product must answer after it opened the cut disk. And every page that a reader saw after
+a commit must be back, bit for bit, after SQLite's own recovery: the quick look that every cut
+gets. A share of the cuts, and every one whose pages are no known state's, is looked at closely:
+`integrity_check`, the product's opening, all answers, the journal's chain, a commit more; and in
+half of them the power goes again while the product opens.
+
+`Settings` other than the product's are set behind its back, since it refuses them. They are here
+so that the check is seen to find what it is for.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+from functools import cache, partial
+from itertools import count
+from random import Random
+from typing import NamedTuple
+
+import apsw
+
+from onceonly.simulation.cut_judge import Case, Judge, Tally, Truth
+from onceonly.simulation.cut_store import (
+    HOUSE,
+    NOW_AT,
+    SPOOL,
+    STORE,
+    CutStore,
+    digest_of,
+    look_at_pages,
+    look_at_rows,
+    pages_of,
+)
+from onceonly.simulation.disk import Disk, Image, Kind, Operation
+from onceonly.simulation.files import DiskFiles
+from onceonly.simulation.store_steps import PARTY, Steps, answers
+from onceonly.store.memory import MemoryStore
+from onceonly.store.migrate import read_migrations
+from onceonly.store.spool import INLINE_BYTES_MAX, Spool
+
+CUTS = 100_000
+"""What one campaign should have."""
+
+_BATCHES = 25
+"""Commits of one store's life; enough for several checkpoints and purges."""
+_STEPS_MAX = 4
+"""Steps of one commit."""
+_RESTARTS = 0.06
+_VARIANTS = 3
+"""Cuts at one operation, where something was not synced; one where all was."""
+_CLOSE_LOOKS = 0.04
+_SECOND_CUTS = 0.5
+_OPENING_OPERATIONS = 60
+"""Operations of an opening after a crash, about; the second cut is before one of them."""
+_SPOOLED_BYTES = INLINE_BYTES_MAX + 20_000
+_CHUNK_BYTES = 8_000
+
+
+class Settings(StrEnum):
+    """How the store treats its disk: the product's way, and ways that look like it."""
+
+    PRODUCTION = "production"
+    EXTRA = "journal_mode=DELETE, synchronous=EXTRA"
+    """Safe as well, and slower: shows that the check does not find what is not there."""
+    NORMAL = "synchronous=NORMAL"
+    OFF = "synchronous=OFF"
+    DELETE = "journal_mode=DELETE, synchronous=FULL"
+    """Whether a transaction is over is the absence of a name that nobody synced (D7)."""
+    MEMORY = "journal_mode=MEMORY, synchronous=FULL"
+    EARLY = "acknowledged before the commit"
+    CHECKPOINT = "checkpoint without a sync of the database"
+    SPOOL_BYTES = "payload renamed before it is synced"
+    SPOOL_NAME = "directory of the spool never synced"
+    LYING_DISK = "a disk that lies about every sync"
+    """Not an error of ours: where the promise ends (D8)."""
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether nothing may be lost."""
+        return self in (Settings.PRODUCTION, Settings.EXTRA)
+
+
+_PRAGMAS: dict[Settings, dict[str, str | int]] = {
+    Settings.EXTRA: {"journal_mode": "delete", "synchronous": 3},
+    Settings.NORMAL: {"synchronous": 1},
+    Settings.OFF: {"synchronous": 0},
+    Settings.DELETE: {"journal_mode": "delete"},
+    Settings.MEMORY: {"journal_mode": "memory"},
+}
+_LIES: dict[Settings, Callable[[Kind, str], bool]] = {
+    Settings.CHECKPOINT: lambda kind, path: kind is Kind.SYNC and path == str(STORE),
+    Settings.SPOOL_BYTES: lambda kind, path: kind is Kind.SYNC and path.startswith(str(SPOOL)),
+    Settings.SPOOL_NAME: lambda _, path: path == str(SPOOL),
+    Settings.LYING_DISK: lambda *_: True,
+}
+
+
+class Report(NamedTuple):
+    """What came of one campaign. Equal seeds have equal reports."""
+
+    settings: Settings
+    seed: int
+    lives: int
+    """Stores that were made, worked with, restarted and cut."""
+    commits: int
+    cuts: int
+    close_looks: int
+    """Cuts after which the product opened the store and was asked everything."""
+    second_cuts: int
+    """Of these, cuts in the middle of this opening."""
+    harms: dict[str, int]
+    """Cuts by what they did that they must not."""
+    operations: dict[str, int]
+    """Cuts by the operation that they came before."""
+    first_harm: str
+    """Where the first harm was, or nothing."""
+    trace: str
+    """SHA-256 over every cut and what was found."""
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether no cut did any harm."""
+        return not self.harms
+
+
+def run(
+    *,
+    cuts: int = CUTS,
+    seed: int = 0,
+    settings: Settings = Settings.PRODUCTION,
+    on_progress: Callable[[int], None] | None = None,
+) -> Report:
+    """Cut the power at least `cuts` times; `on_progress` is told how often, after each life."""
+    tally = Tally()
+    while tally.cuts < cuts:
+        beginning = _BEGINNINGS[tally.lives % len(_BEGINNINGS)]()
+        _Life(f"{seed}/{tally.lives}", settings, tally, beginning).live()
+        tally.lives += 1
+        if on_progress is not None:
+            on_progress(tally.cuts)
+    return Report(
+        settings,
+        seed,
+        tally.lives,
+        tally.commits,
+        tally.cuts,
+        tally.close_looks,
+        tally.second_cuts,
+        dict(sorted(tally.harms.items())),
+        dict(sorted(tally.operations.items())),
+        tally.first_harm,
+        tally.trace.hexdigest(),
+    )
+
+
+class _Beginning(NamedTuple):
+    """What is on the disk when a life begins, and how often it was opened."""
+
+    image: Image
+    openings: int
+
+
+class _Life:
+    """One store, from its beginning to its end, with cuts everywhere."""
+
+    def __init__(self, name: str, settings: Settings, tally: Tally, beginning: _Beginning) -> None:
+        self._settings = settings
+        self._tally = tally
+        self._work = Random(f"{name}/work")
+        self._chance = Random(f"{name}/cuts")
+        self._steps = Steps(Random(f"{name}/steps"), spooled_bytes=_SPOOLED_BYTES)
+        self._memory = MemoryStore(party=PARTY, clock_at=lambda: NOW_AT)
+        for _ in range(beginning.openings):
+            self._reopen_memory()
+        self._payloads: dict[str, bytes] = {}
+        self._operations = 0
+        self._is_under_way = self._is_acknowledged = False
+        pages = look_at_pages(beginning.image).digest
+        self._judge = Judge(tally, Truth(pages, self._rows(), {}), self._steps.names)
+        self._disk = Disk(beginning.image)
+        self._disk.lies = _LIES.get(settings)
+        self._disk.watcher = partial(self._cut, name)
+
+    def live(self) -> None:
+        """Work, restart, end."""
+        self._open()
+        for _ in range(_BATCHES):
+            self._commit()
+            if self._work.random() < _RESTARTS:
+                self._restart()
+        self._close()
+
+    def _open(self) -> None:
+        self._is_under_way = True
+        self._files = DiskFiles(self._disk)
+        self._store = CutStore(self._files)
+        for pragma, value in _PRAGMAS.get(self._settings, {}).items():
+            self._store.tamper(pragma, value)
+        self._learn()
+        self._spool = Spool(SPOOL, files=self._files)
+
+    def _restart(self) -> None:
+        if self._work.random() < 0.5:
+            self._close()
+        else:
+            self._disk.kill()
+            self._store.abandon()
+            self._files.close_vfs()
+        self._reopen_memory()
+        self._open()
+
+    def _reopen_memory(self) -> None:
+        self._memory.crash()
+        self._memory = self._memory.reopen()
+
+    def _close(self) -> None:
+        self._store.close()
+        self._files.close_vfs()
+
+    def _commit(self) -> None:
+        steps = [self._steps.next() for _ in range(self._work.randint(1, _STEPS_MAX))]
+        kept = [self._keep(step.spooled) for step in steps if step.spooled is not None]
+        self._payloads = self._payloads | dict(kept)
+        self._is_under_way = True
+        for store in (self._memory, self._store):
+            transaction = store.begin()
+            for step in steps:
+                step.write(transaction)
+        self._memory.commit()
+        self._is_acknowledged = self._settings is Settings.EARLY
+        self._store.commit()
+        self._tally.commits += 1
+        self._learn()
+
+    def _keep(self, body: bytes) -> tuple[str, bytes]:
+        sink = self._spool.open_sink()
+        for start in range(0, len(body), _CHUNK_BYTES):
+            sink.write(body[start : start + _CHUNK_BYTES])
+        _, digest = sink.close()
+        sink.keep()
+        return digest, body
+
+    def _learn(self) -> None:
+        pages = digest_of(pages_of(self._files.vfs))
+        self._judge.learn(Truth(pages, self._rows(), self._payloads))
+        self._is_under_way = self._is_acknowledged = False
+
+    def _rows(self) -> str:
+        return answers(self._memory.snapshot(), self._steps.names)
+
+    def _cut(self, name: str, operation: Operation) -> None:
+        self._operations += 1
+        label = f"{operation.kind} {_file(operation.path)}"
+        for variant in range(_VARIANTS if self._disk.has_unsynced() else 1):
+            where = f"{name}:{self._operations}.{variant} before {label}"
+            self._tally.cuts += 1
+            self._tally.operations[label] += 1
+            self._look(where, self._disk.after_cut(self._chance))
+
+    def _look(self, where: str, image: Image) -> None:
+        case = Case(where, image, self._is_under_way, self._is_acknowledged)
+        self._judge.hear(case, look_at_pages(image), is_rows=False)
+        if self._chance.random() >= _CLOSE_LOOKS:
+            return
+        second: list[Image] = []
+        watch = None
+        if self._chance.random() < _SECOND_CUTS:
+            watch = partial(self._cut_once, self._chance.randrange(_OPENING_OPERATIONS), second)
+        self._tally.close_looks += 1
+        found = look_at_rows(image, self._steps.names, watch)
+        self._judge.hear(case, found, is_rows=True)
+        for again in second:
+            self._tally.cuts += 1
+            self._tally.second_cuts += 1
+            self._tally.close_looks += 1
+            once_more = case._replace(where=f"{where}, again while opening", image=again)
+            found = look_at_rows(again, self._steps.names)
+            self._judge.hear(once_more, found, is_rows=True)
+
+    def _cut_once(self, at: int, cut: list[Image], disk: Disk) -> None:
+        numbers = count()
+
+        def watch(_: Operation) -> None:
+            if next(numbers) == at:
+                cut.append(disk.after_cut(self._chance))
+
+        disk.watcher = watch
+
+
+def _file(path: str) -> str:
+    """A name for the kind of file."""
+    if path.startswith(str(SPOOL)):
+        return "spool"
+    return path.removeprefix(str(STORE)).lstrip("-") or "database" if path != HOUSE else "directory"
+
+
+@cache
+def _from_nothing() -> _Beginning:
+    """No file at all: creation and every migration are among what is cut."""
+    return _Beginning({}, 0)
+
+
+@cache
+def _from_an_empty_store() -> _Beginning:
+    """A store that was opened once, closed and synced."""
+    disk = Disk()
+    files = DiskFiles(disk)
+    CutStore(files).close()
+    files.close_vfs()
+    return _Beginning(disk.image(), 1)
+
+
+@cache
+def _from_the_first_schema() -> _Beginning:
+    """What the first version left: the migrations after it are among what is cut."""
+    disk = Disk()
+    files = DiskFiles(disk)
+    connection = apsw.Connection(str(STORE), vfs=files.vfs)
+    connection.pragma("journal_mode", "wal")
+    first = read_migrations()[0]
+    connection.execute(f"BEGIN; {first.statements}; PRAGMA user_version = {first.number}; COMMIT")
+    connection.close()
+    files.close_vfs()
+    return _Beginning(disk.image(), 0)
+
+
+_BEGINNINGS = (
+    _from_an_empty_store,
+    _from_nothing,
+    _from_an_empty_store,
+    _from_the_first_schema,
+)
