@@ -7,7 +7,6 @@ thread) or attached to a gateway that is ready (the exchange, whose commits are 
 import os
 import random
 import shutil
-import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -91,7 +90,7 @@ def attached(
                 pytest.skip(f"strace may not trace here: {line.strip()}")
             yield
         finally:
-            tracer.send_signal(signal.SIGINT)
+            tracer.terminate()
             tracer.wait(DETACH_S)
 
 
