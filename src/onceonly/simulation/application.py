@@ -1,9 +1,11 @@
-"""The applications and operators of one machine: what they hand over, read, report and order.
+"""The applications and operators of one machine: what they hand over, ask for and order.
 
 They are programs of their own: they outlive the gateway's process, keep what they were told, and
 call again where an answer never came. They see the gateway through the calls that its API makes.
+What they do with the messages that they are given, `clerk` knows.
 """
 
+import inspect
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
@@ -14,18 +16,15 @@ from onceonly.message.errors import LocalError
 from onceonly.message.identity import MessageKey
 from onceonly.protocol.pairing import PairStatus
 from onceonly.simulation.cast import party
-from onceonly.simulation.history import Accepted, Delivered
+from onceonly.simulation.clerk import Clerk
+from onceonly.simulation.history import Accepted
 from onceonly.simulation.node import Node, Unanswered
+from onceonly.simulation.plan import Habits
 from onceonly.simulation.timeline import NS_PER_MS
-from onceonly.store.store import InboxItem
+from onceonly.store.store import StoreFull
 
 AGAIN_MS = 2000
 """An application that got no answer, or was told to come again, does so after this time."""
-
-READ_MS = 500
-"""From a hand-over until the application looks into its inbox."""
-
-PAGE = 100
 
 COME_AGAIN = frozenset({"QueueFull"})
 """Refusals that end by themselves (R-27)."""
@@ -36,24 +35,20 @@ Call = Callable[[Gateway], Coroutine[Any, Any, None]]
 class Application:
     """What stands behind one machine's API."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, habits: Habits) -> None:
         self._node = node
         self._history = node.history
         self._timeline = node.timeline
         self._open_calls = 0
-        self._read_to = 0
-        self._is_called = False
-        self.is_away = False
-        """It reads nothing from its inbox (fault A2)."""
+        self._accepted: set[MessageKey] = set()
+        self.clerk = Clerk(node, habits, call=self.call, submit=self.submit)
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether every call had its answer."""
-        return self._open_calls == 0
+        """Whether every call had its answer, and nothing in the inbox waits."""
+        return self._open_calls == 0 and self.clerk.is_at_rest
 
-    # Calls that are made until they have an answer.
-
-    def submit(
+    def submit(  # noqa: PLR0913 - because these are the fields of a submission
         self,
         *,
         to: str,
@@ -62,10 +57,16 @@ class Application:
         parts: int = 1,
         ref: str | None = None,
         agreement: str | None = None,
+        like: str | None = None,
     ) -> None:
-        """Hand a message over, as often as it takes to get an answer."""
-        content = tuple(content_of(id, number, size) for number in range(parts))
-        message_id = f"{id}@{self._node.name}.example"
+        """Hand a message over, as often as it takes to get an answer.
+
+        `like` names another message whose content this one has.
+        """
+        content = tuple(content_of(like or id, number, size) for number in range(parts))
+        key = MessageKey(
+            str(party(self._node.name)), str(party(to)), message_id_of(id, self._node.name)
+        )
 
         async def call(gateway: Gateway) -> None:
             sinks = [gateway.spool.open_sink() for _ in content]
@@ -73,31 +74,41 @@ class Application:
                 sink.write(body)
                 sink.close()
             submission = Submission(
-                to=str(party(to)),
+                to=key.to_party,
                 service="Ordering",
                 action="NewOrder",
                 parts=[Part(sink, "application/xml", "order.xml") for sink in sinks],
                 agreement_id=agreement,
-                message_id=message_id,
+                message_id=key.message_id,
                 ref_to_message_id=ref,
             )
-            receipt = await gateway.submissions.submit(submission)
-            key = MessageKey(str(party(self._node.name)), str(party(to)), receipt.message_id)
-            at_ns = self._timeline.now_ns
-            order = self._history.next(at_ns, self._node.name, "accepted", key.message_id)
-            self._history.accepted.append(
-                Accepted(order, at_ns, self._node.name, key, content, ref)
-            )
+            try:
+                await gateway.submissions.submit(submission)
+            finally:
+                for sink in sinks:
+                    sink.discard()
+            self._note_accepted(key, content, ref)
 
-        self._call(call, is_repeated=True)
+        self.call(call, is_repeated=True)
+
+    def _note_accepted(self, key: MessageKey, content: tuple[bytes, ...], ref: str | None) -> None:
+        """The same submission again returns the first one, which is accepted already."""
+        if key in self._accepted:
+            return
+        self._accepted.add(key)
+        at_ns, name = self._timeline.now_ns, self._node.name
+        order = self._history.next(at_ns, name, "accepted", key.message_id)
+        self._history.accepted.append(Accepted(order, at_ns, name, key, content, ref))
 
     def operate(self, what: str, **args: Any) -> None:
         """Call a method of `gateway.operations` once."""
 
         async def call(gateway: Gateway) -> None:
-            await getattr(gateway.operations, what)(**args)
+            result = getattr(gateway.operations, what)(**args)
+            if inspect.isawaitable(result):
+                await result
 
-        self._call(call, is_repeated=False)
+        self.call(call, is_repeated=False)
 
     def resume_everything(self) -> None:
         """An operator resumes every pair that is closed."""
@@ -113,14 +124,25 @@ class Application:
             partner = pair.to_party if pair.from_party == ours else pair.from_party
             self.operate("resume", partner=partner)
 
-    # How a call is made, and made again.
-
-    def _call(self, call: Call, *, is_repeated: bool) -> None:
+    def call(
+        self,
+        call: Call,
+        *,
+        is_repeated: bool,
+        ended: Callable[[BaseException | None], None] | None = None,
+    ) -> None:
+        """Call the gateway, if `is_repeated` until it answers; `ended` hears how it went."""
         self._open_calls += 1
-        self._try(call, is_repeated=is_repeated)
+        self._try(call, is_repeated=is_repeated, ended=ended)
 
-    def _try(self, call: Call, *, is_repeated: bool) -> None:
-        heard = partial(self._heard, call, is_repeated=is_repeated)
+    def _try(
+        self,
+        call: Call,
+        *,
+        is_repeated: bool,
+        ended: Callable[[BaseException | None], None] | None,
+    ) -> None:
+        heard = partial(self._heard, call, is_repeated=is_repeated, ended=ended)
         process = self._node.process
         if process is None or not process.is_ready:
             heard(None, Unanswered())
@@ -128,45 +150,34 @@ class Application:
             process.call(call(process.gateway), heard)
 
     def _heard(
-        self, call: Call, result: object, error: BaseException | None, *, is_repeated: bool
+        self,
+        call: Call,
+        result: object,
+        error: BaseException | None,
+        *,
+        is_repeated: bool,
+        ended: Callable[[BaseException | None], None] | None,
     ) -> None:
         del result
-        if isinstance(error, LocalError) and error.name not in COME_AGAIN:
-            order = self._history.next(self._timeline.now_ns, self._node.name, "no:", error.name)
-            self._history.refused.append((order, self._node.name, error.name))
-        elif error is not None and is_repeated:
-            again = partial(self._try, call, is_repeated=True)
+        if isinstance(error, LocalError | StoreFull):
+            name = error.name if isinstance(error, LocalError) else "StoreFull"
+            order = self._history.next(self._timeline.now_ns, self._node.name, "no:", name)
+            self._history.refused.append((order, self._node.name, name))
+        is_final = isinstance(error, LocalError) and error.name not in COME_AGAIN
+        if error is not None and is_repeated and not is_final:
+            again = partial(self._try, call, is_repeated=True, ended=ended)
             self._timeline.call_in(AGAIN_MS * NS_PER_MS, again)
             return
         self._open_calls -= 1
+        if ended is not None:
+            ended(error)
 
-    # The inbox.
 
-    def look_soon(self) -> None:
-        """Something may be new in the inbox."""
-        if not self._is_called:
-            self._is_called = True
-            self._timeline.call_in(READ_MS * NS_PER_MS, self._read)
-
-    def _read(self) -> None:
-        self._is_called = False
-        if not self._node.is_ready or self.is_away:
-            self.look_soon()
-            return
-        for item in self._node.snapshot().list_inbox(self._read_to, PAGE):
-            self._take(item)
-            self._read_to = item.offset
-
-    def _take(self, item: InboxItem) -> None:
-        payloads = self._node.snapshot().list_inbox_payloads(item.offset)
-        content = tuple(stored.body or b"" for stored in payloads)
-        at_ns, name = self._timeline.now_ns, self._node.name
-        order = self._history.next(at_ns, name, "delivered", item.message.message_id)
-        self._history.delivered.append(
-            Delivered(order, at_ns, name, item.offset, item.message.key, content)
-        )
+def message_id_of(name: str, node: str) -> str:
+    """MessageId of the message that a plan calls by this name."""
+    return f"{name}@{node}.example"
 
 
 def content_of(name: str, number: int, size: int) -> bytes:
-    """The payload of a message: no two have the same, and it says whose it is."""
-    return f"<Order id='{name}' part='{number}'/>".encode().ljust(size)
+    """The payload of a message: no two have the same, and it says whose it is; empty of size 0."""
+    return f"<Order id='{name}' part='{number}'/>".encode().ljust(size) if size else b""

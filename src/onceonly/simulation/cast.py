@@ -33,7 +33,7 @@ def name_of(party_id: str) -> str:
 
 def line_id(line: Line) -> str:
     """Agreement id of a line, the same at both ends."""
-    return f"{line.one}-{line.other}"
+    return f"{line.one}-{line.other}{line.name}"
 
 
 def pair_of(line: Line) -> Pair:

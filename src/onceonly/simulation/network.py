@@ -108,7 +108,7 @@ class Network:
     `is_drawn`, else delivered. `told` has what became of every package that was not delivered.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - because this is where the world meets its wires
         self,
         timeline: Timeline,
         *,
@@ -117,6 +117,8 @@ class Network:
         fates: Mapping[str, Fate],
         is_drawn: bool,
         seen: Callable[[Packet, Fate], None],
+        arrived: Callable[[Packet, bytes, bool], None],
+        replied: Callable[[Packet, bytes], None],
     ) -> None:
         self._timeline = timeline
         self._seed = seed
@@ -124,6 +126,10 @@ class Network:
         self._fates = fates
         self._is_drawn = is_drawn
         self._seen = seen
+        self.arrived = arrived
+        """Told of each copy that a process begins to take: its bytes, and whether all come."""
+        self.replied = replied
+        """Told of each package that goes back in the answer to one that arrived."""
         self._hosts: dict[str, Host] = {}
         self._counts: dict[str, int] = {}
         self.cut_links: set[str] = set()
@@ -254,9 +260,24 @@ class _Passage:
         if listener is None:
             self._tell(_refused("connection refused"))
             return
+        self._give(listener, body, cut_at, answer)
+
+    def _give(
+        self,
+        listener: Listener,
+        body: bytes,
+        cut_at: int | None,
+        answer: Callable[[Answer | None], None],
+    ) -> None:
         packet = self._packet
+        self._network.arrived(packet, body, cut_at is None)
         request = Request(packet.content_type, len(body), packet.source, packet.transport)
-        listener.receive(request, _pieces(body, cut_at), answer)
+        listener.receive(request, _pieces(body, cut_at), partial(self._note_reply, answer))
+
+    def _note_reply(self, tell: Callable[[Answer | None], None], answer: Answer | None) -> None:
+        if answer is not None and answer.body:
+            self._network.replied(self._packet, answer.body)
+        tell(answer)
 
     def _forget(self, answer: Answer | None) -> None:
         """Nobody hears the answer."""
@@ -322,9 +343,7 @@ class _MailPassage(_Passage):
         if listener is None:
             again(None)
             return
-        packet = self._packet
-        request = Request(packet.content_type, len(body), packet.source, packet.transport)
-        listener.receive(request, _pieces(body, None), again)
+        self._give(listener, body, None, again)
 
 
 _MAIL_PAUSE_NS = 60 * NS_PER_S

@@ -31,6 +31,20 @@ class Action(NamedTuple):
     args: dict[str, Any] = {}  # noqa: RUF012 - because nobody changes it
 
 
+class Habits(NamedTuple):
+    """What the application behind a machine does with what it is given."""
+
+    read_ms: int = 500
+    """From a hand-over until it looks into its inbox."""
+    works_ms: int = 1000
+    """From the beginning of its work on a message to the end."""
+    reports: float = 0.0
+    """Part of the messages whose processing it reports, where nobody asked for that."""
+    refuses: float = 0.0
+    answers: float = 0.0
+    """Part of the messages that it answers, with RefToMessageId."""
+
+
 class Machine(NamedTuple):
     """One node: a party, or an intermediary between parties."""
 
@@ -42,6 +56,7 @@ class Machine(NamedTuple):
     queued_max: int = 1000
     purge_interval_s: int = 3600
     forget_pair_after_s: int | None = None
+    habits: Habits = Habits()
 
 
 class Line(NamedTuple):
@@ -58,6 +73,8 @@ class Line(NamedTuple):
     scheme: str = "http"
     begin_number: int | None = None
     """SequenceNumber of the last message before the world began; near 999,999,999 it wraps."""
+    name: str = ""
+    """Where the parties have more than one agreement, what tells them apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +95,8 @@ class Plan:
     """`memory`, or `sqlite` on a simulated disk."""
     events_max: int = 200_000
     """Calls of the timeline that no world needs: more is a livelock (L5)."""
+    rest_ms: int = 0
+    """The world goes on at least until here, though nobody owes anything any more."""
     tags: tuple[str, ...] = ()
     """Which fault classes and knobs are on: for the matrix of combinations."""
     story: str = ""

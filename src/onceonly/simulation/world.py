@@ -21,7 +21,7 @@ from onceonly.simulation.cast import configurations, name_of, pair_of, party, ur
 from onceonly.simulation.clock import MachineClock
 from onceonly.simulation.history import History
 from onceonly.simulation.machine_store import MachineStore
-from onceonly.simulation.network import Network
+from onceonly.simulation.network import Network, Packet
 from onceonly.simulation.node import Node
 from onceonly.simulation.plan import Action, Line, Plan
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
@@ -45,6 +45,8 @@ class World:
             fates=plan.fates,
             is_drawn=plan.is_drawn,
             seen=self.history.send,
+            arrived=self._arrived,
+            replied=self._replied,
         )
         self.nodes: dict[str, Node] = {}
         self.applications: dict[str, Application] = {}
@@ -80,12 +82,18 @@ class World:
         self.nodes[name] = node
         for scheme in ("http", "smtp"):
             self.network.add(uri(name, scheme), node)
-        self.applications[name] = Application(node)
+        self.applications[name] = Application(node, machine.habits)
 
     def _committed(self, name: str, records: Sequence[Record]) -> None:
         self.history.commit(self.timeline.now_ns, name, records)
         if any(record.event is Event.HANDED_OVER for record in records):
-            self.applications[name].look_soon()
+            self.applications[name].clerk.look_soon()
+
+    def _arrived(self, packet: Packet, body: bytes, is_whole: bool) -> None:  # noqa: FBT001 - because the network has one fact more to tell
+        self.history.arrive(self.timeline.now_ns, packet, body, is_whole)
+
+    def _replied(self, packet: Packet, body: bytes) -> None:
+        self.history.reply(self.timeline.now_ns, packet, body)
 
     def _begin_numbers(self, line: Line) -> None:
         """Let the numbers of the line begin behind one that was stored before the world began."""
