@@ -1,0 +1,346 @@
+"""Small worlds without chance: every fate of the first packages x every crash, each run once.
+
+Two messages go from A to B. Whatever the world leaves open is a *decision*: what becomes of each
+of the first packages, whether everything ends at a named point or at a commit, who dies there, and
+whether the commit that is under way becomes durable. The tree of decisions is walked depth first,
+each leaf is one execution, and a decision that never comes up is never asked: no two executions
+are the same, and none is left out. Random worlds reach deeper; these leave no gap where they reach.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from hashlib import blake2b
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from onceonly.message.message import AckRequested, Profile
+from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
+from onceonly.simulation import checkers
+from onceonly.simulation.checkers.violation import Violation
+from onceonly.simulation.history import History
+from onceonly.simulation.network import CLIENT_WAIT_NS, Fate, Weather
+from onceonly.simulation.node import Node
+from onceonly.simulation.plan import Action, Line, Machine, Plan
+from onceonly.simulation.timeline import NS_PER_MS, Timeline
+from onceonly.simulation.world import World
+
+FATES = (Fate.DELIVERED, Fate.LOST, Fate.TWICE, Fate.ANSWER_LOST, Fate.LATE)
+"""What may become of each of the first packages, messages and acknowledgements alike."""
+
+DEPTH = 5
+"""Packages whose fate is open; with two parties four are sent where nothing goes wrong."""
+
+RELAY_SHALLOWER = 1
+"""The world with a relay decides so many packages less: each message is two packages there."""
+
+_INSIDE_A_STEP = frozenset({"before-commit", "before-verdict", "before-purge"})
+"""Points at which the transaction is still being written: it cannot be durable."""
+
+_SPLIT_AT = 2
+"""Shards share the tree out at the second package's fate: few enough branches to look at all of
+them, enough to be even."""
+
+_VIOLATIONS_MAX = 100
+"""More of them say nothing new."""
+
+
+class Space(NamedTuple):
+    """One tree of executions."""
+
+    name: str
+    plan: Plan
+    packages: int
+    """How many packages have an open fate."""
+
+
+class Found(NamedTuple):
+    """An execution in which an invariant did not hold; `replay` runs it again."""
+
+    space: str
+    path: tuple[int, ...]
+    story: tuple[str, ...]
+    violation: Violation
+
+
+class Report(NamedTuple):
+    """What a walk, or a shard of one, came to."""
+
+    executed: Counter[str]
+    """Executions by space."""
+    stated: Counter[str]
+    """Leaves that the tree has, counted from the branches that were seen."""
+    violations: tuple[Found, ...]
+    events: int
+    seconds: float
+    digest: str
+    """Over the traces of all executions: the same for two runs of one shard."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every execution of the space was run."""
+        return self.executed == self.stated
+
+
+class Choices:
+    """One path from the root of the tree to a leaf: `path` first, then the first of everything."""
+
+    def __init__(self, path: tuple[int, ...] = ()) -> None:
+        self._path = path
+        self.taken: list[int] = []
+        self.widths: list[int] = []
+        self.story: list[str] = []
+        """What was decided, in words; that nothing is to happen goes without saying."""
+
+    def choose(self, *options: str) -> str:
+        """One of the options; the first is the calm one."""
+        at = len(self.taken)
+        number = self._path[at] if at < len(self._path) else 0
+        self.taken.append(number)
+        self.widths.append(len(options))
+        if number:
+            self.story.append(options[number])
+        return options[number]
+
+
+class _OpenFates(dict[str, Fate]):
+    """What becomes of packages, decided when each is sent: the first ones, then all arrive."""
+
+    def __init__(self, packages: int, choices: Choices) -> None:
+        super().__init__()
+        self._left = packages
+        self._choices = choices
+        self.timeline: Timeline | None = None
+        self.quiet_ns = 0
+        """By this instant whatever was sent has arrived, and its answer too."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The fate of the package; `Network` asks once, when it is sent."""
+        del default
+        fate = Fate.DELIVERED
+        if self._left:
+            self._left -= 1
+            fate = Fate(self._choices.choose(*_fates_of(name)).partition(" ")[0])
+        assert self.timeline is not None, "the world has begun"
+        under_way_ns = CLIENT_WAIT_NS + LATE_MS * NS_PER_MS if fate is Fate.LATE else 0
+        self.quiet_ns = max(self.quiet_ns, self.timeline.now_ns + under_way_ns + QUIET_NS)
+        return fate
+
+
+def _fates_of(name: str) -> tuple[str, ...]:
+    return tuple(f"{fate} {name}" for fate in FATES)
+
+
+class TinyWorld(World):
+    """A world whose open decisions are taken by `choices`, and which ends as soon as it rests."""
+
+    def __init__(self, space: Space, choices: Choices, *, keeps_trace: bool = False) -> None:
+        fates = _OpenFates(space.packages, choices)
+        super().__init__(replace(space.plan, fates=fates), keeps_trace=keeps_trace)
+        self._fates = fates
+        fates.timeline = self.timeline
+        self._choices = choices
+        self._has_crashed = False
+        for node in self.nodes.values():
+            node.at_point = partial(self._at_point, node)
+            node.store.at_commit = partial(self._at_commit, node)
+
+    def _at_point(self, node: Node, point: str) -> None:
+        if not self._has_crashed:
+            stepping = node if point in _INSIDE_A_STEP else None
+            self._perhaps_crash(node, point, stepping)
+
+    def _at_commit(self, node: Node) -> None:
+        if not self._has_crashed:
+            self._perhaps_crash(node, "commit", None)
+
+    def _perhaps_crash(self, node: Node, where: str, stepping: Node | None) -> None:
+        calm, alone, everybody = "", f"{node.name} dies at {where}", f"all die at {node.name}'s {where}"
+        chosen = self._choices.choose(calm, alone, everybody)
+        if chosen == calm:
+            return
+        self._has_crashed = True
+        for one in (node,) if chosen == alone else tuple(self.nodes.values()):
+            self._end_commit(one, is_under_way=one.store.is_writing and one is not stepping)
+            one.kill("killed", where)
+
+    def _end_commit(self, node: Node, *, is_under_way: bool) -> None:
+        """The commit under way is torn, so that nothing of it stays, or whole, and nobody heard."""
+        if is_under_way and self._choices.choose("torn", f"{node.name}'s commit is whole") != "torn":
+            node.store.commit()
+
+    def _rests(self, name: str) -> bool:
+        return self.timeline.now_ns >= self._fates.quiet_ns and super()._rests(name)
+
+
+def spaces(depth: int = DEPTH) -> tuple[Space, ...]:
+    """Both profiles between two parties, and a relay between them."""
+    return (
+        Space("rm-2000", _plan(_NUMBERED), depth),
+        Space("rm-2001", _plan(_UNNUMBERED), depth),
+        Space("relay", _plan(_RELAYED), max(1, depth - RELAY_SHALLOWER)),
+    )
+
+
+def _plan(line: Line) -> Plan:
+    names = (line.one, line.other, *(name for name, _ in line.through))
+    return Plan(
+        seed=0,
+        machines=tuple(Machine(name, thread_ms=1) for name in names),
+        lines=(line,),
+        weather=Weather(delay_ms=DELAY_MS, late_ms=LATE_MS),
+        actions=tuple(
+            Action(SUBMIT_MS, "submit", line.one, {"to": line.other, "id": name})
+            for name in ("m1", "m2")
+        ),
+        is_drawn=False,
+        heal_ms=HEAL_MS,
+        end_ms=END_MS,
+        tags=("exhaustive",),
+    )
+
+
+SUBMIT_MS = 100
+"""Long after everybody is there."""
+
+DELAY_MS = 4
+LATE_MS = 2_000
+QUIET_NS = 1_000 * NS_PER_MS
+"""From a package that arrives until everything that it sets off has been sent or read."""
+
+HEAL_MS = 1_000
+"""From here on the operator resumes what is closed, and the world looks whether it rests."""
+
+END_MS = 900_000
+"""Far more than the longest path: every package lost, each waited for by its client."""
+
+_TERMS = DeliveryTerms(timeout_s=1, retries=2, retry_interval_s=1, msh_time_accuracy_s=1)
+_NUMBERED = Line("A", "B", Profile.RM_2000, _TERMS)
+_UNNUMBERED = Line(
+    "A",
+    "B",
+    Profile.RM_2001,
+    replace(
+        _TERMS,
+        is_numbered=False,
+        window=2,
+        on_exhausted=OnExhausted.FAIL,
+        time_to_live_s=120,
+        ack_requested=AckRequested.UNSIGNED,
+    ),
+)
+_RELAYED = _NUMBERED._replace(through=(("R", Intermediary.RELAY),))
+
+
+class Execution(NamedTuple):
+    """One leaf of a tree, run."""
+
+    choices: Choices
+    history: History
+    violations: list[Violation]
+    events: int
+
+
+def replay(space: Space, path: tuple[int, ...], *, keeps_trace: bool = False) -> Execution:
+    """Run one execution: that of `path`, and of the first choice wherever `path` ends."""
+    choices = Choices(path)
+    world = TinyWorld(space, choices, keeps_trace=keeps_trace)
+    history = world.run()
+    violations = checkers.check(world)
+    world.close()
+    return Execution(choices, history, violations, world.timeline.events)
+
+
+def walk(space: Space, shard: tuple[int, int] = (0, 1)) -> Iterator[tuple[Execution, int]]:
+    """Every execution of the shard, each with the number of leaves that it shows to be there.
+
+    A leaf that nobody had seen before shows itself and, at each new decision on its path, as many
+    other branches as that decision has; so the numbers of a complete walk add up to its length.
+    """
+    path: tuple[int, ...] = ()
+    known = 0
+    while True:
+        execution = replay(space, path)
+        choices = execution.choices
+        split = _split(choices)
+        end = len(choices.taken)
+        if crc32(bytes(choices.taken[:split])) % shard[1] == shard[0]:
+            is_first = known <= split
+            new = range(max(known, split), end)
+            yield execution, is_first + sum(choices.widths[at] - 1 for at in new)
+        else:
+            end = split
+        turn = _last_open(choices, end)
+        if turn is None:
+            return
+        path = (*choices.taken[:turn], choices.taken[turn] + 1)
+        known = turn + 1
+
+
+def _split(choices: Choices) -> int:
+    """How many decisions say whose shard the path is: up to the fate of the second package."""
+    fates = [at for at, width in enumerate(choices.widths) if width == len(FATES)]
+    return fates[min(_SPLIT_AT, len(fates)) - 1] + 1
+
+
+def _last_open(choices: Choices, end: int) -> int | None:
+    """The last decision before `end` that has another option left."""
+    for at in range(end - 1, -1, -1):
+        if choices.taken[at] + 1 < choices.widths[at]:
+            return at
+    return None
+
+
+def run(
+    depth: int = DEPTH,
+    shard: tuple[int, int] = (0, 1),
+    told: Callable[[int], None] | None = None,
+) -> Report:
+    """Run every execution of all spaces, or the `shard[0]`-th part of `shard[1]` of them.
+
+    `told` hears from time to time how many there were so far.
+    """
+    began = time.monotonic()
+    executed: Counter[str] = Counter()
+    stated: Counter[str] = Counter()
+    found: list[Found] = []
+    digest = blake2b(digest_size=16)
+    events = 0
+    for space in spaces(depth):
+        for execution, leaves in walk(space, shard):
+            executed[space.name] += 1
+            stated[space.name] += leaves
+            events += execution.events
+            digest.update(execution.history.trace_hash.encode())
+            choices = execution.choices
+            for violation in execution.violations[: _VIOLATIONS_MAX - len(found)]:
+                found.append(Found(space.name, tuple(choices.taken), tuple(choices.story), violation))
+            if told is not None and executed.total() % _TOLD_EVERY == 0:
+                told(executed.total())
+    seconds = time.monotonic() - began
+    return Report(executed, stated, tuple(found), events, seconds, digest.hexdigest())
+
+
+_TOLD_EVERY = 1_000
+
+
+def merge(reports: tuple[Report, ...]) -> Report:
+    """The reports of all shards, in their order, as one."""
+    return Report(
+        sum((one.executed for one in reports), Counter()),
+        sum((one.stated for one in reports), Counter()),
+        tuple(found for one in reports for found in one.violations),
+        sum(one.events for one in reports),
+        max(one.seconds for one in reports),
+        blake2b("".join(one.digest for one in reports).encode(), digest_size=16).hexdigest(),
+    )
+
+
+def run_on(processes: int, depth: int = DEPTH) -> Report:
+    """`run` in so many processes of its own, and their reports as one."""
+    with ProcessPoolExecutor(processes) as pool:
+        shards = [(number, processes) for number in range(processes)]
+        return merge(tuple(pool.map(partial(run, depth), shards)))
