@@ -1,0 +1,59 @@
+"""A campaign on this machine: a range of seeds, cut into chunks, in as many processes as wanted.
+
+Knows processes and no worlds. What comes out does not depend on the number of processes, but for
+the time it took.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from itertools import islice
+from multiprocessing import get_context
+from time import perf_counter
+
+from onceonly.simulation.campaign import run_range
+from onceonly.simulation.ledger import pieces
+from onceonly.simulation.report import Summary
+
+CHUNK = 100
+"""Seeds that a process runs between two reports: some seconds of work."""
+
+_AHEAD = 2
+"""Chunks given to each process before it has finished the first."""
+
+Progress = Callable[[Summary], None]
+
+
+def run(lo: int, hi: int, *, jobs: int = 1, progress: Progress | None = None) -> Summary:
+    """Run the seeds from `lo` up to and without `hi`; `progress` hears the total now and then."""
+    total = Summary()
+    began_s = perf_counter()
+    chunks = pieces([(lo, hi)], CHUNK)
+    parts = map(_summary, chunks) if jobs == 1 else _in_processes(chunks, jobs)
+    for part in parts:
+        total.merge(part)
+        total.seconds = perf_counter() - began_s
+        if progress is not None:
+            progress(total)
+    return total
+
+
+def _summary(chunk: tuple[int, int]) -> Summary:
+    summary = Summary()
+    for result in run_range(*chunk):
+        summary.add(result)
+    return summary
+
+
+def _in_processes(chunks: Iterator[tuple[int, int]], jobs: int) -> Iterator[Summary]:
+    # Spawned, not forked: who calls may have threads (a progress bar), which a fork would cut.
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        running: set[Future[Summary]] = {
+            pool.submit(_summary, chunk) for chunk in islice(chunks, jobs * _AHEAD)
+        }
+        try:
+            while running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                running |= {pool.submit(_summary, chunk) for chunk in islice(chunks, len(done))}
+                yield from (future.result() for future in done)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)

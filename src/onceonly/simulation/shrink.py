@@ -1,0 +1,253 @@
+"""From a plan that breaks an invariant to a small one that breaks the same invariant.
+
+First chance goes: what the network did by draw is written down (`Plan.without_chance`). What is
+left is a list of events, actions and fates, out of which delta debugging (ddmin) takes what is not
+needed; then the knobs are put to what they are by default. A plan is kept only if a run of it
+breaks the same invariant, so what comes out is a world of its own that needs no explanation but
+the gateway's. Deterministic: bounded by runs, not by time.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from inspect import Parameter, signature
+from typing import Any, NamedTuple
+
+from onceonly.message.terms import DeliveryTerms
+from onceonly.simulation.application import Application
+from onceonly.simulation.checkers import check
+from onceonly.simulation.network import Fate
+from onceonly.simulation.plan import CALM, Action, Line, Machine, Plan
+from onceonly.simulation.world import World
+
+RUNS_MAX = 600
+"""Worlds that shrinking may cost: some seconds."""
+
+Event = Action | tuple[str, Fate]
+"""One entry of the explicit schedule."""
+
+
+class Unbroken(Exception):  # noqa: N818 - because it names what the plan is
+    """The plan does not break that invariant, so there is nothing to shrink."""
+
+
+class Shrunk(NamedTuple):
+    """A small plan, and what it cost to find it."""
+
+    plan: Plan
+    runs: int
+
+
+def shrink(plan: Plan, invariant: str) -> Plan:
+    """The smallest plan found that breaks `invariant`. Raises `Unbroken`."""
+    return shrink_counted(plan, invariant).plan
+
+
+def shrink_counted(plan: Plan, invariant: str) -> Shrunk:
+    """The same, with the number of worlds that were run for it. Raises `Unbroken`."""
+    search = _Search(invariant)
+    explicit = search.explicit(plan)
+    found, is_smaller = explicit, True
+    while is_smaller:
+        before = found
+        found = search.fewer_events(found)
+        found = search.lower_knobs(found)
+        is_smaller = found != before
+    return Shrunk(found, search.runs)
+
+
+def size_of(plan: Plan) -> int:
+    """Events of the explicit schedule."""
+    return len(plan.actions) + len(plan.fates)
+
+
+class _Search:
+    """Tries plans, and remembers how many."""
+
+    def __init__(self, invariant: str) -> None:
+        self._invariant = invariant
+        self.runs = 0
+        self._known: dict[str, bool] = {}
+
+    def breaks(self, plan: Plan) -> bool:
+        """Whether a world of the plan breaks the invariant; False once the runs are used up."""
+        text = repr(plan)
+        known = self._known.get(text)
+        if known is None:
+            if self.runs >= RUNS_MAX:
+                return False
+            self.runs += 1
+            known = self._known[text] = self._invariant in broken_by(plan)
+        return known
+
+    def explicit(self, plan: Plan) -> Plan:
+        """The plan without chance, if it still breaks then; else as it is, with its fates."""
+        world = World(plan)
+        world.run()
+        broken = {violation.invariant for violation in check(world)}
+        world.close()
+        if self._invariant not in broken:
+            raise Unbroken(f"seed {plan.seed} does not break {self._invariant}")
+        written = plan.without_chance(world.network.told)
+        return written if self.breaks(written) else plan
+
+    def fewer_events(self, plan: Plan) -> Plan:
+        """Delta debugging over the events: no single one of those left can be taken out."""
+        events: list[Event] = [*plan.actions, *plan.fates.items()]
+
+        def is_enough(chosen: Sequence[Event]) -> bool:
+            return self.breaks(_with_events(plan, chosen))
+
+        return _with_events(plan, _ddmin(events, is_enough))
+
+    def lower_knobs(self, plan: Plan) -> Plan:
+        """Every knob at its default, as far as the invariant still breaks."""
+        for edit in _edits(plan):
+            candidate = edit(plan)
+            if candidate != plan and self.breaks(candidate):
+                plan = candidate
+        return plan
+
+
+def broken_by(plan: Plan) -> frozenset[str]:
+    """The invariants that a world of the plan breaks."""
+    world = World(plan)
+    world.run()
+    broken = frozenset(violation.invariant for violation in check(world))
+    world.close()
+    return broken
+
+
+def _with_events(plan: Plan, events: Sequence[Event]) -> Plan:
+    actions = tuple(event for event in events if isinstance(event, Action))
+    fates = dict(event for event in events if not isinstance(event, Action))
+    return replace(plan, actions=actions, fates=fates)
+
+
+def _ddmin(events: list[Event], is_enough: Callable[[Sequence[Event]], bool]) -> list[Event]:
+    """Zeller's algorithm: take out chunks, ever smaller ones."""
+    if is_enough([]):
+        return []
+    size = max(1, len(events) // 2)
+    while True:
+        at, was_smaller = 0, False
+        while at < len(events):
+            rest = events[:at] + events[at + size :]
+            if len(rest) < len(events) and rest and is_enough(rest):
+                events, was_smaller = rest, True
+            else:
+                at += size
+        if size == 1 and not was_smaller:
+            return events
+        size = max(1, size // 2)
+
+
+# Knobs. Each is an edit of a plan, so that what was lowered before stays lowered.
+
+Edit = Callable[[Plan], Plan]
+
+_FREE_TERMS = (
+    "recovery",
+    "reports_processing",
+    "fails_on_network_error",
+    "strict_release",
+    "response_choice",
+    "notifies_failures",
+    "sync_reply_mode",
+    "delivery_receipt_requested",
+    "delivery_receipt_provided",
+    "transient_retries",
+    "ack_status",
+)
+"""Terms that may have their defaults whatever the others are; in an order that keeps them legal."""
+
+_HEALED_BEHIND_MS = (1000, 10_000, 60_000)
+"""So soon behind the last action the world may heal."""
+
+
+def _edits(plan: Plan) -> Iterator[Edit]:
+    """Everything that might be simpler about the plan."""
+    yield partial(replace, weather=CALM)
+    yield partial(replace, weather=CALM, is_drawn=False)
+    yield partial(replace, tags=())
+    yield partial(replace, store="memory")
+    for line in plan.lines:
+        yield partial(_without_line, ends=(line.one, line.other))
+    for behind_ms in _HEALED_BEHIND_MS:
+        yield partial(_healed_sooner, behind_ms=behind_ms)
+    for machine in plan.machines:
+        yield partial(_with_machine, name=machine.name, knobs=Machine._field_defaults)
+        for knob, default in Machine._field_defaults.items():
+            yield partial(_with_machine, name=machine.name, knobs={knob: default})
+    for line in plan.lines:
+        ends = (line.one, line.other)
+        for knob, default in Line._field_defaults.items():
+            yield partial(_with_line, ends=ends, knobs={knob: default})
+        for knob in _FREE_TERMS:
+            yield partial(_with_term, ends=ends, knob=knob)
+    for action in plan.actions:
+        for word in _optional_words(action):
+            yield partial(_without_word, action=action, word=word)
+
+
+def _without_line(plan: Plan, *, ends: tuple[str, str]) -> Plan:
+    """Without the line, the machines that no other line needs, and what was done to them."""
+    lines = tuple(line for line in plan.lines if (line.one, line.other) != ends)
+    if not lines:
+        return plan
+    needed = {
+        name
+        for line in lines
+        for name in (line.one, line.other, *(relay for relay, _ in line.through))
+    }
+    return replace(
+        plan,
+        lines=lines,
+        machines=tuple(machine for machine in plan.machines if machine.name in needed),
+        actions=tuple(action for action in plan.actions if action.node in needed),
+    )
+
+
+def _healed_sooner(plan: Plan, *, behind_ms: int) -> Plan:
+    last_ms = max((action.at_ms for action in plan.actions), default=0)
+    return replace(plan, heal_ms=min(plan.heal_ms, last_ms + behind_ms))
+
+
+def _with_machine(plan: Plan, *, name: str, knobs: dict[str, Any]) -> Plan:
+    machines = (one._replace(**knobs) if one.name == name else one for one in plan.machines)
+    return replace(plan, machines=tuple(machines))
+
+
+def _with_line(plan: Plan, *, ends: tuple[str, str], knobs: dict[str, Any]) -> Plan:
+    lines = (
+        line._replace(**knobs) if (line.one, line.other) == ends else line for line in plan.lines
+    )
+    return replace(plan, lines=tuple(lines))
+
+
+def _with_term(plan: Plan, *, ends: tuple[str, str], knob: str) -> Plan:
+    default = getattr(DeliveryTerms(), knob)
+    lines = (
+        line._replace(terms=replace(line.terms, **{knob: default}))
+        if (line.one, line.other) == ends
+        else line
+        for line in plan.lines
+    )
+    return replace(plan, lines=tuple(lines))
+
+
+def _optional_words(action: Action) -> list[str]:
+    """Arguments of the action that it has a default for."""
+    takes = Application.submit if action.kind == "submit" else getattr(World, f"do_{action.kind}")
+    parameters = signature(takes).parameters
+    return [
+        word
+        for word in action.args
+        if word in parameters and parameters[word].default is not Parameter.empty
+    ]
+
+
+def _without_word(plan: Plan, *, action: Action, word: str) -> Plan:
+    args = {name: value for name, value in action.args.items() if name != word}
+    lowered = action._replace(args=args)
+    return replace(plan, actions=tuple(lowered if one == action else one for one in plan.actions))
