@@ -92,28 +92,6 @@ class Replied(NamedTuple):
     body: bytes
 
 
-class Arrived(NamedTuple):
-    """A copy of a package that a process began to take."""
-
-    order: int
-    at_ns: int
-    packet: Packet
-    body: bytes
-    """As it arrived."""
-    is_whole: bool
-    """All of it came; else the connection broke in the midst of it."""
-
-
-class Replied(NamedTuple):
-    """A package that a node gave back in the answer to one that it had got."""
-
-    order: int
-    at_ns: int
-    packet: Packet
-    """What it was the answer to: it goes from the packet's target to its source."""
-    body: bytes
-
-
 class Happening(NamedTuple):
     """Something that was done to a machine, by itself or from outside."""
 
@@ -146,8 +124,6 @@ class History:
     worked: list[Worked] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
     sent: list[Sent] = field(default_factory=list)
-    arrived: list[Arrived] = field(default_factory=list)
-    replied: list[Replied] = field(default_factory=list)
     arrived: list[Arrived] = field(default_factory=list)
     replied: list[Replied] = field(default_factory=list)
     happenings: list[Happening] = field(default_factory=list)
@@ -197,17 +173,6 @@ class History:
         digest = blake2b(packet.body, digest_size=8).hexdigest()
         order = self.next(packet.at_ns, packet.name, packet.endpoint, fate, digest)
         self.sent.append(Sent(order, packet, fate))
-
-    def arrive(self, at_ns: int, packet: Packet, body: bytes, is_whole: bool) -> None:  # noqa: FBT001 - because the network has one fact more to tell
-        """A process begins to take a copy of a package."""
-        order = self.next(at_ns, packet.target, "takes", packet.name)
-        self.arrived.append(Arrived(order, at_ns, packet, body, is_whole))
-
-    def reply(self, at_ns: int, packet: Packet, body: bytes) -> None:
-        """A package goes back in the answer to another."""
-        digest = blake2b(body, digest_size=8).hexdigest()
-        order = self.next(at_ns, packet.target, "replies to", packet.name, digest)
-        self.replied.append(Replied(order, at_ns, packet, body))
 
     def arrive(self, at_ns: int, packet: Packet, body: bytes, is_whole: bool) -> None:  # noqa: FBT001 - because the network has one fact more to tell
         """A process begins to take a copy of a package."""

@@ -47,8 +47,6 @@ class World:
             seen=self.history.send,
             arrived=self._arrived,
             replied=self._replied,
-            arrived=self._arrived,
-            replied=self._replied,
         )
         self.nodes: dict[str, Node] = {}
         self.applications: dict[str, Application] = {}
@@ -90,12 +88,6 @@ class World:
         self.history.commit(self.timeline.now_ns, name, records)
         if any(record.event is Event.HANDED_OVER for record in records):
             self.applications[name].clerk.look_soon()
-
-    def _arrived(self, packet: Packet, body: bytes, is_whole: bool) -> None:  # noqa: FBT001 - because the network has one fact more to tell
-        self.history.arrive(self.timeline.now_ns, packet, body, is_whole)
-
-    def _replied(self, packet: Packet, body: bytes) -> None:
-        self.history.reply(self.timeline.now_ns, packet, body)
 
     def _arrived(self, packet: Packet, body: bytes, is_whole: bool) -> None:  # noqa: FBT001 - because the network has one fact more to tell
         self.history.arrive(self.timeline.now_ns, packet, body, is_whole)
