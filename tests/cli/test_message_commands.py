@@ -306,3 +306,16 @@ async def test_ping_tells_that_nobody_answers(run, gateway, peer):
     silent = await run("partner", "ping", peer.party, "--wait", "0.01")
     assert silent.exit_code == Exit.STILL_TRYING
     assert (await run("partner", "ping", "urn:duns:9")).exit_code == Exit.NOT_FOUND
+
+
+async def test_a_lake_that_cannot_be_written_is_told_by_name(run, gateway):
+    """Exit 1: the rows stay in the journal, and go out once the way is free."""
+    in_the_way = gateway.configuration.path.with_name("lake")
+    in_the_way.write_text("a file where the lake should be")
+    result = await run("lake", "publish")
+    assert result.exit_code == Exit.UNEXPECTED
+    assert "LakeFailed" in result.stderr
+    in_the_way.unlink()
+    result = await run("lake", "publish")
+    assert result.exit_code == Exit.OK
+    assert "rows published" in result.stderr

@@ -1,8 +1,13 @@
 """Commands and exit codes that need no running gateway."""
 
+import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from click.testing import CliRunner
@@ -179,6 +184,87 @@ def test_the_installed_command_ends_with_the_documented_code(config):
     assert result.returncode == Exit.UNREACHABLE
     assert "Traceback" not in result.stderr
     assert re.match(r"Error: the gateway cannot be reached", result.stderr)
+
+
+WITHOUT_SPARK = "import sys; sys.modules['pyspark'] = None; from onceonly.cli import main; main()"
+"""A Python in which `import pyspark` fails as where the extra is not installed."""
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("lake", "ingest", "somewhere"), Exit.USAGE),
+        (("demo", "--out", "somewhere"), Exit.UNEXPECTED),
+    ],
+)
+def test_without_spark_one_is_told_what_to_install(tmp_path, words, code):
+    """One line and an exit code; everything else works without it."""
+    command = [sys.executable, "-c", WITHOUT_SPARK, *words]
+    result = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert result.returncode == code
+    assert "onceonly[spark]" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_question_without_an_answer_is_an_interruption():
+    """The end of the input at a prompt is what Ctrl-C is: exit 130, and nothing was done."""
+    program = (
+        "import click\nfrom onceonly.cli.main import cli, main\n"
+        "cli.add_command(click.Command('ask', callback=lambda: click.confirm('Sure?', abort=True)))"
+        "\nmain()"
+    )
+    command = [sys.executable, "-c", program, "ask"]
+    result = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert result.returncode == Exit.INTERRUPTED
+    assert "Traceback" not in result.stderr
+
+
+class StillSending(BaseHTTPRequestHandler):
+    """A gateway on which a message stays on its way, and whose user loses patience."""
+
+    def do_GET(self) -> None:
+        """The message, at the second look together with a Ctrl-C."""
+        fate = {"state": "sending", "attempt": 1, "error_code": None, "pair": {"state": "open"}}
+        body = json.dumps({"message_id": self.path.rpartition("/")[2], **fate}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        self.server.looks += 1
+        if self.server.looks == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_ctrl_c_ends_the_wait_and_not_the_message():
+    """Exit 130, and the words with which one goes on waiting."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), StillSending) as server:
+        server.looks = 0
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            api = f"http://127.0.0.1:{server.server_port}"
+            result = invoke("message", "wait", "m-1", "m-2", "--api", api)
+        finally:
+            server.shutdown()
+            thread.join()
+    assert result.exit_code == Exit.INTERRUPTED
+    assert "onceonly message wait m-1 m-2" in result.stderr
+
+
+def test_a_journal_of_a_store_that_cannot_be_opened_is_not_published(config):
+    """Without a gateway the store itself is asked, and its refusal is told."""
+    config.with_name("seller.db").write_bytes(b"no database, but long enough for a header" * 100)
+    result = invoke("lake", "publish", "-c", config)
+    assert result.exit_code == Exit.UNEXPECTED
+    assert "cannot be opened" in result.stderr
 
 
 @pytest.mark.parametrize(

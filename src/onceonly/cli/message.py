@@ -268,8 +268,18 @@ def _until(client: Client, message_id: str, timeout_s: float, ends: Callable[[JS
 
 
 def _wait(client: Client, message_ids: list[str], timeout_s: float) -> list[JSON]:
-    """The messages once each has a verdict, its pair is closed, or the time is over."""
-    until = time.monotonic() + timeout_s
+    """The messages once each has a verdict, its pair is closed, or the time is over.
+
+    Ctrl-C ends the wait and not the message.
+    """
+    try:
+        return _until_over(client, message_ids, time.monotonic() + timeout_s)
+    except KeyboardInterrupt:
+        say(f"still on its way; follow it with: onceonly message wait {' '.join(message_ids)}")
+        sys.exit(Exit.INTERRUPTED)
+
+
+def _until_over(client: Client, message_ids: list[str], until: float) -> list[JSON]:
     fates: dict[str, JSON] = {}
     with Console(stderr=True).status("waiting for the acknowledgement") as status:
         while True:
@@ -280,11 +290,7 @@ def _wait(client: Client, message_ids: list[str], timeout_s: float) -> list[JSON
             if not open_ids or time.monotonic() >= until:
                 return [fates[message_id] for message_id in message_ids]
             status.update(f"waiting for {len(open_ids)} (attempt {fates[open_ids[0]]['attempt']})")
-            try:
-                time.sleep(POLL_S)
-            except KeyboardInterrupt:
-                say(f"still on its way; follow it with: onceonly message wait {open_ids[0]}")
-                sys.exit(Exit.INTERRUPTED)
+            time.sleep(POLL_S)
 
 
 def _is_over(found: JSON) -> bool:
