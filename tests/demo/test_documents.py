@@ -111,6 +111,18 @@ def test_files_of_a_directory_are_taken_recursively_and_in_order(tmp_path):
     assert found[1].digest == sha256(bytes(range(256))).hexdigest()
 
 
+def test_a_file_that_went_away_is_named(tmp_path):
+    """Between the look at the directory and the look into the file."""
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(name)
+    documents = files_of(tmp_path)
+    assert next(documents).name == "a"
+    (tmp_path / "b").unlink()
+    with pytest.raises(LocalError, match="No such file") as refusal:
+        next(documents)
+    assert refusal.value.name == "UnreadableDocument"
+
+
 def test_a_directory_without_files_is_refused(tmp_path):
     """Nothing to send is a mistake of the caller's, not a success."""
     with pytest.raises(LocalError) as refusal:

@@ -1,6 +1,8 @@
 """The link does to requests what the seed says, and counts what it did."""
 
 import asyncio
+import socket
+import struct
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -285,6 +287,25 @@ def test_a_gateway_that_is_down_is_no_fault_of_the_links(size):
         async with FaultyLink("there", ("127.0.0.1", port), seed=1, loss=0) as link:
             assert b"HTTP" not in await post(link.port, b"x" * size)
             assert (link.unreachable, +link.faults) == (1, Counter())
+
+    run(check)
+
+
+def test_a_gateway_that_resets_in_the_middle_of_a_body_is_not_written_to_any_more():
+    """As one does that is killed: the sender's connection ends without an answer."""
+
+    async def check() -> None:
+        async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            linger = struct.pack("ii", 1, 0)
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            writer.transport.abort()
+
+        server = await asyncio.start_server(reset, "127.0.0.1", 0)
+        target = ("127.0.0.1", server.sockets[0].getsockname()[1])
+        async with server, FaultyLink("there", target, seed=1, loss=0) as link:
+            assert b"HTTP" not in await post(link.port, b"x" * 30_000_000)
+            assert link.requests == 1
 
     run(check)
 

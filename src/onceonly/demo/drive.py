@@ -4,13 +4,9 @@ The only public function is `run_demo`. It holds the order of things and the exi
 step is somewhere else.
 """
 
-import asyncio
 import secrets
-import signal
-from collections.abc import Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from time import monotonic
-from typing import TypeVar
 
 from rich.console import Console
 
@@ -19,6 +15,7 @@ from onceonly.demo.applications import Posting
 from onceonly.demo.documents import Document, files_of, order, order_response
 from onceonly.demo.exchange import Observations, Side, exchange
 from onceonly.demo.gateways import DemoFailed, Site
+from onceonly.demo.interruption import run_until_told, terminable
 from onceonly.demo.layout import Layout, prepare, tidy
 from onceonly.demo.options import DemoOptions
 from onceonly.demo.progress import Display
@@ -36,8 +33,6 @@ EXIT_TERMINATED = 143
 SEEDS = 1_000_000
 """Short enough to be typed again."""
 
-T = TypeVar("T")
-
 
 def run_demo(options: DemoOptions) -> int:
     """Carry out the demonstration and return its exit code. Call it from the main thread.
@@ -50,7 +45,7 @@ def run_demo(options: DemoOptions) -> int:
     terminated: list[int] = []
     try:
         options.check()
-        with _terminable(terminated):
+        with terminable(terminated):
             return _run(options, display, terminated)
     except LocalError as error:
         display.tell(f"error: {error}")
@@ -63,43 +58,6 @@ def run_demo(options: DemoOptions) -> int:
         return EXIT_TERMINATED if terminated else EXIT_INTERRUPTED
 
 
-@contextmanager
-def _terminable(terminated: list[int]) -> Iterator[None]:
-    """Let SIGTERM unwind the stack as Ctrl-C does, so that everything is cleaned up."""
-
-    def interrupt(number: int, _: object) -> None:
-        # Raised here and not sent on as SIGINT, which a job in the background ignores.
-        terminated.append(number)
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-async def _cancellable(work: Coroutine[None, None, T], terminated: list[int]) -> T:
-    """Await it; the first SIGTERM cancels it, as asyncio's own handler does at the first Ctrl-C.
-
-    An exception that a signal raises would hit whatever happens to run: one of the link's
-    connections, say, whose task then complains on the terminal instead of ending everything.
-    """
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    assert task is not None, "a coroutine that runs is some task's"
-
-    def cancel(number: int, _: object) -> None:
-        terminated.append(number)
-        if len(terminated) == 1:
-            loop.call_soon_threadsafe(task.cancel)
-
-    before = signal.signal(signal.SIGTERM, cancel)
-    try:
-        return await work
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 def _run(options: DemoOptions, display: Display, terminated: list[int]) -> int:
     started = monotonic()
     seed = secrets.randbelow(SEEDS) if options.seed is None else options.seed
@@ -107,10 +65,7 @@ def _run(options: DemoOptions, display: Display, terminated: list[int]) -> int:
     sides = _sides(options, seed, buyer, seller)
     _announce(options, seed, sides, display)
     spark = start_spark()
-    try:
-        observed = asyncio.run(_cancellable(exchange(options, seed, sides, display), terminated))
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
+    observed = run_until_told(exchange(options, seed, sides, display), terminated)
     sites = (buyer, seller)
     publish(sites)
     display.tell("Spark matches both journals")

@@ -64,7 +64,8 @@ def publish(sites: Iterable[Site]) -> None:
     finally:
         for process in running:
             process.kill()
-            process.wait()
+            with process:
+                pass  # its pipe is closed, and nothing of it is left
 
 
 def count_events(lake: Path) -> Counter[str]:
