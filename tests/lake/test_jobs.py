@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from journals import BUYER, MUCH_LATER, PLANTS, SELLER, healthy, plant, publish
 
+from onceonly.cli.main import cli
 from onceonly.lake import jobs, manifest
 from onceonly.lake.verdicts import DIFFERENCES, Verdict
 from onceonly.message.errors import LocalError
@@ -116,6 +118,17 @@ def test_a_lake_that_is_not_there_is_named(spark: SparkSession, tmp_path: Path):
     """A wrong path is a usage error, not an empty success."""
     with pytest.raises(LocalError, match="no lake directory"):
         jobs.ingest(str(tmp_path / "nowhere"))
+
+
+def test_a_lake_that_is_not_there_is_named_by_the_command_and_the_script(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """One line on stderr and exit code 2, whichever way the job is started."""
+    nowhere = str(tmp_path / "nowhere")
+    result = CliRunner().invoke(cli, ["lake", "ingest", nowhere])
+    assert (result.exit_code, "no lake directory" in result.stderr) == (2, True)
+    assert jobs.main(["ingest", "--lake", nowhere]) == 2
+    assert "no lake directory" in capsys.readouterr().err
 
 
 def test_an_empty_lake_is_an_empty_report(spark: SparkSession, tmp_path: Path):
