@@ -7,6 +7,7 @@ each leaf is one execution, and a decision that never comes up is never asked: n
 are the same, and none is left out. Random worlds reach deeper; these leave no gap where they reach.
 """
 
+import gc
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -32,10 +33,7 @@ FATES = (Fate.DELIVERED, Fate.LOST, Fate.TWICE, Fate.ANSWER_LOST, Fate.LATE)
 """What may become of each of the first packages, messages and acknowledgements alike."""
 
 DEPTH = 5
-"""Packages whose fate is open; with two parties four are sent where nothing goes wrong."""
-
-RELAY_SHALLOWER = 1
-"""The world with a relay decides so many packages less: each message is two packages there."""
+"""Packages of the deepest space whose fate is open; two parties send four if nothing goes wrong."""
 
 _INSIDE_A_STEP = frozenset({"before-commit", "before-verdict", "before-purge"})
 """Points at which the transaction is still being written: it cannot be durable."""
@@ -92,6 +90,8 @@ class Choices:
         self._path = path
         self.taken: list[int] = []
         self.widths: list[int] = []
+        self.fates_at: list[int] = []
+        """Which of the decisions were about a package."""
         self.story: list[str] = []
         """What was decided, in words; that nothing is to happen goes without saying."""
 
@@ -104,6 +104,12 @@ class Choices:
         if number:
             self.story.append(options[number])
         return options[number]
+
+    def choose_fate(self, name: str) -> Fate:
+        """What becomes of the package."""
+        self.fates_at.append(len(self.taken))
+        chosen = self.choose(*(f"{fate} {name}" for fate in FATES))
+        return Fate(chosen.partition(" ")[0])
 
 
 class _OpenFates(dict[str, Fate]):
@@ -123,15 +129,11 @@ class _OpenFates(dict[str, Fate]):
         fate = Fate.DELIVERED
         if self._left:
             self._left -= 1
-            fate = Fate(self._choices.choose(*_fates_of(name)).partition(" ")[0])
+            fate = self._choices.choose_fate(name)
         assert self.timeline is not None, "the world has begun"
         under_way_ns = CLIENT_WAIT_NS + LATE_MS * NS_PER_MS if fate is Fate.LATE else 0
         self.quiet_ns = max(self.quiet_ns, self.timeline.now_ns + under_way_ns + QUIET_NS)
         return fate
-
-
-def _fates_of(name: str) -> tuple[str, ...]:
-    return tuple(f"{fate} {name}" for fate in FATES)
 
 
 class TinyWorld(World):
@@ -158,7 +160,11 @@ class TinyWorld(World):
             self._perhaps_crash(node, "commit", None)
 
     def _perhaps_crash(self, node: Node, where: str, stepping: Node | None) -> None:
-        calm, alone, everybody = "", f"{node.name} dies at {where}", f"all die at {node.name}'s {where}"
+        calm, alone, everybody = (
+            "",
+            f"{node.name} dies at {where}",
+            f"all die at {node.name}'s {where}",
+        )
         chosen = self._choices.choose(calm, alone, everybody)
         if chosen == calm:
             return
@@ -169,19 +175,27 @@ class TinyWorld(World):
 
     def _end_commit(self, node: Node, *, is_under_way: bool) -> None:
         """The commit under way is torn, so that nothing of it stays, or whole, and nobody heard."""
-        if is_under_way and self._choices.choose("torn", f"{node.name}'s commit is whole") != "torn":
+        if (
+            is_under_way
+            and self._choices.choose("torn", f"{node.name}'s commit is whole") != "torn"
+        ):
             node.store.commit()
 
-    def _rests(self, name: str) -> bool:
-        return self.timeline.now_ns >= self._fates.quiet_ns and super()._rests(name)
+    def _look(self) -> None:
+        """There is nothing to see before what is under way has arrived."""
+        if self.timeline.now_ns < self._fates.quiet_ns:
+            self.timeline.call_at(self._fates.quiet_ns, self._look)
+        else:
+            super()._look()
 
 
 def spaces(depth: int = DEPTH) -> tuple[Space, ...]:
-    """Both profiles between two parties, and a relay between them."""
+    """Both profiles between two parties, and both kinds of intermediaries between them."""
     return (
         Space("rm-2000", _plan(_NUMBERED), depth),
-        Space("rm-2001", _plan(_UNNUMBERED), depth),
-        Space("relay", _plan(_RELAYED), max(1, depth - RELAY_SHALLOWER)),
+        Space("rm-2001", _plan(_UNNUMBERED), max(0, depth - 1)),
+        Space("relay", _plan(_RELAYED), max(0, depth - 2)),
+        Space("accept", _plan(_ACCEPTED), max(0, depth - 2)),
     )
 
 
@@ -233,6 +247,7 @@ _UNNUMBERED = Line(
     ),
 )
 _RELAYED = _NUMBERED._replace(through=(("R", Intermediary.RELAY),))
+_ACCEPTED = _UNNUMBERED._replace(through=(("R", Intermediary.ACCEPT),))
 
 
 class Execution(NamedTuple):
@@ -282,8 +297,8 @@ def walk(space: Space, shard: tuple[int, int] = (0, 1)) -> Iterator[tuple[Execut
 
 def _split(choices: Choices) -> int:
     """How many decisions say whose shard the path is: up to the fate of the second package."""
-    fates = [at for at, width in enumerate(choices.widths) if width == len(FATES)]
-    return fates[min(_SPLIT_AT, len(fates)) - 1] + 1
+    fates = choices.fates_at[:_SPLIT_AT]
+    return fates[-1] + 1 if fates else len(choices.taken)
 
 
 def _last_open(choices: Choices, end: int) -> int | None:
@@ -304,6 +319,8 @@ def run(
     `told` hears from time to time how many there were so far.
     """
     began = time.monotonic()
+    # Worlds are full of cycles and die young: collecting seldom saves a quarter of the time.
+    gc.set_threshold(20_000, 50, 100)
     executed: Counter[str] = Counter()
     stated: Counter[str] = Counter()
     found: list[Found] = []
@@ -316,8 +333,9 @@ def run(
             events += execution.events
             digest.update(execution.history.trace_hash.encode())
             choices = execution.choices
-            for violation in execution.violations[: _VIOLATIONS_MAX - len(found)]:
-                found.append(Found(space.name, tuple(choices.taken), tuple(choices.story), violation))
+            at, story = tuple(choices.taken), tuple(choices.story)
+            new = execution.violations[: _VIOLATIONS_MAX - len(found)]
+            found += (Found(space.name, at, story, one) for one in new)
             if told is not None and executed.total() % _TOLD_EVERY == 0:
                 told(executed.total())
     seconds = time.monotonic() - began
