@@ -16,15 +16,16 @@ half of them the power goes again while the product opens.
 so that the check is seen to find what it is for.
 """
 
+from collections import deque
 from collections.abc import Callable
 from enum import StrEnum
 from functools import cache, partial
 from itertools import count
-from random import Random
 from typing import NamedTuple
 
 import apsw
 
+from onceonly.simulation.chance import stream
 from onceonly.simulation.cut_judge import Case, Judge, Tally, Truth
 from onceonly.simulation.cut_store import (
     HOUSE,
@@ -32,10 +33,11 @@ from onceonly.simulation.cut_store import (
     SPOOL,
     STORE,
     CutStore,
-    digest_of,
+    Pages,
     look_at_pages,
     look_at_rows,
     pages_of,
+    to_pages,
 )
 from onceonly.simulation.disk import Disk, Image, Kind, Operation
 from onceonly.simulation.files import DiskFiles
@@ -54,7 +56,7 @@ _STEPS_MAX = 4
 _RESTARTS = 0.06
 _VARIANTS = 3
 """Cuts at one operation, where something was not synced; one where all was."""
-_CLOSE_LOOKS = 0.04
+_CLOSE_LOOKS = 0.02
 _SECOND_CUTS = 0.5
 _OPENING_OPERATIONS = 60
 """Operations of an opening after a crash, about; the second cut is before one of them."""
@@ -139,8 +141,7 @@ def run(
     """Cut the power at least `cuts` times; `on_progress` is told how often, after each life."""
     tally = Tally()
     while tally.cuts < cuts:
-        beginning = _BEGINNINGS[tally.lives % len(_BEGINNINGS)]()
-        _Life(f"{seed}/{tally.lives}", settings, tally, beginning).live()
+        _Life(seed, settings, tally).live()
         tally.lives += 1
         if on_progress is not None:
             on_progress(tally.cuts)
@@ -169,19 +170,22 @@ class _Beginning(NamedTuple):
 class _Life:
     """One store, from its beginning to its end, with cuts everywhere."""
 
-    def __init__(self, name: str, settings: Settings, tally: Tally, beginning: _Beginning) -> None:
+    def __init__(self, seed: int, settings: Settings, tally: Tally) -> None:
+        name = f"life {tally.lives}"
+        beginning = _BEGINNINGS[tally.lives % len(_BEGINNINGS)]()
         self._settings = settings
         self._tally = tally
-        self._work = Random(f"{name}/work")
-        self._chance = Random(f"{name}/cuts")
-        self._steps = Steps(Random(f"{name}/steps"), spooled_bytes=_SPOOLED_BYTES)
+        self._work = stream(seed, f"{name}/work")
+        self._chance = stream(seed, f"{name}/cuts")
+        self._steps = Steps(stream(seed, f"{name}/steps"), spooled_bytes=_SPOOLED_BYTES)
         self._memory = MemoryStore(party=PARTY, clock_at=lambda: NOW_AT)
         for _ in range(beginning.openings):
             self._reopen_memory()
         self._payloads: dict[str, bytes] = {}
         self._operations = 0
         self._is_under_way = self._is_acknowledged = False
-        pages = look_at_pages(beginning.image).digest
+        self._likely: deque[Pages] = deque(maxlen=3)
+        pages = look_at_pages(beginning.image, self._likely).digest
         self._judge = Judge(tally, Truth(pages, self._rows(), {}), self._steps.names)
         self._disk = Disk(beginning.image)
         self._disk.lies = _LIES.get(settings)
@@ -247,8 +251,9 @@ class _Life:
         return digest, body
 
     def _learn(self) -> None:
-        pages = digest_of(pages_of(self._files.vfs))
-        self._judge.learn(Truth(pages, self._rows(), self._payloads))
+        pages = to_pages(pages_of(self._files.vfs))
+        self._likely.append(pages)
+        self._judge.learn(Truth(pages.digest, self._rows(), self._payloads))
         self._is_under_way = self._is_acknowledged = False
 
     def _rows(self) -> str:
@@ -265,7 +270,7 @@ class _Life:
 
     def _look(self, where: str, image: Image) -> None:
         case = Case(where, image, self._is_under_way, self._is_acknowledged)
-        self._judge.hear(case, look_at_pages(image), is_rows=False)
+        self._judge.hear(case, look_at_pages(image, self._likely), is_rows=False)
         if self._chance.random() >= _CLOSE_LOOKS:
             return
         second: list[Image] = []

@@ -39,8 +39,8 @@ _US = PartyId(PARTY)
 _THEM = (PartyId("seller@example.com", "email"), PartyId("urn:duns:333333333"))
 _AGREEMENTS = ("tpa-1", "tpa-2")
 _ALL = 1 << 30
-_BODY_BYTES_MAX = 9_000
-"""More than two pages of the database."""
+_BODY_BYTES_MAX = 6_000
+"""More than one page of the database."""
 _ROUTE = "route-1"
 
 Write = Callable[[Transaction], None]
