@@ -103,6 +103,7 @@ MEANINGS = {
     "InvalidJson": "The body is not a JSON object.",
     "InvalidMultipart": "The submission is not multipart, or its parts are not those expected.",
     "InvalidRequest": "HTTP that the API does not understand.",
+    "JournalForked": "The lake has rows that this store lacks: it was restored from an old backup.",
     "LakeFailed": "The lake directory cannot be written; the journal keeps its rows.",
     "LengthRequired": "A submission has to say how long it is (Content-Length).",
     "MessageIdTaken": "Another message is stored under this MessageId.",

@@ -7,6 +7,7 @@ from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.publish import publish
 from onceonly.journal.record import Record
 from onceonly.journal.segment import segment_name
+from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
 from onceonly.store.memory import MemoryStore
 
@@ -66,3 +67,29 @@ def test_files_of_other_people_are_left_alone(store, tmp_path):
     (folder / f"x{'segment-' + '0' * 20}-{'9' * 20}.parquet").write_text("a near miss")
     assert published(store, tmp_path) == 5
     assert (folder / "notes.txt").exists()
+
+
+@pytest.mark.parametrize("rows_since", [0, 1, 2, 9])
+def test_a_store_from_an_old_backup_publishes_nothing_and_says_so(store, tmp_path, rows_since):
+    """Its new rows would lie under numbers that are published already (I35)."""
+    add_rows(store, 2)
+    assert published(store, tmp_path) == 7
+    restored = MemoryStore(party=PARTY, clock_at=lambda: 0)
+    add_rows(restored, 5)
+    for at in range(rows_since):
+        restored.begin().append([Record(PARTY, Event.STARTED, 100 + at, 0)])
+        restored.commit()
+    with pytest.raises(LocalError, match="old backup") as refused:
+        published(restored, tmp_path)
+    assert refused.value.name == "JournalForked"
+    assert rows_in(tmp_path) == [1, 2, 3, 4, 5, 6, 7]
+    assert published(restored, tmp_path / "new") == 5 + rows_since
+
+
+def test_a_segment_that_is_none_is_not_published_behind(store, tmp_path):
+    """A file of that name with other bytes is named, and nothing follows it."""
+    assert published(store, tmp_path) == 5
+    (tmp_path / segment_name(PARTY, 1, 5)).write_bytes(b"no Parquet")
+    add_rows(store, 2)
+    with pytest.raises(LocalError, match="does not end in a row of this store"):
+        published(store, tmp_path)

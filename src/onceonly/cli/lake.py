@@ -40,7 +40,7 @@ def _publish_from_store(configuration: object) -> int:
 
     try:
         return publish_offline(configuration)  # type: ignore[arg-type]  # because load_configuration is lazy
-    except StoreRefused as error:
+    except (StoreRefused, LocalError) as error:
         raise Failure(Exit.UNEXPECTED, str(error)) from error
 
 

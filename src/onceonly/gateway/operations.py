@@ -186,7 +186,10 @@ class Operations:
         return [shape for shape in self.partners() if shape["partner"] in names]
 
     async def publish(self) -> int:
-        """Publish the journal's new rows; returns how many. Raises `LocalError` (LakeFailed)."""
+        """Publish the journal's new rows; returns how many.
+
+        Raises `LocalError` (LakeFailed, JournalForked).
+        """
         async with self._publishing:
             try:
                 return await asyncio.to_thread(self._publish)

@@ -2,15 +2,22 @@
 
 What has been published is read from the lake itself (the names say it), so that there is nothing
 to disagree with it. A segment appears by rename; publishing twice changes nothing.
+
+A store that was restored from an old backup writes new rows under numbers that are published
+already. Publishing behind those would leave rows out in silence, so it is refused by name.
 """
 
 import os
 import re
+from typing import Any
 
 import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from onceonly.gateway.drill import Failpoints
 from onceonly.journal.segment import segment_name, to_parquet
+from onceonly.message.errors import LocalError
 from onceonly.store.store import Snapshot
 
 ROWS_PER_SEGMENT_MAX = 50_000
@@ -23,13 +30,17 @@ def publish(snapshot: Snapshot, *, party: str, lake: str, failpoints: Failpoints
     """Publish every committed row that is in no segment yet; returns how many.
 
     `lake` is a path or an fsspec URL. Raises `OSError` when it cannot be written; nothing is lost
-    then, the next call goes on.
+    then, the next call goes on. Raises `LocalError` (JournalForked) where what was published last
+    is no row of this journal (I35).
     """
     filesystem, root = fsspec.core.url_to_fs(lake)
     directory = f"{root}/{segment_name(party, 1, 1)}".rpartition("/")[0]
     filesystem.makedirs(directory, exist_ok=True)
     names = [path.rpartition("/")[2] for path in filesystem.ls(directory, detail=False)]
-    after = _last_published(names)
+    last = max(filter(_SEGMENT.fullmatch, names), key=_last_seq, default=None)
+    after = 0 if last is None else _last_seq(last)
+    if last is not None:
+        _check_end(snapshot, filesystem, f"{directory}/{last}", after)
     for leftover in filter(_is_leftover, names):
         filesystem.rm(f"{directory}/{leftover}")
     published = 0
@@ -50,9 +61,30 @@ def publish(snapshot: Snapshot, *, party: str, lake: str, failpoints: Failpoints
     return published
 
 
-def _last_published(names: list[str]) -> int:
-    segments = filter(None, map(_SEGMENT.fullmatch, names))
-    return max((int(segment[1]) for segment in segments), default=0)
+def _last_seq(name: str) -> int:
+    found = _SEGMENT.fullmatch(name)
+    assert found is not None, "only segments are asked"
+    return int(found[1])
+
+
+def _check_end(snapshot: Snapshot, filesystem: Any, segment: str, seq: int) -> None:
+    """The segment ends in row `seq` of this journal, or another history was published."""
+    ours = [record.chain_hash for record in snapshot.list_journal(seq - 1, 1)]
+    if ours != [_last_hash(filesystem, segment)]:
+        raise LocalError(
+            "JournalForked",
+            f"{segment} does not end in a row of this store: the store was restored from an old "
+            "backup, or the lake is another store's; publish to another lake, and reconcile both",
+        )
+
+
+def _last_hash(filesystem: Any, segment: str) -> str | None:
+    try:
+        with filesystem.open(segment, "rb") as file:
+            hashes = pq.ParquetFile(file).read(columns=["chain_hash"]).column("chain_hash")
+            return str(hashes[-1]) if len(hashes) else None
+    except (pa.ArrowInvalid, KeyError):
+        return None
 
 
 def _is_leftover(name: str) -> bool:

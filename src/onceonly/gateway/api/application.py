@@ -71,6 +71,7 @@ _STATUS_OF = {
     "IdempotencyKeyTaken": 409,
     "Cancelled": 409,
     "NeverSent": 409,
+    "JournalForked": 409,
     "NotCancellable": 409,
     "NotResendable": 409,
     "ProcessingWentBack": 409,
