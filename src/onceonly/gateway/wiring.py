@@ -256,6 +256,7 @@ def join(
         our_uri=configuration.uri,
     )
     dispatch.tell_from_party = failure_notices.release
+    refusals = Refusals(group=group, rows=rows, clock=clock, tasks=tasks)
     receiver = Receiver(
         store=store,
         group=group,
@@ -270,6 +271,7 @@ def join(
         inquiries=inquiries,
         relay=relay,
         signals=signals,
+        refusals=refusals,
         rows=rows,
         clock=clock,
         our_party=str(configuration.party[0]),
@@ -337,7 +339,7 @@ def join(
         dispatch=dispatch,
         receiver=receiver,
         automatic_mail=AutomaticMail(group=group, rows=rows, clock=clock),
-        refusals=Refusals(group=group, rows=rows, clock=clock, tasks=tasks),
+        refusals=refusals,
         inquiries=inquiries,
         relay=relay,
         submissions=submissions,

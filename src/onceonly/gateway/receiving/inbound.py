@@ -18,6 +18,7 @@ from onceonly.gateway.receiving.replies import Replies
 from onceonly.gateway.receiving.signals import Signals
 from onceonly.gateway.receiving.validation import Validation
 from onceonly.gateway.recovery.inquiries import Inquiries
+from onceonly.gateway.refusals import Refusals
 from onceonly.gateway.relaying.relay import Relay
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.dispatch import Dispatch
@@ -64,6 +65,7 @@ class Receiver:
         inquiries: Inquiries,
         relay: Relay,
         signals: Signals,
+        refusals: Refusals,
         clock: Clock,
         rows: Rows,
         our_party: str,
@@ -84,6 +86,7 @@ class Receiver:
         self._inquiries = inquiries
         self._relay = relay
         self._signals = signals
+        self._refusals = refusals
         self._clock = clock
         self._rows = rows
         self._our_party = our_party
@@ -131,9 +134,8 @@ class Receiver:
         except TransferBroken as broken:
             reason = f"the transfer broke off: {broken}"
             row = self._rows.about_gateway(Event.REJECTED, self._clock.now(), reason)
-            return await self._reject_row(
-                row._replace(endpoint=request.peer), 400, "TransferBroken"
-            )
+            await self._refusals.write(row._replace(endpoint=request.peer))
+            return TransportAnswer(400, "TransferBroken")
         finally:
             for sink in sinks:
                 sink.discard()
@@ -279,7 +281,8 @@ class Receiver:
             )
         agreement = None if about is None else self._whom_to_answer(about)
         if agreement is None or about is None:
-            return await self._reject_row(row, _status_of(error.code), error.code.value)
+            await self._refusals.write(row)
+            return TransportAnswer(_status_of(error.code), error.code.value)
         self._tasks.start(self._signals.send_rejection(about, agreement, error))
         return await self._reject_row(row, TAKEN.status_code, error.code.value)
 

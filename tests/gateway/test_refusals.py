@@ -1,0 +1,81 @@
+"""What is refused and names no partner: rows within a ration, and a count of the others."""
+
+import pytest
+from running_gateway import running
+
+from onceonly.gateway.refusals import ROW_EVERY_S, ROWS_AT_ONCE
+from onceonly.message.event import Event
+from onceonly.message.instant import NS_PER_S, Now
+
+pytestmark = pytest.mark.anyio
+
+
+class StoppedClock:
+    """Passes on order."""
+
+    def __init__(self, clock):
+        self._clock = clock
+        self.passed_s = 0
+
+    def now(self):
+        return Now(self._clock.at(), self.passed_s * NS_PER_S)
+
+
+@pytest.fixture
+async def gateway(tmp_path, peer):
+    async with running(tmp_path, peer) as alive:
+        refusals = alive.parts.refusals
+        refusals._clock = alive.stopped = StoppedClock(alive.parts.clock)
+        refusals._counted_ns = 0
+        yield alive
+
+
+def reasons(gateway):
+    return [row.reason for row in gateway.rows(Event.SECURITY_EVENT)]
+
+
+async def test_a_refusal_is_a_row_with_the_address(gateway):
+    """Who it was, on which way, and what was wrong."""
+    gateway.parts.refusals.note("192.0.2.1:4711", "smtp", "NulByte")
+    await gateway.everything_said()
+    (row,) = gateway.rows(Event.SECURITY_EVENT)
+    assert (row.endpoint, row.transport, row.direction) == ("192.0.2.1:4711", "smtp", "in")
+    assert row.reason == "refused by the smtp endpoint: NulByte"
+
+
+async def test_what_is_beyond_the_ration_is_counted_in_the_next_row(gateway):
+    """A flood costs sixty rows and one for each ten seconds, however long it lasts."""
+    for _ in range(ROWS_AT_ONCE + 40):
+        gateway.parts.refusals.note("192.0.2.1:4711", "http", "BareLineFeed")
+    await gateway.everything_said()
+    assert len(reasons(gateway)) == ROWS_AT_ONCE
+    gateway.stopped.passed_s = ROW_EVERY_S
+    for _ in range(5):
+        gateway.parts.refusals.note("192.0.2.1:4711", "http", "BareLineFeed")
+    await gateway.everything_said()
+    assert len(reasons(gateway)) == ROWS_AT_ONCE + 1
+    assert reasons(gateway)[-1].endswith("BareLineFeed; 40 more before it")
+
+
+async def test_packages_of_nobody_share_the_ration(gateway, peer):
+    """R-25: a package that names no partner is refused as ever, also where it gets no row."""
+    for _ in range(ROWS_AT_ONCE):
+        gateway.parts.refusals.note("192.0.2.1:4711", "http", "BareLineFeed")
+    reply = await peer.send("m-1@a.example.com", 1, from_party="urn:duns:9")
+    await gateway.everything_said()
+    assert (reply.status, reply.headers["onceonly-error"]) == (400, "ValueNotRecognized")
+    assert gateway.rows(Event.REJECTED) == []
+    known = await peer.send("m-1@a.example.com", "0")
+    assert known.status == 204
+    assert len(gateway.rows(Event.REJECTED)) == 1
+
+
+async def test_what_a_full_disk_did_not_take_is_counted_too(gateway):
+    """R-28: nothing is raised where nobody could hear it."""
+    gateway.store.is_full = True
+    gateway.parts.refusals.note("192.0.2.1:4711", "http", "BareLineFeed")
+    await gateway.everything_said()
+    gateway.store.is_full = False
+    gateway.parts.refusals.note("192.0.2.1:4711", "http", "BadHost")
+    await gateway.everything_said()
+    assert reasons(gateway) == ["refused by the http endpoint: BadHost; 1 more before it"]
