@@ -100,3 +100,17 @@ def test_long_names_are_cut_and_stay_different():
     assert len(party_folder(one)) < 255
     assert party_folder(one) != party_folder(other)
     assert party_folder(one).endswith(hashlib.sha256(one.encode()).hexdigest()[:16])
+
+
+def test_a_column_that_must_be_there_is_missed_by_name():
+    """Found by fuzzing: `monotonic_ns` was missed with a TypeError that nobody expects."""
+    with pytest.raises(KeyError, match="monotonic_ns"):
+        to_records(to_table(ROWS).drop_columns(["monotonic_ns"]))
+
+
+def test_a_column_of_another_type_is_no_column_of_a_journal():
+    """A reader would count with texts."""
+    table = to_table(ROWS)
+    texts = table.column("seq").cast(pa.utf8())
+    with pytest.raises(ValueError, match="seq is string, not int64"):
+        to_records(table.set_column(table.schema.get_field_index("seq"), "seq", texts))

@@ -118,8 +118,10 @@ def to_parquet(records: Sequence[Record]) -> bytes:
 def to_records(table: pa.Table) -> list[Record]:
     """The rows of a segment, as they were written; columns it lacks are null.
 
-    Raises `KeyError` for a column that must be there and is not.
+    Raises `KeyError` for a column that must be there and is not, `ValueError` for one that is of
+    another type or holds no word of the journal.
     """
+    _check_columns(table.schema)
     rows = []
     for row in table.to_pylist():
         known = {name: row[name] for name in COLUMNS if name in row}
@@ -128,3 +130,13 @@ def to_records(table: pa.Table) -> list[Record]:
             known["direction"] = Direction(known["direction"])
         rows.append(Record(**known))
     return rows
+
+
+def _check_columns(schema: pa.Schema) -> None:
+    missing = sorted(_ALWAYS.difference(schema.names))
+    if missing:
+        raise KeyError(f"the segment lacks {', '.join(missing)}")
+    for field in SEGMENT_SCHEMA:
+        for at in schema.get_all_field_indices(field.name):
+            if schema.field(at).type != field.type:
+                raise ValueError(f"{field.name} is {schema.field(at).type}, not {field.type}")
