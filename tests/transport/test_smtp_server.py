@@ -140,6 +140,21 @@ async def test_whether_a_mailbox_exists_is_said_to_nobody():
         assert (await client.ask(b"EXPN staff")).startswith("502")
 
 
+@pytest.mark.parametrize(
+    "last", [b"WHAT\r\n" * 5, b"AUTH x\r\n" * 4], ids=["too many bogus", "too many of a kind"]
+)
+async def test_nothing_is_taken_behind_a_command_that_ended_the_connection(last):
+    """M4: what stands in the same packet as the last straw is thrown away with the connection."""
+    inbox = Inbox()
+    whole = b"MAIL FROM:<a@b.example>\r\nRCPT TO:<msh@partner.example>\r\nDATA\r\n" + mail()
+    async with mail_endpoint(inbox) as server, speaking(server.port) as client:
+        await client.greet()
+        await client.say(last + whole)
+        replies = await client.hear_all()
+        assert b"354" not in replies
+    assert inbox.requests == []
+
+
 async def test_data_needs_a_recipient():
     """Commands out of order are refused, and nothing is taken."""
     inbox = Inbox()

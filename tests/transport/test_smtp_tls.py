@@ -74,6 +74,18 @@ async def test_commands_behind_starttls_are_discarded_with_the_connection(door):
         assert await client.hear_all() == b"554 5.6.0 CommandBehindStartTls\r\n"
 
 
+async def test_a_mail_behind_starttls_is_never_taken(door):
+    """M4: nor is a whole mail in the packet of STARTTLS, where TLS is offered and not required."""
+    inbox = Inbox()
+    door = door._replace(is_tls_required=False)
+    whole = b"MAIL FROM:<a@b.example>\r\nRCPT TO:<" + MAILBOX.encode() + b">\r\nDATA\r\n" + mail()
+    async with mail_endpoint(inbox, door=door) as server, speaking(server.port) as client:
+        await client.greet()
+        await client.say(b"STARTTLS\r\n" + whole)
+        assert await client.hear_all() == b"554 5.6.0 CommandBehindStartTls\r\n"
+    assert inbox.requests == []
+
+
 async def test_the_conversation_begins_again_under_tls(certificate, door):
     """RFC 3207 §4.2: what was said in clear is forgotten."""
     async with mail_endpoint(Inbox(), door=door) as server, speaking(server.port) as client:

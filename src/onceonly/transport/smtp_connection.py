@@ -193,7 +193,13 @@ class SmtpConnection(SMTP):
             cast("asyncio.Transport", self.transport).abort()
 
     async def push(self, status: AnyStr) -> None:
-        """Send one reply. One that refuses for good is noted: no mail stands behind it yet."""
+        """Send one reply. One that refuses for good is noted: no mail stands behind it yet.
+
+        Raises `ConnectionResetError` once we have hung up: aiosmtpd would go on with the commands
+        that came before the peer heard of it, and take a mail among them (M1, M4, M8).
+        """
+        if self.transport is None or self.transport.is_closing():
+            raise ConnectionResetError
         text = status.decode("ascii") if isinstance(status, bytes) else status
         if text.startswith(_REFUSALS):
             self._note(text)
