@@ -250,6 +250,20 @@ async def test_a_full_disk_refuses_submissions_before_anything_is_accepted(gatew
     assert (await peer.hear("Normal")).message_id == "po-1"
 
 
+async def test_no_copy_leaves_that_the_store_does_not_know_of(gateway, peer):
+    """I24: on a full disk a copy beside the machine of the message stays at home."""
+    peer.refuse_connections()
+    message_id = await gateway.submit(ORDER, to=peer)
+    await gateway.until_row(Event.TRANSMITTED)
+    await peer.listen()
+    gateway.store.is_full = True
+    assert await gateway.parts.dispatch.send_again(message_id) is None
+    assert not peer.arrivals
+    gateway.store.is_full = False
+    assert await gateway.parts.dispatch.send_again(message_id) is not None
+    assert (await peer.hear("Normal")).message_id == message_id
+
+
 async def test_what_must_be_noted_waits_for_space(gateway, peer):
     """R-28: how a transmission ended is noted once there is space; nothing stops meanwhile."""
     peer.answer(Manners.SILENCE)

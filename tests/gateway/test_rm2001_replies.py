@@ -13,6 +13,7 @@ from running_gateway import RunningGateway, running
 
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
+from onceonly.transport.transport import Request
 
 pytestmark = pytest.mark.anyio
 
@@ -224,6 +225,32 @@ async def test_a_business_response_in_the_answer_completes_and_is_kept(tmp_path,
         await gateway.until_state(message_id, "acknowledged")
         await peer.hear("NewOrder")
         assert (await peer.hear("Acknowledgment")).ref == M
+        await gateway.until_handed_over(M)
+
+
+@pytest.mark.statement("S3-26", ruling="R-28")
+async def test_a_response_in_the_answer_that_finds_no_space_is_not_taken(tmp_path, peer):
+    """Nothing of it is stored and the message stays unacknowledged; its repeat is taken."""
+    async with agreed(tmp_path, peer, BOTH) as gateway:
+        message_id = "q-1@b.example.com"
+        await gateway.submit(b"<a/>", to=peer, message_id=message_id)
+        await peer.hear("NewOrder")
+        response = peer.business(M, ref=message_id, particulars=element(peer.party))
+
+        async def come_back() -> int:
+            async def body() -> AsyncIterator[bytes]:
+                yield response.body
+
+            request = Request(response.content_type, len(response.body), peer.uri, "http")
+            return (await gateway.parts.receiver.receive_reply(request, body())).status_code
+
+        gateway.store.is_full = True
+        assert await come_back() == 507
+        gateway.assert_nothing_stored()
+        assert gateway.state_of(message_id) == "sending"
+        gateway.store.is_full = False
+        assert await come_back() == 204
+        await gateway.until_state(message_id, "acknowledged")
         await gateway.until_handed_over(M)
 
 

@@ -24,8 +24,11 @@ clients no longer than 20 s."""
 class Validation:
     """Asks validators."""
 
-    def __init__(self, *, transport: Transport, spool: Spool) -> None:
+    def __init__(
+        self, *, transport: Transport, spool: Spool, wait_s_max: float = WAIT_S_MAX
+    ) -> None:
         self._transport = transport
+        self._wait_s_max = wait_s_max
         self._spool = spool
 
     async def assure(self, validator: str, payloads: Sequence[StoredPayload]) -> Assurance:
@@ -34,7 +37,7 @@ class Validation:
         Raises `RemoteError` (ValueNotRecognized) for content that the application calls invalid.
         """
         try:
-            async with asyncio.timeout(WAIT_S_MAX):
+            async with asyncio.timeout(self._wait_s_max):
                 for number, stored in enumerate(payloads, 1):
                     if not await self._is_valid(validator, number, stored):
                         return Assurance.STRUCTURE

@@ -19,7 +19,7 @@ from onceonly.gateway.relaying.upstream import Subject, Upstream
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.digest import content_digest
-from onceonly.message.errors import ErrorCode, LocalError, RemoteError
+from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
 from onceonly.message.message import Message, Profile, RoutingHeader
@@ -146,15 +146,10 @@ class Relay:
             ack_requested=route.terms.ack_requested if is_ours else previous.ack_requested,
         )
         token = self._ids.token()
-        try:
-            return forward(
-                envelope,
-                routing,
-                boundary=boundary_for(token),
-                root_content_id=f"header-{token}",
-            )
-        except LocalError as error:
-            raise RemoteError(ErrorCode.MIME_PROBLEM, str(error)) from error
+        # What was read can be written, and nobody foresees the token: a LocalError is our own bug.
+        return forward(
+            envelope, routing, boundary=boundary_for(token), root_content_id=f"header-{token}"
+        )
 
     async def _reject(self, subject: Subject, error: RemoteError) -> TransportAnswer:
         is_transient = error.code is ErrorCode.TRANSIENT_ERROR
