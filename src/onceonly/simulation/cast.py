@@ -4,10 +4,13 @@ Knows how two parties and the intermediaries between them are configured to fit;
 what happens to them.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from onceonly.gateway.config import Agreement, Configuration, Route
+from onceonly.gateway.config import Agreement, Configuration, Route, Smtp, StartTls
+from onceonly.gateway.config.agreement_keys import WINDOW_2001
 from onceonly.message.identity import Pair, PartyId
 from onceonly.message.message import AckRequested
 from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
@@ -26,6 +29,25 @@ def uri(name: str, scheme: str = "http") -> str:
     return f"smtp:msh@{name}.example" if scheme == "smtp" else f"http://{name}.example/msh"
 
 
+def listen(name: str) -> str:
+    """Where a machine would bind, if its network were a real one."""
+    return f"http://{name}.example:80/msh"
+
+
+def smtp(name: str) -> Smtp:
+    """The mail of a machine that has lines by mail."""
+    return Smtp(
+        listen=f"smtp://{name}.example:25",
+        mailbox=uri(name, "smtp").partition(":")[2],
+        relay="smtp://mail.example:25",
+        starttls=StartTls.NEVER,
+        user=None,
+        password=None,
+        listen_user=None,
+        listen_password=None,
+    )
+
+
 def name_of(party_id: str) -> str:
     """The machine that is this party."""
     return party_id.rpartition(":")[2]
@@ -34,6 +56,11 @@ def name_of(party_id: str) -> str:
 def line_id(line: Line) -> str:
     """Agreement id of a line, the same at both ends."""
     return f"{line.one}-{line.other}{line.name}"
+
+
+def path_of(line: Line) -> list[str]:
+    """The machines of a line, from its one end to the other."""
+    return [line.one, *(relay for relay, _ in line.through), line.other]
 
 
 def pair_of(line: Line) -> Pair:
@@ -50,8 +77,9 @@ def _configuration(machine: Machine, lines: tuple[Line, ...]) -> Configuration:
     name = machine.name
     agreements: list[Agreement] = []
     routes: list[Route] = []
+    mails = False
     for line in lines:
-        path = [line.one, *(relay for relay, _ in line.through), line.other]
+        path = path_of(line)
         if name == line.one:
             agreements.append(_agreement(line, path))
         elif name == line.other:
@@ -60,10 +88,11 @@ def _configuration(machine: Machine, lines: tuple[Line, ...]) -> Configuration:
             mode = dict(line.through)[name]
             routes.append(_route(line, path, name, mode, "there"))
             routes.append(_route(line, path[::-1], name, mode, "back"))
+        mails = mails or (name in path and "smtp" in (line.scheme, line.resend_scheme))
     return Configuration(
         path=Path(f"{name}.toml"),
         party=(party(name),),
-        listen=uri(name),
+        listen=listen(name),
         uri=uri(name),
         api="http://127.0.0.1:1",
         api_token=None,
@@ -75,9 +104,21 @@ def _configuration(machine: Machine, lines: tuple[Line, ...]) -> Configuration:
         agreements=tuple(agreements),
         drill=None,
         routes=tuple(routes),
+        smtp=smtp(name) if mails else None,
         purge_interval_s=machine.purge_interval_s,
         forget_pair_after_s=machine.forget_pair_after_s,
     )
+
+
+def with_terms(
+    configuration: Configuration, agreement_id: str, terms: Mapping[str, Any]
+) -> Configuration:
+    """The configuration with some terms of one agreement changed."""
+    agreements = tuple(
+        replace(one, terms=replace(one.terms, **terms)) if one.id == agreement_id else one
+        for one in configuration.agreements
+    )
+    return replace(configuration, agreements=agreements)
 
 
 NEVER_S = 1 << 40
@@ -95,6 +136,7 @@ def _agreement(line: Line, path: list[str]) -> Agreement:
         error_to=None,
         receiver_uri=uri(path[1]),
         terms=line.terms,
+        resend_to=uri(path[1], line.resend_scheme) if line.resend_scheme else None,
     )
 
 
@@ -120,7 +162,7 @@ def _route_terms(terms: DeliveryTerms, mode: Intermediary) -> DeliveryTerms:
     """A relay has no terms but its pause; who accepts sends under the line's own."""
     shared = DeliveryTerms(
         is_numbered=terms.is_numbered,
-        window=terms.window,
+        window=1 if terms.is_numbered else WINDOW_2001,
         retry_interval_s=terms.retry_interval_s,
         persist_duration_s=terms.persist_duration_s,
         msh_time_accuracy_s=terms.msh_time_accuracy_s,
@@ -130,12 +172,16 @@ def _route_terms(terms: DeliveryTerms, mode: Intermediary) -> DeliveryTerms:
         return shared
     return replace(
         shared,
+        window=terms.window,
         timeout_s=terms.timeout_s,
         retries=terms.retries if terms.retries is not None else ROUTE_RETRIES,
         time_to_live_s=terms.time_to_live_s,
+        transient_retries=terms.transient_retries,
+        fails_on_network_error=terms.fails_on_network_error,
         notifies_failures=True,
         ack_requested=AckRequested.UNSIGNED,
     )
 
 
 ROUTE_RETRIES = 3
+"""Of an intermediary that accepts what its origin sends again until it expires."""

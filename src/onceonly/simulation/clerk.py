@@ -20,6 +20,7 @@ from onceonly.simulation.timeline import NS_PER_MS
 from onceonly.store.store import InboxItem, StoredPayload
 
 PAGE = 100
+_EVERY = 1 << 30
 
 
 class Clerk:
@@ -40,6 +41,7 @@ class Clerk:
         self._read_to = 0
         self._is_called = False
         self._away_until_ns = 0
+        self._marked = 0
         self._at_work = 0
 
     @property
@@ -51,9 +53,14 @@ class Clerk:
         """Read nothing until then (fault A2)."""
         self._away_until_ns = max(self._away_until_ns, until_ns)
 
-    def forget_after(self, offset: int) -> None:
-        """The inbox was set back: what comes behind this offset is new once more (fault C7)."""
-        self._read_to = min(self._read_to, offset)
+    def mark(self) -> None:
+        """The store is copied: how far its inbox goes."""
+        items = self._node.snapshot().list_inbox(0, _EVERY)
+        self._marked = max((item.offset for item in items), default=0)
+
+    def set_back(self) -> None:
+        """The copy is put back: what comes behind its last offset is new once more (fault C7)."""
+        self._read_to = min(self._read_to, self._marked)
 
     def look_soon(self) -> None:
         """Something may be new in the inbox."""
@@ -70,9 +77,12 @@ class Clerk:
         if not node.is_ready or node.timeline.now_ns < self._away_until_ns:
             self.look_soon()
             return
-        for item in node.snapshot().list_inbox(self._read_to, PAGE):
+        items = node.snapshot().list_inbox(self._read_to, PAGE)
+        for item in items:
             self._take(item)
             self._read_to = item.offset
+        if len(items) == PAGE:
+            self.look_soon()
 
     def _take(self, item: InboxItem) -> None:
         node = self._node

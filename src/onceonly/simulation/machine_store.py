@@ -17,6 +17,7 @@ from onceonly.simulation.clock import MachineClock
 from onceonly.simulation.disk import Disk, Kind, Operation, PowerLostError
 from onceonly.simulation.files import DiskFiles
 from onceonly.store.memory import MemoryStore
+from onceonly.store.memory_tables import Tables
 from onceonly.store.spool import Spool
 from onceonly.store.sqlite import SqliteStore, open_sqlite
 from onceonly.store.store import Snapshot, Store, StoreFailed, Transaction
@@ -44,6 +45,14 @@ class Engine(Protocol):
         """The process is gone, and its disk is the next one's."""
         ...
 
+    def copied(self) -> object | None:
+        """What is durable now, as a backup takes it; None where there is no such thing yet."""
+        ...
+
+    def put_back(self, backup: object) -> None:
+        """No process runs: what was copied once is all that there is."""
+        ...
+
 
 class MachineStore(Store):
     """The store of one machine; `is_full` and `is_broken` are the state of its disk."""
@@ -65,6 +74,8 @@ class MachineStore(Store):
         self._seen = 0
         self._store: Store | None = None
         self._files: DiskFiles | None = None
+        self._backup: object | None = None
+        self._backup_seen = 0
         self.is_full = False
         self.is_broken = False
         self.is_writing = False
@@ -93,6 +104,19 @@ class MachineStore(Store):
         write(self.begin())
         self.commit()
         self.crash(None)
+
+    def back_up(self) -> None:
+        """Keep what is durable now, in place of what was kept before (fault C7)."""
+        self._backup = self._engine.copied()
+        self._backup_seen = self._seen
+
+    def restore(self) -> bool:
+        """No process runs: put back what was kept; False where nothing was."""
+        if self._backup is None:
+            return False
+        self._engine.put_back(self._backup)
+        self._seen = self._backup_seen
+        return True
 
     def crash(self, power: Random | None) -> None:
         """The process is gone; with a power cut, so is what was not synced, as chance has it."""
@@ -201,6 +225,16 @@ class InMemory:
         if self._store is not None:
             self._store.crash()
 
+    def copied(self) -> Tables | None:
+        """Every table."""
+        return None if self._store is None else self._store.copied()
+
+    def put_back(self, backup: object) -> None:
+        """Under an epoch that nobody has had, as the tool that restores sees to (I35)."""
+        assert self._store is not None, "it was copied"
+        assert isinstance(backup, Tables), "it was copied here"
+        self._store.put_back(backup)
+
 
 class OnDisk:
     """The product's store, SQLite, on the machine's disk, which has the trouble itself."""
@@ -230,3 +264,10 @@ class OnDisk:
         if self._files is not None:
             self._files.close_vfs()
             self._files = None
+
+    def copied(self) -> None:
+        """Nothing: worlds with backups have the memory store."""
+        return
+
+    def put_back(self, backup: object) -> None:
+        """Nothing was copied."""

@@ -71,6 +71,8 @@ class Line(NamedTuple):
     terms: DeliveryTerms
     through: tuple[tuple[str, Intermediary], ...] = ()
     scheme: str = "http"
+    resend_scheme: str = ""
+    """Where resends go, if that is elsewhere than the first transmission (S1-46)."""
     begin_number: int | None = None
     """SequenceNumber of the last message before the world began; near 999,999,999 it wraps."""
     name: str = ""

@@ -5,7 +5,7 @@ carries everything, every machine runs, operators resume what was closed; and by
 plan everything must have its verdict. `run` gives the history, which `checkers` judge.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,15 +17,25 @@ from onceonly.message.instant import US_PER_S
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import ReceivingPair
 from onceonly.simulation.application import Application
-from onceonly.simulation.cast import configurations, name_of, pair_of, party, uri
+from onceonly.simulation.cast import (
+    configurations,
+    line_id,
+    name_of,
+    pair_of,
+    party,
+    uri,
+    with_terms,
+)
 from onceonly.simulation.clock import MachineClock
+from onceonly.simulation.forgery import FORGER, Forged, Scene, forge
 from onceonly.simulation.history import History
 from onceonly.simulation.machine_store import MachineStore
 from onceonly.simulation.network import Network, Packet
-from onceonly.simulation.node import Node
+from onceonly.simulation.node import Node, Process
 from onceonly.simulation.plan import Action, Line, Plan
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
 from onceonly.store.store import Transaction
+from onceonly.transport.transport import Answer, Request
 
 LOOK_MS = 1000
 """Between looks whether everything has come to rest, once the world has healed."""
@@ -200,6 +210,86 @@ class World:
         """An operator calls `gateway.operations`."""
         self.applications[node.name].operate(what, **args)
 
+    def do_stay_away(self, node: Node, *, ms: int) -> None:
+        """The application reads nothing from its inbox for so long (fault A2)."""
+        self.history.happen(self.timeline.now_ns, node.name, "away")
+        self.applications[node.name].clerk.stay_away(self.timeline.now_ns + ms * NS_PER_MS)
+
+    def do_kill_starting(self, node: Node, *, down_ms: int, after_us: int) -> None:
+        """Kill the process, and the next one while it takes up what is owed (fault C2)."""
+        self.do_kill(node, down_ms=down_ms)
+        at_ns = self.timeline.now_ns + down_ms * NS_PER_MS + after_us * 1000
+        self.timeline.call_at(at_ns, partial(self._kill_starting, node))
+
+    def _kill_starting(self, node: Node) -> None:
+        if node.process is not None and not node.is_ready:
+            node.kill("killed", "starting")
+
+    def do_reconfigure(self, node: Node, *, agreement: str, down_ms: int, **terms: Any) -> None:
+        """The machine's next process has other terms in its configuration (fault C9)."""
+        told = f"{agreement} {sorted(terms.items())}"
+        self.history.happen(self.timeline.now_ns, node.name, "reconfigured", told)
+        node.configuration = with_terms(node.configuration, agreement, terms)
+        self.do_kill(node, down_ms=down_ms)
+
+    def do_back_up(self, node: Node) -> None:
+        """Somebody copies the store, to put it back some day."""
+        if node.process is not None:
+            node.store.back_up()
+            self.applications[node.name].clerk.mark()
+
+    def do_restore(self, node: Node, *, down_ms: int = 5000) -> None:
+        """The process ends and finds the old copy of its store instead of its own (fault C7)."""
+        self.do_kill(node, down_ms=down_ms)
+        if node.process is None and node.store.restore():
+            self.history.happen(self.timeline.now_ns, node.name, "restored")
+            self.applications[node.name].clerk.set_back()
+
+    def do_forget_numbers(self, node: Node, *, down_ms: int = 5000) -> None:
+        """The process ends, and its table of sequence numbers is empty (fault C6)."""
+        self.do_kill(node, down_ms=down_ms)
+        self.history.happen(self.timeline.now_ns, node.name, "numbers-lost")
+        for line in self.plan.lines:
+            there = pair_of(line)
+            for pair in (there, Pair(there.to_party, there.from_party)):
+                node.store.prepare(partial(_forget_numbers, pair))
+
+    def do_forge(self, node: Node, *, kind: str, agreement: str, of: str, copies: int = 1) -> None:
+        """Somebody from outside brings a package that nobody of the world sent."""
+        listener = node.listener()
+        if listener is None:
+            return
+        heard = [
+            (one.packet.content_type, one.packet.body)
+            for one in self.history.sent
+            if one.packet.target == node.name
+        ]
+        line = next(one for one in self.plan.lines if line_id(one) == agreement)
+        scene = Scene(
+            node.name, line, node.snapshot(), node.clock.at(), self.history.order, of, heard
+        )
+        forged = forge(kind, scene)
+        if forged is not None:
+            self.history.happen(self.timeline.now_ns, node.name, "forged", f"{kind} {of}")
+            for copy in range(copies):
+                self._bring(node, listener, f"{FORGER}>{node.name}#{scene.number}.{copy}", forged)
+
+    def _bring(self, node: Node, listener: Process, name: str, forged: Forged) -> None:
+        content_type, body = forged
+        packet = Packet(
+            name,
+            FORGER,
+            node.name,
+            uri(node.name),
+            "http",
+            content_type,
+            body,
+            self.timeline.now_ns,
+        )
+        self.network.arrived(packet, body, True)  # noqa: FBT003 - because the network says it so
+        request = Request(content_type, len(body), FORGER, "http")
+        listener.receive(request, _whole(body), _unheard)
+
     def _heal(self) -> None:
         self.network.is_healed = True
         self.network.cut_links.clear()
@@ -217,7 +307,8 @@ class World:
         """Resume what is closed; stop the world once nothing is owed by anybody."""
         for application in self.applications.values():
             application.resume_everything()
-        self._is_at_rest = all(map(self._rests, self.nodes))
+        is_early = self.timeline.now_ns < self.plan.rest_ms * NS_PER_MS
+        self._is_at_rest = not is_early and all(map(self._rests, self.nodes))
         self.timeline.call_in(LOOK_MS * NS_PER_MS, self._look)
 
     def _rests(self, name: str) -> bool:
@@ -233,6 +324,24 @@ class World:
             or snapshot.list_forwarding()
             or snapshot.list_owed_notices()
         )
+
+
+async def _whole(body: bytes) -> AsyncIterator[bytes]:
+    yield body
+
+
+def _unheard(answer: Answer | None) -> None:
+    """A forger does not wait for the answer."""
+
+
+def _forget_numbers(pair: Pair, txn: Transaction) -> None:
+    """The numbers are gone; whose turn it is stands with the messages."""
+    sending = txn.get_sending_pair(pair)
+    if sending.sequence_number is not None:
+        txn.put_sending_pair(pair, sending._replace(sequence_number=None), at=0)
+    receiving = txn.get_receiving_pair(pair)
+    if receiving.sequence_number is not None:
+        txn.put_receiving_pair(pair, receiving._replace(sequence_number=None))
 
 
 def _put_sending(pair: Pair, state: SendingPair, txn: Transaction) -> None:

@@ -113,6 +113,15 @@ class MemoryStore(Store):
         """What the next process finds. Raises `StoreRefused` while this one lives."""
         return MemoryStore(party=self._disk.party, clock_at=self._clock_at, disk=self._disk)
 
+    def copied(self) -> Tables:
+        """The committed rows as they are now, for a backup."""
+        return self._disk.tables.copied()
+
+    def put_back(self, tables: Tables) -> None:
+        """After a crash: the rows are these again, under an epoch that is still later (C7)."""
+        assert self._is_closed, "no process runs"
+        self._disk.tables = tables.copied()
+
 
 def _forget_deadlines(tables: Tables) -> None:
     # They were measured on the clock of a process that is gone.

@@ -183,6 +183,10 @@ class Tables:
         """Tables that read through to these ones and keep what is changed to themselves."""
         return Tables(*(_Pending(getattr(self, name)) for name in _NAMES))
 
+    def copied(self) -> "Tables":
+        """The same rows in tables of their own; rows never change."""
+        return Tables(*(dict(getattr(self, name)) for name in _NAMES))
+
     def settle(self) -> None:
         """Make what was changed in these pending tables part of those below."""
         for name in _NAMES:

@@ -1,0 +1,220 @@
+"""Packages that nobody of the world sent: forged, foreign, damaged and replayed ones.
+
+Knows how to make them out of what went over the network before, with the real `wire.encode`, so
+that they are refused for what they say and not for how they are written (faults A5, N4; attacks
+on identity). Must not know what a gateway makes of them. A signature is nothing that these
+profiles have, so whoever can name the right party and a message that is under way can say
+anything; what is forged here is what a gateway can see through.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import NamedTuple
+
+from onceonly.message.errors import ErrorCode, Severity
+from onceonly.message.identity import MessageKey, Pair, PartyId
+from onceonly.message.message import (
+    SEQUENCE_NUMBER_MAX,
+    DeliverySemantics,
+    Message,
+    Payload,
+    Profile,
+    RoutingHeader,
+)
+from onceonly.message.package import Package
+from onceonly.message.signals import (
+    Acknowledgment,
+    ErrorEntry,
+    ErrorSignal,
+    Inquiry,
+    InquiryKind,
+    Signal,
+    SignalHeader,
+)
+from onceonly.simulation.cast import line_id, party, path_of, uri
+from onceonly.simulation.plan import Line
+from onceonly.store.store import Snapshot
+from onceonly.wire.envelope import boundary_for, encode
+
+FORGER = "forger"
+"""Whose packages they are, on the network and in the histories."""
+
+_STRANGER = PartyId(f"http://{FORGER}.example/msh")
+_FAR = 7
+"""How far a forged SequenceNumber is from the next one."""
+
+
+class Scene(NamedTuple):
+    """What a forger knows who stands before one machine."""
+
+    target: str
+    line: Line
+    snapshot: Snapshot
+    at: int
+    """Wall clock of the target."""
+    number: int
+    """How many packages were forged before: no two are the same."""
+    of: str
+    """MessageId of a message of the line, in the direction that suits."""
+    heard: Sequence[tuple[str, bytes]]
+    """Content-Type and bytes of what the target was sent before, the oldest first."""
+
+    @property
+    def path(self) -> list[str]:
+        """The machines of the line, the target first."""
+        path = path_of(self.line)
+        return path if path[0] == self.target else path[::-1]
+
+
+Forged = tuple[str, bytes]
+"""Content-Type and bytes."""
+
+
+def forge(kind: str, scene: Scene) -> Forged | None:
+    """The package of this kind; None where the scene has nothing to make it from."""
+    return KINDS[kind](scene)
+
+
+def _ack_unknown(scene: Scene) -> Forged:
+    return _signal(scene, Acknowledgment(_header(scene, f"unknown-{scene.number}@{FORGER}")))
+
+
+def _ack_from_stranger(scene: Scene) -> Forged:
+    header = replace(_header(scene, scene.of), from_ids=(_STRANGER,))
+    return _signal(scene, Acknowledgment(header))
+
+
+def _error_from_stranger(scene: Scene) -> Forged:
+    header = replace(_header(scene, scene.of), from_ids=(_STRANGER,))
+    entry = ErrorEntry(code=ErrorCode.DELIVERY_FAILURE, severity=Severity.ERROR, description="no")
+    return _signal(scene, ErrorSignal(header, (entry,)))
+
+
+def _cancel_from_stranger(scene: Scene) -> Forged:
+    header = replace(_header(scene, scene.of), from_ids=(_STRANGER,))
+    return _signal(scene, Inquiry(header, InquiryKind.CANCEL), sender=_STRANGER.value)
+
+
+def _collision(scene: Scene) -> Forged | None:
+    """A message that the target has stored, with other content."""
+    pair = _pair_in(scene)
+    stored = scene.snapshot.find_inbound_message(MessageKey(*pair, scene.of))
+    if stored is None:
+        return None
+    return _message(scene, replace(stored, payloads=()), b"<Forged/>", number=1)
+
+
+def _wrong_number(scene: Scene) -> Forged | None:
+    """An unseen message whose number surely does not come next."""
+    state = scene.snapshot.get_receiving_pair(_pair_in(scene))
+    if scene.line.profile is not Profile.RM_2000 or state.takes_any_number:
+        return None
+    number = (state.sequence_number or 0) % (SEQUENCE_NUMBER_MAX - _FAR) + _FAR
+    return _message(scene, _business(scene, party(scene.path[-1])), b"<Forged/>", number=number)
+
+
+def _from_stranger(scene: Scene) -> Forged:
+    return _message(scene, _business(scene, _STRANGER), b"<Forged/>", number=1)
+
+
+def _damaged(scene: Scene) -> Forged | None:
+    """The last package again, which breaks off in the header document."""
+    if not scene.heard:
+        return None
+    content_type, body = scene.heard[-1]
+    return content_type, body[: body.find(b"</") + 2]
+
+
+def _garbage(scene: Scene) -> Forged:
+    del scene
+    return "application/octet-stream", b"\x00\xff" * 32
+
+
+def _replay(scene: Scene) -> Forged | None:
+    """Something that was sent long ago, byte for byte."""
+    return scene.heard[scene.number % len(scene.heard)] if scene.heard else None
+
+
+KINDS: dict[str, Callable[[Scene], Forged | None]] = {
+    "ack-unknown": _ack_unknown,
+    "ack-from-stranger": _ack_from_stranger,
+    "error-from-stranger": _error_from_stranger,
+    "cancel-from-stranger": _cancel_from_stranger,
+    "collision": _collision,
+    "wrong-number": _wrong_number,
+    "from-stranger": _from_stranger,
+    "damaged": _damaged,
+    "garbage": _garbage,
+    "replay": _replay,
+}
+
+
+def _pair_in(scene: Scene) -> Pair:
+    """The pair of the line that comes in at the target."""
+    return Pair(str(party(scene.path[-1])), str(party(scene.target)))
+
+
+def _header(scene: Scene, ref: str) -> SignalHeader:
+    """As the true neighbour writes it."""
+    return SignalHeader(
+        message_id=f"forged-{scene.number}@{FORGER}",
+        from_ids=(PartyId(uri(scene.path[1])),),
+        to_ids=(PartyId(uri(scene.target)),),
+        agreement_id=line_id(scene.line),
+        conversation_id=f"forged-{scene.number}",
+        timestamp_at=scene.at,
+        ref_to_message_id=ref,
+    )
+
+
+def _business(scene: Scene, sender: PartyId) -> Message:
+    return Message(
+        message_id=f"forged-of-{scene.of}",
+        from_ids=(sender,),
+        to_ids=(party(scene.target),),
+        agreement_id=line_id(scene.line),
+        conversation_id=f"forged-{scene.number}",
+        service="Ordering",
+        action="NewOrder",
+        timestamp_at=scene.at,
+        semantics=DeliverySemantics.ONCE_AND_ONLY_ONCE,
+    )
+
+
+def _signal(scene: Scene, signal: Signal, *, sender: str | None = None) -> Forged:
+    routing = _routing(scene, sender or uri(scene.path[1]))
+    package = _encoded(scene, signal, routing)
+    return package.content_type, b"".join(package.segments)
+
+
+def _message(scene: Scene, message: Message, body: bytes, *, number: int) -> Forged:
+    payload = Payload(
+        f"forged-{scene.number}", "application/xml", len(body), sha256(body).hexdigest(), "f.xml"
+    )
+    message = replace(message, payloads=(payload,))
+    routing = _routing(scene, uri(scene.path[1]))
+    if scene.line.profile is Profile.RM_2000:
+        routing = replace(routing, sequence_number=number)
+    package = _encoded(scene, message, routing)
+    before, after = package.segments
+    return package.content_type, before + body + after
+
+
+def _routing(scene: Scene, sender: str) -> RoutingHeader:
+    return RoutingHeader(
+        sender_uri=sender,
+        receiver_uri=uri(scene.target),
+        error_uri=sender if scene.line.profile is Profile.RM_2000 else None,
+        timestamp_at=scene.at,
+    )
+
+
+def _encoded(scene: Scene, content: Message | Signal, routing: RoutingHeader) -> Package:
+    return encode(
+        content,
+        routing,
+        profile=scene.line.profile,
+        boundary=boundary_for(f"forged{scene.number:016d}"),
+        root_content_id=f"forged-header-{scene.number}",
+    )
