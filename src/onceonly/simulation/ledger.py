@@ -1,15 +1,11 @@
 """Which seeds have been run by which code: so that a campaign goes on where the last one stopped.
 
 One small Parquet file per finished range, in a folder that may be a URL that `pyarrow.fs`
-understands. What is under the digest of the code is what a result depends on, so that a commit
+understands. Code is known by the digest of what a result depends on (`code`), so that a commit
 that changes only words does not send anybody back to seed 0. Knows no worlds and no Spark.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from hashlib import sha256
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -19,19 +15,6 @@ from pyarrow import parquet as pq
 
 from onceonly.lake.manifest import lake_url
 
-PACKAGES = (
-    "message",
-    "protocol",
-    "journal",
-    "wire",
-    "store",
-    "gateway",
-    "transport",
-    "simulation",
-)
-"""What a world is made of."""
-
-_SOURCES = (".py", ".sql")
 _FOLDER = "ledger"
 _TEMPORARY = "."
 """Names that begin with a dot are hidden from every reader of folders."""
@@ -60,26 +43,6 @@ _SCHEMA = pa.schema(
         for name, kind in Entry.__annotations__.items()
     ]
 )
-
-
-@cache
-def code_digest() -> str:
-    """SHA-256 over the sources that a result depends on, wherever the package lies."""
-    digest = sha256()
-    for package in PACKAGES:
-        for name, source in _sources(files(f"onceonly.{package}"), package):
-            digest.update(f"{name} {len(source)}\n".encode())
-            digest.update(source)
-    return digest.hexdigest()
-
-
-def _sources(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        name = f"{path}/{entry.name}"
-        if entry.name.endswith(_SOURCES):
-            yield name, entry.read_bytes()
-        elif entry.is_dir() and entry.name != "__pycache__":
-            yield from _sources(entry, name)
 
 
 class Ledger:

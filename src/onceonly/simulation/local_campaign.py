@@ -31,7 +31,7 @@ def run(lo: int, hi: int, *, jobs: int = 1, progress: Progress | None = None) ->
     parts = map(_summary, chunks) if jobs == 1 else _in_processes(chunks, jobs)
     for part in parts:
         total.merge(part)
-        total.seconds = perf_counter() - began_s
+        total.seconds, total.timed = perf_counter() - began_s, total.seeds
         if progress is not None:
             progress(total)
     return total

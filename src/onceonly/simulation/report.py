@@ -52,7 +52,8 @@ class Summary:
     failed: int = 0
     in_doubt: int = 0
     seconds: float = 0.0
-    """Wall time of the campaign, for who knows it."""
+    """Wall time, for who knows it, of `timed` of the seeds."""
+    timed: int = 0
     violating: int = 0
     """Seeds with a violation."""
     breaches: list[Breach] = field(default_factory=list)
@@ -65,6 +66,8 @@ class Summary:
     """Seeds that reached each of the states."""
     combinations: set[tuple[str, ...]] = field(default_factory=set)
     """Sets of fault classes and knobs that were on together."""
+    counted_combinations: int = 0
+    """How many of them, where somebody else counted."""
     fingerprint: int = 0
     """Exclusive or over the trace hashes: the same for the same seeds under the same code."""
 
@@ -124,9 +127,14 @@ class Summary:
         return not self.violating and self.is_sighted
 
     @property
+    def combination_count(self) -> int:
+        """How many sets of fault classes and knobs were on together."""
+        return self.counted_combinations or len(self.combinations)
+
+    @property
     def seeds_per_s(self) -> float:
         """Worlds in a second of wall time; 0 where nobody took it."""
-        return self.seeds / self.seconds if self.seconds else 0.0
+        return self.timed / self.seconds if self.seconds else 0.0
 
 
 COUNTS = (
@@ -174,7 +182,7 @@ def as_json(summary: Summary) -> dict[str, Any]:
         "spared": summary.spared,
         "sometimes": {name: summary.sometimes[name] for name in SOMETIMES},
         "blind": summary.blind,
-        "combinations": len(summary.combinations),
+        "combinations": summary.combination_count,
         "fingerprint": f"{summary.fingerprint:0{FINGERPRINT_DIGITS}x}",
         "seconds": round(summary.seconds, 3),
         "seeds_per_s": round(summary.seeds_per_s, 1),
@@ -192,7 +200,7 @@ def _counts(summary: Summary) -> list[str]:
         f"{getattr(summary, end):,} {end.replace('_', ' ')}"
         for end in ("delivered", "acknowledged", "failed", "in_doubt")
     )
-    combinations = f"{len(summary.combinations):,} combinations of fault classes"
+    combinations = f"{summary.combination_count:,} combinations of fault classes"
     return [
         f"{summary.seeds:,} worlds, {summary.events:,} events, {days:,.1f} days of virtual time",
         f"{summary.accepted:,} messages accepted: {ends}",
