@@ -4,7 +4,7 @@ Knows their configuration files and what their applications do; must not know th
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +30,9 @@ from onceonly.message.event import Event
 
 RELAYING = ("relay", "relay", "relay")
 MIXED = ("accept", "relay", "accept")
+
+NOWHERE: Mapping[str, Path] = {}
+"""No store is elsewhere."""
 
 
 @dataclass
@@ -127,8 +130,13 @@ class Chain:
             node.destroy()
 
 
-def build_chain(directory: Path, profile: str, modes: Sequence[str]) -> Chain:
-    """Configured gateways below `directory`, an intermediary for each mode, not started."""
+def build_chain(
+    directory: Path, profile: str, modes: Sequence[str], *, store_of: Mapping[str, Path] = NOWHERE
+) -> Chain:
+    """Configured gateways below `directory`, an intermediary for each mode, not started.
+
+    `store_of` has the directories of stores that are to be elsewhere, by the node's name.
+    """
     names = ("origin", *(f"relay-{hop}" for hop in range(1, len(modes) + 1)), "destination")
     ports = free_ports(2 * len(names))
     sites = []
@@ -137,7 +145,7 @@ def build_chain(directory: Path, profile: str, modes: Sequence[str]) -> Chain:
         home.mkdir()
         party = f"urn:duns:10000000{index}"
         msh_port, api_port = ports[2 * index : 2 * index + 2]
-        store = home / "gateway.db"
+        store = store_of.get(name, home) / "gateway.db"
         sites.append(
             Site(
                 name=name,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from nemesis_chain import Chain, build_chain
 from nemesis_evidence import check_exchange
 from nemesis_gateways import Exchange, await_acknowledged, build_exchange, until
 
@@ -186,3 +187,36 @@ def test_a_full_receiver_still_acknowledges_what_it_has_stored(
         ballast.drop()
     full_at.complete("after")
     check_exchange(full_at)
+
+
+@pytest.fixture
+def full_between(disk: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Chain]:
+    """An intermediary of this mode on the small disk, between two ends that have space."""
+    profile = {"relay": "rm-2000", "accept": "rm-2001"}[request.param]
+    chain = build_chain(tmp_path, profile, [request.param], store_of={"relay-1": disk})
+    chain.start()
+    chain.complete("before")
+    yield chain
+    chain.destroy()
+
+
+@pytest.mark.statement("S3-20", ruling="R-28")
+@pytest.mark.parametrize("full_between", ["relay", "accept"], indirect=True)
+def test_a_full_intermediary_takes_nothing_over_and_goes_on_with_space(
+    full_between: Chain, disk: Path
+) -> None:
+    """It refuses with a 507 what it cannot store, loses nothing that it had, and does not die."""
+    ballast, names = Ballast(disk), [f"while-full-{number}" for number in range(12)]
+    relay = full_between.gateway("relay-1")
+    with full_between.clients() as (ours, theirs):
+        ballast.fill()
+        for name in names:
+            full_between.submit(ours, name, 30_000)
+        until(lambda: count_refusals(ours) >= 3, "the intermediary refuses, and again")
+        arrived = {item["message_id"] for item in theirs.inbox(limit=1_000)}
+        assert not set(names) <= arrived, "a full disk took everything"
+        assert relay.is_running, relay.log_end()
+        ballast.drop()
+    for name in names:
+        full_between.complete(name, 30_000)
+    full_between.check()
