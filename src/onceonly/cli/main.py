@@ -12,6 +12,7 @@ from onceonly.cli.inbox import inbox
 from onceonly.cli.lake import lake
 from onceonly.cli.message import message, send
 from onceonly.cli.partner import partner
+from onceonly.cli.simulate import simulate
 from onceonly.message.message import Profile
 from onceonly.message.terms import DeliveryTerms
 
@@ -130,7 +131,7 @@ def demo(**options: object) -> None:
     sys.exit(run_demo(DemoOptions(**options)))  # type: ignore[arg-type]  # because click has typed them
 
 
-for command in (send, message, inbox, partner, lake):
+for command in (send, message, inbox, partner, lake, simulate):
     cli.add_command(command)
 
 

@@ -49,7 +49,13 @@ class Result(NamedTuple):
 
 def run_plan(plan: Plan) -> Result:
     """Run one world and judge it."""
-    world = World(plan)
+    result, _ = replay(plan)
+    return result
+
+
+def replay(plan: Plan, *, keeps_trace: bool = False) -> tuple[Result, list[str]]:
+    """The same, with everything that happened in it as lines, if these are to be kept."""
+    world = World(plan, keeps_trace=keeps_trace)
     history = world.run()
     violations = tuple(check(world))
     states = reached(world)
@@ -57,7 +63,7 @@ def run_plan(plan: Plan) -> Result:
     world.close()
     verdicts = _verdicts(history)
     matrix = tally.strikes(history)
-    return Result(
+    result = Result(
         seed=plan.seed,
         violations=violations,
         events=events,
@@ -74,6 +80,7 @@ def run_plan(plan: Plan) -> Result:
         tags=plan.tags,
         trace_hash=history.trace_hash,
     )
+    return result, history.trace
 
 
 def run_seed(seed: int) -> Result:
