@@ -49,8 +49,9 @@ from onceonly.store.spool import INLINE_BYTES_MAX, Spool
 CUTS = 100_000
 """What one campaign should have."""
 
-_BATCHES = 25
-"""Commits of one store's life; enough for several checkpoints and purges."""
+COMMITS_OF_A_LIFE = 25
+"""Enough for several checkpoints, purges and restarts of one store."""
+
 _STEPS_MAX = 4
 """Steps of one commit."""
 _RESTARTS = 0.06
@@ -136,12 +137,16 @@ def run(
     cuts: int = CUTS,
     seed: int = 0,
     settings: Settings = Settings.PRODUCTION,
+    commits_of_a_life: int = COMMITS_OF_A_LIFE,
     on_progress: Callable[[int], None] | None = None,
 ) -> Report:
-    """Cut the power at least `cuts` times; `on_progress` is told how often, after each life."""
+    """Cut the power at least `cuts` times, and to the end of the last store's life.
+
+    `on_progress` is told how often it was cut, after each life.
+    """
     tally = Tally()
     while tally.cuts < cuts:
-        _Life(seed, settings, tally).live()
+        _Life(seed, settings, tally).live(commits_of_a_life)
         tally.lives += 1
         if on_progress is not None:
             on_progress(tally.cuts)
@@ -191,10 +196,10 @@ class _Life:
         self._disk.lies = _LIES.get(settings)
         self._disk.watcher = partial(self._cut, name)
 
-    def live(self) -> None:
+    def live(self, commits: int) -> None:
         """Work, restart, end."""
         self._open()
-        for _ in range(_BATCHES):
+        for _ in range(commits):
             self._commit()
             if self._work.random() < _RESTARTS:
                 self._restart()
