@@ -5,7 +5,7 @@ READY := .venv/ready
 export PYTHONUNBUFFERED := 1
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test check bench docs conformance nemesis fuzz lock clean
+.PHONY: help setup demo test check bench docs conformance coverage excepts nemesis fuzz lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
@@ -25,6 +25,19 @@ demo: $(READY)  ## two gateways, a faulty link, hard kills, and Spark's verdict 
 test: $(READY)  ## all tests, the short nemesis among them
 	$(BIN)/python -m pytest $(ARGS)
 
+coverage: $(READY)  ## every branch of the inner rings, by their own unit tests (about a minute)
+	rm -rf build/coverage
+	$(BIN)/python -m coverage run -m pytest tests/message tests/protocol tests/wire tests/journal
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report --include='*/message/*,*/protocol/*,*/wire/*,*/journal/*' --fail-under=100
+
+# Not the tests that kill processes or build wheels: these take what they know with them.
+excepts: $(READY)  ## the except clauses that no test enters: none (all tests, about half an hour)
+	rm -rf build/excepts
+	COVERAGE_FILE=$(CURDIR)/build/excepts/data $(BIN)/python -m coverage run -m pytest \
+	  --ignore=tests/nemesis --ignore=tests/repo --ignore=tests/bench $(ARGS); passed=$$?; \
+	  $(BIN)/python tests/repo/except_clauses.py build/excepts src/onceonly && exit $$passed
+
 check: $(READY)  ## style, types, rings, docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -35,8 +48,19 @@ check: $(READY)  ## style, types, rings, docs
 bench: $(READY)  ## ratios against the floor of this machine, measured side by side
 	$(BIN)/python -m bench.run $(ARGS)
 
-nemesis: $(READY)  ## 200 cycles of kill -9 under load
-	$(BIN)/python -m pytest tests/nemesis --cycles 200 $(ARGS)
+simulate: $(READY)  ## simulated worlds that this commit has not seen, the small ones exhaustively, power cuts
+	$(BIN)/onceonly simulate --fresh 20000 --exhaustive --power-cuts 100000 $(ARGS)
+
+nemesis: $(READY)  ## 1000 cycles of kill -9 under load, and every other fault at every point
+	$(MAKE) --jobs 2 nemesis-kills nemesis-points
+
+# Side by side, since both mostly wait: for processes to start, and for retries.
+.PHONY: nemesis-kills nemesis-points
+nemesis-kills: $(READY)
+	$(BIN)/python -m pytest tests/nemesis --cycles 1000 -k "random_kills or under_load" $(ARGS)
+
+nemesis-points: $(READY)
+	$(BIN)/python -m pytest tests/nemesis --cycles 1000 -k "not (random_kills or under_load)" $(ARGS)
 
 fuzz: .venv/fuzz-ready  ## every parser fuzzed; ARGS="--executions 1000000" for the long run
 	$(BIN)/python fuzz/run.py $(ARGS)

@@ -181,7 +181,7 @@ class SqliteStore(Store):
             return
         try:
             self._writer.execute("ROLLBACK")
-        except apsw.Error as error:
+        except apsw.Error as error:  # pragma: no cover because SQLite tells the next step instead
             raise self._noted(from_sqlite(error)) from error
 
     def snapshot(self) -> SqliteSnapshot:
