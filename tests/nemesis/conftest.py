@@ -12,8 +12,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from nemesis_faults import Form
 from nemesis_gateways import Exchange, build_exchange
 
-CYCLES = 8
-"""The short form: what `make test` can afford."""
+CYCLES = 20
+"""Of all kill loops together, in the short form: what `make test` can afford."""
 
 SEED = 20_260_101
 

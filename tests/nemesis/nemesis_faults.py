@@ -34,9 +34,9 @@ class Form(NamedTuple):
         """Whether every point of a sweep is wanted."""
         return self.cycles >= FULL_CYCLES
 
-    def quarter(self) -> "Form":
-        """For what takes longer: a quarter of the cycles, the same chances."""
-        return Form(max(1, self.cycles // 4), self.seed)
+    def share(self, tenths: int) -> "Form":
+        """So much of the cycles, and the same chances: a kill loop's part of all kill loops."""
+        return Form(max(1, self.cycles * tenths // 10), self.seed)
 
     def chance(self, *names: str) -> random.Random:
         """A chance of its own for whatever has these names."""

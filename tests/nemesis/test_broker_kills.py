@@ -86,4 +86,4 @@ def test_random_kills_of_gateways_and_broker_lose_nothing(
             broker.kill()
             broker.start()
 
-    say(strike(exchange, BROKER, form.quarter(), kill_the_broker))
+    say(strike(exchange, BROKER, form.share(1), kill_the_broker))

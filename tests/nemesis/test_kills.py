@@ -16,4 +16,4 @@ def test_random_kills_lose_nothing_and_double_nothing(
 ) -> None:
     """kill -9 of either or both under load, both ways: all acknowledged, each handed over once."""
     use_http(exchange, way)
-    say(strike(exchange, way, form))
+    say(strike(exchange, way, form.share(4)))

@@ -44,4 +44,4 @@ def test_random_kills_lose_no_mail_and_double_none(
 ) -> None:
     """The same load as over HTTP, with the same evidence at its end."""
     use_mail(exchange)
-    say(strike(exchange, MAIL, form.quarter()))
+    say(strike(exchange, MAIL, form.share(1)))

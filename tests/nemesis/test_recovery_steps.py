@@ -253,11 +253,11 @@ def test_kills_under_load_never_process_two_versions(
     """What is given up is replaced, again and again, by gateways that die: each content once."""
     exchange.agree(profile="rm-2001", when_not_received="new-version", **RULES)
     exchange.start()
-    chance, stop = form.chance("versions"), Flag()
+    cycles, chance, stop = form.share(2).cycles, form.chance("versions"), Flag()
     with Client(exchange.receiver.site.api) as theirs, Client(exchange.sender.site.api) as ours:
         worker = Worker(theirs)
         with at_work(exchange, worker, stop):
-            for _ in range(form.cycles):
+            for _ in range(cycles):
                 strike(exchange, chance)
         for message_id in exchange.payloads:
             until(lambda message_id=message_id: is_settled(ours, message_id), f"{message_id}")
@@ -266,7 +266,7 @@ def test_kills_under_load_never_process_two_versions(
         until(lambda: worker.work() or worker.done.total() >= wanted, "all is processed")
         counts = check_versions(exchange, worker)
     say(
-        f"recovery: seed {form.seed}, {form.cycles} cycles, {len(exchange.payloads)} messages, "
+        f"recovery: seed {form.seed}, {cycles} cycles, {len(exchange.payloads)} messages, "
         f"{counts[Event.EXHAUSTED]} given up, {counts[Event.INQUIRY_SENT]} inquiries, "
         f"{counts[Event.CANCELLED]} replaced; nothing lost, nothing twice"
     )
