@@ -185,3 +185,20 @@ def test_a_kept_payload_survives_every_cut() -> None:
     assert spool.remove(kept)
     assert list(spool.list_kept()) == []
     files.close_vfs()
+
+
+def test_a_payload_survives_in_a_spool_that_a_dead_process_made() -> None:
+    """Killed between making the directory and syncing its name: the next process syncs it."""
+    disk = Disk()
+    first = DiskFiles(disk)
+    first.make_directory(SPOOL)
+    disk.kill()
+    first.close_vfs()
+    files = DiskFiles(disk)
+    sink = Spool(SPOOL, files=files).open_sink()
+    sink.write(LARGE)
+    _, digest = sink.close()
+    sink.keep()
+    for seed in range(50):
+        assert disk.after_cut(Random(seed)).get(str(SPOOL / digest)) == LARGE
+    files.close_vfs()

@@ -146,8 +146,9 @@ class Spool:
         self._renaming = threading.Lock()
         """So that what is removed is what was looked at, and not its successor."""
         try:
-            if files.make_directory(directory):
-                files.sync_entry(directory)
+            files.make_directory(directory)
+            # Also where it is there already: who made it may have died before this.
+            files.sync_entry(directory)
             for name in list(files.list_names(directory)):
                 if name.startswith(_TEMPORARY):
                     files.remove(directory / name)
