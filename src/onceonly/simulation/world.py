@@ -33,6 +33,7 @@ from onceonly.simulation.machine_store import MachineStore
 from onceonly.simulation.network import Network, Packet
 from onceonly.simulation.node import Node, Process
 from onceonly.simulation.plan import Action, Line, Plan
+from onceonly.simulation.silence import silence
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
 from onceonly.store.store import Transaction
 from onceonly.transport.transport import Answer, Request
@@ -121,6 +122,10 @@ class World:
 
     def run(self) -> History:
         """Run the plan to its end, or until everything is at rest after the world has healed."""
+        with silence():
+            return self._run()
+
+    def _run(self) -> History:
         for node in self.nodes.values():
             node.start()
         for action in self.plan.actions:
