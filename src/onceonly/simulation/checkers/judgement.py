@@ -1,7 +1,14 @@
 """All checkers over one world."""
 
+from collections.abc import Callable, Iterable
+
+from onceonly.simulation.checkers import sender
+from onceonly.simulation.checkers.case import Case
 from onceonly.simulation.checkers.violation import Truth, Violation
 from onceonly.simulation.world import World
+
+JUDGES: tuple[Callable[[Case], Iterable[Violation]], ...] = (sender.judge,)
+"""Every judge, each of its own part of the invariants."""
 
 
 def check(world: World) -> list[Violation]:
@@ -9,6 +16,9 @@ def check(world: World) -> list[Violation]:
     found = [Violation("bug", f"{bug.node}: {bug.text}", bug.order) for bug in world.history.bugs]
     if world.is_livelocked:
         found.append(Violation("L5", "the world would not come to rest", world.history.order))
+    case = Case(world)
+    for judge in JUDGES:
+        found.extend(judge(case))
     return sorted(found, key=lambda violation: violation.order)
 
 

@@ -1,0 +1,428 @@
+"""One world as the checkers see it: what was observed, sorted by machine and message.
+
+Reads the history once. A *course* is everything about one message at one machine: its rows, the
+copies that came and left, and what was said of it. Must not judge.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+from onceonly.message.event import Direction, Event
+from onceonly.message.instant import US_PER_S
+from onceonly.message.terms import DeliveryTerms, Intermediary
+from onceonly.simulation.cast import line_id, name_of, party
+from onceonly.simulation.checkers.letter import Kind, Letter, read
+from onceonly.simulation.history import Delivered, Happening, Row, Worked
+from onceonly.simulation.network import Fate
+from onceonly.simulation.plan import Line
+from onceonly.simulation.world import World
+from onceonly.store.store import Notice
+
+Key = tuple[str, str, str]
+"""From Party, To Party, MessageId (R-01)."""
+
+Parties = tuple[str, str]
+"""From and To Party: a Sender-Receiver pair."""
+
+PAIR_EVENTS = frozenset(
+    {
+        Event.PAIR_SUSPENDED,
+        Event.PAIR_RESUMED,
+        Event.PAIR_QUARANTINED,
+        Event.SEQUENCE_RESET,
+    }
+)
+"""Rows about a pair, whichever message they name."""
+
+DEATHS = frozenset({"killed", "power-cut", "stopped-itself"})
+
+_ALL = 1 << 30
+"""More than any world has of anything."""
+
+NEVER = 1 << 62
+"""An order behind everything."""
+
+
+class Leaving(NamedTuple):
+    """A package that a machine gave to its transport, or gave back in an answer."""
+
+    order: int
+    at_ns: int
+    source: str
+    target: str
+    letter: Letter
+    body: bytes
+    packet: str
+    fate: Fate
+
+
+class Coming(NamedTuple):
+    """A whole package that a process took, or got back in an answer."""
+
+    order: int
+    at_ns: int
+    source: str
+    target: str
+    letter: Letter
+    body: bytes
+    packet: str
+    is_damaged: bool
+
+
+@dataclass(slots=True)
+class Course:
+    """One message at one machine; every list in the order of the world."""
+
+    node: str
+    key: Key
+    line: Line | None
+    out: list[Row] = field(default_factory=list)
+    """Rows of whoever sends it, an accepting intermediary among them."""
+    into: list[Row] = field(default_factory=list)
+    """Rows of whoever receives it."""
+    sent: list[Leaving] = field(default_factory=list)
+    """Copies of the message that left."""
+    taken: list[Coming] = field(default_factory=list)
+    """Copies of the message that came."""
+    said: list[Leaving] = field(default_factory=list)
+    """Signals about it that left towards its sender."""
+    heard: list[Coming] = field(default_factory=list)
+    """Signals about it that came from the next hop, and responses to it."""
+    delivered: list[Delivered] = field(default_factory=list)
+    worked: list[Worked] = field(default_factory=list)
+
+    @property
+    def is_origin(self) -> bool:
+        """Whether its From Party is on this machine."""
+        return name_of(self.key[0]) == self.node
+
+    @property
+    def is_destination(self) -> bool:
+        """Whether its To Party is on this machine."""
+        return name_of(self.key[1]) == self.node
+
+    def first_into(self, event: Event) -> Row | None:
+        """The first receiving row of this event."""
+        return next((row for row in self.into if row.record.event is event), None)
+
+    def first_out(self, event: Event) -> Row | None:
+        """The first sending row of this event."""
+        return next((row for row in self.out if row.record.event is event), None)
+
+    def __str__(self) -> str:
+        return f"{self.key[2]} at {self.node}"
+
+
+def _order(letter: Leaving | Coming) -> int:
+    return letter.order
+
+
+class Case:
+    """The evidence of one world."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.plan = world.plan
+        self.history = world.history
+        self.end_order = world.history.order
+        self.end_ns = world.timeline.now_ns
+        self.lines = {line_id(line): line for line in self.plan.lines}
+        self.machines = {machine.name: machine for machine in self.plan.machines}
+        self.terms: dict[tuple[str, str], DeliveryTerms] = {}
+        """By machine and the id of an agreement or route."""
+        self._about: dict[tuple[str, str, str], Parties] = {}
+        """Whose message a signal is about: by agreement, its source and its target."""
+        self._agree()
+        self.courses: dict[tuple[str, Key], Course] = {}
+        self.of_key: dict[Key, list[Course]] = {}
+        self.pair_rows: dict[tuple[str, Parties, Direction], list[Row]] = {}
+        self.own_rows: dict[str, list[Row]] = {name: [] for name in world.nodes}
+        self.rows_of: dict[str, list[Row]] = {name: [] for name in world.nodes}
+        self.signals: list[Leaving] = []
+        """Everything that left and is no business message."""
+        self.strays: list[Coming] = []
+        """What came damaged, as it was read."""
+        self._notices: dict[str, dict[str, list[Notice]]] = {}
+        self._live()
+        self._file_rows()
+        self._file_letters()
+        self._file_applications()
+
+    def _agree(self) -> None:
+        for name, line in self.lines.items():
+            path = [line.one, *(relay for relay, _ in line.through), line.other]
+            there = str(party(line.one)), str(party(line.other))
+            back = there[1], there[0]
+            for here, after in pairwise(path):
+                self._about[name, after, here] = there
+                self._about[name, here, after] = back
+        for node, one in self.world.nodes.items():
+            for agreement in one.configuration.agreements:
+                self.terms[node, agreement.id] = agreement.terms
+            for route in one.configuration.routes:
+                self.terms[node, route.id] = route.terms
+                if route.agreement_id is not None:
+                    self.lines[route.id] = self.lines[route.agreement_id]
+
+    # Lives and clocks of the machines.
+
+    def _live(self) -> None:
+        self.happenings: dict[str, list[Happening]] = {name: [] for name in self.world.nodes}
+        for happening in self.history.happenings:
+            self.happenings.get(happening.node, []).append(happening)
+        self._deaths = {
+            name: [one.order for one in happened if one.what in DEATHS]
+            for name, happened in self.happenings.items()
+        }
+        self.healed_order = next(
+            (one.order for one in self.history.happenings if one.what == "healed"), NEVER
+        )
+
+    def next_death(self, node: str, order: int) -> int:
+        """When the process that ran at `order` died; `NEVER` if it did not."""
+        deaths = self._deaths[node]
+        at = bisect_right(deaths, order)
+        return deaths[at] if at < len(deaths) else NEVER
+
+    def deaths_between(self, node: str, first: int, last: int) -> int:
+        """How often the machine's process died between two places in the order."""
+        deaths = self._deaths[node]
+        return bisect_right(deaths, last) - bisect_right(deaths, first)
+
+    def happened(self, node: str, *whats: str) -> list[Happening]:
+        """What of these was done to the machine."""
+        return [one for one in self.happenings[node] if one.what in whats]
+
+    @cached_property
+    def _offsets(self) -> dict[str, tuple[float, float]]:
+        """Least and greatest deviation of each machine's wall clock, in microseconds."""
+        found = {}
+        end_us = self.end_ns / 1000
+        for name, machine in self.machines.items():
+            offset = float(machine.offset_s * US_PER_S)
+            least = greatest = offset
+            for one in self.happened(name, "jumped"):
+                offset += int(one.detail) * 1000
+                least, greatest = min(least, offset), max(greatest, offset)
+            drifted = end_us * machine.drift_ppm / 1_000_000
+            found[name] = (least + min(0.0, drifted), greatest + max(0.0, drifted))
+        return found
+
+    def clocks_fit(self, terms: DeliveryTerms, *nodes: str) -> bool:
+        """Whether the wall clocks of these never differed by more than mshTimeAccuracy (I40).
+
+        Two readings of one clock count as well: a jump between them is a difference.
+        """
+        offsets = [self._offsets[node] for node in nodes]
+        spread = max(high for _, high in offsets) - min(low for low, _ in offsets)
+        return spread <= terms.msh_time_accuracy_s * US_PER_S
+
+    def is_set_back(self, *nodes: str) -> bool:
+        """Whether the store of any of these machines lost what was durable, on purpose.
+
+        A restored backup and an emptied table (faults C6, C7): what follows from it is listed, not
+        prevented, and invariants about the past of that machine do not hold (I13, I35).
+        """
+        return any(self.happened(node, "restored", "emptied") for node in nodes)
+
+    # Filing.
+
+    def course(self, node: str, key: Key, agreement_id: str | None) -> Course:
+        """The course of the message at the machine."""
+        found = self.courses.get((node, key))
+        if found is None:
+            found = self.courses[node, key] = Course(node, key, self.lines.get(agreement_id or ""))
+            self.of_key.setdefault(key, []).append(found)
+        elif found.line is None:
+            found.line = self.lines.get(agreement_id or "")
+        return found
+
+    def _file_rows(self) -> None:
+        for row in self.history.rows:
+            record = row.record
+            self.rows_of[row.node].append(row)
+            if record.from_party is None or record.to_party is None:
+                self.own_rows[row.node].append(row)
+                continue
+            parties, direction = (record.from_party, record.to_party), record.direction
+            if direction is not None:
+                self.pair_rows.setdefault((row.node, parties, direction), []).append(row)
+            if record.message_id is None or record.event in PAIR_EVENTS:
+                continue
+            key = (*parties, record.message_id)
+            course = self.course(row.node, key, record.agreement_id)
+            (course.out if direction is Direction.OUT else course.into).append(row)
+
+    def _file_letters(self) -> None:
+        for sent in self.history.sent:
+            packet = sent.packet
+            letter = read(packet.body)
+            place = sent.order, packet.at_ns, packet.source, packet.target, letter, packet.body
+            self._file_leaving(Leaving(*place, packet.name, sent.fate))
+        for arrived in self.history.arrived:
+            if arrived.is_whole:
+                packet, body = arrived.packet, arrived.body
+                place = arrived.order, arrived.at_ns, packet.source, packet.target, read(body), body
+                self._file_coming(Coming(*place, packet.name, is_damaged=body != packet.body))
+        self._file_replies()
+
+    def _file_replies(self) -> None:
+        """What goes back in an answer leaves at once, and comes if the line holds that long."""
+        for reply in self.history.replied:
+            source, target = reply.packet.target, reply.packet.source
+            letter, name = read(reply.body), f"answer to {reply.packet.name}"
+            place = reply.order, reply.at_ns, source, target, letter, reply.body, name
+            self._file_leaving(Leaving(*place, Fate.DELIVERED))
+            self._file_coming(Coming(*place, is_damaged=False))
+        if self.history.replied:
+            for course in self.courses.values():
+                for letters in (course.sent, course.taken, course.said, course.heard):
+                    letters.sort(key=_order)
+
+    def _file_leaving(self, leaving: Leaving) -> None:
+        letter = leaving.letter
+        if letter.kind is Kind.MESSAGE:
+            key = letter.from_party, letter.to_party, letter.message_id
+            self.course(leaving.source, key, letter.agreement_id).sent.append(leaving)
+            return
+        self.signals.append(leaving)
+        subject = self._subject(letter, leaving.source, leaving.target)
+        if subject is not None:
+            self.course(leaving.source, subject, letter.agreement_id).said.append(leaving)
+
+    def _file_coming(self, coming: Coming) -> None:
+        letter = coming.letter
+        if coming.is_damaged:
+            self.strays.append(coming)
+        if letter.kind is Kind.MESSAGE:
+            key = letter.from_party, letter.to_party, letter.message_id
+            self.course(coming.target, key, letter.agreement_id).taken.append(coming)
+            if letter.ref:
+                about = letter.to_party, letter.from_party, letter.ref
+                self.course(coming.target, about, letter.agreement_id).heard.append(coming)
+            return
+        subject = self._subject(letter, coming.source, coming.target)
+        if subject is not None:
+            self.course(coming.target, subject, letter.agreement_id).heard.append(coming)
+
+    def _subject(self, letter: Letter, source: str, target: str) -> Key | None:
+        """The message that the signal of `source` to `target` is about; None where it is none."""
+        parties = self._about.get((letter.agreement_id, source, target))
+        ref = letter.said("about") if letter.kind is Kind.REPORT else letter.ref
+        if parties is None or not ref or letter.kind is Kind.INQUIRY:
+            return None
+        return (*parties, ref)
+
+    def _file_applications(self) -> None:
+        for delivered in self.history.delivered:
+            self.course(delivered.node, delivered.key, None).delivered.append(delivered)
+        for worked in self.history.worked:
+            self.course(worked.node, worked.key, None).worked.append(worked)
+
+    # Questions about agreements.
+
+    def path(self, course: Course) -> list[str]:
+        """The machines that the message passes, its From Party's first."""
+        line = course.line
+        if line is None:
+            return [name_of(course.key[0]), name_of(course.key[1])]
+        path = [line.one, *(relay for relay, _ in line.through), line.other]
+        return path if name_of(course.key[0]) == line.one else path[::-1]
+
+    def modes(self, course: Course) -> dict[str, Intermediary]:
+        """How each intermediary of the line carries messages."""
+        return {} if course.line is None else dict(course.line.through)
+
+    def terms_out(self, course: Course) -> DeliveryTerms | None:
+        """Under which terms this machine sends the message, None where it does not."""
+        for row in course.out:
+            agreement_id = row.record.agreement_id
+            if agreement_id is not None and (course.node, agreement_id) in self.terms:
+                return self.terms[course.node, agreement_id]
+        return None
+
+    def at(self, node: str, key: Key) -> Course | None:
+        """The course of the message at that machine, if it was ever there."""
+        return self.courses.get((node, key))
+
+    def sending(self) -> Iterator[tuple[Course, DeliveryTerms]]:
+        """Courses at machines that send the message under terms of their own."""
+        for course in self.courses.values():
+            if course.out and not self._is_transit(course):
+                terms = self.terms_out(course)
+                if terms is not None:
+                    yield course, terms
+
+    def _is_transit(self, course: Course) -> bool:
+        """Whether an intermediary only relays it."""
+        return not course.is_origin and not any(
+            row.record.event is Event.TRANSMITTING for row in course.out
+        )
+
+    # Questions about what happened.
+
+    @cached_property
+    def arrived_packets(self) -> frozenset[str]:
+        """Names of the packages of which some copy arrived, whole or not."""
+        return frozenset(arrived.packet.name for arrived in self.history.arrived)
+
+    def was_resumed(self, course: Course, first: int, last: int) -> bool:
+        """Whether the sending pair of the message was resumed between two places in the order."""
+        return any(
+            first < order < last for order in self._resumed.get((course.node, course.key[:2]), ())
+        )
+
+    @cached_property
+    def _resumed(self) -> dict[tuple[str, Parties], list[int]]:
+        found: dict[tuple[str, Parties], list[int]] = {}
+        for (node, parties, direction), rows in self.pair_rows.items():
+            if direction is Direction.OUT:
+                orders = [row.order for row in rows if row.record.event is Event.PAIR_RESUMED]
+                if orders:
+                    found[node, parties] = orders
+        return found
+
+    def min_retry_s(self, course: Course, order: int) -> int | None:
+        """MinRetrySecs of the last TransientError about the message that came before."""
+        said = None
+        for coming in course.heard:
+            if coming.order > order:
+                break
+            if ("TransientError", "Warning") in coming.letter.errors:
+                said = coming.letter.min_retry_s
+        return said
+
+    def made_at(self, course: Course) -> int | None:
+        """Timestamp of the message, by its package or, where none left, its first row."""
+        for letters in (course.sent, course.taken):
+            if letters:
+                return letters[0].letter.timestamp_at
+        row = course.first_out(Event.SUBMITTED)
+        return None if row is None else row.record.at
+
+    def is_held(self, course: Course, order: int) -> bool:
+        """Whether somebody further on had stored the message for good before `order`.
+
+        The To Party, or an intermediary that accepts; R(k) of the invariants.
+        """
+        modes = self.modes(course)
+        for other in self.of_key[course.key]:
+            if other is course or modes.get(other.node) is Intermediary.RELAY:
+                continue
+            stored = other.first_into(Event.STORED)
+            if stored is not None and stored.order < order:
+                return True
+        return False
+
+    def notices(self, node: str) -> dict[str, list[Notice]]:
+        """The notification inbox of the machine, by MessageId."""
+        found = self._notices.get(node)
+        if found is None:
+            found = self._notices[node] = {}
+            for _, notice in self.world.nodes[node].snapshot().list_notices(0, _ALL):
+                found.setdefault(notice.message_id, []).append(notice)
+        return found

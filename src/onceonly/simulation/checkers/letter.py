@@ -1,0 +1,183 @@
+"""Packages as an outsider reads them off the wire: by small expressions on our own layout.
+
+Knows where the words stand that the invariants speak of. Must not use the gateway's codec: what
+that writes and reads alike, right or wrong, is to be seen here.
+"""
+
+import re
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+READ_MAX = 8_192
+"""Packages remembered: those of some worlds, whose resends and repeats are the same bytes."""
+
+
+class Kind(StrEnum):
+    """What a package is for."""
+
+    MESSAGE = "message"
+    ACK = "acknowledgement"
+    RECEIPT = "delivery receipt"
+    ERROR = "error"
+    INQUIRY = "inquiry"
+    REPORT = "report"
+    UNREADABLE = "unreadable"
+
+
+class Letter(NamedTuple):
+    """One package. Texts are as they stand; what is missing is empty."""
+
+    kind: Kind
+    word: str = ""
+    """MessageType, or the Action of a signal."""
+    message_id: str = ""
+    from_party: str = ""
+    to_party: str = ""
+    agreement_id: str = ""
+    ref: str = ""
+    timestamp: str = ""
+    hops: tuple[tuple[str, str], ...] = ()
+    """SenderURI and ReceiverURI of every RoutingHeader."""
+    numbers: tuple[str, ...] = ()
+    """SequenceNumber of each that has one."""
+    errors: tuple[tuple[str, str], ...] = ()
+    """Code and severity of each Error."""
+    min_retry_s: int | None = None
+    acknowledges: bool = False
+    """An Acknowledgment element is in it."""
+    is_best_effort: bool = False
+    report: tuple[tuple[str, str], ...] = ()
+    header: bytes = b""
+    parts: tuple[bytes, ...] = ()
+    """Payload parts with their heads."""
+
+    @property
+    def contents(self) -> tuple[bytes, ...]:
+        """The payloads themselves."""
+        return tuple(part.partition(b"\r\n\r\n")[2] for part in self.parts)
+
+    @property
+    def timestamp_at(self) -> int:
+        """The Timestamp in microseconds; 0 where it is none."""
+        return _instant(self.timestamp)
+
+    def said(self, name: str) -> str:
+        """An attribute of the Report element."""
+        return dict(self.report).get(name, "")
+
+
+UNREADABLE = Letter(Kind.UNREADABLE)
+
+_FIELD = re.compile(
+    rb"<(PartyId|MessageId|RefToMessageId|TPAId|CPAId|SenderURI|ReceiverURI|SequenceNumber"
+    rb"|Timestamp|Service|Action|MinRetrySecs)>([^<]*)<"
+)
+_TYPE = re.compile(rb' MessageType="([^"]*)"')
+_ERROR = re.compile(rb'<Error [a-z]*[cC]ode="([^"]*)" [a-z]*[sS]everity="([^"]*)"')
+_REPORT = re.compile(rb"<Report xmlns=\"[^\"]*\" ([^>]*)/>")
+_ATTRIBUTE = re.compile(rb'([a-zA-Z]+)="([^"]*)"')
+_SIGNALS_OF_2001 = b"http://www.ebxml.org/namespaces/messageService/"
+
+_KINDS = {
+    "Acknowledgement": Kind.ACK,
+    "Acknowledgment": Kind.ACK,
+    "DeliveryReceipt": Kind.RECEIPT,
+    "Error": Kind.ERROR,
+    "MessageError": Kind.ERROR,
+    "Ping": Kind.INQUIRY,
+    "StatusRequest": Kind.INQUIRY,
+    "CancelRequest": Kind.INQUIRY,
+    "ResponseRequest": Kind.INQUIRY,
+    "Pong": Kind.REPORT,
+    "StatusResponse": Kind.REPORT,
+    "CancelResponse": Kind.REPORT,
+    "ResponseNotice": Kind.REPORT,
+    "Normal": Kind.MESSAGE,
+}
+
+
+@lru_cache(READ_MAX)
+def read(body: bytes) -> Letter:
+    """The package; `UNREADABLE` where it is not one of ours, damaged ones among them."""
+    boundary, _, rest = body.partition(b"\r\n")
+    pieces = rest.split(b"\r\n" + boundary)
+    if not boundary.startswith(b"--") or not pieces[-1].startswith(b"--"):
+        return UNREADABLE
+    header = pieces[0].partition(b"\r\n\r\n")[2]
+    found: dict[bytes, list[str]] = {}
+    for name, text in _FIELD.findall(header):
+        found.setdefault(name, []).append(text.decode(errors="replace"))
+    word = _word(header, found)
+    kind = _KINDS.get(word)
+    if kind is None or len(found.get(b"PartyId", ())) < 2 or b"MessageId" not in found:
+        return UNREADABLE
+    return _letter(kind, word, header, found, tuple(piece[2:] for piece in pieces[1:-1]))
+
+
+def _word(header: bytes, found: dict[bytes, list[str]]) -> str:
+    stated = _TYPE.search(header)
+    if stated is not None:
+        return stated.group(1).decode(errors="replace")
+    service = found.get(b"Service", [""])[0].encode()
+    return found.get(b"Action", [""])[0] if service.startswith(_SIGNALS_OF_2001) else "Normal"
+
+
+def _letter(
+    kind: Kind, word: str, header: bytes, found: dict[bytes, list[str]], parts: tuple[bytes, ...]
+) -> Letter:
+    def first(name: bytes) -> str:
+        return found.get(name, [""])[0]
+
+    min_retry = first(b"MinRetrySecs")
+    report = _REPORT.search(header) if kind is Kind.REPORT else None
+    return Letter(
+        kind,
+        word,
+        first(b"MessageId"),
+        found[b"PartyId"][0],
+        found[b"PartyId"][1],
+        first(b"TPAId") or first(b"CPAId"),
+        first(b"RefToMessageId"),
+        first(b"Timestamp"),
+        tuple(zip(found.get(b"SenderURI", ()), found.get(b"ReceiverURI", ()), strict=False)),
+        tuple(found.get(b"SequenceNumber", ())),
+        _texts(_ERROR.findall(header)) if kind is Kind.ERROR else (),
+        int(min_retry) if min_retry.isdecimal() else None,
+        b"<Acknowledgment" in header,
+        b"BestEffort" in header,
+        () if report is None else _texts(_ATTRIBUTE.findall(report.group(1))),
+        header,
+        parts,
+    )
+
+
+def _texts(pairs: list[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
+    return tuple((one.decode(), other.decode()) for one, other in pairs)
+
+
+_HOP_2000 = re.compile(
+    rb"  <RoutingHeader>(?:(?!</RoutingHeader>).)*</RoutingHeader>\r\n", re.DOTALL
+)
+_HOP_2001 = re.compile(
+    rb"    <RoutingHeader[ >](?:(?!</RoutingHeader>).)*</RoutingHeader>\r\n", re.DOTALL
+)
+
+
+def without_last_hop(header: bytes) -> bytes:
+    """The header document as it was before its last RoutingHeader came into it (I38)."""
+    form = _HOP_2001 if b"<RoutingHeaderList>" in header else _HOP_2000
+    hops = list(form.finditer(header))
+    return header if not hops else header[: hops[-1].start()] + header[hops[-1].end() :]
+
+
+@lru_cache(READ_MAX)
+def _instant(text: str) -> int:
+    plain = text.replace("-", "").replace(":", "").rstrip("Z")
+    form = "%Y%m%dT%H%M%S.%f" if "." in plain else "%Y%m%dT%H%M%S"
+    try:
+        when = datetime.strptime(plain, form).replace(tzinfo=UTC)
+    except ValueError:
+        return 0
+    return round(when.timestamp() * 1_000_000)

@@ -1,0 +1,420 @@
+"""One message at the machine that sends it: budget, waits, verdicts and notices.
+
+I14, I17 to I20, I22 to I24, I26 (the sender's half), I29 to I31; R-05 to R-09, R-15 to R-17. The
+walk goes along the durable rows of the message; what left and came on the wire is held beside it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from onceonly.journal.record import Record
+from onceonly.message.errors import ErrorCode, Severity
+from onceonly.message.event import Event
+from onceonly.message.instant import NS_PER_S, US_PER_S
+from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
+from onceonly.message.terms import DeliveryTerms
+from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.events import Outcome
+from onceonly.simulation.checkers.case import Case, Course, Leaving
+from onceonly.simulation.checkers.violation import Violation
+from onceonly.simulation.history import Row
+from onceonly.simulation.network import Fate
+
+SLACK_NS = 2 * NS_PER_S
+"""From a commit until what it releases has left: commits in threads, and calls behind them."""
+
+NOT_DELIVERED = frozenset({Event.FAILED, Event.EXPIRED, Event.CANCELLED})
+"""Final words to the application (I26)."""
+
+VERDICTS = NOT_DELIVERED | {Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED, Event.SENT}
+
+ACKNOWLEDGED = (Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED)
+
+UNSURE_FATES = frozenset({Fate.LOST, Fate.BUSY, Fate.GONE, Fate.CUT})
+"""Some byte of the package left, though perhaps nothing arrived."""
+
+
+def judge(case: Case) -> Iterator[Violation]:
+    """Every message at every machine that sends it."""
+    for course, terms in case.sending():
+        if not case.is_set_back(course.node):
+            walk = _Walk(case, course, terms)
+            for row in course.out:
+                yield from walk.take(row)
+            yield from walk.end()
+            yield from _wire(course)
+            yield from _notices(case, course, terms)
+    yield from _submissions(case)
+    yield from _new_versions(case)
+
+
+def retries_of(terms: DeliveryTerms) -> int | None:
+    """Most repeats that nobody asked for; None: no bound (R-16, R-17)."""
+    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+        return None
+    if terms.semantics in (DeliverySemantics.AT_MOST_ONCE, DeliverySemantics.BEST_EFFORT):
+        return 0
+    return terms.retries
+
+
+def notifies(course: Course, terms: DeliveryTerms) -> bool:
+    """Whether an application here is told of failures (S0 §3.1.3, R-17; a route has none)."""
+    silent = (DeliverySemantics.BEST_EFFORT, DeliverySemantics.EXACTLY_ONCE)
+    return course.is_origin and terms.semantics not in silent
+
+
+def is_expiry(record: Record) -> bool:
+    """Whether the row ends the message because its time passed."""
+    return " passed " in (record.reason or "")
+
+
+def surely_left(leaving: Leaving, case: Case) -> bool:
+    """Whether a byte of the package certainly left, as the sender could know (R-08)."""
+    return leaving.fate in UNSURE_FATES or leaving.packet in case.arrived_packets
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Along the rows of one outbound message."""
+
+    case: Case
+    course: Course
+    terms: DeliveryTerms
+    attempt: int = 0
+    transmissions: int = 0
+    """Since the last reset."""
+    all_transmissions: int = 0
+    transients: int = 0
+    """TransientErrors since the last counted transmission."""
+    is_fresh: bool = True
+    """The next transmission begins a new budget."""
+    last: Row | None = None
+    """The last Transmitting."""
+    ended: Row | None = None
+    """The last Transmitted of the last Transmitting."""
+    paused: Row | None = None
+    """The last TransientError since the last Transmitting."""
+    told: Row | None = None
+    """The failure notice of this episode."""
+    owed: Row | None = None
+    """Given up, and no notice yet."""
+    late: Row | None = None
+    """A late acknowledgement that the application has to hear of."""
+    final: Row | None = None
+    """The last word about it, while it stands."""
+    error: Row | None = None
+    """The last word of a partner against it."""
+
+    def take(self, row: Row) -> Iterable[Violation]:
+        """The next row."""
+        step = _STEPS.get(row.record.event)
+        return () if step is None else step(self, row)
+
+    def end(self) -> Iterator[Violation]:
+        """Nothing more comes."""
+        if self.owed is not None:
+            yield self._wrong("I22", "given up, and the application was never told", self.owed)
+        if self.late is not None:
+            yield self._wrong("I23", "acknowledged late, and nobody was told", self.late)
+
+    def _wrong(self, invariant: str, text: str, row: Row) -> Violation:
+        return Violation(invariant, f"{self.course}: {text}", row.order)
+
+    # Transmissions: I18, I19, I27 are about when and how often.
+
+    def take_transmitting(self, row: Row) -> Iterator[Violation]:
+        attempt = row.record.attempt or 0
+        if self.owed is not None:
+            yield self._wrong("I22", f"transmission {attempt} before the notice owed", row)
+        if self.final is not None:
+            yield self._wrong("I20", f"transmission {attempt} after {self._final_word()}", row)
+        if self.is_fresh or self._was_resumed(row):
+            yield from self._begin(row, attempt)
+        else:
+            yield from self._repeat(row, attempt)
+        limit = retries_of(self.terms)
+        if limit is not None and attempt > 1 + limit:
+            yield self._wrong("I18", f"transmission {attempt} of at most {1 + limit}", row)
+        self.transmissions += 1
+        self.all_transmissions += 1
+        self.attempt, self.last, self.ended, self.paused = attempt, row, None, None
+
+    def _was_resumed(self, row: Row) -> bool:
+        last = self.last
+        return last is not None and self.case.was_resumed(self.course, last.order, row.order)
+
+    def _begin(self, row: Row, attempt: int) -> Iterator[Violation]:
+        if attempt != 1:
+            yield self._wrong("I28", f"began anew with transmission {attempt}", row)
+        self.is_fresh, self.told = False, None
+        self.transmissions = self.transients = 0
+
+    def _repeat(self, row: Row, attempt: int) -> Iterator[Violation]:
+        assert self.last is not None, "what is repeated was there"
+        is_restart = bool(self.case.deaths_between(self.course.node, self.last.order, row.order))
+        if attempt == self.attempt + 1:
+            self.transients = 0
+        elif attempt != self.attempt:
+            yield self._wrong("I18", f"transmission {attempt} follows {self.attempt}", row)
+        elif not (is_restart or self.paused or self._is_by_product()):
+            yield self._wrong("I18", f"transmission {attempt} twice without a cause", row)
+        if not is_restart:
+            yield from self._early(row, attempt)
+
+    def _is_by_product(self) -> bool:
+        return self.terms.method is ReliableMessagingMethod.TRANSPORT
+
+    def _early(self, row: Row, attempt: int) -> Iterator[Violation]:
+        """I19 on the machine's monotonic clock; R-06: from the end of the transmission."""
+        wait_s, since = self._wait(attempt)
+        if since is None:
+            yield self._wrong("I19", f"transmission {attempt} before the last one ended", row)
+            return
+        waited_ns = row.record.monotonic_ns - since.record.monotonic_ns
+        if waited_ns < wait_s * NS_PER_S:
+            text = f"transmission {attempt} after {waited_ns / NS_PER_S:.3f} s of {wait_s} s"
+            yield self._wrong("I19", text, row)
+
+    def _wait(self, attempt: int) -> tuple[int, Row | None]:
+        """How long to wait before this transmission, and since when."""
+        if self.paused is not None:
+            asked_s = self.case.min_retry_s(self.course, self.paused.order)
+            return self.terms.retry_interval_s if asked_s is None else asked_s, self.paused
+        if self._is_by_product():
+            return self.terms.retry_interval_s, self.ended
+        return (self.terms.timeout_s if attempt <= 2 else self.terms.retry_interval_s), self.ended
+
+    def take_transmitted(self, row: Row) -> Iterable[Violation]:
+        if self.last is not None and row.record.attempt == self.last.record.attempt:
+            self.ended = row
+        return ()
+
+    def take_error(self, row: Row) -> Iterable[Violation]:
+        is_pause = row.record.error_code == ErrorCode.TRANSIENT_ERROR
+        if is_pause:
+            self.transients += 1
+            self.paused = row
+        if not is_pause or self.terms.semantics is DeliverySemantics.AT_MOST_ONCE:
+            self.error = row
+        return ()
+
+    def take_reported(self, row: Row) -> Iterable[Violation]:
+        if (row.record.reason or "").startswith("cancel confirmed"):
+            self.error = row
+        return ()
+
+    def take_requeued(self, row: Row) -> Iterable[Violation]:
+        del row
+        self.is_fresh, self.told, self.final = True, None, None
+        return ()
+
+    # The end: I18's lower bound, I20, I22 to I24.
+
+    def take_exhausted(self, row: Row) -> Iterator[Violation]:
+        record = row.record
+        if self.final is not None:
+            yield self._wrong("I20", f"given up after {self._final_word()}", row)
+        if self.terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+            yield self._wrong("R-17", "an ExactlyOnce message was given up", row)
+        if notifies(self.course, self.terms) and self.told is None:
+            self.owed = row
+        if is_expiry(record):
+            yield from self._expired_early(row)
+        elif record.error_code == ErrorCode.TRANSIENT_ERROR:
+            if self.transients <= self.terms.transient_retries:
+                yield self._wrong("R-15", f"given up after {self.transients} pauses", row)
+        elif not self._gives_up_at_once(row):
+            yield from self._exhausted_early(row)
+
+    def _gives_up_at_once(self, row: Row) -> bool:
+        """Seed 003 §1 and AtMostOnce: the network took nothing; level 2: the Pings are used up."""
+        is_pinged = self.terms.recovery.ping_above_bytes is not None
+        if is_pinged and "takes messages" in (row.record.reason or ""):
+            return True
+        fails = (
+            self.terms.fails_on_network_error
+            or self.terms.semantics is DeliverySemantics.AT_MOST_ONCE
+        )
+        ended = self.ended
+        return fails and ended is not None and ended.record.outcome == Outcome.REFUSED
+
+    def _exhausted_early(self, row: Row) -> Iterator[Violation]:
+        limit = retries_of(self.terms)
+        if limit is None:
+            yield self._wrong("I18", "given up where there is no bound", row)
+            return
+        if self.attempt < 1 + limit or self.transmissions < 1 + limit:
+            text = f"given up after {self.transmissions} of {1 + limit} transmissions"
+            yield self._wrong("I18", text, row)
+        last = self.last
+        if last is None or self.case.deaths_between(self.course.node, last.order, row.order):
+            return
+        yield from self._early(row, self.attempt + 1)
+
+    def _expired_early(self, row: Row) -> Iterator[Violation]:
+        lives_s = self.terms.persist_duration_s
+        if self.terms.time_to_live_s is not None:
+            lives_s = min(lives_s, self.terms.time_to_live_s)
+        made_at = self.case.made_at(self.course)
+        if made_at is not None and row.record.at <= made_at + lives_s * US_PER_S:
+            yield self._wrong("I21", "its time had not passed yet", row)
+
+    def take_notified(self, row: Row) -> Iterator[Violation]:
+        if row.record.reason == NoticeKind.ACKNOWLEDGED_LATE:
+            if self.late is None:
+                yield self._wrong("I23", "told of a late acknowledgement that was none", row)
+            self.late = None
+            return
+        if self.told is not None and self.error is None:
+            yield self._wrong("I22", "told twice of one failure", row)
+        acknowledged = self.final is not None and self.final.record.event in ACKNOWLEDGED
+        if acknowledged and not self._is_overtaken():
+            yield self._wrong("I23", "told of a failure after the acknowledgement", row)
+        yield from self._severity(row)
+        self.owed, self.told = None, row
+
+    def _is_overtaken(self) -> bool:
+        """Whether the partner took its own word back (R-08, R-13): a notice, a cancel."""
+        return (
+            self.final is not None
+            and self.error is not None
+            and self.error.order > self.final.order
+        )
+
+    def _severity(self, row: Row) -> Iterator[Violation]:
+        """I24. A refusal of the only copy is certain as well (R-08)."""
+        if row.record.severity == Severity.WARNING:
+            if not self.all_transmissions:
+                yield self._wrong("I24", "a Warning, and nothing was ever transmitted", row)
+            return
+        left = [
+            one for one in self.course.sent if one.order < row.order and surely_left(one, self.case)
+        ]
+        if self.error is not None:
+            record = self.error.record
+            is_word = record.error_code == ErrorCode.DELIVERY_FAILURE
+            if is_word or len(left) <= 1:
+                return
+        if left:
+            yield self._wrong("I24", f"an Error, and {len(left)} copies had left", row)
+
+    def take_acknowledged(self, row: Row) -> Iterator[Violation]:
+        final = self.final
+        is_late = row.record.event is Event.LATE_ACK_RECEIVED
+        if notifies(self.course, self.terms):
+            if self.told is not None and not is_late:
+                yield self._wrong("I23", "acknowledged silently after a failure notice", row)
+            if is_late:
+                self.late = row
+        yield from self._unfounded(row)
+        if final is not None and final.record.event in NOT_DELIVERED:
+            if not is_late:
+                yield self._wrong("I20", f"acknowledged after {self._final_word()}", row)
+            return
+        self.final, self.owed, self.told = row, None, None
+
+    def _unfounded(self, row: Row) -> Iterator[Violation]:
+        """I13, I29, I30: some hop that has it said so, in a package that came here."""
+        if not any(one.order < row.order for one in self.course.heard):
+            yield self._wrong("I30", "acknowledged, and no word of it ever came", row)
+        if not self.case.is_held(self.course, row.order):
+            yield self._wrong("I13", "acknowledged, and nobody had stored it", row)
+
+    def take_ended(self, row: Row) -> Iterator[Violation]:
+        event, final = row.record.event, self.final
+        if final is not None:
+            was_open = final.record.event in (*ACKNOWLEDGED, Event.SENT)
+            if not was_open or not (self._is_overtaken() or event is Event.SENT):
+                yield self._wrong("I20", f"{event} after {self._final_word()}", row)
+        needs_notice = event in (Event.FAILED, Event.EXPIRED)
+        if needs_notice and notifies(self.course, self.terms) and self.told is None:
+            yield self._wrong("I20", f"{event} without a notice before it", row)
+        if self.terms.semantics is DeliverySemantics.EXACTLY_ONCE and needs_notice:
+            yield self._wrong("R-17", f"an ExactlyOnce message {event}", row)
+        self.final = row
+
+    def _final_word(self) -> str:
+        return "nothing" if self.final is None else str(self.final.record.event)
+
+
+_STEPS: dict[Event, Callable[[_Walk, Row], Iterable[Violation]]] = {
+    Event.TRANSMITTING: _Walk.take_transmitting,
+    Event.TRANSMITTED: _Walk.take_transmitted,
+    Event.ERROR_RECEIVED: _Walk.take_error,
+    Event.REPORT_RECEIVED: _Walk.take_reported,
+    Event.REQUEUED: _Walk.take_requeued,
+    Event.EXHAUSTED: _Walk.take_exhausted,
+    Event.NOTIFIED: _Walk.take_notified,
+    **dict.fromkeys(ACKNOWLEDGED, _Walk.take_acknowledged),
+    **dict.fromkeys((*NOT_DELIVERED, Event.SENT), _Walk.take_ended),
+}
+
+
+def _wire(course: Course) -> Iterator[Violation]:
+    """I14, I17, I26 and I18 on the wire: no copy without a row, and all the same bytes."""
+    begun = [row for row in course.out if row.record.event is Event.TRANSMITTING]
+    over = next((row for row in course.out if row.record.event in NOT_DELIVERED), None)
+    first: Leaving | None = None
+    for number, copy in enumerate(course.sent):
+        if not copy.letter.ref and (len(begun) <= number or begun[number].order > copy.order):
+            yield _at("I14", course, f"copy {number + 1} left before its row", copy)
+        elif not begun or begun[0].order > copy.order:
+            yield _at("I14", course, "a copy left before its first row", copy)
+        if first is not None and copy.body != first.body:
+            yield _at("I17", course, f"copy {number + 1} is not the first one again", copy)
+        if over is not None and copy.order > over.order and copy.at_ns > over.at_ns + SLACK_NS:
+            yield _at("I26", course, f"a copy left after {over.record.event}", copy)
+        first = first or copy
+    if course.is_origin and course.sent:
+        submitted = course.first_out(Event.SUBMITTED)
+        if submitted is None or submitted.order > course.sent[0].order:
+            yield _at("I14", course, "it left before it was stored", course.sent[0])
+
+
+def _at(invariant: str, course: Course, text: str, letter: Leaving) -> Violation:
+    return Violation(invariant, f"{course}: {text} ({letter.packet})", letter.order)
+
+
+def _notices(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+    """I22: in the notification inbox once per episode, as the rows say."""
+    if not notifies(course, terms):
+        return
+    rows = [row for row in course.out if row.record.event is Event.NOTIFIED]
+    found = case.notices(course.node).get(course.key[2], [])
+    for kind in NoticeKind:
+        said = sum(row.record.reason == kind for row in rows)
+        given = sum(notice.kind is kind for notice in found)
+        episodes = len({notice.episode for notice in found if notice.kind is kind})
+        repeats = kind is NoticeKind.ACKNOWLEDGED_LATE and 0 < given <= said
+        if given != episodes or (given != said and not repeats):
+            text = f"{course}: {said} rows of {kind}, {given} notices, {episodes} episodes"
+            yield Violation("I22", text, case.end_order)
+
+
+def _submissions(case: Case) -> Iterator[Violation]:
+    """I14: what was accepted is stored. I31: no MessageId is given twice."""
+    for accepted in case.history.accepted:
+        course = case.at(accepted.node, accepted.key)
+        row = None if course is None else course.first_out(Event.SUBMITTED)
+        if row is None or row.order > accepted.order:
+            text = f"{accepted.key.message_id} accepted before it was stored"
+            yield Violation("I14", text, accepted.order)
+    for course in case.courses.values():
+        submitted = [row for row in course.out if row.record.event is Event.SUBMITTED]
+        if len(submitted) > 1 and not case.is_set_back(course.node):
+            yield Violation("I31", f"{course}: its MessageId was given twice", submitted[1].order)
+
+
+def _new_versions(case: Case) -> Iterator[Violation]:
+    """I31: a new id for the same content only behind a confirmed cancel (R-08, R-21)."""
+    stem = "new version of "
+    for course in case.courses.values():
+        row = course.first_out(Event.SUBMITTED)
+        if row is None or not (row.record.reason or "").startswith(stem):
+            continue
+        old = (*course.key[:2], (row.record.reason or "")[len(stem) :])
+        there = [one for one in case.of_key.get(old, ()) if one.is_destination]
+        confirmed = [one.first_into(Event.CANCEL_CONFIRMED) for one in there]
+        if not any(one is not None and one.order < row.order for one in confirmed):
+            text = f"{course} is sent, and no cancel of {old[2]} was confirmed"
+            yield Violation("I31", text, row.order)
