@@ -14,6 +14,7 @@ from onceonly.simulation.disk import Disk, Kind, Operation
 from onceonly.simulation.files import DiskFiles
 from onceonly.simulation.store_steps import Steps, answers, journal_row
 from onceonly.simulation.vfs import UNIX_CHARACTERISTICS, UNIX_SECTOR_BYTES
+from onceonly.store.files import make_parents
 from onceonly.store.memory import MemoryStore
 from onceonly.store.spool import Spool
 from onceonly.store.store import StoreFailed, StoreFull, StoreRefused
@@ -161,6 +162,24 @@ def test_a_large_sort_uses_temporary_files_that_no_disk_keeps() -> None:
     connection.close()
     files.close_vfs()
     assert list(disk.image()) == [str(STORE)]
+
+
+def test_a_store_survives_in_directories_that_were_made_for_it() -> None:
+    """Every directory above it is durable, or its own syncs were for nothing (D7)."""
+    disk = Disk()
+    files = DiskFiles(disk)
+    make_parents(STORE, files=files)
+    assert STORE.parent != Path("/")
+    store = CutStore(files)
+    commit_row(store)
+    for seed in range(50):
+        left = DiskFiles(Disk(disk.after_cut(Random(seed))))
+        found = CutStore(left)
+        assert len(found.snapshot().list_journal(0, 9)) == 1
+        found.close()
+        left.close_vfs()
+    store.close()
+    files.close_vfs()
 
 
 def test_a_kept_payload_survives_every_cut() -> None:

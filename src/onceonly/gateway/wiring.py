@@ -40,6 +40,7 @@ from onceonly.gateway.sending.sender import Sender
 from onceonly.gateway.sending.submit import Submissions
 from onceonly.gateway.tasks import Tasks
 from onceonly.gateway.transports import sending_transport
+from onceonly.store.files import make_parents
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
 from onceonly.store.sqlite import SqliteStore, open_sqlite
@@ -76,7 +77,7 @@ class Gateway:
 
 def open_store(configuration: Configuration, clock: Clock) -> SqliteStore:
     """The store of the configuration. Raises `StoreRefused`."""
-    configuration.store.parent.mkdir(parents=True, exist_ok=True)
+    make_parents(configuration.store)
     return open_sqlite(configuration.store, party=str(configuration.party[0]), clock_at=clock.at)
 
 

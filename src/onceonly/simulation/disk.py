@@ -197,7 +197,7 @@ class Disk:
         A directory that nobody made here was always there, and is never lost.
         """
         self._check(life)
-        if path in self._entries:
+        if path in self._entries or path == "/":
             return False
         self._announce(Kind.MAKE_DIRECTORY, path)
         self._move({path: None})

@@ -50,8 +50,8 @@ class FileSystem(Protocol):
         """Make the name of `path` durable, its bytes are not worth more (fault D7)."""
         ...
 
-    def make_directory(self, path: Path) -> bool:
-        """Make the directory, for our eyes only; False where it is there already."""
+    def make_directory(self, path: Path, *, mode: int = 0o700) -> bool:
+        """Make the directory, for our eyes only by default; False where it is there already."""
         ...
 
     def create_temporary(self, directory: Path, prefix: str) -> tuple[int, Path]:
@@ -108,10 +108,11 @@ class OperatingSystem:
         finally:
             os.close(descriptor)
 
-    def make_directory(self, path: Path) -> bool:
-        if path.exists():
+    def make_directory(self, path: Path, *, mode: int = 0o700) -> bool:
+        try:
+            path.mkdir(mode=mode)
+        except FileExistsError:
             return False
-        path.mkdir(mode=0o700)
         return True
 
     def create_temporary(self, directory: Path, prefix: str) -> tuple[int, Path]:
@@ -152,3 +153,13 @@ class OperatingSystem:
 
 
 OPERATING_SYSTEM = OperatingSystem()
+
+
+def make_parents(path: Path, *, files: FileSystem = OPERATING_SYSTEM) -> None:
+    """Make the directories above `path` that are missing, each with a durable name (fault D7).
+
+    A store whose own directory a power cut takes away is lost, however well it was synced.
+    """
+    for directory in reversed(path.parents):
+        if files.make_directory(directory, mode=0o777):
+            files.sync_entry(directory)
