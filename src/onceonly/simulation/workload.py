@@ -1,32 +1,131 @@
 """The generator of worlds: a plan out of a seed, and nothing else.
 
-Knows what parties may agree and what may be done to them; must not know how any of it is carried
-out. Swarm testing: each class of fault is on or off per seed, and `Plan.tags` names those that
-are on, so that combinations can be counted.
+Draws who takes part and under which terms; `traffic` has what they want of one another, `mishaps`
+what goes wrong. Must not know how any of it is carried out. Worlds are small, so that very many
+can be run: three messages and a few faults in half a minute of virtual time, and now and then a
+big one. `Plan.tags` names every class that is on, so that combinations can be counted.
 """
 
+from random import Random
+
 from onceonly.message.message import Profile
-from onceonly.message.terms import DeliveryTerms
+from onceonly.message.terms import Intermediary
+from onceonly.simulation import mishaps, traffic
+from onceonly.simulation.agreed import terms_of
 from onceonly.simulation.chance import stream
-from onceonly.simulation.network import Fate, Weather
 from onceonly.simulation.plan import Action, Line, Machine, Plan
+from onceonly.simulation.sketch import Sketch
+
+_PARTIES = ("A", "B", "C", "D", "E")
+_RELAYS = ("R1", "R2", "R3")
+
+HEAL_MS = 15_000
+"""From the last message handed over until the world heals."""
+
+END_MS = 2 * 3_600_000
+"""From then on until everything must have its verdict; a world at rest ends long before."""
 
 
 def plan_of(seed: int) -> Plan:
     """The world of the seed. Pure: the same seed, the same plan, in any process."""
-    chance = stream(seed, "workload")
-    terms = DeliveryTerms(timeout_s=5, retries=3, retry_interval_s=5, persist_duration_s=120)
-    submits = tuple(
-        Action(chance.randrange(500, 5000), "submit", "A", {"to": "B", "id": f"m{number}"})
-        for number in range(3)
-    )
+    sketch = _sketch(stream(seed, "workload"))
+    sketch.lines = _lines(sketch)
+    traffic.letters(sketch)
+    traffic.repeats(sketch)
+    traffic.habits(sketch)
+    traffic.operators(sketch)
+    weather = mishaps.weather(sketch)
+    mishaps.strike(sketch)
+    heal_ms = sketch.span_ms + sketch.chance.choice((HEAL_MS // 3, HEAL_MS, 2 * HEAL_MS))
+    rest_ms = _purges(sketch, heal_ms)
     return Plan(
         seed=seed,
-        machines=(Machine("A"), Machine("B")),
-        lines=(Line("A", "B", Profile.RM_2000, terms),),
-        weather=Weather({Fate.LOST: chance.uniform(0, 0.3), Fate.TWICE: chance.uniform(0, 0.3)}),
-        actions=submits,
-        heal_ms=30_000,
-        end_ms=1_200_000,
-        tags=("rm-2000", "loss", "duplicates"),
+        machines=tuple(Machine(name, **sketch.machine.get(name, {})) for name in sketch.everybody),
+        lines=sketch.lines,
+        weather=weather,
+        actions=tuple(sorted(_until(sketch.actions, heal_ms, rest_ms), key=lambda one: one.at_ms)),
+        heal_ms=heal_ms,
+        rest_ms=rest_ms,
+        end_ms=heal_ms + _longest_ms(sketch),
+        store=_store(sketch),
+        tags=tuple(sorted(sketch.tags)),
     )
+
+
+def _sketch(chance: Random) -> Sketch:
+    parties = chance.choices((2, 3, 4, 5), (70, 20, 7, 3))[0]
+    relays = chance.choices((0, 1, 2, 3), (68, 22, 7, 3))[0]
+    return Sketch(chance, _PARTIES[:parties], _RELAYS[:relays])
+
+
+def _lines(sketch: Sketch) -> tuple[Line, ...]:
+    """Each party has a line to one before it; some have more, and relays stand in some."""
+    chance = sketch.chance
+    ends = [
+        (chance.choice(sketch.parties[:at]), sketch.parties[at])
+        for at in range(1, len(sketch.parties))
+    ]
+    profiles = {pair: chance.choice(tuple(Profile)) for pair in ends}
+    lines = [_line(sketch, pair, profiles[pair], is_first=pair == ends[0]) for pair in ends]
+    if chance.random() < 0.06:
+        pair = chance.choice(ends)
+        more = _line(sketch, pair, profiles[pair], is_first=False)
+        lines.append(more._replace(name="-2"))
+        sketch.tags.add("two-agreements")
+    sketch.tags |= {line.profile.value for line in lines}
+    return tuple(lines)
+
+
+def _line(sketch: Sketch, ends: tuple[str, str], profile: Profile, *, is_first: bool) -> Line:
+    chance = sketch.chance
+    scheme = "smtp" if sketch.is_on("mail", 0.12) else "http"
+    resend_scheme = "smtp" if scheme == "http" and sketch.is_on("resent-by-mail", 0.03) else ""
+    relays = sketch.relays if is_first else chance.choice(((), (), sketch.relays))
+    mode = None
+    if relays:
+        mode = Intermediary.RELAY
+        if profile is Profile.RM_2001:
+            mode = chance.choice((Intermediary.RELAY, Intermediary.ACCEPT))
+        sketch.tags.add(mode.value)
+    terms = terms_of(chance, profile, through=mode, scheme=scheme)
+    through = tuple((relay, mode) for relay in relays if mode is not None)
+    return Line(*ends, profile, terms, through, scheme, resend_scheme)
+
+
+def _purges(sketch: Sketch, heal_ms: int) -> int:
+    """How often machines forget what is over; until when the world goes on for that."""
+    chance = sketch.chance
+    for name in sketch.everybody:
+        is_eager = chance.random() < 0.35
+        interval_s = chance.choice((2, 10, 30)) if is_eager else 3600
+        forget_s = chance.choice((3, 15)) if is_eager and chance.random() < 0.3 else None
+        sketch.set(name, purge_interval_s=interval_s, forget_pair_after_s=forget_s)
+    if not sketch.is_on("purge", 0.12):
+        return 0
+    for name in sketch.everybody:
+        sketch.set(name, purge_interval_s=chance.choice((2, 10)))
+    kept_s = max(
+        line.terms.persist_duration_s + 2 * line.terms.msh_time_accuracy_s for line in sketch.lines
+    )
+    rest_ms = heal_ms + (kept_s + 30) * 1000
+    for _ in range(chance.choice((1, 3))):
+        mishaps.replay(sketch, chance.randrange(heal_ms, rest_ms))
+    return rest_ms
+
+
+def _until(actions: list[Action], heal_ms: int, rest_ms: int) -> list[Action]:
+    """No new faults once the world has healed, but for what replays of old packages are."""
+    return [
+        one
+        for one in actions
+        if one.at_ms < heal_ms or (one.kind == "forge" and one.at_ms < rest_ms)
+    ]
+
+
+def _longest_ms(sketch: Sketch) -> int:
+    return END_MS + 8 * 3_600_000 if "slow-mail" in sketch.tags else END_MS
+
+
+def _store(sketch: Sketch) -> str:
+    is_plain = not sketch.tags & {"restored", "big"}
+    return "sqlite" if is_plain and sketch.is_on("sqlite", 0.01) else "memory"
