@@ -14,6 +14,9 @@ from onceonly.gateway.api.shapes import error_shape
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 """What a load balancer asks without a token; they say nothing about messages."""
 
+UNSNIFFED = (b"x-content-type-options", b"nosniff")
+"""On every answer: what partners wrote must not be taken for a page by a browser (X17)."""
+
 
 class Access:
     """Guards an ASGI application."""
@@ -23,11 +26,16 @@ class Access:
         self._token = token
 
     def guard(self, application: Any) -> Any:
-        """The application behind the two checks."""
+        """The application behind the two checks, and no answer guessed at."""
 
         async def guarded(scope: Any, receive: Any, send: Any) -> None:
+            async def send_unsniffed(message: Any) -> None:
+                if message["type"] == "http.response.start":
+                    message = {**message, "headers": [*message["headers"], UNSNIFFED]}
+                await send(message)
+
             refusal = self._refusal(scope) if scope["type"] == "http" else None
-            await (refusal or application)(scope, receive, send)
+            await (refusal or application)(scope, receive, send_unsniffed)
 
         return guarded
 

@@ -277,7 +277,6 @@ class Api:
             # A payload is never shown as a page of ours (attack R6).
             "content-type": stored.payload.content_type,
             "content-disposition": "attachment",
-            "x-content-type-options": "nosniff",
             "content-security-policy": "sandbox",
             "content-length": str(stored.payload.size_bytes),
             "etag": f'"{stored.payload.digest}"',
