@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 STRACE = shutil.which("strace") or "strace"
-DETACH_S = 10.0
+DETACH_S = 60.0
 
 
 FULL_CYCLES = 200

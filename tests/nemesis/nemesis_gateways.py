@@ -33,13 +33,13 @@ RETRY_INTERVAL_S = 4
 RETRIES = 100_000
 """More than any outage here needs, so that no pair is ever suspended."""
 
-READY_S = 60.0
+READY_S = 120.0
 """Longest start on a machine that is busy with other things."""
 
-SETTLE_S = 60.0
+SETTLE_S = 120.0
 """Longest way of a message to its end once both gateways run."""
 
-DEATH_S = 30.0
+DEATH_S = 60.0
 """Longest way to an armed failpoint."""
 
 POLL_S = 0.02

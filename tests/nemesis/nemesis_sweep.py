@@ -12,12 +12,10 @@ from typing import NamedTuple
 
 from nemesis_chain import Chain
 from nemesis_faults import attached
-from nemesis_gateways import Exchange, Gateway, read_inbox_ids, until
+from nemesis_gateways import DEATH_S, Exchange, Gateway, read_inbox_ids, until
 
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.message.errors import LocalError
-
-DEATH_S = 30.0
 
 POINTS_MAX = 1_000
 """A sweep that still strikes here does not move."""
