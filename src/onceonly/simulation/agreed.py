@@ -102,7 +102,7 @@ def _of_2001(
     is_silent = _never_fails(terms) or terms.strict_release
     receipt = AckRequested.UNSIGNED if has_receipts else AckRequested.NONE
     # Seldom, what is asked for is not provided: NotSupported (seed 001 §2.1.1.2).
-    is_provided = has_receipts and chance.random() < 0.9
+    is_provided = has_receipts and (_never_fails(terms) or chance.random() < 0.9)
     return replace(
         terms,
         window=chance.choice((1, 2, 3, 16)),

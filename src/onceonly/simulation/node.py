@@ -156,7 +156,7 @@ class Process:
             )
         finally:
             enter(None)
-        self.call(self._live(Life(self.gateway, sweep_s=SWEEP_S)), _ignore)
+        self.call(self._live(Life(self.gateway, sweep_s=SWEEP_S)), self._end)
 
     async def _live(self, life: Life) -> None:
         await life.begin()
@@ -165,6 +165,12 @@ class Process:
         self.is_ready = True
         self._node.history.happen(self._node.timeline.now_ns, self._node.name, "ready")
         await life.live(asyncio.Event())
+
+    def _end(self, result: object, error: BaseException | None) -> None:
+        """Its life ended in an error, such as a disk that was full at the start: so does it."""
+        del result
+        if error is not None and not self.loop.is_dead:
+            self._node.kill("stopped-itself", type(error).__name__)
 
     def call(self, work: Coroutine[Any, Any, Any], heard: Heard) -> None:
         """Run `work` here; `heard` gets its result or its error, once, `Unanswered` at our end."""
@@ -269,10 +275,6 @@ class Process:
 
 
 _INTERNAL_ERROR = Answer(500, "InternalError")
-
-
-def _ignore(result: object, error: BaseException | None) -> None:
-    """Nobody waits."""
 
 
 class _Points(Failpoints):

@@ -301,12 +301,21 @@ class World:
         for node in self.nodes.values():
             node.store.is_full = node.store.is_broken = False
             node.store.disarm()
+            self._set_right(node)
             if node.process is not None:
                 node.process.armed.clear()
                 node.process.loop.thaw()
             node.start()
         self.history.happen(self.timeline.now_ns, "", "healed")
         self._look()
+
+    def _set_right(self, node: Node) -> None:
+        """Somebody sees that a clock has jumped."""
+        machine = next(one for one in self.plan.machines if one.name == node.name)
+        offset_us = machine.offset_s * US_PER_S
+        if node.clock.offset_us != offset_us:
+            self.history.happen(self.timeline.now_ns, node.name, "clock set right")
+            node.clock.offset_us = offset_us
 
     def _look(self) -> None:
         """Resume what is closed; stop the world once nothing is owed by anybody."""
