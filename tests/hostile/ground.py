@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from packages import Parcel
 from peer import PATIENCE_S, Peer
+from peer_2001 import Peer2001
 from running_gateway import RunningGateway, write_configuration
 from smtp_peers import Speaker, speaking
 
@@ -33,13 +34,21 @@ ABOUT_ATTACKS = (Event.REJECTED, Event.SECURITY_EVENT, Event.COLLISION_DETECTED)
 """Rows that say that somebody tried something."""
 
 
+class Partners(NamedTuple):
+    """Who has an agreement with the gateway."""
+
+    attacker: Peer
+    modern: Peer2001
+    """The same under the other profile."""
+    bystander: Peer
+
+
 class Ground:
     """The gateway, the two partners, and what was there before the attack."""
 
-    def __init__(self, gateway: RunningGateway, attacker: Peer, bystander: Peer, smtp: int) -> None:
+    def __init__(self, gateway: RunningGateway, partners: "Partners", smtp: int) -> None:
         self.gateway = gateway
-        self.attacker = attacker
-        self.bystander = bystander
+        self.attacker, self.modern, self.bystander = partners
         self.smtp_port = smtp
         self._seen = len(gateway.rows())
         self._sent = 0
@@ -99,8 +108,15 @@ class Ground:
         return [path for path in folder.iterdir() if path.is_file()] if folder.exists() else []
 
     def acknowledged(self) -> int:
-        """Acknowledgements that the attacker got."""
-        return len(self.attacker.heard("Acknowledgement"))
+        """Acknowledgements that the attackers got."""
+        return len(self.attacker.heard("Acknowledgement") + self.modern.heard("Acknowledgment"))
+
+    def told(self) -> list[str]:
+        """Codes of the Error messages that the attackers got."""
+        return [
+            one.error_code
+            for one in self.attacker.heard("Error") + self.modern.heard("MessageError")
+        ]
 
 
 Attack = Callable[[Ground], Awaitable[str]]
@@ -128,6 +144,8 @@ class Case(NamedTuple):
     """Why the answer is not the specification's, or there is no row."""
     gateway: tuple[tuple[str, Any], ...] = ()
     """Keys of `[gateway]` other than the ground's."""
+    needs: str | None = None
+    """What this machine lacks for it; then the row is skipped and says so."""
 
     @property
     def rows_expected(self) -> int:
@@ -177,9 +195,13 @@ def as_mail(parcel: Parcel, *fields: str) -> bytes:
 @asynccontextmanager
 async def laid(directory: Path, **gateway: Any) -> AsyncIterator[Ground]:
     """A fresh ground; `gateway` are keys of `[gateway]`."""
-    attacker, bystander = Peer("urn:duns:111111111"), Peer("urn:duns:333333333", "tpa-cb-1")
+    partners = Partners(
+        Peer("urn:duns:111111111"),
+        Peer2001("urn:duns:444444444", "cpa-db-1"),
+        Peer("urn:duns:333333333", "tpa-cb-1"),
+    )
     smtp = free_port()
-    path = write_configuration(directory, (attacker, bystander), gateway=gateway)
+    path = write_configuration(directory, (partners.attacker, partners.bystander), gateway=gateway)
     table = {
         "mailbox": MAILBOX.decode(),
         "listen": f"smtp://127.0.0.1:{smtp}",
@@ -187,17 +209,21 @@ async def laid(directory: Path, **gateway: Any) -> AsyncIterator[Ground]:
     }
     with path.open("a", encoding="utf-8") as file:
         file.write("[smtp]\n" + "".join(f'{key} = "{value}"\n' for key, value in table.items()))
+        file.write(
+            f'[[agreement]]\nid = "cpa-db-1"\nwith = ["{partners.modern.party}"]\n'
+            f'profile = "rm-2001"\nsend_to = "{partners.modern.uri}"\n'
+        )
     alive = RunningGateway(read_configuration(path))
-    for peer in (attacker, bystander):
+    for peer in partners:
         peer.gateway_uri = alive.uri
         await peer.listen()
     await alive.start()
     try:
-        yield Ground(alive, attacker, bystander, smtp)
+        yield Ground(alive, partners, smtp)
     finally:
         await alive.stop(0.0)
-        await attacker.close()
-        await bystander.close()
+        for peer in partners:
+            await peer.close()
 
 
 class Cost:
@@ -237,6 +263,9 @@ async def judge(case: Case, ground: Ground) -> None:
     for row in news:
         assert (case.names or "") in f"{row.error_code} {row.reason}"
         assert row.endpoint or row.message_id, "somebody, or at least an address"
+    status, _, name = case.answer.partition(" ")
+    if status == "204" and name.isalpha():
+        assert ground.told() == [name], "who is known is told what was wrong"
     if case.delivered:
         await ground.gateway.until(lambda: len(ground.delivered()) >= case.delivered)
     assert len(ground.delivered()) == case.delivered
