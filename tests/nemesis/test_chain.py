@@ -16,7 +16,7 @@ from threading import Event as Flag
 import pytest
 from nemesis_chain import MIXED, RELAYING, Chain, build_chain
 from nemesis_faults import Form
-from nemesis_gateways import await_acknowledged, insist, is_acknowledged
+from nemesis_gateways import DEATH_S, await_acknowledged, insist, is_acknowledged
 
 from onceonly.client import Client
 
@@ -27,7 +27,6 @@ ROUNDS = 3
 """Times that every node is killed under load, in the short form."""
 
 KILL_WITHIN_S = 0.4
-DEATH_S = 30.0
 
 POINTS = (
     "before-commit",

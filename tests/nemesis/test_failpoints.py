@@ -8,13 +8,11 @@ import signal
 
 import pytest
 from nemesis_evidence import check_exchange
-from nemesis_gateways import Exchange, Gateway, insist
+from nemesis_gateways import DEATH_S, Exchange, Gateway, insist
 from nemesis_points import NOTICE, ORDINARY, PURGE, RECEIPT, RECOVERY
 
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.gateway.drill import POINTS
-
-DEATH_S = 30.0
 
 
 def test_every_failpoint_is_tried() -> None:

@@ -13,14 +13,13 @@ import httpx
 import pytest
 from nemesis_chain import Chain, build_chain
 from nemesis_evidence import check_exchange
-from nemesis_gateways import Exchange, await_acknowledged, build_exchange, until
+from nemesis_gateways import DEATH_S, Exchange, await_acknowledged, build_exchange, until
 
 from onceonly.client import Client
 from onceonly.message.errors import LocalError
 
 DISK_BYTES = 6_000_000
 PIECE_BYTES = 4_096
-DEATH_S = 30.0
 
 
 @pytest.fixture
