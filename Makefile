@@ -5,7 +5,7 @@ READY := .venv/ready
 export PYTHONUNBUFFERED := 1
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test check bench docs conformance coverage excepts nemesis fuzz lock clean
+.PHONY: help setup demo test check bench docs conformance coverage excepts nemesis fuzz mutants lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
@@ -68,6 +68,9 @@ fuzz: .venv/fuzz-ready  ## every parser fuzzed; ARGS="--executions 1000000" for 
 .venv/fuzz-ready: $(READY) requirements/fuzz.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzz.lock
 	@touch $@
+
+mutants: $(READY)  ## planted bugs, each hunted by seeds until an invariant shows it
+	$(BIN)/python tests/simulation/mutants/run.py $(ARGS)
 
 conformance: $(READY)  ## the tests of every statement of the seeds, and the page that says so
 	$(BIN)/python -m pytest -m statement --conformance $(ARGS)

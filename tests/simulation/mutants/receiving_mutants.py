@@ -1,0 +1,560 @@
+"""Bugs of the receiving side: what an arrival is, when it is acknowledged and handed over."""
+
+from mutant import Edit, Mutant
+
+DECISIONS = (
+    Mutant(
+        "dedupe_by_number",
+        "I7",
+        "A known MessageId is a repeat only if its number is the last one.",
+        Edit(
+            "protocol/receiving.py",
+            """\
+    if is_cancelled:
+        return Case.CANCELLED
+""",
+            """\
+    if known is not None and arrival.sequence_number != pair.sequence_number:
+        known = None
+    if is_cancelled:
+        return Case.CANCELLED
+""",
+        ),
+    ),
+    Mutant(
+        "repeat_not_acknowledged",
+        "I4",
+        "A repeat is dropped in silence.",
+        Edit(
+            "protocol/receiving.py",
+            """\
+    answer = Acknowledge() if known.has_response else AcknowledgeAnew()
+    return Reception(case, pair, (row, answer))\
+""",
+            "    return Reception(case, pair, (row,))",
+        ),
+    ),
+    Mutant(
+        "response_made_anew",
+        "I5",
+        "A repeat is answered with a fresh acknowledgement, not with the first one.",
+        Edit(
+            "protocol/receiving.py",
+            """\
+    answer = Acknowledge() if known.has_response else AcknowledgeAnew()
+""",
+            """\
+    answer = AcknowledgeAnew()
+""",
+        ),
+    ),
+    Mutant(
+        "digest_not_compared",
+        "I8",
+        "Another content under a known MessageId passes for a repeat.",
+        Edit(
+            "protocol/receiving.py",
+            """\
+    if known is not None and known.digest != arrival.digest:
+""",
+            """\
+    if known is not None and not known.digest:
+""",
+        ),
+    ),
+    Mutant(
+        "expiry_before_duplicate",
+        "R-18",
+        "A repeat past its time is refused instead of acknowledged.",
+        Edit(
+            "protocol/receiving.py",
+            """\
+    if known is not None:
+        awaited =\
+""",
+            """\
+    late = _too_late(arrival, pair, now, terms)
+    if late is not None:
+        return late
+    if known is not None:
+        awaited =\
+""",
+        ),
+    ),
+    Mutant(
+        "expired_is_taken",
+        "I9",
+        "A message past its TimeToLive is stored.",
+        Edit(
+            "protocol/receiving.py",
+            """\
+            return Case.EXPIRED
+    return None\
+""",
+            """\
+            return None
+    return None\
+""",
+        ),
+    ),
+    Mutant(
+        "too_old_is_taken",
+        "I10",
+        "A message older than PersistDuration is stored.",
+        Edit(
+            "protocol/receiving.py",
+            """\
+    if schedule.is_refused_for_age(persisted_at, now, terms):
+        return Case.TOO_OLD
+""",
+            "",
+        ),
+        Edit(
+            "protocol/receiving.py",
+            """\
+    if pair.forgotten_at is not None and arrival.timestamp_at <= pair.forgotten_at:
+        return Case.TOO_OLD
+""",
+            "",
+        ),
+    ),
+    Mutant(
+        "gap_is_accepted",
+        "I35",
+        "Any number is right, so that a partner's lost messages go unnoticed.",
+        Edit(
+            "protocol/receiving.py",
+            "    return case in (SequenceCase.NEXT, SequenceCase.RESET)",
+            "    return case is not None",
+        ),
+    ),
+    Mutant(
+        "number_refused_for_good",
+        "L1",
+        "An operator's resume does not make the next number right.",
+        Edit(
+            "protocol/receiving.py",
+            "takes_any_number=True, reason=None",
+            "takes_any_number=False, reason=None",
+        ),
+    ),
+    Mutant(
+        "quarantine_at_once",
+        "R-11",
+        "The first wrong number closes the pair.",
+        Edit(
+            "protocol/receiving.py",
+            """\
+    if pair.refused_message_id != arrival.message_id:
+""",
+            """\
+    if pair.refused_message_id == arrival:
+""",
+        ),
+    ),
+    Mutant(
+        "reset_is_refused",
+        "I33",
+        "A sequence that begins anew with 1 is taken for a wrong number.",
+        Edit(
+            "protocol/receiving.py",
+            "    return case in (SequenceCase.NEXT, SequenceCase.RESET)",
+            "    return case is SequenceCase.NEXT",
+        ),
+    ),
+    Mutant(
+        "tombstone_ignored",
+        "I26",
+        "A message that its sender took back is stored when a late copy of it arrives.",
+        Edit(
+            "protocol/receiving.py",
+            """\
+    if is_cancelled:
+        return Case.CANCELLED
+""",
+            "",
+        ),
+    ),
+    Mutant(
+        "best_effort_remembered",
+        "R-16",
+        "The repeat of a BestEffort message is eliminated although nobody agreed to that.",
+        Edit(
+            "protocol/receiving.py",
+            """\
+    return arrival.semantics is not DeliverySemantics.BEST_EFFORT or terms.drop_duplicates\
+""",
+            "    return bool(arrival.semantics)",
+        ),
+    ),
+    Mutant(
+        "at_most_once_delivered_twice",
+        "I1",
+        "AtMostOnce is remembered no better than BestEffort.",
+        Edit(
+            "protocol/receiving.py",
+            """\
+    return arrival.semantics is not DeliverySemantics.BEST_EFFORT or terms.drop_duplicates\
+""",
+            """\
+    return arrival.semantics is DeliverySemantics.ONCE_AND_ONLY_ONCE or terms.drop_duplicates\
+""",
+        ),
+        Edit(
+            "protocol/receiving.py",
+            "    return Reception(Case.NEW, pair, effects, _is_remembered(arrival, terms))",
+            """\
+    if not _is_remembered(arrival, terms):
+        effects = (row, *_hand_over(wants_receipt=False))
+    return Reception(Case.NEW, pair, effects, _is_remembered(arrival, terms))\
+""",
+        ),
+    ),
+)
+
+
+ACKNOWLEDGING = (
+    Mutant(
+        "ack_before_the_commit",
+        "I3",
+        "The acknowledgement leaves in the step that stores the message.",
+        Edit(
+            "gateway/receiving/arrivals.py",
+            """\
+        self._failpoints.reach("before-commit")
+        return verdict
+""",
+            """\
+        self._failpoints.reach("before-commit")
+        if isinstance(verdict.response, Package):
+            send_to = received.admitted.agreement.send_to
+            self._tasks.start(self._signals.post(send_to, verdict.response))
+        return verdict
+""",
+        ),
+    ),
+    Mutant(
+        "ack_although_the_disk_is_full",
+        "I3",
+        "What could not be stored for lack of space is acknowledged.",
+        Edit(
+            "gateway/receiving/arrivals.py",
+            """\
+            await self._acknowledge_known(received)
+            raise
+""",
+            """\
+            await self._acknowledge_known(received)
+            package = self._acknowledgment(received, self._clock.now(), None)
+            await self._signals.post(received.admitted.agreement.send_to, package)
+            raise
+""",
+        ),
+    ),
+    Mutant(
+        "strict_release_ignored",
+        "I11",
+        "A message is handed over although its acknowledgement certainly never left.",
+        Edit(
+            "protocol/receiving.py",
+            "    if terms.strict_release and certainly_never_left(transmission):",
+            "    if terms.strict_release and transmission is None:",
+        ),
+    ),
+    Mutant(
+        "withheld_behind_the_next",
+        "I16",
+        "What was withheld does not go before the next message of its pair.",
+        Edit(
+            "gateway/receiving/handovers.py",
+            """\
+                    await self._hand_over_withheld_before(debt)
+""",
+            """\
+                    pass
+""",
+        ),
+    ),
+    Mutant(
+        "hand_over_before_the_ack",
+        "I11",
+        "Every message is handed over in the step that stores it.",
+        Edit(
+            "protocol/receiving.py",
+            """\
+    if terms.ack_status.is_passed_on:
+        return (*release, Acknowledge())
+""",
+            """\
+    if terms.ack_status:
+        return (*release, Acknowledge())
+""",
+        ),
+    ),
+    Mutant(
+        "hand_over_out_of_turn",
+        "I16",
+        "A hand-over does not wait for the one before it.",
+        Edit(
+            "gateway/receiving/handovers.py",
+            """\
+                if before is not None:
+                    await asyncio.wait((before,))
+""",
+            "",
+        ),
+    ),
+    Mutant(
+        "stored_forgotten_at_restart",
+        "L2",
+        "What was stored and not handed over at the crash is not taken up.",
+        Edit(
+            "gateway/receiving/inbound.py",
+            """\
+        await self._hand_overs.start()
+""",
+            "",
+        ),
+    ),
+    Mutant(
+        "handed_over_on_every_ack",
+        "I1",
+        "Each acknowledgement that ends hands the message over.",
+        Edit(
+            "protocol/receiving.py",
+            """\
+    if status is not InboundStatus.STORED:
+        return status, (row,)
+""",
+            """\
+    if status is InboundStatus.CANCELLED:
+        return status, (row,)
+""",
+        ),
+        Edit(
+            "store/memory_writing.py",
+            """\
+        if row.offset is not None:
+            return row.offset
+        assert row.status is InboundStatus.STORED\
+""",
+            "        assert row.status is not InboundStatus.CANCELLED",
+        ),
+    ),
+    Mutant(
+        "hand_over_lost_on_a_full_disk",
+        "L2",
+        "A hand-over that meets a full disk is not tried again.",
+        Edit(
+            "gateway/receiving/handovers.py",
+            """\
+        effects = await persist(self._group, step)
+""",
+            """\
+        effects = await self._group.transact(step)
+""",
+        ),
+    ),
+    Mutant(
+        "sync_reply_is_an_ack",
+        "I30",
+        "Whatever comes back in the answer of the transport counts as the acknowledgement.",
+        Edit(
+            "gateway/sending/dispatch.py",
+            """\
+            await self._take_reply(endpoint, reply)
+""",
+            """\
+            await self._report(departure.message_id, AckReceived("in the answer"))
+""",
+        ),
+    ),
+    Mutant(
+        "damaged_is_stored",
+        "I2",
+        "A transfer that broke off is taken for a whole package.",
+        Edit(
+            "gateway/receiving/inbound.py",
+            """\
+            async for chunk in chunks:
+                decoder.feed(chunk)
+            envelope = decoder.finish()
+""",
+            """\
+            try:
+                async for chunk in chunks:
+                    decoder.feed(chunk)
+            except TransferBroken:
+                boundary = request.content_type.split('boundary="')[1].split('"')[0]
+                decoder.feed(b"\\r\\n--" + boundary.encode() + b"--\\r\\n")
+            envelope = decoder.finish()
+""",
+        ),
+    ),
+)
+
+
+APPLICATION = (
+    Mutant(
+        "processing_goes_backwards",
+        "I44",
+        "An application that reports an earlier state is believed.",
+        Edit(
+            "protocol/keeping.py",
+            "    return _FORWARD.index(told) >= _FORWARD.index(current)",
+            "    return told in _FORWARD and current in _FORWARD",
+        ),
+    ),
+    Mutant(
+        "owed_notice_volatile",
+        "I22",
+        "A DeliveryFailure notice is owed in memory only.",
+        Edit(
+            "gateway/receiving/failure_notices.py",
+            """\
+        txn.put_owed_notice(notice)
+
+    def release\
+""",
+            """\
+        pass
+
+    def release\
+""",
+        ),
+        Edit(
+            "gateway/receiving/failure_notices.py",
+            """\
+                txn.put_owed_notice(notice._replace(attempts=tried))
+""",
+            """\
+                pass
+""",
+        ),
+    ),
+    Mutant(
+        "owed_notice_tried_once",
+        "L3",
+        "A notice that the partner could not take is not tried again.",
+        Edit(
+            "gateway/receiving/failure_notices.py",
+            """\
+        is_over = transmission.outcome is Outcome.ACCEPTED or tried > RETRIES_MAX
+""",
+            """\
+        is_over = True
+""",
+        ),
+    ),
+    Mutant(
+        "owed_notices_forgotten_at_restart",
+        "L3",
+        "Notices that were owed at the crash are not taken up.",
+        Edit(
+            "gateway/receiving/inbound.py",
+            """\
+        await self._failure_notices.start()
+""",
+            "",
+        ),
+    ),
+)
+
+
+FORGETTING = (
+    Mutant(
+        "forgets_a_second_early",
+        "I10",
+        "An id goes one second before PersistDuration is over.",
+        Edit(
+            "protocol/schedule.py",
+            """\
+    keeps_s = terms.persist_duration_s + 2 * terms.msh_time_accuracy_s
+""",
+            """\
+    keeps_s = terms.persist_duration_s - 1
+""",
+        ),
+    ),
+    Mutant(
+        "forgets_at_once",
+        "I10",
+        "An id goes as soon as its message is done with.",
+        Edit(
+            "protocol/schedule.py",
+            """\
+    keeps_s = terms.persist_duration_s + 2 * terms.msh_time_accuracy_s
+""",
+            """\
+    keeps_s = 0
+""",
+        ),
+        Edit(
+            "store/memory_writing.py",
+            """\
+        newest_at = max(timestamp_at, state.forgotten_at or timestamp_at)
+""",
+            """\
+        newest_at = state.forgotten_at
+""",
+        ),
+    ),
+    Mutant(
+        "forgets_what_nobody_confirmed",
+        "I10",
+        "What the application has not begun to work on is purged like anything else.",
+        Edit(
+            "store/memory_tables.py",
+            """\
+            return self.processing is not ProcessingState.NOT_STARTED
+""",
+            """\
+            return bool(self.processing)
+""",
+        ),
+    ),
+    Mutant(
+        "forgets_what_is_stored",
+        "I10",
+        "A message that was never handed over is purged.",
+        Edit(
+            "store/memory_tables.py",
+            """\
+        return self.status is not InboundStatus.STORED
+""",
+            """\
+        return bool(self.status)
+""",
+        ),
+    ),
+    Mutant(
+        "spool_cleared_at_once",
+        "I13",
+        "A payload file that no row mentions yet is removed at the first look.",
+        Edit(
+            "gateway/purge.py",
+            """\
+UNMENTIONED_S = 3_600
+""",
+            """\
+UNMENTIONED_S = 0
+""",
+        ),
+    ),
+    Mutant(
+        "idle_pair_reset_unsaid",
+        "I33",
+        "A purge drops an idle counter without a row.",
+        Edit(
+            "gateway/purge.py",
+            """\
+                txn.append((self._rows.about_pair(pair, None, Direction.OUT, reset, now),))
+""",
+            """\
+                assert reset
+""",
+        ),
+    ),
+)
+
+MUTANTS = (*DECISIONS, *ACKNOWLEDGING, *APPLICATION, *FORGETTING)

@@ -1,0 +1,184 @@
+"""Bugs of recovery: questions, answers, cancels, and what follows from them."""
+
+from mutant import Edit, Mutant
+
+MUTANTS = (
+    Mutant(
+        "any_report_confirms",
+        "I13",
+        "Whatever the partner says of a message counts as that it has it.",
+        Edit(
+            "protocol/recovering.py",
+            """\
+    if event.status in RECEIVED:
+        state, effects = _go_on_with_response\
+""",
+            """\
+    if event.status is not None:
+        state, effects = _go_on_with_response\
+""",
+        ),
+    ),
+    Mutant(
+        "new_version_without_a_cancel",
+        "R-21",
+        "A new version goes out on 'not recognized' alone.",
+        Edit(
+            "protocol/recovering.py",
+            """\
+        state = state._replace(wants_new_version=remedy is Remedy.NEW_VERSION)
+        return _ask(state, RecoveryPhase.CANCELLING, now, terms)
+""",
+            """\
+        state = state._replace(wants_new_version=remedy is Remedy.NEW_VERSION)
+        if state.wants_new_version:
+            return _rest(state), (SendNewVersion(),)
+        return _ask(state, RecoveryPhase.CANCELLING, now, terms)
+""",
+        ),
+    ),
+    Mutant(
+        "refused_cancel_counts",
+        "I26",
+        "A cancel that the receiver refused ends the message all the same.",
+        Edit(
+            "protocol/recovering.py",
+            """\
+    if event.is_accepted:
+        more =\
+""",
+            """\
+    if event:
+        more =\
+""",
+        ),
+    ),
+    Mutant(
+        "cancel_confirmed_without_a_tombstone",
+        "I26",
+        "A cancel is confirmed, but nothing refuses a later copy.",
+        Edit(
+            "gateway/recovery/inquiries.py",
+            """\
+            txn.cancel_inbound(asked.key, at=now.at, keep_until_at=keep_until_at)
+""",
+            """\
+            assert keep_until_at is None or keep_until_at
+""",
+        ),
+    ),
+    Mutant(
+        "cancel_of_work_confirmed",
+        "I44",
+        "A cancel is confirmed although the application has begun to work.",
+        Edit(
+            "protocol/keeping.py",
+            """\
+    return terms.reports_processing and processing is ProcessingState.NOT_STARTED\
+""",
+            "    return bool(terms) and bool(processing)",
+        ),
+    ),
+    Mutant(
+        "unknown_is_received",
+        "I44",
+        "A message that never came is reported as received.",
+        Edit(
+            "protocol/keeping.py",
+            """\
+        return StatusAnswer(MessageStatus.NOT_RECOGNIZED)
+    if not asker\
+""",
+            """\
+        return StatusAnswer(MessageStatus.RECEIVED)
+    if not asker\
+""",
+        ),
+    ),
+    Mutant(
+        "asked_without_end",
+        "L5",
+        "A question that nobody answers is asked for ever.",
+        Edit(
+            "protocol/recovering.py",
+            """\
+    if state.asked < terms.recovery.inquiries:
+""",
+            """\
+    if state.asked < terms.recovery.inquiries + 1_000_000:
+""",
+        ),
+    ),
+    Mutant(
+        "not_received_is_left",
+        "R-21",
+        "The rule says resend, and nothing is sent.",
+        Edit(
+            "protocol/recovering.py",
+            """\
+    if remedy is not Remedy.RESEND:
+        return state, ()
+""",
+            """\
+    if remedy:
+        return state, ()
+""",
+        ),
+    ),
+    Mutant(
+        "report_by_anybody",
+        "I29",
+        "An answer counts whoever gives it.",
+        Edit(
+            "gateway/recovery/reports.py",
+            """\
+            question if is_about_it and is_from_partner(report.header, question.agreement) else None
+""",
+            """\
+            question if is_about_it else None
+""",
+        ),
+    ),
+    Mutant(
+        "report_about_anything",
+        "I29",
+        "An answer about another message counts for the one that was asked about.",
+        Edit(
+            "gateway/recovery/reports.py",
+            """\
+        is_about_it = report.kind is InquiryKind.PING or report.about == question.message_id
+""",
+            """\
+        is_about_it = True
+""",
+        ),
+    ),
+    Mutant(
+        "forgotten_is_sent_anew",
+        "R-21",
+        "'Not recognized' is believed of a message so old that it may have been forgotten.",
+        Edit(
+            "protocol/recovering.py",
+            """\
+    if event.may_be_forgotten and remedy is not Remedy.WAIT:
+""",
+            """\
+    if event.may_be_forgotten and remedy is None:
+""",
+        ),
+    ),
+    Mutant(
+        "resend_as_a_new_message",
+        "I31",
+        "A message that is queued again is encoded anew, under another number and time.",
+        Edit(
+            "gateway/sending/turn.py",
+            """\
+        if entry.state.episode > 0 or self._sender.agreement(entry.agreement_id).is_route:
+""",
+            """\
+        if self._sender.agreement(entry.agreement_id).is_route:
+""",
+        ),
+    ),
+)

@@ -1,0 +1,255 @@
+"""Bugs of intermediaries: relays that say more than they heard, and custody that is lost."""
+
+from mutant import Edit, Mutant
+
+MUTANTS = (
+    Mutant(
+        "relay_acknowledges_early",
+        "I36",
+        "A relay acknowledges what it has stored, before the next hop did.",
+        Edit(
+            "gateway/relaying/transit.py",
+            """\
+        self._failpoints.reach("after-commit")
+        self._release(heard, package=passage.package, payloads=passage.payloads)
+""",
+            """\
+        self._failpoints.reach("after-commit")
+        self._release(heard, package=passage.package, payloads=passage.payloads)
+        from types import SimpleNamespace
+        from onceonly.message.signals import PLAIN_ACK
+        ack = SimpleNamespace(status=PLAIN_ACK, is_receipt=False, element=None,
+            header=SimpleNamespace(timestamp_at=self._clock.at()))
+        self._tasks.start(self._relay_acknowledgment(heard.entry, ack))
+""",
+        ),
+    ),
+    Mutant(
+        "relay_acknowledges_the_unreachable",
+        "I39",
+        "A relay whose next hop took nothing acknowledges upstream all the same.",
+        Edit(
+            "gateway/relaying/transit.py",
+            """\
+        if heard is not None:
+            self._release(heard)
+""",
+            """\
+        if heard is not None:
+            from types import SimpleNamespace
+            from onceonly.message.signals import PLAIN_ACK
+            ack = SimpleNamespace(status=PLAIN_ACK, is_receipt=False, element=None,
+                header=SimpleNamespace(timestamp_at=self._clock.at()))
+            for effect in heard.effects:
+                if isinstance(effect, AnswerUpstream):
+                    self._tasks.start(self._relay_acknowledgment(heard.entry, ack))
+""",
+        ),
+    ),
+    Mutant(
+        "relay_drops_repeats",
+        "L4",
+        "A relay sends on only the first copy of a message.",
+        Edit(
+            "protocol/relaying.py",
+            """\
+    (_FORWARDING, Arrived): _send_on,
+""",
+            """\
+    (_FORWARDING, Arrived): lambda state, event, terms: (
+        _send_on(state, event, terms) if not state.copies else (state, ())
+    ),
+""",
+        ),
+    ),
+    Mutant(
+        "relay_answers_repeats_itself",
+        "L1",
+        "After an acknowledgement a relay sends nothing on and says nothing more.",
+        Edit(
+            "protocol/relaying.py",
+            """\
+    (_ACKNOWLEDGED, Arrived): _send_on_again,
+""",
+            """\
+    (_ACKNOWLEDGED, Arrived): lambda state, event, terms: (state, ()),
+""",
+        ),
+    ),
+    Mutant(
+        "relay_loses_the_number",
+        "I38",
+        "The RoutingHeader of a relay has no SequenceNumber.",
+        Edit(
+            "gateway/relaying/relay.py",
+            """\
+            sequence_number=previous.sequence_number,
+""",
+            """\
+            sequence_number=None,
+""",
+        ),
+    ),
+    Mutant(
+        "relay_keeps_errors_to_itself",
+        "I21",
+        "What the next hop refuses is not passed back.",
+        Edit(
+            "protocol/relaying.py",
+            """\
+    return state, (_error_row(event), answer)
+""",
+            """\
+    del answer
+    return state, (_error_row(event),)
+""",
+        ),
+    ),
+    Mutant(
+        "relay_does_not_take_up",
+        "I36",
+        "A restarted relay does not send on what it had stored.",
+        Edit(
+            "gateway/relaying/relay.py",
+            """\
+        await self._transits.start()
+""",
+            "",
+        ),
+        equivalent=(
+            "The origin's timer is the only one (R-13): what a relay does not send on after its "
+            "crash looks like a loss on the wire, and the origin's next copy goes through."
+        ),
+    ),
+    Mutant(
+        "accepts_before_it_stores",
+        "I37",
+        "An accepting intermediary acknowledges in the step that stores the message.",
+        Edit(
+            "gateway/relaying/custody.py",
+            """\
+        self._failpoints.reach("before-commit")
+        return Verdict(response, answers, outcome)
+""",
+            """\
+        self._failpoints.reach("before-commit")
+        if response is not None:
+            self._tasks.start(self._acknowledge(subject, response))
+        return Verdict(response, answers, outcome)
+""",
+        ),
+    ),
+    Mutant(
+        "custody_not_taken_up",
+        "I37",
+        "A restarted intermediary does not go on with what it accepted.",
+        Edit(
+            "gateway/sending/dispatch.py",
+            """\
+ for entry in txn.list_in_flight()),
+""",
+            """\
+ for entry in txn.list_in_flight()
+                  if not self._sender.agreement(entry.agreement_id).is_route),
+""",
+        ),
+    ),
+    Mutant(
+        "custody_lost_in_a_crash",
+        "I37",
+        "What an intermediary accepted is only in its memory.",
+        Edit(
+            "store/memory.py",
+            """\
+    # They were measured on the clock of a process that is gone.
+""",
+            """\
+    for name, row in tuple(tables.outbound.items()):
+        number = tables.known.get(row.message.key)
+        if number is not None and tables.inbound[number].status == 'forwarded':
+            del tables.outbound[name]
+            tables.packages.pop(name, None)
+            state = tables.sending[row.message.pair]
+            left = tuple(one for one in state.in_flight if one != name)
+            tables.sending[row.message.pair] = state._replace(in_flight=left)
+    # They were measured on the clock of a process that is gone.
+""",
+        ),
+    ),
+    Mutant(
+        "custody_failure_unsaid",
+        "I37",
+        "An intermediary gives up what it accepted and tells nobody.",
+        Edit(
+            "gateway/sending/turn.py",
+            """\
+        if agreement.is_route:
+            return self._owe(\
+""",
+            """\
+        if agreement.is_route:
+            return
+            self._owe(\
+""",
+        ),
+    ),
+    Mutant(
+        "custody_failure_volatile",
+        "I22",
+        "The notice to the From Party is not owed durably.",
+        Edit(
+            "gateway/sending/turn.py",
+            """\
+        self._txn.put_owed_notice(notice)
+        self._owed.append(notice)
+""",
+            """\
+        self._owed.append(notice)
+""",
+        ),
+        Edit(
+            "gateway/receiving/failure_notices.py",
+            """\
+                txn.put_owed_notice(notice._replace(attempts=tried))
+""",
+            """\
+                pass
+""",
+        ),
+    ),
+    Mutant(
+        "custody_forgets_repeats",
+        "I37",
+        "An intermediary takes each copy that it accepts for a new message.",
+        Edit(
+            "gateway/relaying/custody.py",
+            """\
+            None if entry is None else Known(entry.digest),
+""",
+            """\
+            None,
+""",
+        ),
+    ),
+    Mutant(
+        "receipt_is_an_ack_upstream",
+        "I36",
+        "A relay takes a delivery receipt of the final party for its acknowledgement.",
+        Edit(
+            "gateway/relaying/transit.py",
+            """\
+        if signal.is_receipt:
+            self._note(\
+""",
+            """\
+        if signal.is_receipt and entry is None:
+            self._note(\
+""",
+        ),
+        equivalent=(
+            "A receipt is sent behind the hand-over, so that the final party has stored the "
+            "message when it leaves: what goes upstream as an acknowledgement is true (I13), "
+            "and the origin takes either for the verdict (seed 001 §2.1.1.2)."
+        ),
+    ),
+)

@@ -1,0 +1,442 @@
+"""Bugs of one outbound message: when it goes out, what it waits for, how it ends."""
+
+from mutant import Edit, Mutant
+
+BUDGET = (
+    Mutant(
+        "retry_one_too_many",
+        "I18",
+        "One transmission more than the agreement has.",
+        Edit(
+            "protocol/transmitting.py",
+            "or state.attempt <= retries:",
+            "or state.attempt <= retries + 1:",
+        ),
+    ),
+    Mutant(
+        "retry_one_too_few",
+        "I18",
+        "The last retry is never made.",
+        Edit(
+            "protocol/transmitting.py",
+            "or state.attempt <= retries:",
+            "or state.attempt < retries:",
+        ),
+    ),
+    Mutant(
+        "retries_reset_on_restart",
+        "I18",
+        "A restart of the gateway gives every message in flight a new budget.",
+        Edit(
+            "protocol/sending.py",
+            """\
+    return transmitting.transmit(state, state.attempt)
+
+
+def _cancel(\
+""",
+            """\
+    return transmitting.transmit(state, 1)
+
+
+def _cancel(\
+""",
+        ),
+    ),
+    Mutant(
+        "resume_keeps_counter",
+        "I28",
+        "A resume goes on counting where the message was given up.",
+        Edit(
+            "protocol/sending.py",
+            """\
+        silence=Silence.NONE,
+    )
+    return transmitting.begin(state, event.size_bytes, now, terms)\
+""",
+            """\
+        silence=Silence.NONE,
+    )
+    return transmitting.transmit(state, state.attempt + 1)\
+""",
+        ),
+    ),
+    Mutant(
+        "at_most_once_resends",
+        "R-16",
+        "AtMostOnce is sent again like anything else.",
+        Edit(
+            "protocol/transmitting.py",
+            """\
+    if terms.semantics in (DeliverySemantics.AT_MOST_ONCE, DeliverySemantics.BEST_EFFORT):
+        return 0
+""",
+            "",
+        ),
+    ),
+    Mutant(
+        "exactly_once_gives_up",
+        "R-17",
+        "ExactlyOnce has the budget of the agreement, though it may never give up.",
+        Edit(
+            "protocol/transmitting.py",
+            """\
+    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+        return None
+    if terms.semantics in\
+""",
+            "    if terms.semantics in",
+        ),
+    ),
+    Mutant(
+        "transients_unbounded",
+        "R-15",
+        "A peer that answers TransientError for ever is asked for ever.",
+        Edit(
+            "protocol/sending.py",
+            "    if is_bounded and state.transients >= terms.transient_retries:",
+            "    if is_bounded and state.transients < 0:",
+        ),
+    ),
+)
+
+
+WAITS = (
+    Mutant(
+        "first_wait_is_retry_interval",
+        "I19",
+        "The first wait is RetryInterval, not Timeout.",
+        Edit(
+            "protocol/schedule.py",
+            "terms.timeout_s if attempt <= 1 else",
+            "terms.timeout_s if attempt < 1 else",
+        ),
+    ),
+    Mutant(
+        "later_waits_are_timeout",
+        "I19",
+        "Every wait is Timeout.",
+        Edit(
+            "protocol/schedule.py",
+            """\
+    wait_s = terms.timeout_s if attempt <= 1 else terms.retry_interval_s
+""",
+            """\
+    wait_s = terms.timeout_s
+""",
+        ),
+    ),
+    Mutant(
+        "wait_from_the_start",
+        "I19",
+        "The wait runs from the beginning of the transmission, not from its end.",
+        Edit(
+            "gateway/sending/dispatch.py",
+            """\
+        transmission = await self._transport.send(outgoing)
+        self._failpoints.reach("after-transmit")
+        await self._report(departure.message_id, Transmitted(departure.attempt, transmission))
+""",
+            """\
+        began = self._clock.now()
+        transmission = await self._transport.send(outgoing)
+        self._failpoints.reach("after-transmit")
+        ended = MessageWork(departure.message_id, Transmitted(departure.attempt, transmission))
+        outcome = await persist(self._group, lambda txn: self._steps.run(txn, began, (ended,)))
+        self.release(outcome)
+""",
+        ),
+    ),
+    Mutant(
+        "min_retry_ignored",
+        "I19",
+        "The pause that a TransientError asks for is not kept.",
+        Edit(
+            "protocol/schedule.py",
+            """\
+    wait_s = terms.retry_interval_s if min_retry_s is None else min_retry_s
+""",
+            """\
+    wait_s = 0
+""",
+        ),
+    ),
+    Mutant(
+        "never_due",
+        "L1",
+        "No deadline is set after a transmission: who hears nothing waits for ever.",
+        Edit(
+            "protocol/transmitting.py",
+            """\
+    return state._replace(due_ns=schedule.response_due_ns(state.attempt, now, terms)), ()
+
+
+def _fails_at_once\
+""",
+            """\
+    return state, ()
+
+
+def _fails_at_once\
+""",
+        ),
+    ),
+    Mutant(
+        "deadline_forgotten_by_a_step",
+        "L1",
+        "A deadline that a step moved is settled, but its timer is not set.",
+        Edit(
+            "gateway/sending/deadlines.py",
+            """\
+            self._set(key, due_ns)
+
+""",
+            """\
+
+""",
+        ),
+    ),
+    Mutant(
+        "overdue_is_never_looked_for",
+        "I21",
+        "Nobody tells messages that their time has passed.",
+        Edit(
+            "gateway/sending/dispatch.py",
+            """\
+        snapshot = self._store.snapshot()
+        if not snapshot.list_overdue(at, 1)\
+""",
+            """\
+        snapshot = self._store.snapshot()
+        if at or not snapshot.list_overdue(at, 1)\
+""",
+        ),
+    ),
+)
+
+
+VERDICTS = (
+    Mutant(
+        "silent_exhaust",
+        "I21",
+        "The application is not told that the retries are used up.",
+        Edit(
+            "protocol/verdict.py",
+            """\
+    told = _notice(state, code, reason, terms)
+    return state, (row, *told, GiveUp(reason)\
+""",
+            """\
+    told = ()
+    return state, (row, *told, GiveUp(reason)\
+""",
+        ),
+    ),
+    Mutant(
+        "silent_failure",
+        "I20",
+        "A message fails, and nobody is told.",
+        Edit(
+            "protocol/verdict.py",
+            """\
+    told = _notice(state, code, reason, terms)
+    final = (Journal(Event.FAILED, error_code=code, reason=reason),) if is_certain else ()\
+""",
+            """\
+    told = ()
+    final = (Journal(Event.FAILED, error_code=code, reason=reason),) if is_certain else ()\
+""",
+        ),
+    ),
+    Mutant(
+        "silent_expiry",
+        "I20",
+        "A message expires, and nobody is told.",
+        Edit(
+            "protocol/verdict.py",
+            "        return state, (*_notice(state, code, reason, terms), row, *turn)",
+            "        return state, (row, *turn)",
+        ),
+    ),
+    Mutant(
+        "no_skew_margin",
+        "I26",
+        "Failed for good as soon as our own clock says so, without twice the accuracy.",
+        Edit("protocol/schedule.py", "now.at > expiry_at + 2 * accuracy_us", "now.at > expiry_at"),
+    ),
+    Mutant(
+        "failed_without_a_fence",
+        "I26",
+        "What is given up has failed for good, though a copy may still arrive.",
+        Edit(
+            "protocol/verdict.py",
+            """\
+    certain = state.exposure is Exposure.NEVER
+    return _settle(\
+""",
+            """\
+    certain = True
+    return _settle(\
+""",
+        ),
+    ),
+    Mutant(
+        "refusal_is_always_final",
+        "I25",
+        "A refusal counts as certain although other copies left before.",
+        Edit(
+            "protocol/verdict.py",
+            """\
+    is_only_copy = state.exposure is not Exposure.LEFT
+""",
+            """\
+    is_only_copy = True
+""",
+        ),
+    ),
+    Mutant(
+        "exposure_taken_back",
+        "I24",
+        "A refused connection makes a message that left before one that never left.",
+        Edit(
+            "protocol/transmitting.py",
+            "    if state.exposure is Exposure.OPEN and not event.transmission.bytes_left:",
+            "    if not event.transmission.bytes_left:",
+        ),
+    ),
+    Mutant(
+        "exposure_lost_on_restart",
+        "I24",
+        "After a crash the first transmission counts as the only one.",
+        Edit(
+            "protocol/transmitting.py",
+            """\
+    exposure = Exposure.OPEN if state.exposure is Exposure.NEVER else Exposure.LEFT
+""",
+            """\
+    exposure = Exposure.OPEN
+""",
+        ),
+    ),
+    Mutant(
+        "transport_success_is_an_ack",
+        "I30",
+        "An answer in 2xx ends the message as if it were acknowledged.",
+        Edit(
+            "protocol/transmitting.py",
+            """\
+    if terms.method is ReliableMessagingMethod.TRANSPORT and sent.outcome is Outcome.ACCEPTED:\
+""",
+            "    if sent.outcome is Outcome.ACCEPTED:",
+        ),
+    ),
+    Mutant(
+        "late_ack_dropped",
+        "R-09",
+        "An acknowledgement after the failure notice is thrown away.",
+        Edit(
+            "protocol/sending.py",
+            """\
+    state = _acknowledged(state)
+    return state, (*_late_news(state, event, terms), release(state, abandoned=False))\
+""",
+            "    return state, ()",
+        ),
+    ),
+    Mutant(
+        "late_ack_is_silent",
+        "I23",
+        "After a failure notice, the acknowledgement is taken without telling the application.",
+        Edit(
+            "protocol/sending.py",
+            """\
+    if not verdict.notifies(terms):
+        return (row,)
+    return (
+        row,
+        Journal(Event.NOTIFIED, severity=Severity.WARNING\
+""",
+            """\
+    if terms:
+        return (row,)
+    return (
+        row,
+        Journal(Event.NOTIFIED, severity=Severity.WARNING\
+""",
+        ),
+    ),
+    Mutant(
+        "ack_by_anybody",
+        "I29",
+        "An acknowledgement counts whoever sends it.",
+        Edit(
+            "gateway/sending/dispatch.py",
+            "        return entry if fits else None",
+            "        return entry",
+        ),
+    ),
+    Mutant(
+        "ack_of_any_profile",
+        "I29",
+        "An acknowledgement in the words of the other profile counts.",
+        Edit(
+            "gateway/sending/dispatch.py",
+            "agreement.profile is profile and is_from_partner(header, agreement)",
+            "is_from_partner(header, agreement)",
+        ),
+        Edit(
+            "gateway/receiving/inbound.py",
+            "if agreement is not None and agreement.profile is not profile:",
+            "if agreement is not None and agreement.profile is None:",
+        ),
+    ),
+    Mutant(
+        "acknowledged_message_fails",
+        "I20",
+        "An Error about an acknowledged message makes it a failed one.",
+        Edit(
+            "protocol/sending.py",
+            "event.severity is Severity.ERROR and not is_acknowledged",
+            "event.severity is Severity.ERROR",
+        ),
+    ),
+    Mutant(
+        "verdict_not_durable",
+        "I41",
+        "The acknowledged state stays in memory; the journal has it.",
+        Edit(
+            "gateway/sending/turn.py",
+            """\
+            state = self._entries[message_id].state
+""",
+            """\
+            state = self._entries[message_id].state
+            if state.status is OutboundStatus.ACKNOWLEDGED:
+                continue
+""",
+        ),
+    ),
+    Mutant(
+        "resend_encoded_anew",
+        "I17",
+        "A resend is made anew from the message, not from the stored bytes.",
+        Edit(
+            "gateway/sending/dispatch.py",
+            """\
+            package, payloads = read_package(self._store.snapshot(), departure.message_id)
+        agreement = departure.agreement
+""",
+            """\
+            package, payloads = read_package(self._store.snapshot(), departure.message_id)
+            view = self._store.snapshot().find_outbound_view(departure.message_id)
+            if not departure.agreement.is_route:
+                number = view.state.sequence_number
+                package = self._sender.encode(view.message, number, self._clock.now())
+        agreement = departure.agreement
+""",
+        ),
+    ),
+)
+
+
+MUTANTS = (*BUDGET, *WAITS, *VERDICTS)

@@ -1,0 +1,310 @@
+"""Bugs of the store and of group commit: what is durable, when, and who is told."""
+
+from mutant import Edit, Mutant
+
+MUTANTS = (
+    Mutant(
+        "released_before_the_commit",
+        "I3",
+        "Whoever waits for a commit is released when it begins.",
+        Edit(
+            "store/group.py",
+            "        committed = asyncio.get_running_loop().run_in_executor(",
+            """\
+        for (_, future), (result, error) in zip(batch, outcomes, strict=True):
+            future.set_result(result) if error is None else future.set_exception(error)
+        committed = asyncio.get_running_loop().run_in_executor(\
+""",
+        ),
+    ),
+    Mutant(
+        "failed_commit_is_success",
+        "I42",
+        "An I/O error at the commit is swallowed.",
+        Edit(
+            "store/group.py",
+            """\
+        if error is None:
+            self._release(batch, outcomes)
+        elif isinstance(error, StoreFull):\
+""",
+            """\
+        if error is None or isinstance(error, StoreFailed):
+            self._release(batch, outcomes)
+        elif isinstance(error, StoreFull):\
+""",
+        ),
+    ),
+    Mutant(
+        "full_disk_is_success",
+        "I14",
+        "Where the disk was full, everybody is told that it is stored.",
+        Edit(
+            "store/group.py",
+            """\
+            _fail(batch, full)
+            self._go_on()
+""",
+            """\
+            for _, future in batch:
+                future.done() or future.set_result(None)
+            self._go_on()
+""",
+        ),
+    ),
+    Mutant(
+        "full_disk_commits_half",
+        "I41",
+        "On a full disk some tables of the transaction stay, others do not.",
+        Edit(
+            "store/memory.py",
+            """\
+        if self.is_full:
+            raise\
+""",
+            """\
+        if self.is_full:
+            for name in ('outbound', 'packages', 'keys', 'recovery', 'sending'):
+                getattr(pending, name).settle()
+            raise\
+""",
+        ),
+    ),
+    Mutant(
+        "commit_forgets_the_journal",
+        "I41",
+        "The state is durable, and its rows are not, when the process dies before the next commit.",
+        Edit(
+            "store/memory_tables.py",
+            """\
+        for name in _NAMES:
+            getattr(self, name).settle()
+""",
+            """\
+        for name in _NAMES:
+            if name not in ('receiving',):
+                getattr(self, name).settle()
+""",
+        ),
+    ),
+    Mutant(
+        "duplicates_volatile",
+        "I1",
+        "Which messages were handed over is known to the running process only.",
+        Edit(
+            "store/memory.py",
+            """\
+    # They were measured on the clock of a process that is gone.
+""",
+            """\
+    for key, number in tuple(tables.known.items()):
+        if tables.inbound[number].offset is not None:
+            del tables.known[key]
+    # They were measured on the clock of a process that is gone.
+""",
+        ),
+    ),
+    Mutant(
+        "suspension_volatile",
+        "I27",
+        "A restart opens every pair.",
+        Edit(
+            "store/memory.py",
+            """\
+    # They were measured on the clock of a process that is gone.
+""",
+            """\
+    for pair, state in tuple(tables.sending.items()):
+        tables.sending[pair] = state._replace(status=type(state)().status)
+    # They were measured on the clock of a process that is gone.
+""",
+        ),
+    ),
+    Mutant(
+        "numbers_volatile",
+        "I32",
+        "The last SequenceNumber is gone after a restart.",
+        Edit(
+            "store/memory.py",
+            """\
+    # They were measured on the clock of a process that is gone.
+""",
+            """\
+    for pair, state in tuple(tables.sending.items()):
+        tables.sending[pair] = state._replace(sequence_number=None)
+    # They were measured on the clock of a process that is gone.
+""",
+        ),
+    ),
+    Mutant(
+        "receiver_numbers_volatile",
+        "I7",
+        "What number came last is gone after a restart of the receiver.",
+        Edit(
+            "store/memory.py",
+            """\
+    # They were measured on the clock of a process that is gone.
+""",
+            """\
+    tables.receiving.clear()
+    # They were measured on the clock of a process that is gone.
+""",
+        ),
+    ),
+    Mutant(
+        "notices_volatile",
+        "I22",
+        "A notice that the application has not read is gone after a crash.",
+        Edit(
+            "store/memory.py",
+            """\
+    # They were measured on the clock of a process that is gone.
+""",
+            """\
+    tables.notices.clear()
+    # They were measured on the clock of a process that is gone.
+""",
+        ),
+    ),
+    Mutant(
+        "tombstones_volatile",
+        "I26",
+        "A confirmed cancel is forgotten with the process.",
+        Edit(
+            "store/memory.py",
+            """\
+    # They were measured on the clock of a process that is gone.
+""",
+            """\
+    tables.tombstones.clear()
+    # They were measured on the clock of a process that is gone.
+""",
+        ),
+    ),
+    Mutant(
+        "owed_table_volatile",
+        "I22",
+        "Owed notices are forgotten with the process.",
+        Edit(
+            "store/memory.py",
+            """\
+    # They were measured on the clock of a process that is gone.
+""",
+            """\
+    tables.owed.clear()
+    # They were measured on the clock of a process that is gone.
+""",
+        ),
+    ),
+    Mutant(
+        "transits_volatile",
+        "I36",
+        "A relay forgets with its process what is on its way.",
+        Edit(
+            "store/memory.py",
+            """\
+    # They were measured on the clock of a process that is gone.
+""",
+            """\
+    tables.transits.clear()
+    # They were measured on the clock of a process that is gone.
+""",
+        ),
+        equivalent=(
+            "A relay owes nothing (seed 003 §4, I36 asks for no durable state): what it forgets "
+            "looks to the origin like a loss on the wire, and its timer sends the message "
+            "again. Storing copies only saves that one wait, and no invariant speaks of it."
+        ),
+    ),
+    Mutant(
+        "recovery_volatile",
+        "R-21",
+        "What was asked of a partner is forgotten with the process.",
+        Edit(
+            "store/memory.py",
+            """\
+    # They were measured on the clock of a process that is gone.
+""",
+            """\
+    tables.recovery.clear()
+    # They were measured on the clock of a process that is gone.
+""",
+        ),
+    ),
+    Mutant(
+        "chain_begins_anew",
+        "E3",
+        "Every row of the journal is chained to the beginning, so that a missing one goes unseen.",
+        Edit(
+            "store/memory_writing.py",
+            """\
+            chain_hash = chain(CHAIN_START if before is None else before.chain_hash, numbered)
+""",
+            """\
+            chain_hash = chain(CHAIN_START, numbered)
+""",
+        ),
+    ),
+    Mutant(
+        "epoch_not_raised",
+        "I43",
+        "Opening a store does not begin a new epoch.",
+        Edit(
+            "store/memory.py",
+            """\
+        self._disk.epoch += 1
+""",
+            """\
+        self._disk.epoch = 1
+""",
+        ),
+    ),
+    Mutant(
+        "purged_although_recovering",
+        "R-21",
+        "A message whose recovery still asks is forgotten with the others.",
+        Edit(
+            "store/memory_writing.py",
+            """\
+            and row.settled_at < settled_before_at
+            and not self.is_recovering(message_id)
+""",
+            """\
+            and row.settled_at < settled_before_at
+""",
+        ),
+    ),
+    Mutant(
+        "notice_per_message",
+        "I22",
+        "One notice per message: that of a second episode is taken for the first.",
+        Edit(
+            "store/memory_writing.py",
+            """\
+        key = (notice.message_id, notice.kind, notice.episode)
+""",
+            """\
+        key = (notice.message_id, notice.kind, 0)
+""",
+        ),
+    ),
+    Mutant(
+        "inbox_key_in_code_only",
+        "I12",
+        "The key of the duplicate table is no UNIQUE constraint any more.",
+        Edit(
+            "store/memory_writing.py",
+            """\
+            self._add(self._tables.known, message.key, number)
+""",
+            """\
+            self._put(self._tables.known, message.key, number)
+""",
+        ),
+        equivalent=(
+            "Every writer asks `find_inbound` for the key in the transaction in which it adds "
+            "it, and transactions run one after another under one epoch: the second line of "
+            "defence is never reached while the first stands."
+        ),
+    ),
+)

@@ -1,0 +1,77 @@
+"""Bugs of the wire: bytes that are not the application's any more, other signals."""
+
+from mutant import Edit, Mutant
+
+MUTANTS = (
+    Mutant(
+        "payload_trimmed",
+        "I2",
+        "White space at the end of a payload is dropped.",
+        Edit(
+            "wire/envelope.py",
+            """\
+                self._sinks[-1].write(data)
+""",
+            """\
+                self._sinks[-1].write(bytes(data).rstrip() or bytes(data))
+""",
+        ),
+    ),
+    Mutant(
+        "payloads_reversed",
+        "I2",
+        "The payloads of a message are kept in another order.",
+        Edit(
+            "wire/envelope.py",
+            """\
+            content = replace(content, payloads=tuple(self._payloads))
+""",
+            """\
+            content = replace(content, payloads=tuple(self._payloads[::-1]))
+            self._sinks.reverse()
+""",
+        ),
+    ),
+    Mutant(
+        "ack_refers_to_itself",
+        "I6",
+        "The acknowledgement refers to the conversation, not to the message.",
+        Edit(
+            "gateway/receiving/signals.py",
+            """\
+        header = self.header(hop, admitted.message.message_id, now)
+        return self.encode(Acknowledgment(\
+""",
+            """\
+        header = self.header(hop, admitted.message.conversation_id, now)
+        return self.encode(Acknowledgment(\
+""",
+        ),
+    ),
+    Mutant(
+        "ack_from_the_wrong_side",
+        "I6",
+        "The acknowledgement names the sender of the message as its own sender.",
+        Edit(
+            "gateway/receiving/signals.py",
+            """\
+            from_ids=(PartyId(hop.our_uri),),
+            to_ids=(PartyId(hop.their_uri),),
+""",
+            """\
+            from_ids=(PartyId(hop.their_uri),),
+            to_ids=(PartyId(hop.our_uri),),
+""",
+        ),
+    ),
+    Mutant(
+        "signals_answered",
+        "I6",
+        "A signal that cannot be taken is answered with an error.",
+        Edit(
+            "gateway/receiving/inbound.py",
+            '        if about.message_type != "Normal" or about.message_id is None',
+            "        if about.message_id is None",
+        ),
+    ),
+)
