@@ -70,7 +70,7 @@ fuzz: .venv/fuzz-ready  ## every parser fuzzed; ARGS="--executions 1000000" for 
 	@touch $@
 
 mutants: $(READY)  ## planted bugs, each hunted by seeds until an invariant shows it
-	$(BIN)/python tests/simulation/mutants/run.py $(ARGS)
+	$(BIN)/python tests/simulation/mutants/mutant_run.py $(ARGS)
 
 conformance: $(READY)  ## the tests of every statement of the seeds, and the page that says so
 	$(BIN)/python -m pytest -m statement --conformance $(ARGS)

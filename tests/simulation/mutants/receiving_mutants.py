@@ -342,6 +342,24 @@ ACKNOWLEDGING = (
         ),
     ),
     Mutant(
+        "redelivered_after_a_crash",
+        "I12",
+        "A restart hands over what it had handed over and nobody has begun to work on.",
+        Edit(
+            "store/memory.py",
+            """\
+    # They were measured on the clock of a process that is gone.
+""",
+            """\
+    for number, row in tuple(tables.inbound.items()):
+        if row.status == "handed_over" and row.processing == "not-started":
+            stored = row._replace(status=type(row.status)("stored"), offset=None)
+            tables.inbound[number] = stored
+    # They were measured on the clock of a process that is gone.
+""",
+        ),
+    ),
+    Mutant(
         "hand_over_lost_on_a_full_disk",
         "L2",
         "A hand-over that meets a full disk is not tried again.",

@@ -233,6 +233,24 @@ VERDICTS = (
         ),
     ),
     Mutant(
+        "forgotten_when_exhausted",
+        "I21",
+        "A message whose retries are used up is left where it is, without a word to anybody.",
+        Edit(
+            "protocol/verdict.py",
+            """\
+    row = Journal(Event.EXHAUSTED, attempt=state.attempt, error_code=code, reason=reason)
+    if not _suspends(terms):
+""",
+            """\
+    row = Journal(Event.EXHAUSTED, attempt=state.attempt, error_code=code, reason=reason)
+    if terms:
+        return state._replace(due_ns=None), (row,)
+    if not _suspends(terms):
+""",
+        ),
+    ),
+    Mutant(
         "silent_failure",
         "I20",
         "A message fails, and nobody is told.",

@@ -1,6 +1,6 @@
 """`make mutants`: plants every bug of the catalogue and hunts it with seeds until it shows.
 
-    run.py [--seeds N] [--from SEED] [--processes N] [--out FILE] [NAME ...]
+    mutant_run.py [--seeds N] [--from SEED] [--processes N] [--out FILE] [NAME ...]
 
 Prints a table and writes build/mutants.json. Exit code 1 where a mutant survived, or where one that
 was argued to be equivalent did not.
@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from catalogue import MUTANTS
 from mutant import Mutant, plant
+from mutant_catalogue import MUTANTS
 
 ROOT = Path(__file__).parents[3]
 SEEDS = 10_000

@@ -1,0 +1,57 @@
+"""The catalogue of bugs: each can still be planted, and those of the short form are found."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "mutants"))
+
+from mutant import SOURCE, Mutant, mutated
+from mutant_catalogue import MUTANTS, OF_THE_DESIGN
+from mutant_run import hunt, try_one
+
+SHORT_FORM = ("transport_success_is_an_ack", "queue_from_the_end")
+"""Bugs of different parts that a few worlds show."""
+
+SEEDS = 60
+
+
+@pytest.mark.parametrize("planted", MUTANTS, ids=lambda planted: planted.name)
+def test_every_mutant_can_be_planted(planted: Mutant) -> None:
+    """The text that a mutant replaces stands in the product once, and what results is Python."""
+    sources: dict[Path, str] = {}
+    for edit in planted.edits:
+        path = SOURCE / "onceonly" / edit.where
+        sources[path] = mutated(edit, sources.get(path) or path.read_text())
+    for path, source in sources.items():
+        assert source != path.read_text()
+        compile(source, str(path), "exec")
+
+
+def test_every_bug_of_the_design_is_planted() -> None:
+    """The catalogue has the bugs that the simulator was designed to find, and as many again."""
+    names = [planted.name for planted in MUTANTS]
+    assert len(set(names)) == len(names) >= 45
+    assert set(OF_THE_DESIGN.values()) <= set(names)
+
+
+def test_whoever_is_equivalent_says_why() -> None:
+    """An argument is a sentence or more, and few mutants have one."""
+    arguments = [planted.is_equivalent_because for planted in MUTANTS]
+    assert all(argument.endswith(".") for argument in filter(None, arguments))
+    assert sum(map(bool, arguments)) <= len(MUTANTS) // 10
+
+
+@pytest.mark.parametrize("name", SHORT_FORM)
+def test_a_planted_bug_is_found(name: str) -> None:
+    """Some world violates an invariant, which the product keeps in the same world."""
+    planted = next(one for one in MUTANTS if one.name == name)
+    outcome = try_one(planted, first=0, seeds=SEEDS)
+    assert outcome.word == "killed"
+
+
+def test_nothing_is_found_where_nothing_is_planted() -> None:
+    """The hunt over the product itself comes back with nothing."""
+    found = hunt(SOURCE, 0, 10)
+    assert found["killed_by"] == []
