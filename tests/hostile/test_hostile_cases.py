@@ -11,9 +11,10 @@ from ground import Case, judge, laid
 from http_cases import CASES as HTTP
 from mime_cases import CASES as MIME
 from smtp_cases import CASES as SMTP
+from tls_cases import CASES as TLS
 from xml_cases import CASES as XML
 
-CASES = [*HTTP, *SMTP, *MIME, *XML]
+CASES = [*HTTP, *TLS, *SMTP, *MIME, *XML]
 COUNTS = {"H": 30, "M": 12, "P": 13, "X": 17}
 NUMBERED = {
     f"{family}{number}" for family, count in COUNTS.items() for number in range(1, count + 1)

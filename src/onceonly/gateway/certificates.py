@@ -16,6 +16,8 @@ def listening_tls(tls: Tls | None) -> ssl.SSLContext | None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # OpenSSL 3 lets no client begin again by itself; older ones do unless told (H28).
+    context.options |= ssl.OP_NO_RENEGOTIATION
     _show(context, tls)
     if tls.clients:
         context.verify_mode = ssl.CERT_REQUIRED
