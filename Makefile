@@ -52,15 +52,19 @@ simulate: $(READY)  ## simulated worlds that this commit has not seen, the small
 	$(BIN)/onceonly simulate --fresh 20000 --exhaustive --power-cuts 100000 $(ARGS)
 
 nemesis: $(READY)  ## 1000 cycles of kill -9 under load, and every other fault at every point
+	rm -rf build/nemesis
 	$(MAKE) --jobs 2 nemesis-kills nemesis-points
+	$(BIN)/python tests/nemesis/nemesis_figures.py build/nemesis docs/proof/nemesis.json
 
 # Side by side, since both mostly wait: for processes to start, and for retries.
 .PHONY: nemesis-kills nemesis-points
 nemesis-kills: $(READY)
-	$(BIN)/python -m pytest tests/nemesis --cycles 1000 -k "random_kills or under_load" $(ARGS)
+	$(BIN)/python -m pytest tests/nemesis --cycles 1000 -k "random_kills or under_load" \
+	  --figures build/nemesis/kills.json $(ARGS)
 
 nemesis-points: $(READY)
-	$(BIN)/python -m pytest tests/nemesis --cycles 1000 -k "not (random_kills or under_load)" $(ARGS)
+	$(BIN)/python -m pytest tests/nemesis --cycles 1000 -k "not (random_kills or under_load)" \
+	  --figures build/nemesis/points.json $(ARGS)
 
 fuzz: .venv/fuzz-ready  ## every parser fuzzed; ARGS="--executions 1000000" for the long run
 	$(BIN)/python fuzz/run.py $(ARGS)

@@ -1,6 +1,7 @@
 """Options and gateways of the nemesis: real processes that are killed, paused and starved."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from nemesis_faults import Form
+from nemesis_figures import Said, Say, as_json, write
 from nemesis_gateways import Exchange, build_exchange
 
 CYCLES = 20
@@ -17,15 +19,20 @@ CYCLES = 20
 
 SEED = 20_260_101
 
+SAID = pytest.StashKey[list[Said]]()
+BEGUN = pytest.StashKey[float]()
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Known only where this directory is named on the command line; elsewhere defaults hold."""
     parser.addoption("--cycles", type=int, default=CYCLES, help="Kills of the nemesis.")
+    parser.addoption("--figures", type=Path, help="Where the figures go, as JSON.")
     parser.addoption("--nemesis-seed", type=int, default=SEED, help="Seed of every chance.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What takes too long for `make test`."""
+    """What takes too long for `make test`, and what is counted."""
+    config.stash[SAID], config.stash[BEGUN] = [], time.monotonic()
     config.addinivalue_line("markers", "full: runs in the full form of the nemesis only")
 
 
@@ -97,11 +104,28 @@ def lasting(_lasting: Callable[[], Exchange]) -> Exchange:
 
 
 @pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
-    """Prints a line of summary whatever pytest captures."""
+def say(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Say:
+    """Prints a line of summary whatever pytest captures, and keeps its figures."""
 
-    def print_line(text: str) -> None:
+    def print_line(text: str, **figures: int) -> None:
+        request.config.stash[SAID].append(Said(request.node.name, text, figures))
         with capsys.disabled():
             print(f"\n{text}")  # noqa: T201 - because the summary is for whoever runs it
 
     return print_line
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Keep what the run counted, where it is wanted."""
+    path = config.getoption("figures", None)
+    if path is None:
+        return
+    counts = {
+        outcome: len(terminalreporter.stats.get(outcome, ()))
+        for outcome in ("passed", "failed", "skipped", "error")
+    }
+    form, seconds = _form_of(config), round(time.monotonic() - config.stash[BEGUN])
+    run = {"seed": form.seed, "cycles": form.cycles, "seconds": seconds, "tests": counts}
+    write(path, as_json(config.stash[SAID], **run))

@@ -9,6 +9,7 @@ from threading import Event as Flag
 
 from nemesis_evidence import Evidence, check_inbox, check_journals, read_journal
 from nemesis_faults import Form
+from nemesis_figures import Say
 from nemesis_gateways import Exchange, Gateway, Payload, await_inbox, submit, until
 from nemesis_ways import Way
 
@@ -93,9 +94,13 @@ def kill_and_restart(exchange: Exchange, chance: random.Random) -> None:
 
 
 def strike(
-    exchange: Exchange, way: Way, form: Form, again: Callable[[int], None] = lambda _: None
-) -> str:
-    """Kill under load, both ways, and check what both sides show; returns a line of summary.
+    exchange: Exchange,
+    way: Way,
+    form: Form,
+    say: Say,
+    again: Callable[[int], None] = lambda _: None,
+) -> None:
+    """Kill under load, both ways, check what both sides show, and say what was counted.
 
     `again` is called before each cycle, with its number, for faults beside the kills.
     """
@@ -114,13 +119,22 @@ def strike(
             for gateway in exchange.gateways:
                 gateway.await_ready()
     counts = _check(exchange, way, *(one.payloads for one in applications))
-    return (
-        f"nemesis: {way.name}, seed {form.seed}, {form.cycles} cycles, "
-        f"{sum(gateway.kills for gateway in exchange.gateways)} kills, "
-        f"{' + '.join(str(len(one.payloads)) for one in applications)} messages, "
-        f"{sum(one.resends for one in counts)} resends, "
-        f"{sum(one.duplicates for one in counts)} duplicates eliminated, "
-        f"{time.monotonic() - begun:.0f} s; nothing lost, nothing twice"
+    kills = sum(gateway.kills for gateway in exchange.gateways)
+    messages = [len(one.payloads) for one in applications]
+    resends = sum(one.resends for one in counts)
+    duplicates = sum(one.duplicates for one in counts)
+    say(
+        f"nemesis: {way.name}, seed {form.seed}, {form.cycles} cycles, {kills} kills, "
+        f"{messages[0]} + {messages[1]} messages, {resends} resends, "
+        f"{duplicates} duplicates eliminated, "
+        f"{time.monotonic() - begun:.0f} s; nothing lost, nothing twice",
+        cycles=form.cycles,
+        kills=kills,
+        messages=sum(messages),
+        resends=resends,
+        duplicates_eliminated=duplicates,
+        lost=0,
+        twice=0,
     )
 
 

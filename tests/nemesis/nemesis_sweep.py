@@ -52,6 +52,10 @@ class Point(NamedTuple):
     def __str__(self) -> str:
         return f"{self.fault.name}-{self.call.strip('/^')}"
 
+    def counted(self, times: int) -> dict[str, int]:
+        """The figure of a sweep."""
+        return {f"{self.fault.name}_at_a_call": times}
+
     @property
     def size_bytes(self) -> int:
         """A message that makes the call for its own sake."""

@@ -1,10 +1,11 @@
 """kill -9 of gateways and of the broker between them (method Transport, S1-12)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from nemesis_evidence import check_inbox, check_journals, read_journal
 from nemesis_faults import Form
+from nemesis_figures import Say
 from nemesis_gateways import Exchange, await_inbox, until
 from nemesis_load import strike
 from nemesis_ways import BROKER, use_broker
@@ -76,7 +77,7 @@ def test_what_the_broker_confirmed_outlives_its_death(exchange: Exchange, broker
 
 @pytest.mark.full
 def test_random_kills_of_gateways_and_broker_lose_nothing(
-    exchange: Exchange, broker: Broker, form: Form, say: Callable[[str], None]
+    exchange: Exchange, broker: Broker, form: Form, say: Say
 ) -> None:
     """The same load as over HTTP; the broker dies, too."""
     use_broker(exchange, broker)
@@ -86,4 +87,4 @@ def test_random_kills_of_gateways_and_broker_lose_nothing(
             broker.kill()
             broker.start()
 
-    say(strike(exchange, BROKER, form.share(1), kill_the_broker))
+    strike(exchange, BROKER, form.share(1), say, kill_the_broker)

@@ -7,7 +7,7 @@ in the destination's inbox exactly once.
 
 import random
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +16,7 @@ from threading import Event as Flag
 import pytest
 from nemesis_chain import MIXED, RELAYING, Chain, build_chain
 from nemesis_faults import Form
+from nemesis_figures import Say
 from nemesis_gateways import DEATH_S, await_acknowledged, insist, is_acknowledged
 
 from onceonly.client import Client
@@ -73,7 +74,7 @@ def under_load(chain: Chain, chance: random.Random) -> Iterator[None]:
 
 @pytest.mark.statement("S3-20", "S3-21")
 def test_kills_of_every_node_under_load_lose_nothing_and_double_nothing(
-    chain: Chain, form: Form, say: Callable[[str], None]
+    chain: Chain, form: Form, say: Say
 ) -> None:
     """Every node in turn, at a random instant: all acknowledged, each delivered once."""
     chance = form.chance("chain", chain.nodes[1].text)
@@ -87,7 +88,9 @@ def test_kills_of_every_node_under_load_lose_nothing_and_double_nothing(
                 node.start()
     chain.check()
     kills = sum(node.kills for node in chain.nodes)
-    say(f"chain: seed {form.seed}, {kills} kills, {len(chain.payloads)} messages, each once")
+    messages = len(chain.payloads)
+    text = f"chain: seed {form.seed}, {kills} kills, {messages} messages, each once"
+    say(text, kills=kills, messages=messages)
 
 
 @pytest.mark.statement("S3-20", "S3-22")

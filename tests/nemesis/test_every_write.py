@@ -13,6 +13,7 @@ import pytest
 from nemesis_chain import Chain, build_chain
 from nemesis_evidence import check_exchange
 from nemesis_faults import Form, traced, under_strace
+from nemesis_figures import Say
 from nemesis_gateways import Exchange, Gateway
 from nemesis_sweep import EIO, KILL, POINTS_MAX, Fault, Point, sweep
 
@@ -85,13 +86,13 @@ def test_a_fault_at_any_write_of_an_exchange_is_survived(
     point: Point,
     form: Form,
     tmp_path: Path,
-    say: Callable[[str], None],
+    say: Say,
 ) -> None:
     """Killed or failing at the N-th call: it stops, says no more, and completes once restarted."""
     struck = sweep(lasting, role, point, numbers(point, form, role), log=tmp_path / "trace")
     assert struck >= (CALLS[point.call] if form.is_full else 1)
     check_exchange(lasting)
-    say(f"nemesis: {role}, {point}, {struck} times; nothing lost")
+    say(f"nemesis: {role}, {point}, {struck} times; nothing lost", **point.counted(struck))
 
 
 @pytest.mark.statement("S3-20", "S3-21", ruling="R-13")
@@ -109,13 +110,14 @@ def test_a_fault_at_any_write_of_an_intermediary_is_survived(
     point: Point,
     form: Form,
     tmp_path: Path,
-    say: Callable[[str], None],
+    say: Say,
 ) -> None:
     """The same for what passes through, whether it owns the message or not."""
     struck = sweep(course, "relay-1", point, numbers(point, form, mode), log=tmp_path / "trace")
     assert struck >= 1
     course.check()
-    say(f"nemesis: intermediary, {mode}, {point}, {struck} times; nothing lost")
+    text = f"nemesis: intermediary, {mode}, {point}, {struck} times; nothing lost"
+    say(text, **point.counted(struck))
 
 
 OPENINGS = [

@@ -1,10 +1,9 @@
 """kill -9 of gateways that exchange by mail: what came with no 250 comes again (C1, N15)."""
 
-from collections.abc import Callable
-
 import pytest
 from nemesis_evidence import check_exchange
 from nemesis_faults import Form
+from nemesis_figures import Say
 from nemesis_gateways import Exchange, await_inbox
 from nemesis_load import strike
 from nemesis_ways import MAIL, use_mail
@@ -40,8 +39,8 @@ def test_a_death_around_the_answer_to_a_mail_is_survived(
 
 @pytest.mark.full
 def test_random_kills_lose_no_mail_and_double_none(
-    exchange: Exchange, form: Form, say: Callable[[str], None]
+    exchange: Exchange, form: Form, say: Say
 ) -> None:
     """The same load as over HTTP, with the same evidence at its end."""
     use_mail(exchange)
-    say(strike(exchange, MAIL, form.share(1)))
+    strike(exchange, MAIL, form.share(1), say)

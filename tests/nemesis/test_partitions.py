@@ -4,7 +4,7 @@ The firewall of one host is the fault, on real TCP. While it lasts messages are 
 sides; when it is over each of them is acknowledged, and was handed over once.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from threading import Event as Flag
@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 from nemesis_evidence import check_exchange
 from nemesis_faults import Form
+from nemesis_figures import Say
 from nemesis_gateways import Exchange, Gateway, build_exchange, until
 from nemesis_network import Host, two_hosts
 
@@ -117,7 +118,7 @@ def count_disturbed(client: Client) -> int:
     ],
 )
 def test_a_wire_that_fails_loses_nothing_and_doubles_nothing(
-    wired: Wired, fault: Fault, form: Form, say: Callable[[str], None]
+    wired: Wired, fault: Fault, form: Form, say: Say
 ) -> None:
     """Submitted before, during and after it: all acknowledged and handed over once, in order."""
     with wired.clients() as (ours, theirs):
@@ -143,5 +144,6 @@ def test_a_wire_that_fails_loses_nothing_and_doubles_nothing(
     found = check_exchange(wired)
     say(
         f"nemesis: {fault.name}, {disturbed} transmissions disturbed, {found.resends} resends and "
-        f"{found.duplicates} duplicates so far; nothing lost, nothing twice"
+        f"{found.duplicates} duplicates so far; nothing lost, nothing twice",
+        partitions=1,
     )

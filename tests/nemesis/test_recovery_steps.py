@@ -7,7 +7,7 @@ and no message has two new versions.
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Event as Flag
@@ -18,6 +18,7 @@ import pytest
 from nemesis_copies import copy_of
 from nemesis_evidence import fetch_journal
 from nemesis_faults import Form
+from nemesis_figures import Say
 from nemesis_gateways import Exchange, insist, until
 from nemesis_points import RECOVERY
 
@@ -248,7 +249,7 @@ def strike(exchange: Exchange, chance: random.Random) -> None:
 
 @pytest.mark.statement("S4-25", "S4-26", ruling="R-21")
 def test_kills_under_load_never_process_two_versions(
-    exchange: Exchange, form: Form, say: Callable[[str], None]
+    exchange: Exchange, form: Form, say: Say
 ) -> None:
     """What is given up is replaced, again and again, by gateways that die: each content once."""
     exchange.agree(profile="rm-2001", when_not_received="new-version", **RULES)
@@ -268,5 +269,7 @@ def test_kills_under_load_never_process_two_versions(
     say(
         f"recovery: seed {form.seed}, {cycles} cycles, {len(exchange.payloads)} messages, "
         f"{counts[Event.EXHAUSTED]} given up, {counts[Event.INQUIRY_SENT]} inquiries, "
-        f"{counts[Event.CANCELLED]} replaced; nothing lost, nothing twice"
+        f"{counts[Event.CANCELLED]} replaced; nothing lost, nothing twice",
+        kills=cycles,
+        messages=len(exchange.payloads),
     )

@@ -4,13 +4,14 @@ Every transmission of one message is cut one byte later than the one before it, 
 whole. Up to then nothing may be stored, or what is stored may not be taken for acknowledged.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
 from nemesis_cuts import Cutter, CuttingProxy, Flow
 from nemesis_evidence import check_exchange, fetch_journal
 from nemesis_faults import Form
+from nemesis_figures import Say
 from nemesis_gateways import Exchange, Site, is_acknowledged, until
 
 from onceonly.client import Client
@@ -81,7 +82,7 @@ def await_end(client: Client) -> None:
 @pytest.mark.statement("S0-04", ruling="R-05")
 @pytest.mark.parametrize("profile", ["rm-2000", "rm-2001"])
 def test_a_request_that_is_reset_after_any_byte_stores_nothing(
-    wires: Wires, profile: str, form: Form, say: Callable[[str], None]
+    wires: Wires, profile: str, form: Form, say: Say
 ) -> None:
     """Not one byte short of the whole is a message; the whole one is stored once."""
     wires.start(profile=profile)
@@ -95,12 +96,13 @@ def test_a_request_that_is_reset_after_any_byte_stores_nothing(
         assert begun >= cutter.cuts, "stored although a part of it was cut off"
         check_exchange(wires.exchange)
     assert cutter.cuts > PAYLOAD_BYTES // step(form, STRIDE)
-    say(f"nemesis: {profile}, {cutter.cuts} resets in a request; stored once")
+    text = f"nemesis: {profile}, {cutter.cuts} resets in a request; stored once"
+    say(text, resets=cutter.cuts)
 
 
 @pytest.mark.statement("S0-04", ruling="R-05")
 def test_an_answer_that_is_reset_after_any_byte_changes_nothing(
-    wires: Wires, form: Form, say: Callable[[str], None]
+    wires: Wires, form: Form, say: Say
 ) -> None:
     """Every copy is a duplicate, and no answer, not even a whole 2xx, is an acknowledgement."""
     wires.start(profile="rm-2000")
@@ -119,12 +121,15 @@ def test_an_answer_that_is_reset_after_any_byte_changes_nothing(
         duplicates = check_exchange(wires.exchange).duplicates
     assert cutter.cuts == last // step(form, ANSWER_STRIDE) + 1
     assert duplicates >= cutter.cuts
-    say(f"nemesis: rm-2000, {cutter.cuts} resets in an answer; {duplicates} duplicates eliminated")
+    say(
+        f"nemesis: rm-2000, {cutter.cuts} resets in an answer; {duplicates} duplicates eliminated",
+        resets=cutter.cuts,
+    )
 
 
 @pytest.mark.statement("S0-04", ruling="R-03")
 def test_an_acknowledgement_that_is_reset_after_any_byte_is_none(
-    wires: Wires, form: Form, say: Callable[[str], None]
+    wires: Wires, form: Form, say: Say
 ) -> None:
     """The sender believes the whole one only, and asks for it by another copy until it comes."""
     wires.start(profile="rm-2000")
@@ -137,12 +142,15 @@ def test_an_acknowledgement_that_is_reset_after_any_byte_is_none(
         copies = sum(at <= received_at for at in instants(theirs, Event.DUPLICATE_ELIMINATED))
         assert 1 + copies >= cutter.cuts, "acknowledged although a part of it was cut off"
         check_exchange(wires.exchange)
-    say(f"nemesis: rm-2000, {cutter.cuts} resets in an acknowledgement; believed once, whole")
+    say(
+        f"nemesis: rm-2000, {cutter.cuts} resets in an acknowledgement; believed once, whole",
+        resets=cutter.cuts,
+    )
 
 
 @pytest.mark.statement("S1-29", ruling="R-03")
 def test_an_acknowledgement_in_an_answer_that_is_reset_after_any_byte_is_none(
-    wires: Wires, form: Form, say: Callable[[str], None]
+    wires: Wires, form: Form, say: Say
 ) -> None:
     """The same where it comes back in the answer of HTTP."""
     wires.start(profile="rm-2001", sync_reply_mode="signalsOnly")
@@ -159,4 +167,7 @@ def test_an_acknowledgement_in_an_answer_that_is_reset_after_any_byte_is_none(
     # A reset behind the last byte of the package may come too late.
     assert cutter.cuts >= (last - 2) // step(form, STRIDE)
     assert evidence.duplicates >= cutter.cuts - 1
-    say(f"nemesis: rm-2001, {cutter.cuts} resets in an answer with an acknowledgement")
+    say(
+        f"nemesis: rm-2001, {cutter.cuts} resets in an answer with an acknowledgement",
+        resets=cutter.cuts,
+    )

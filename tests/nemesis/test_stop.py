@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
@@ -10,6 +10,7 @@ from threading import Event as Flag
 
 import pyarrow.parquet as pq
 from nemesis_evidence import check_exchange, fetch_journal, read_journal
+from nemesis_figures import Say
 from nemesis_gateways import CLOCK_RATE, RETRY_INTERVAL_S, Exchange, Gateway, until
 
 from onceonly.client import Client, GatewayUnreachable
@@ -71,7 +72,7 @@ def count_published(gateway: Gateway) -> int:
 
 
 def test_sigterm_under_load_stops_in_time_and_a_restart_goes_on(
-    exchange: Exchange, say: Callable[[str], None]
+    exchange: Exchange, say: Say
 ) -> None:
     """Exit 0 within five seconds, the journal published to its last row; nothing lost (C3)."""
     stop, took_s = Flag(), []
