@@ -9,8 +9,8 @@ import pytest
 
 from onceonly.message.event import Event
 from onceonly.simulation.chance import stream
-from onceonly.simulation.cut_store import PARTY, SPOOL, STORE, CutStore
-from onceonly.simulation.disk import Disk, Kind, Operation
+from onceonly.simulation.cut_store import PARTY, SPOOL, STORE, CutStore, look_at_rows
+from onceonly.simulation.disk import Disk, Image, Kind, Operation
 from onceonly.simulation.files import DiskFiles
 from onceonly.simulation.store_steps import Steps, answers, journal_row
 from onceonly.simulation.vfs import UNIX_CHARACTERISTICS, UNIX_SECTOR_BYTES
@@ -117,6 +117,34 @@ def test_a_failed_sync_stops_the_store() -> None:
     disk.watcher = None
     store.abandon()
     files.close_vfs()
+
+
+def test_a_failed_sync_and_a_power_cut_at_the_next_start_leave_a_sound_store() -> None:
+    """What the cache alone shows of the log is durable before it is folded back (R-22, D3, D2)."""
+    disk = Disk()
+    files = DiskFiles(disk)
+    store = CutStore(files)
+    commit_row(store, "first")
+
+    def fail(operation: Operation) -> None:
+        if operation.kind is Kind.SYNC:
+            raise OSError(errno.EIO, "an I/O error")
+
+    disk.watcher = fail
+    with pytest.raises(StoreFailed):
+        commit_row(store, "x" * 30_000)
+    disk.kill()
+    store.abandon()
+    files.close_vfs()
+    images: list[Image] = []
+    chance = Random(0)
+    disk.watcher = lambda _: images.extend(disk.after_cut(chance) for _ in range(4))
+    files = DiskFiles(disk)
+    CutStore(files).close()
+    disk.watcher = None
+    files.close_vfs()
+    for image in images:
+        assert look_at_rows(image, []).harm is None
 
 
 def test_a_full_disk_refuses_and_takes_again() -> None:

@@ -76,6 +76,15 @@ class DiskFiles:
     def close(self, file: int) -> None:
         del self._open[file]
 
+    def write_again(self, path: Path) -> None:
+        file = self._disk.find(str(path))
+        if file is None:
+            return
+        opened = self._disk.open(str(path), life=self._life)
+        for start in range(0, len(file.content), CHUNK_BYTES):
+            opened.write(start, opened.read(start, CHUNK_BYTES))
+        opened.sync()
+
     def rename(self, old: Path, new: Path) -> None:
         self._disk.rename(str(old), str(new), life=self._life)
 

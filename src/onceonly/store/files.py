@@ -70,6 +70,13 @@ class FileSystem(Protocol):
         """Give the number back."""
         ...
 
+    def write_again(self, path: Path) -> None:
+        """Write every byte of the file in its place and sync it; nothing where there is no file.
+
+        After a failed sync the cache may show bytes that no later sync will write.
+        """
+        ...
+
     def rename(self, old: Path, new: Path) -> None:
         """Give the file its new name, in one step, in place of whatever had it."""
         ...
@@ -127,6 +134,19 @@ class OperatingSystem:
 
     def close(self, file: int) -> None:
         os.close(file)
+
+    def write_again(self, path: Path) -> None:
+        try:
+            file = os.open(path, os.O_RDWR)
+        except FileNotFoundError:
+            return
+        try:
+            offset = 0
+            while chunk := os.pread(file, CHUNK_BYTES, offset):
+                offset += os.pwrite(file, chunk, offset)
+            os.fsync(file)
+        finally:
+            os.close(file)
 
     def rename(self, old: Path, new: Path) -> None:
         old.rename(new)

@@ -102,6 +102,7 @@ class SqliteStore(Store):
             self._writer = self._connect(apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
             undo.callback(self._writer.close)
             _make_durable(self._writer)
+            self._write_log_again()
             self._epoch = _begin_epoch(self._writer, party, now_at)
             self._settle_log()
             self._journal_seq, self._chain_hash = _verified_journal_end(self._writer)
@@ -120,6 +121,21 @@ class SqliteStore(Store):
         # might make a partial index usable: 30 to 100 µs each time.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         return connection
+
+    def _write_log_again(self) -> None:
+        """Make what the log shows durable, before anything builds on it.
+
+        A sync that failed in the process before may have left a commit in the page cache and
+        nowhere else, and no later sync writes it. Folded back like this, the log is lost to a
+        power cut in the middle of it, and with it the other half of the database.
+        """
+        self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            self._files.write_again(self._path.with_name(f"{self._path.name}-wal"))
+        except OSError as error:
+            raise from_system(error, "the log of the store") from error
+        finally:
+            self._writer.execute("ROLLBACK")
 
     def _sync_entry(self) -> None:
         """Make the file's name durable: its bytes are worth nothing without it (fault D7)."""
@@ -262,7 +278,7 @@ class SqliteStore(Store):
     def _settle_log(self) -> None:
         """Fold the whole log back and begin it anew.
 
-        At start this also writes again, and syncs, what a failed fsync before the restart may
+        At start this also writes into the database again what a checkpoint whose sync failed may
         have left in the page cache and nowhere else.
         """
         self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
