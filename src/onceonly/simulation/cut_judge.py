@@ -45,6 +45,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.lives = self.commits = self.cuts = self.close_looks = self.second_cuts = 0
+        self.refused = self.failed_syncs = 0
         self.harms: Counter[str] = Counter()
         self.operations: Counter[str] = Counter()
         self.first_harm = ""
@@ -65,6 +66,7 @@ class Judge:
         self._tally = tally
         self._truths = [first]
         self._names = names
+        self._expected = ""
         self._open: dict[tuple[str, bool, bool], list[Case]] = {}
         """Cases that wait for the coming state, by digest, kind of digest and what is allowed."""
 
@@ -82,19 +84,27 @@ class Judge:
             found = look_at_rows(case.image, self._names)
             self._settle(case, self._verdict(found, {last.rows}), last)
 
+    def expect(self, rows: str) -> None:
+        """The commit under way failed, and may be found all the same until `learn`."""
+        self._expected = rows
+
+    def forgo(self) -> None:
+        """The commit under way was refused: what was there is what must be there."""
+        self.learn(self._truths[-1])
+
     def learn(self, truth: Truth) -> None:
         """A commit returned: what it stored is what must be there now."""
         last = self._truths[-1]
         self._truths.append(truth)
         waiting, self._open = self._open, {}
+        allowed = {last.rows, truth.rows, self._expected}
+        self._expected = ""
         for (digest, is_rows, is_acknowledged), cases in waiting.items():
             found = Found(digest)
             if digest != (truth.rows if is_rows else truth.pages):
                 if not is_rows:
                     found = look_at_rows(cases[0].image, self._names)
-                found = self._verdict(
-                    found, {truth.rows} if is_acknowledged else {last.rows, truth.rows}
-                )
+                found = self._verdict(found, {truth.rows} if is_acknowledged else allowed)
             for case in cases:
                 self._settle(case, found, truth if digest in truth[:2] else last)
 

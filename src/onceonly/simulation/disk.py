@@ -253,6 +253,10 @@ class Disk:
             if _is_reachable(path, self._entries, entries)
         }
 
+    def used_bytes(self) -> int:
+        """How long all files are together."""
+        return sum(len(entry.content) for entry in self._entries.values() if entry is not None)
+
     def has_unsynced(self) -> bool:
         """Whether a cut could take anything."""
         return any(self._moves.values()) or any(
@@ -312,8 +316,7 @@ class Disk:
 
     def _find_space(self, needed: int) -> None:
         assert self.space_bytes is not None
-        used = sum(len(entry.content) for entry in self._entries.values() if entry is not None)
-        if used + needed > self.space_bytes:
+        if self.used_bytes() + needed > self.space_bytes:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _existing(self, path: str) -> SimulatedFile:

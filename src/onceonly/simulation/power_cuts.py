@@ -16,6 +16,8 @@ half of them the power goes again while the product opens.
 so that the check is seen to find what it is for.
 """
 
+import errno
+import os
 from collections import deque
 from collections.abc import Callable
 from enum import StrEnum
@@ -45,6 +47,7 @@ from onceonly.simulation.store_steps import PARTY, Steps, answers
 from onceonly.store.memory import MemoryStore
 from onceonly.store.migrate import read_migrations
 from onceonly.store.spool import INLINE_BYTES_MAX, Spool
+from onceonly.store.store import StoreFailed, StoreFull
 
 CUTS = 100_000
 """What one campaign should have."""
@@ -61,6 +64,12 @@ _CLOSE_LOOKS = 0.02
 _SECOND_CUTS = 0.5
 _OPENING_OPERATIONS = 60
 """Operations of an opening after a crash, about; the second cut is before one of them."""
+_FULL_DISKS = 0.1
+_ROOM_BYTES_MAX = 30_000
+"""Of a full disk: some commits find enough, and their checkpoints do not."""
+_FAILED_SYNCS = 0.1
+_SYNCS_OF_A_COMMIT = 3
+"""The log's, and where a checkpoint follows, one more of the log and the database's."""
 _SPOOLED_BYTES = INLINE_BYTES_MAX + 20_000
 _CHUNK_BYTES = 8_000
 
@@ -113,6 +122,10 @@ class Report(NamedTuple):
     """Stores that were made, worked with, restarted and cut."""
     commits: int
     cuts: int
+    refused: int
+    """Commits that found the disk full (D4),"""
+    failed_syncs: int
+    """and those whose sync failed, after which the store is opened anew (D3)."""
     close_looks: int
     """Cuts after which the product opened the store and was asked everything."""
     second_cuts: int
@@ -156,6 +169,8 @@ def run(
         tally.lives,
         tally.commits,
         tally.cuts,
+        tally.refused,
+        tally.failed_syncs,
         tally.close_looks,
         tally.second_cuts,
         dict(sorted(tally.harms.items())),
@@ -189,6 +204,8 @@ class _Life:
         self._payloads: dict[str, bytes] = {}
         self._operations = 0
         self._is_under_way = self._is_acknowledged = False
+        self._sync_that_fails: int | None = None
+        """How many syncs go well before one fails, if one is to."""
         self._likely: deque[Pages] = deque(maxlen=3)
         pages = look_at_pages(beginning.image, self._likely).digest
         self._judge = Judge(tally, Truth(pages, self._rows(), {}), self._steps.names)
@@ -206,23 +223,29 @@ class _Life:
         self._close()
 
     def _open(self) -> None:
+        self._start()
+        self._learn()
+        self._spool = Spool(SPOOL, files=self._files)
+
+    def _start(self) -> None:
         self._is_under_way = True
         self._files = DiskFiles(self._disk)
         self._store = CutStore(self._files)
         for pragma, value in _PRAGMAS.get(self._settings, {}).items():
             self._store.tamper(pragma, value)
-        self._learn()
-        self._spool = Spool(SPOOL, files=self._files)
 
     def _restart(self) -> None:
         if self._work.random() < 0.5:
             self._close()
         else:
-            self._disk.kill()
-            self._store.abandon()
-            self._files.close_vfs()
+            self._die()
         self._reopen_memory()
         self._open()
+
+    def _die(self) -> None:
+        self._disk.kill()
+        self._store.abandon()
+        self._files.close_vfs()
 
     def _reopen_memory(self) -> None:
         self._memory.crash()
@@ -237,15 +260,56 @@ class _Life:
         kept = [self._keep(step.spooled) for step in steps if step.spooled is not None]
         self._payloads = self._payloads | dict(kept)
         self._is_under_way = True
-        for store in (self._memory, self._store):
-            transaction = store.begin()
-            for step in steps:
-                step.write(transaction)
-        self._memory.commit()
+        ours, theirs = self._store.begin(), self._memory.begin()
+        for step in steps:
+            step.write(ours)
+            step.write(theirs)
         self._is_acknowledged = self._settings is Settings.EARLY
-        self._store.commit()
-        self._tally.commits += 1
+        if self._settings is Settings.PRODUCTION:
+            self._meet_trouble()
+        try:
+            self._store.commit()
+        except StoreFull:
+            self._take_back()
+        except StoreFailed:
+            self._come_back(answers(theirs, self._steps.names))
+        else:
+            self._memory.commit()
+            self._tally.commits += 1
+            self._learn()
+        self._disk.space_bytes = self._sync_that_fails = None
+
+    def _meet_trouble(self) -> None:
+        luck = self._work.random()
+        if luck < _FULL_DISKS:
+            room = self._work.randrange(_ROOM_BYTES_MAX)
+            self._disk.space_bytes = self._disk.used_bytes() + room
+        elif luck < _FULL_DISKS + _FAILED_SYNCS:
+            self._sync_that_fails = self._work.randrange(_SYNCS_OF_A_COMMIT)
+
+    def _take_back(self) -> None:
+        """The disk was full (R-28): nothing of the commit is stored, and the next may be."""
+        self._tally.refused += 1
+        self._memory.rollback()
+        self._judge.forgo()
+        self._is_under_way = False
+
+    def _come_back(self, coming: str) -> None:
+        """A sync failed (R-22): stop, and let the next process find the commit or not.
+
+        What it finds may be in the cache of the machine alone, and must be durable, one way or
+        the other, when the store is open.
+        """
+        self._tally.failed_syncs += 1
+        self._sync_that_fails = None
+        self._die()
+        self._start()
+        self._judge.expect(coming)
+        if answers(self._store.snapshot(), self._steps.names) == coming:
+            self._memory.commit()
+        self._reopen_memory()
         self._learn()
+        self._spool = Spool(SPOOL, files=self._files)
 
     def _keep(self, body: bytes) -> tuple[str, bytes]:
         sink = self._spool.open_sink()
@@ -266,6 +330,13 @@ class _Life:
 
     def _cut(self, name: str, operation: Operation) -> None:
         self._operations += 1
+        self._look_everywhere(name, operation)
+        if operation.kind is Kind.SYNC and self._sync_that_fails is not None:
+            self._sync_that_fails -= 1
+            if self._sync_that_fails < 0:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def _look_everywhere(self, name: str, operation: Operation) -> None:
         label = f"{operation.kind} {_file(operation.path)}"
         for variant in range(_VARIANTS if self._disk.has_unsynced() else 1):
             where = f"{name}:{self._operations}.{variant} before {label}"
