@@ -13,7 +13,7 @@ from nemesis_ways import BROKER, use_broker
 from broker import Broker, running_broker
 
 WAITING = 8
-BROKER_DIES_EVERY = 2
+BROKER_DIES_EVERY = 8
 
 
 @pytest.fixture(scope="module")
