@@ -127,7 +127,7 @@ class Process:
     def __init__(self, node: Node) -> None:
         self._node = node
         self.number = node.generation
-        self._threads = 0
+        self._threads = stream(node.seed, f"thread/{node.name}/{node.generation}")
         self.loop = ProcessLoop(  # type: ignore[abstract] # because gateways ask for no more of a loop
             node.timeline, thread_ns=self._thread_ns, on_bug=self._note_bug
         )
@@ -170,6 +170,7 @@ class Process:
         """Its life ended in an error, such as a disk that was full at the start: so does it."""
         del result
         if error is not None and not self.loop.is_dead:
+            self._node.restart_ms = max(self._node.restart_ms, RESTART_MS)
             self._node.kill("stopped-itself", type(error).__name__)
 
     def call(self, work: Coroutine[Any, Any, Any], heard: Heard) -> None:
@@ -242,10 +243,7 @@ class Process:
             raise Killed
 
     def _thread_ns(self) -> int:
-        self._threads += 1
-        node = self._node
-        part = draw(node.seed, "thread", node.name, self.number, self._threads)
-        return int(part * node.thread_ms * NS_PER_MS)
+        return int(self._threads.random() * self._node.thread_ms * NS_PER_MS)
 
     def _fail(self, error: BaseException) -> None:
         """Fail-stop, as the supervisor does it (R-22)."""

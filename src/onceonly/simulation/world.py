@@ -35,7 +35,7 @@ from onceonly.simulation.node import Node, Process
 from onceonly.simulation.plan import Action, Line, Plan
 from onceonly.simulation.silence import silence
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
-from onceonly.store.store import Transaction
+from onceonly.store.store import InboundEntry, Transaction
 from onceonly.transport.transport import Answer, Request
 
 LOOK_MS = 1000
@@ -333,11 +333,21 @@ class World:
         snapshot = node.snapshot()
         counts = snapshot.count_by_status()
         return not (
-            any(counts[status] for status in ("queued", "sending", "in_doubt", "stored"))
+            any(counts[status] for status in ("queued", "sending", "in_doubt"))
+            or any(map(self._is_owed, snapshot.list_stored()))
             or snapshot.list_recovering()
             or snapshot.list_forwarding()
             or snapshot.list_owed_notices()
         )
+
+    def _is_owed(self, entry: InboundEntry) -> bool:
+        """Whether a stored message will be handed over yet.
+
+        Under strict_release one whose acknowledgement certainly never left stays where it is once
+        its sender has given up: nobody asks for it any more (R-12).
+        """
+        line = next(one for one in self.plan.lines if line_id(one) == entry.agreement_id)
+        return not line.terms.strict_release
 
 
 async def _whole(body: bytes) -> AsyncIterator[bytes]:
