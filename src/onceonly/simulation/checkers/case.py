@@ -19,6 +19,7 @@ from onceonly.simulation.checkers.letter import Kind, Letter, read
 from onceonly.simulation.history import Delivered, Happening, Row, Worked
 from onceonly.simulation.network import Fate
 from onceonly.simulation.plan import Line
+from onceonly.simulation.timeline import NS_PER_MS
 from onceonly.simulation.world import World
 from onceonly.store.store import Notice
 
@@ -426,3 +427,35 @@ class Case:
             for _, notice in self.world.nodes[node].snapshot().list_notices(0, _ALL):
                 found.setdefault(notice.message_id, []).append(notice)
         return found
+
+    def nodes_between(self, parties: Parties) -> list[str]:
+        """The machines of the lines between two parties."""
+        ends = {name_of(one) for one in parties}
+        found = set(ends)
+        for line in self.plan.lines:
+            if {line.one, line.other} == ends:
+                found.update(relay for relay, _ in line.through)
+        return sorted(found & self.machines.keys())
+
+    def has_forgotten(self, node: str, order: int) -> bool:
+        """Whether the machine had purged anything before: forgotten_at may be of any pair."""
+        return any(
+            row.record.event is Event.PURGED and row.order < order for row in self.own_rows[node]
+        )
+
+    def is_misaddressed(self, copy: Coming) -> bool:
+        """Whether the package is not what its sender wrote: then it is refused under no name."""
+        return copy.is_damaged or copy.letter.agreement_id not in self.lines
+
+    def is_full(self, node: str, at_ns: int) -> bool:
+        """Whether the machine's disk had no room then: what came was refused as if it had not."""
+        return any(
+            action.kind == "fill"
+            and action.node == node
+            and action.at_ms * NS_PER_MS <= at_ns <= (action.at_ms + action.args["ms"]) * NS_PER_MS
+            for action in self.plan.actions
+        )
+
+    def has_jumped(self, node: str, first_ns: int, last_ns: int) -> bool:
+        """Whether the machine's wall clock was moved in this time."""
+        return any(first_ns <= one.at_ns <= last_ns for one in self.happened(node, "jumped"))

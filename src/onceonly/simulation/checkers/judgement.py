@@ -2,12 +2,18 @@
 
 from collections.abc import Callable, Iterable
 
-from onceonly.simulation.checkers import sender
+from onceonly.simulation.checkers import receiver, relay, sender, sequence, time_and_store
 from onceonly.simulation.checkers.case import Case
 from onceonly.simulation.checkers.violation import Truth, Violation
 from onceonly.simulation.world import World
 
-JUDGES: tuple[Callable[[Case], Iterable[Violation]], ...] = (sender.judge,)
+JUDGES: tuple[Callable[[Case], Iterable[Violation]], ...] = (
+    sender.judge,
+    sequence.judge,
+    receiver.judge,
+    relay.judge,
+    time_and_store.judge,
+)
 """Every judge, each of its own part of the invariants."""
 
 

@@ -30,7 +30,7 @@ VERDICTS = NOT_DELIVERED | {Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED, Event.S
 
 ACKNOWLEDGED = (Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED)
 
-UNSURE_FATES = frozenset({Fate.LOST, Fate.BUSY, Fate.GONE, Fate.CUT})
+LEFT_FATES = frozenset({Fate.LOST, Fate.BUSY, Fate.GONE})
 """Some byte of the package left, though perhaps nothing arrived."""
 
 
@@ -70,7 +70,7 @@ def is_expiry(record: Record) -> bool:
 
 def surely_left(leaving: Leaving, case: Case) -> bool:
     """Whether a byte of the package certainly left, as the sender could know (R-08)."""
-    return leaving.fate in UNSURE_FATES or leaving.packet in case.arrived_packets
+    return leaving.fate in LEFT_FATES or leaving.packet in case.arrived_packets
 
 
 @dataclass(slots=True)

@@ -1,0 +1,316 @@
+"""One message at the machine that stores it: once, before the acknowledgement, as it was sent.
+
+I1 to I12 and the receiver's half of I26; R-01 to R-03, R-12, R-16, R-18, R-19.
+"""
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+
+from onceonly.message.errors import ErrorCode
+from onceonly.message.event import Event
+from onceonly.message.instant import US_PER_S
+from onceonly.message.message import DeliverySemantics
+from onceonly.message.terms import DeliveryTerms, ResponseChoice
+from onceonly.protocol.events import Outcome
+from onceonly.simulation.cast import name_of, uri
+from onceonly.simulation.checkers.case import NEVER, Case, Coming, Course, Leaving
+from onceonly.simulation.checkers.letter import Kind
+from onceonly.simulation.checkers.sender import NOT_DELIVERED
+from onceonly.simulation.checkers.violation import Violation
+from onceonly.simulation.history import Delivered, Row
+
+ANSWERED_NS = 30_000_000_000
+"""Longest that a copy may lie with a living process before it says anything about it: behind a
+full queue, a full disk's waits, a frozen minute aside."""
+
+SIGNALS = (Kind.ACK, Kind.RECEIPT)
+
+
+def judge(case: Case) -> Iterator[Violation]:
+    """Every message at every machine that stores it, and every delivery."""
+    for course in case.courses.values():
+        if case.is_set_back(*case.path(course)):
+            continue
+        yield from _signals(case, course)
+        if course.delivered:
+            yield from _deliveries(case, course)
+        stored = course.first_into(Event.STORED)
+        if stored is not None:
+            yield from _stored_once(course)
+            yield from _one_response(course)
+            yield from _hand_over(course)
+            yield from _in_time(case, course, stored)
+            yield from _no_zombie(case, course, stored)
+            yield from _answers(case, course)
+        if course.is_destination:
+            yield from _refused_in_time(case, course)
+            yield from _silence(case, course)
+
+
+def is_remembered(terms: DeliveryTerms) -> bool:
+    """Whether a repeat of the message is known (R-16)."""
+    return terms.semantics is not DeliverySemantics.BEST_EFFORT or terms.drop_duplicates
+
+
+def content_digest(content: Sequence[bytes]) -> str:
+    """What both journals must agree on about the payloads, computed here once more."""
+    digests = [sha256(body).hexdigest() for body in content]
+    return digests[0] if len(digests) == 1 else sha256("\n".join(digests).encode()).hexdigest()
+
+
+def _at(invariant: str, course: Course, text: str, order: int) -> Violation:
+    return Violation(invariant, f"{course}: {text}", order)
+
+
+def _terms(course: Course) -> DeliveryTerms:
+    return DeliveryTerms() if course.line is None else course.line.terms
+
+
+# Deliveries: I1, I2, I12.
+
+
+def _deliveries(case: Case, course: Course) -> Iterator[Violation]:
+    terms = _terms(course)
+    first = course.delivered[0]
+    handed = [row for row in course.into if row.record.event is Event.HANDED_OVER]
+    if is_remembered(terms) and len(course.delivered) > 1:
+        text = f"delivered {len(course.delivered)} times"
+        yield _at("I1", course, text, course.delivered[1].order)
+    if len(handed) < len(course.delivered) or handed[0].order > first.order:
+        yield _at(
+            "I12", course, "in the inbox, and no row says that it was handed over", first.order
+        )
+    yield from _invented(case, course, first)
+
+
+def _invented(case: Case, course: Course, first: Delivered) -> Iterator[Violation]:
+    origin = case.at(name_of(course.key[0]), course.key)
+    submitted = None if origin is None else origin.first_out(Event.SUBMITTED)
+    if submitted is None or submitted.order > first.order:
+        if not _is_misread(case, course):
+            yield _at("I2", course, "delivered, and nobody had submitted it", first.order)
+        return
+    for delivered in course.delivered:
+        is_same = content_digest(delivered.content) == submitted.record.digest
+        if not is_same and not _came_damaged(course, delivered):
+            yield _at("I2", course, "delivered with other content", delivered.order)
+
+
+def _is_misread(case: Case, course: Course) -> bool:
+    """Whether a damaged copy of another message was read as this one.
+
+    The wire forms carry no digest: what TCP and TLS let through damaged is another message, which
+    no receiver can know (fault N4).
+    """
+    return any(_says(stray, course) for stray in case.strays)
+
+
+def _says(coming: Coming, course: Course) -> bool:
+    letter = coming.letter
+    return (letter.from_party, letter.to_party, letter.message_id) == course.key
+
+
+def _came_damaged(course: Course, delivered: Delivered) -> bool:
+    return any(one.is_damaged and one.letter.contents == delivered.content for one in course.taken)
+
+
+# Storing: I7, I8, I9, I26.
+
+
+def _stored_once(course: Course) -> Iterator[Violation]:
+    terms = _terms(course)
+    stored = [row for row in course.into if row.record.event is Event.STORED]
+    if not is_remembered(terms):
+        return
+    if len(stored) > 1:
+        yield _at("I7", course, "stored twice", stored[1].order)
+    handed = [row for row in course.into if row.record.event is Event.HANDED_OVER]
+    if len(handed) > 1:
+        yield _at("I1", course, "handed over twice", handed[1].order)
+    for row in course.into:
+        is_repeat = row.record.event is Event.DUPLICATE_ELIMINATED
+        if is_repeat and row.record.digest != stored[0].record.digest:
+            yield _at("I8", course, "other content taken for a repeat", row.order)
+        is_alarm = row.record.event is Event.COLLISION_DETECTED
+        if is_alarm and row.record.digest == stored[0].record.digest:
+            yield _at("I8", course, "a repeat taken for a collision", row.order)
+
+
+def _in_time(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
+    """I9, I10: by the receiver's own wall clock, within the accuracy that was agreed."""
+    terms = _terms(course)
+    made_at = case.made_at(course)
+    if made_at is None or terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+        return
+    for lives_s, invariant in (
+        (terms.time_to_live_s, "I9"),
+        (terms.persist_duration_s, "I10"),
+    ):
+        if lives_s is None:
+            continue
+        last_at = made_at + (lives_s + terms.msh_time_accuracy_s) * US_PER_S
+        if stored.record.at > last_at:
+            text = f"stored {(stored.record.at - last_at) / US_PER_S:.3f} s past its time"
+            yield _at(invariant, course, text, stored.order)
+
+
+def _refused_in_time(case: Case, course: Course) -> Iterator[Violation]:
+    """R-18: an unseen message in its time is not refused for its age."""
+    terms = _terms(course)
+    lives_s = min(terms.persist_duration_s, terms.time_to_live_s or terms.persist_duration_s)
+    made_at = case.made_at(course)
+    for row in course.into:
+        record = row.record
+        is_late = record.error_code == ErrorCode.TIME_TO_LIVE_EXPIRED
+        if record.event is not Event.REJECTED or not is_late or made_at is None:
+            continue
+        is_in_time = record.at <= made_at + lives_s * US_PER_S
+        if is_in_time and not case.has_forgotten(course.node, row.order):
+            yield _at("I9", course, "refused for its age, and it was in its time", row.order)
+
+
+def _no_zombie(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
+    """I26: nothing is stored behind a final word of its sender, as long as the clocks fit."""
+    for other in case.of_key[course.key]:
+        if other is course:
+            continue
+        final = next((row for row in other.out if row.record.event in NOT_DELIVERED), None)
+        if final is None or final.order > stored.order:
+            continue
+        if case.clocks_fit(_terms(course), *case.path(course)):
+            text = f"stored after {final.record.event} at {other.node}"
+            yield _at("I26", course, text, stored.order)
+
+
+# What is said of it: I3, I4, I5, I6.
+
+
+def _signals(case: Case, course: Course) -> Iterator[Violation]:
+    """I3 for whoever stores, I6 for everybody, as the bytes say it."""
+    stored = course.first_into(Event.STORED)
+    is_relay = stored is None and not course.is_destination
+    for said in course.said:
+        if said.letter.kind in SIGNALS:
+            yield from _form(course, said)
+            if not is_relay and (stored is None or stored.order > said.order):
+                text = f"acknowledged before it was stored ({said.packet})"
+                yield _at("I3", course, text, said.order)
+    for copy in course.sent:
+        yield from _response_before_store(case, course, copy)
+
+
+def _response_before_store(case: Case, course: Course, copy: Leaving) -> Iterator[Violation]:
+    """An acknowledgement that rides on the business response (seed 001 §1.3.3.1)."""
+    letter = copy.letter
+    if not (letter.acknowledges and letter.ref and course.is_origin):
+        return
+    request = case.at(course.node, (letter.to_party, letter.from_party, letter.ref))
+    stored = None if request is None else request.first_into(Event.STORED)
+    if stored is None or stored.order > copy.order:
+        yield _at("I3", course, f"acknowledges {letter.ref} before it was stored", copy.order)
+
+
+def _form(course: Course, said: Leaving) -> Iterator[Violation]:
+    letter = said.letter
+    wrong = [
+        what
+        for what, is_wrong in (
+            ("a payload", bool(letter.parts)),
+            ("a SequenceNumber", bool(letter.numbers)),
+            ("another semantics than BestEffort", not letter.is_best_effort),
+            ("another From", letter.from_party != uri(said.source)),
+            ("another To", letter.to_party != uri(said.target)),
+            ("another RoutingHeader", letter.hops != ((uri(said.source), uri(said.target)),)),
+        )
+        if is_wrong
+    ]
+    if wrong:
+        text = f"its acknowledgement has {', '.join(wrong)} ({said.packet})"
+        yield _at("I6", course, text, said.order)
+
+
+def _one_response(course: Course) -> Iterator[Violation]:
+    """I5, R-03: every repeat is answered with the first stored response, byte for byte."""
+    terms = _terms(course)
+    if terms.response_choice is ResponseChoice.MOST_RECENT or terms.sync_reply_mode.has_response:
+        return
+    first: Leaving | None = None
+    for said in course.said:
+        if said.letter.kind is not Kind.ACK:
+            continue
+        if first is None:
+            first = said
+        elif said.body != first.body:
+            yield _at("I5", course, f"{said.packet} is another response", said.order)
+
+
+def _answers(case: Case, course: Course) -> Iterator[Violation]:
+    """I4: each copy that was stored or known is acknowledged, unless the process died."""
+    terms = _terms(course)
+    is_answered_elsewhere = terms.sync_reply_mode.has_response or terms.ack_status.is_passed_on
+    if not terms.is_acknowledged or is_answered_elsewhere:
+        return
+    owed = [row for row in course.into if _owes_answer(row)]
+    said = [one for one in course.said if one.letter.kind is Kind.ACK]
+    at = 0
+    for row in owed:
+        death = case.next_death(course.node, row.order)
+        while at < len(said) and said[at].order < row.order:
+            at += 1
+        if at < len(said) and said[at].order < death:
+            at += 1
+        elif death == NEVER and row.at_ns + ANSWERED_NS < case.end_ns:
+            yield _at("I4", course, f"{row.record.event}, and no acknowledgement", row.order)
+
+
+def _owes_answer(row: Row) -> bool:
+    event = row.record.event
+    if event is Event.DUPLICATE_ELIMINATED:
+        return row.record.reason is None
+    return event is Event.STORED
+
+
+def _silence(case: Case, course: Course) -> Iterator[Violation]:
+    """I4: a whole copy that a living process took leaves a row or an answer."""
+    for copy in course.taken:
+        death = case.next_death(course.node, copy.order)
+        if death != NEVER or copy.at_ns + ANSWERED_NS > case.end_ns:
+            continue
+        has_row = any(row.order > copy.order for row in course.into)
+        has_answer = any(one.order > copy.order for one in course.said)
+        is_excused = case.is_misaddressed(copy) or case.is_full(course.node, copy.at_ns)
+        if not has_row and not has_answer and not is_excused:
+            yield _at("I4", course, f"{copy.packet} came, and nothing followed", copy.order)
+
+
+# Handing over: I11, R-12.
+
+
+def _hand_over(course: Course) -> Iterator[Violation]:
+    terms = _terms(course)
+    handed = course.first_into(Event.HANDED_OVER)
+    if handed is None:
+        return
+    stored = course.first_into(Event.STORED)
+    if stored is None or stored.order > handed.order:
+        yield _at("I12", course, "handed over before it was stored", handed.order)
+    if not course.is_destination:
+        yield _at("I37", course, "an intermediary handed it over", handed.order)
+    is_withheld = terms.strict_release and terms.is_acknowledged
+    if is_withheld and not terms.ack_status.is_passed_on:
+        yield from _withheld(course, handed)
+
+
+def _withheld(course: Course, handed: Row) -> Iterator[Violation]:
+    """R-12: under strict release some acknowledgement may have left before."""
+    attempts = [one for one in course.into if one.record.event is Event.ACK_SENT]
+    first = next((one for one in attempts if _may_have_left(one)), None)
+    left = [one for one in course.said if one.letter.kind in SIGNALS]
+    if first is not None and first.order < handed.order and left and left[0].order < handed.order:
+        return
+    yield _at("I11", course, "handed over, and no acknowledgement had left", handed.order)
+
+
+def _may_have_left(row: Row) -> bool:
+    """Refused without a word of the other side: no byte left (R-05)."""
+    return row.record.outcome != Outcome.REFUSED or row.record.status_code is not None

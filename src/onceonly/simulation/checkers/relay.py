@@ -1,0 +1,104 @@
+"""One message at an intermediary, in both modes (R-13).
+
+I36 and I39: whoever relays acknowledges what was acknowledged to it, sends on what came, and adds
+nothing of its own. I37: whoever accepts owns the delivery, and says so if it fails. I38: a header
+that passes gets one RoutingHeader more. I3 to I10 of an accepting intermediary are `receiver`'s.
+"""
+
+from collections.abc import Iterator
+
+from onceonly.message.event import Event
+from onceonly.message.message import Profile
+from onceonly.message.terms import Intermediary
+from onceonly.simulation.cast import HOPS_MAX, name_of
+from onceonly.simulation.checkers.case import NEVER, Case, Course, Leaving
+from onceonly.simulation.checkers.letter import Kind, without_last_hop
+from onceonly.simulation.checkers.receiver import ANSWERED_NS
+from onceonly.simulation.checkers.sender import NOT_DELIVERED
+from onceonly.simulation.checkers.violation import Violation
+
+ANSWERS = (Kind.ACK, Kind.RECEIPT)
+
+
+def judge(case: Case) -> Iterator[Violation]:
+    """Every message at every intermediary."""
+    for course in case.courses.values():
+        if course.is_origin or course.is_destination or case.is_set_back(course.node):
+            continue
+        if course.node not in case.modes(course):
+            continue
+        for copy in course.sent:
+            yield from _one_hop_more(course, copy)
+        if course.first_into(Event.STORED) is None:
+            yield from _passes_on(case, course)
+        else:
+            yield from _owns(case, course)
+
+
+def _at(invariant: str, course: Course, text: str, order: int) -> Violation:
+    return Violation(invariant, f"{course}: {text}", order)
+
+
+def _one_hop_more(course: Course, copy: Leaving) -> Iterator[Violation]:
+    """I38: some copy that came, with one RoutingHeader more, and no loop."""
+    letter = copy.letter
+    before = without_last_hop(letter.header)
+    came = [one for one in course.taken if one.order < copy.order]
+    if not any(one.letter.header == before and one.letter.parts == letter.parts for one in came):
+        text = f"{copy.packet} is no copy that came with one RoutingHeader more"
+        yield _at("I38", course, text, copy.order)
+    senders = [sender for sender, _ in letter.hops]
+    if len(set(senders)) < len(senders) or len(senders) > HOPS_MAX:
+        yield _at("I38", course, f"{copy.packet} went {' > '.join(senders)}", copy.order)
+
+
+def _passes_on(case: Case, course: Course) -> Iterator[Violation]:
+    """I36, I39: as many acknowledgements and copies as came, after they came."""
+    said = [one.order for one in course.said if one.letter.kind in ANSWERS]
+    heard = [one.order for one in course.heard if one.letter.kind in ANSWERS]
+    for number, order in enumerate(said):
+        if len(heard) <= number or heard[number] > order:
+            text = f"acknowledged {number + 1} times, and the next hop had not"
+            yield _at("I36", course, text, order)
+    restarts = case.deaths_between(course.node, 0, NEVER)
+    for number, copy in enumerate(course.sent):
+        came = sum(one.order < copy.order for one in course.taken)
+        if number >= came + restarts:
+            text = f"sent on {number + 1} times, and it came {came} times"
+            yield _at("I36", course, text, copy.order)
+    yield from _every_copy(case, course)
+
+
+def _every_copy(case: Case, course: Course) -> Iterator[Violation]:
+    """No copy is dropped: a relay detects no duplicates (seed 003 §4)."""
+    arrived = [row for row in course.into if row.record.event is Event.ARRIVED_IN_TRANSIT]
+    if case.deaths_between(course.node, 0, NEVER) or not arrived:
+        return
+    is_over = arrived[-1].at_ns + ANSWERED_NS < case.end_ns
+    if is_over and len(course.sent) < len(arrived):
+        text = f"{len(arrived)} copies came, {len(course.sent)} went on"
+        yield _at("I36", course, text, arrived[-1].order)
+
+
+def _owns(case: Case, course: Course) -> Iterator[Violation]:
+    """I37: never both modes for one message, and a failure is said to the From Party."""
+    relayed = course.first_into(Event.ARRIVED_IN_TRANSIT)
+    modes = case.modes(course)
+    if relayed is not None or modes[course.node] is Intermediary.RELAY:
+        stored = course.first_into(Event.STORED)
+        order = 0 if stored is None else stored.order
+        yield _at("I37", course, "relayed and accepted, both", order)
+    failed = next((row for row in course.out if row.record.event in NOT_DELIVERED), None)
+    line = course.line
+    if failed is None or line is None or line.profile is Profile.RM_2000:
+        return  # Notices do not go over the network in rm-2000 (R-14).
+    told = [one for one in course.said if one.letter.kind is Kind.ERROR]
+    is_fresh = failed.at_ns + ANSWERED_NS > case.end_ns
+    if not told and not is_fresh and not _is_acknowledged_before(course, failed.order):
+        text = f"{failed.record.event}, and {name_of(course.key[0])} was never told"
+        yield _at("I37", course, text, failed.order)
+
+
+def _is_acknowledged_before(course: Course, order: int) -> bool:
+    acknowledged = course.first_out(Event.ACK_RECEIVED)
+    return acknowledged is not None and acknowledged.order < order

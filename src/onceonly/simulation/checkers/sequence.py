@@ -1,0 +1,309 @@
+"""Sender-Receiver pairs: whose turn it was, in which order, under which numbers.
+
+I7 and I32 to I35 (numbers), I15 (turns), I16 (order), I27 and I28 (suspension). A turn begins with
+the first transmission and ends with a row; a number is what stands on the wire.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from onceonly.journal.record import Record
+from onceonly.message.errors import ErrorCode, Severity
+from onceonly.message.event import Direction, Event
+from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics
+from onceonly.message.terms import DeliveryTerms, OnExhausted
+from onceonly.simulation.cast import name_of, pair_of
+from onceonly.simulation.checkers.case import Case, Course, Parties
+from onceonly.simulation.checkers.sender import SLACK_NS, is_expiry
+from onceonly.simulation.checkers.violation import Violation
+from onceonly.simulation.history import Row
+
+ENDS_OF_TURNS = frozenset(
+    {
+        Event.ACK_RECEIVED,
+        Event.LATE_ACK_RECEIVED,
+        Event.FAILED,
+        Event.EXPIRED,
+        Event.CANCELLED,
+        Event.SENT,
+    }
+)
+
+IDLE = "idle"
+"""In the reason of a reset after a time without messages (I33)."""
+
+
+def judge(case: Case) -> Iterator[Violation]:
+    """Every pair at both of its ends."""
+    for (node, parties, direction), rows in case.pair_rows.items():
+        if case.is_set_back(*case.nodes_between(parties)):
+            continue
+        if direction is Direction.OUT:
+            walk = _Turns(case, node, parties)
+            for row in rows:
+                yield from walk.take(row)
+            yield from walk.mute()
+        elif name_of(parties[1]) == node:
+            yield from _numbers_received(case, parties, rows)
+            yield from _order(case, node, parties, rows)
+
+
+def first_number(case: Case, parties: Parties) -> int | None:
+    """The number before the first one of the pair."""
+    for line in case.plan.lines:
+        if line.begin_number is not None and set(parties) == set(pair_of(line)):
+            return line.begin_number
+    return None
+
+
+def successor(number: int | None) -> int:
+    """Seed 000 §2.2.2 a-c."""
+    return 1 if number is None or number >= SEQUENCE_NUMBER_MAX else number + 1
+
+
+def suspends(terms: DeliveryTerms) -> bool:
+    """Whether a message that used up its retries keeps its turn (R-07)."""
+    return (
+        terms.on_exhausted is OnExhausted.SUSPEND
+        and terms.semantics is DeliverySemantics.ONCE_AND_ONLY_ONCE
+    )
+
+
+def ends_turn(record: Record, terms: DeliveryTerms) -> bool:
+    """Whether the message gives its turn back with this row."""
+    if record.event in ENDS_OF_TURNS:
+        return True
+    if record.event is Event.EXHAUSTED:
+        return is_expiry(record) or not suspends(terms)
+    return record.event is Event.ERROR_RECEIVED and _refuses(record, terms)
+
+
+def _refuses(record: Record, terms: DeliveryTerms) -> bool:
+    """Whether the error is the last word about the message (`sending`, R-08)."""
+    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+        return False
+    if record.error_code == ErrorCode.TRANSIENT_ERROR:
+        return terms.semantics is DeliverySemantics.AT_MOST_ONCE
+    if record.error_code == ErrorCode.INVALID_SEQUENCE_NUMBER and terms.numbers_messages:
+        return False
+    return record.severity == Severity.ERROR or record.error_code == ErrorCode.DELIVERY_FAILURE
+
+
+@dataclass(slots=True)
+class _Turns:
+    """Along the rows of one sending pair."""
+
+    case: Case
+    node: str
+    parties: Parties
+    turns: list[str] = field(default_factory=list)
+    """MessageIds with a turn, the oldest first."""
+    numbers: dict[str, int] = field(default_factory=dict)
+    last_number: int | None = None
+    was_reset: bool = False
+    has_ended: bool = False
+    """A turn ended without an acknowledgement since the last number was given."""
+    closed: Row | None = None
+    owed: tuple[str, ...] = ()
+    """Resumed, and one of these has to go first."""
+    closures: list[tuple[Row, int]] = field(default_factory=list)
+    """Suspensions, each with the place in the order at which it ended."""
+
+    def __post_init__(self) -> None:
+        self.last_number = first_number(self.case, self.parties)
+
+    def take(self, row: Row) -> Iterator[Violation]:
+        """The next row."""
+        event = row.record.event
+        if event is Event.TRANSMITTING:
+            yield from self._transmitting(row)
+        elif event in (Event.PAIR_SUSPENDED, Event.PAIR_QUARANTINED):
+            if self.closed is None:
+                self.closed = row
+        elif event is Event.PAIR_RESUMED:
+            self._resumed(row)
+        elif event is Event.SEQUENCE_RESET:
+            yield from self._reset(row)
+        elif row.record.message_id is not None:
+            self._ended(row)
+
+    def mute(self) -> Iterator[Violation]:
+        """I27 on the wire: what leaves while the pair is closed was on its way before.
+
+        Responses are sent again on request, beside the pair (R-21).
+        """
+        if self.closed is not None:
+            self.closures.append((self.closed, self.case.end_order))
+        for course in self._courses() if self.closures else ():
+            for copy in course.sent:
+                for closed, opened in self.closures:
+                    is_late = copy.at_ns > closed.at_ns + SLACK_NS
+                    if closed.order < copy.order < opened and is_late and not copy.letter.ref:
+                        yield self._wrong("I27", f"{copy.packet} left it while closed", copy.order)
+
+    def _courses(self) -> Iterator[Course]:
+        for course in self.case.courses.values():
+            if course.node == self.node and course.key[:2] == self.parties:
+                yield course
+
+    def _wrong(self, invariant: str, text: str, order: int) -> Violation:
+        there, back = map(name_of, self.parties)
+        return Violation(invariant, f"pair {there}>{back} at {self.node}: {text}", order)
+
+    def _terms(self, row: Row) -> DeliveryTerms | None:
+        return self.case.terms.get((self.node, row.record.agreement_id or ""))
+
+    def _transmitting(self, row: Row) -> Iterator[Violation]:
+        message_id, terms = row.record.message_id or "", self._terms(row)
+        if terms is None:
+            return
+        if self.closed is not None:
+            yield self._wrong("I27", f"{message_id} transmitted while closed", row.order)
+        if self.owed and message_id not in self.owed:
+            text = f"resumed with {message_id}, and {self.owed[0]} was not completed"
+            yield self._wrong("I28", text, row.order)
+        self.owed = ()
+        if message_id not in self.turns:
+            if len(self.turns) >= terms.window:
+                text = f"{message_id} beside {', '.join(self.turns)}, window {terms.window}"
+                yield self._wrong("I15", text, row.order)
+            self.turns.append(message_id)
+        if terms.numbers_messages and name_of(self.parties[0]) == self.node:
+            yield from self._number(row, message_id)
+
+    def _number(self, row: Row, message_id: str) -> Iterator[Violation]:
+        """I32, I33: the first transmission has the next number, and every other one the same."""
+        number = row.record.sequence_number or 0
+        known = self.numbers.get(message_id)
+        if known is not None:
+            if known != number:
+                text = f"{message_id} as {number}, and before as {known}"
+                yield self._wrong("I32", text, row.order)
+            return
+        expected = 1 if self.was_reset else successor(self.last_number)
+        if number != expected:
+            invariant = "I33" if number == 1 else "I32"
+            text = f"{message_id} has number {number}, expected {expected}"
+            yield self._wrong(invariant, text, row.order)
+        yield from self._number_on_wire(row, message_id, number)
+        self.numbers[message_id] = self.last_number = number
+        self.was_reset = self.has_ended = False
+
+    def _number_on_wire(self, row: Row, message_id: str, number: int) -> Iterator[Violation]:
+        course = self.case.at(self.node, (*self.parties, message_id))
+        for copy in course.sent[:1] if course is not None else ():
+            text = copy.letter.numbers[0] if copy.letter.numbers else "none"
+            if not (text.isascii() and text.isdecimal() and int(text) == number):
+                yield self._wrong("I32", f"{message_id} says {text}, not {number}", row.order)
+
+    def _resumed(self, row: Row) -> None:
+        if self.closed is not None:
+            self.closures.append((self.closed, row.order))
+        self.closed = None
+        self.owed = tuple(self.turns)
+
+    def _reset(self, row: Row) -> Iterator[Violation]:
+        if IDLE in (row.record.reason or ""):
+            machine = self.case.machines[self.node]
+            if machine.forget_pair_after_s is None or self.turns:
+                yield self._wrong("I33", "reset for idleness, and it was not idle", row.order)
+        elif not self.has_ended:
+            yield self._wrong("I33", "reset, and no number was abandoned", row.order)
+        self.was_reset, self.has_ended = True, False
+
+    def _ended(self, row: Row) -> None:
+        record = row.record
+        terms = self._terms(row)
+        if terms is None or not ends_turn(record, terms):
+            return
+        message_id = record.message_id or ""
+        self.owed = tuple(one for one in self.owed if one != message_id)
+        if message_id in self.turns:
+            self.turns.remove(message_id)
+        if record.event not in (Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED):
+            self.has_ended = True
+
+
+def _numbers_received(case: Case, parties: Parties, rows: list[Row]) -> Iterator[Violation]:
+    """I7, I34, I35: what is stored was next, or the first of a new count; the rest is refused."""
+    node = name_of(parties[1])
+    last, takes_any, closed = first_number(case, parties), False, False
+    for row in rows:
+        record, event = row.record, row.record.event
+        terms = case.terms.get((node, record.agreement_id or ""))
+        if event is Event.PAIR_QUARANTINED:
+            closed = True
+        elif event is Event.PAIR_RESUMED:
+            closed, takes_any = False, True
+        elif event is Event.STORED and record.sequence_number is not None:
+            number = record.sequence_number
+            if terms is None or not terms.is_numbered or record.semantics == "BestEffort":
+                continue
+            if closed:
+                yield _at("I35", row, f"{number} stored while the pair is quarantined")
+            if number not in (1, successor(last)) and not takes_any:
+                yield _at("I7", row, f"{number} stored after {last}")
+            last, takes_any = number, False
+        elif _is_wrong_number(record) and record.sequence_number in (1, successor(last)):
+            yield _at("I7", row, f"{record.sequence_number} refused after {last}")
+
+
+def _is_wrong_number(record: Record) -> bool:
+    is_about_number = record.error_code == ErrorCode.INVALID_SEQUENCE_NUMBER
+    return record.event is Event.REJECTED and is_about_number
+
+
+def _at(invariant: str, row: Row, text: str) -> Violation:
+    return Violation(invariant, f"{row.record.message_id} at {row.node}: {text}", row.order)
+
+
+def _order(case: Case, node: str, parties: Parties, rows: list[Row]) -> Iterator[Violation]:
+    """I16: numbered messages reach the inbox as they were stored, and are stored as submitted.
+
+    A message that gave its turn back without an acknowledgement may come behind its successors: a
+    copy of it was still under way, and nobody waits for that (R-08, R-10).
+    """
+    stored: dict[str, int] = {}
+    handed: list[str] = []
+    for row in rows:
+        message_id, record = row.record.message_id or "", row.record
+        terms = case.terms.get((node, record.agreement_id or ""))
+        if terms is None or not terms.numbers_messages:
+            continue
+        if record.event is Event.STORED:
+            stored.setdefault(message_id, len(stored))
+        elif record.event is Event.HANDED_OVER and message_id in stored:
+            if any(stored[one] > stored[message_id] for one in handed):
+                yield _at("I16", row, "handed over behind a message that was stored later")
+            handed.append(message_id)
+    sender = name_of(parties[0])
+    yield from _submitted_order(case, sender, parties, list(stored))
+
+
+def _submitted_order(
+    case: Case, sender: str, parties: Parties, stored: list[str]
+) -> Iterator[Violation]:
+    submitted: dict[str, int] = {}
+    for row in case.pair_rows.get((sender, parties, Direction.OUT), ()):
+        if row.record.event is Event.SUBMITTED:
+            submitted.setdefault(row.record.message_id or "", row.order)
+    newest = -1
+    newest_id = ""
+    for message_id in stored:
+        order = submitted.get(message_id, newest)
+        if order < newest and not _was_let_go(case, sender, parties, message_id, newest_id):
+            text = f"{message_id} at {sender}: stored behind {newest_id}, submitted before it"
+            yield Violation("I16", text, order)
+        if order > newest:
+            newest, newest_id = order, message_id
+
+
+def _was_let_go(case: Case, sender: str, parties: Parties, message_id: str, later_id: str) -> bool:
+    """Whether the message had given its turn back before the later one was first transmitted."""
+    course = case.at(sender, (*parties, message_id))
+    later = case.at(sender, (*parties, later_id))
+    terms = None if course is None else case.terms_out(course)
+    begun = None if later is None else later.first_out(Event.TRANSMITTING)
+    if course is None or terms is None or begun is None:
+        return False
+    return any(ends_turn(row.record, terms) and row.order < begun.order for row in course.out)
