@@ -459,3 +459,8 @@ class Case:
     def has_jumped(self, node: str, first_ns: int, last_ns: int) -> bool:
         """Whether the machine's wall clock was moved in this time."""
         return any(first_ns <= one.at_ns <= last_ns for one in self.happened(node, "jumped"))
+
+    @cached_property
+    def healed_ns(self) -> int:
+        """When the faults ended."""
+        return next((one.at_ns for one in self.history.happenings if one.what == "healed"), NEVER)

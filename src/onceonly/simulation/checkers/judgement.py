@@ -1,8 +1,16 @@
-"""All checkers over one world."""
+"""All judges over one world."""
 
 from collections.abc import Callable, Iterable
 
-from onceonly.simulation.checkers import receiver, relay, sender, sequence, time_and_store
+from onceonly.simulation.checkers import (
+    evidence,
+    liveness,
+    receiver,
+    relay,
+    sender,
+    sequence,
+    time_and_store,
+)
 from onceonly.simulation.checkers.case import Case
 from onceonly.simulation.checkers.violation import Truth, Violation
 from onceonly.simulation.world import World
@@ -13,15 +21,18 @@ JUDGES: tuple[Callable[[Case], Iterable[Violation]], ...] = (
     receiver.judge,
     relay.judge,
     time_and_store.judge,
+    liveness.judge,
+    evidence.judge,
 )
 """Every judge, each of its own part of the invariants."""
 
 
 def check(world: World) -> list[Violation]:
-    """Every violation in a world that has run, in the order in which they show."""
+    """Every violation in a world that has run, in the order in which they show.
+
+    Call it before the world is closed. Pure: the same world, the same list.
+    """
     found = [Violation("bug", f"{bug.node}: {bug.text}", bug.order) for bug in world.history.bugs]
-    if world.is_livelocked:
-        found.append(Violation("L5", "the world would not come to rest", world.history.order))
     case = Case(world)
     for judge in JUDGES:
         found.extend(judge(case))
@@ -29,6 +40,5 @@ def check(world: World) -> list[Violation]:
 
 
 def truth(world: World) -> list[Truth]:
-    """What really became of every message, in the order of acceptance."""
-    del world
-    return []
+    """What really became of every accepted message, in the order of acceptance."""
+    return evidence.truth(Case(world))

@@ -1,0 +1,137 @@
+"""What really became of every message, and that the journals alone say the same.
+
+E1 and E2: `truth` is told by the applications, `classify` by the rows of all journals; the lake
+has to find the same from the rows. Alarms among the kinds are violations of other invariants too,
+and named here once more, so that nothing hides behind an exemption.
+"""
+
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+
+from onceonly.message.event import Event
+from onceonly.message.identity import MessageKey
+from onceonly.simulation.cast import name_of
+from onceonly.simulation.checkers.case import Case, Course
+from onceonly.simulation.checkers.receiver import is_remembered
+from onceonly.simulation.checkers.violation import Truth, Violation
+from onceonly.simulation.history import Row
+
+
+class Kind(StrEnum):
+    """The classes of E1; the last five are alarms."""
+
+    ACKNOWLEDGED_AND_DELIVERED = "acknowledged and delivered"
+    IN_DOUBT_DELIVERED = "in doubt, delivered"
+    FAILED_NOT_DELIVERED = "failed, not delivered"
+    PENDING = "pending"
+    LOST_AFTER_ACK = "lost after acknowledgement"
+    DUPLICATE_DELIVERY = "duplicate delivery"
+    ACK_WITHOUT_STORE = "acknowledged without store"
+    ORPHAN_ACK = "orphan acknowledgement"
+    COLLISION = "collision"
+
+
+_VERDICTS = {
+    Event.ACK_RECEIVED: "Acknowledged",
+    Event.LATE_ACK_RECEIVED: "Acknowledged",
+    Event.SENT: "Sent",
+    Event.FAILED: "Failed",
+    Event.EXPIRED: "Failed",
+    Event.CANCELLED: "Cancelled",
+    Event.EXHAUSTED: "InDoubt",
+    Event.REQUEUED: None,
+}
+
+_ENDED = ("Failed", "Cancelled")
+
+
+def truth(case: Case) -> list[Truth]:
+    """What really became of every accepted message, in the order of acceptance."""
+    found = []
+    for accepted in case.history.accepted:
+        key = accepted.key
+        there = case.at(name_of(key.to_party), key)
+        delivered = 0 if there is None else len(there.delivered)
+        found.append(_truth(case, key, is_accepted=True, delivered=delivered))
+    return found
+
+
+def judge(case: Case) -> Iterator[Violation]:
+    """E2: the journals tell of every accepted message what its applications know."""
+    for seen in truth(case):
+        there = case.at(name_of(seen.key.to_party), seen.key)
+        if there is not None and case.is_set_back(*case.path(there)):
+            continue
+        handed = 0 if there is None else _handed_over(there)
+        if handed == seen.delivered_count or _is_fresh(case, there):
+            continue
+        text = (
+            f"{seen.key.message_id}: {handed} hand-overs by the rows, {seen.delivered_count} read"
+        )
+        yield Violation("E1", text, case.end_order)
+
+
+def _handed_over(course: Course) -> int:
+    """In the inbox, by the rows: not what was taken back before anybody read it."""
+    confirmed = course.first_into(Event.CANCEL_CONFIRMED)
+    handed = [row for row in course.into if row.record.event is Event.HANDED_OVER]
+    if confirmed is not None and len(course.delivered) < len(handed):
+        return len(course.delivered)
+    return len(handed)
+
+
+def _is_fresh(case: Case, course: Course | None) -> bool:
+    """Handed over so shortly before the end that nobody may have looked yet."""
+    if course is None:
+        return False
+    last = course.into[-1] if course.into else None
+    return last is not None and last.at_ns + 90_000_000_000 > case.end_ns
+
+
+def _truth(case: Case, key: MessageKey, *, is_accepted: bool, delivered: int) -> Truth:
+    origin = case.at(name_of(key.from_party), key)
+    verdict = verdict_of(() if origin is None else origin.out)
+    return Truth(key, is_accepted, delivered, verdict, _kind(case, key, verdict, delivered))
+
+
+def verdict_of(rows: Iterable[Row]) -> str | None:
+    """The sender's last verdict by its rows, None while it is pending."""
+    verdict: str | None = None
+    for row in rows:
+        event = row.record.event
+        if event is Event.NOTIFIED and row.record.reason == "DeliveryFailure":
+            verdict = "InDoubt" if verdict not in _ENDED else verdict
+        elif event is Event.LATE_ACK_RECEIVED and verdict in _ENDED:
+            continue  # Failed for good, and told of the late word (R-09).
+        elif event in _VERDICTS:
+            verdict = _VERDICTS[event]
+        elif event is Event.TRANSMITTING and row.record.attempt == 1 and verdict == "InDoubt":
+            verdict = None
+    return verdict
+
+
+def _kind(case: Case, key: MessageKey, verdict: str | None, delivered: int) -> Kind:
+    there = case.at(name_of(key.to_party), key)
+    terms = None if there is None or there.line is None else there.line.terms
+    if delivered > 1 and (terms is None or is_remembered(terms)):
+        return Kind.DUPLICATE_DELIVERY
+    if verdict in ("Acknowledged", "Sent"):
+        return _kind_of_acknowledged(case, key, there, delivered)
+    if verdict is None:
+        return Kind.PENDING
+    if delivered:
+        return Kind.IN_DOUBT_DELIVERED
+    return Kind.PENDING if verdict == "InDoubt" else Kind.FAILED_NOT_DELIVERED
+
+
+def _kind_of_acknowledged(
+    case: Case, key: MessageKey, there: Course | None, delivered: int
+) -> Kind:
+    if delivered:
+        return Kind.ACKNOWLEDGED_AND_DELIVERED
+    stored = [one for one in case.of_key[key] if one.first_into(Event.STORED) is not None]
+    if not stored:
+        return Kind.ACK_WITHOUT_STORE
+    if there is not None and there.first_into(Event.HANDED_OVER) is not None:
+        return Kind.LOST_AFTER_ACK
+    return Kind.PENDING

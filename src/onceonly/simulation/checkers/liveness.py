@@ -1,0 +1,200 @@
+"""Once the world has healed: everything ends, everybody is told, nothing is held back.
+
+L1 to L7, I21, I25. A doubt may stay where the agreement has nothing that ends it before its fence,
+which may lie behind the end of the world; then the application has its notice.
+"""
+
+from collections.abc import Iterator
+
+from onceonly.message.event import Event
+from onceonly.message.instant import NS_PER_S
+from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
+from onceonly.message.terms import DeliveryTerms
+from onceonly.protocol.outbound import OutboundStatus
+from onceonly.protocol.pairing import PairStatus
+from onceonly.simulation.cast import name_of
+from onceonly.simulation.checkers.case import NEVER, Case, Course
+from onceonly.simulation.checkers.receiver import is_remembered
+from onceonly.simulation.checkers.sender import VERDICTS, is_expiry, notifies
+from onceonly.simulation.checkers.violation import Violation
+from onceonly.simulation.history import Row
+from onceonly.store.store import Role
+
+CALM_NS = 90 * NS_PER_S
+"""After healing until what was under way is over: copies that come late, waits of clients."""
+
+SETTLE_NS = 60 * NS_PER_S
+"""From the last thing that happens to a message until it is at rest, beside its own waits."""
+
+
+def judge(case: Case) -> Iterator[Violation]:
+    """The end of the world."""
+    if case.world.is_livelocked:
+        yield Violation("L5", "the world would not come to rest", case.end_order)
+        return
+    if case.healed_order == NEVER:
+        return
+    for course, terms in case.sending():
+        if case.is_set_back(*case.path(course)):
+            continue
+        yield from _exhausted_in_calm(case, course, terms)
+        yield from _delivered(case, course, terms)
+    yield from _verdicts(case)
+    yield from _handed_over(case)
+    yield from _drained(case)
+
+
+def _at(invariant: str, course: Course, text: str, order: int) -> Violation:
+    return Violation(invariant, f"{course}: {text}", order)
+
+
+def lasts_ns(terms: DeliveryTerms, messages: int) -> int:
+    """Longest time to the verdicts of so many messages one after the other (Lmax)."""
+    verdict_s = terms.verdict_after_s or 0
+    inquiries_s = terms.recovery.inquiries * terms.retry_interval_s * 4
+    return messages * (verdict_s + inquiries_s) * NS_PER_S + SETTLE_NS
+
+
+def _verdicts(case: Case) -> Iterator[Violation]:
+    """L1, I21: every accepted message has a verdict, or its application a notice of a doubt."""
+    queues: dict[tuple[str, str], int] = {}
+    for accepted in case.history.accepted:
+        queues[accepted.key.pair] = queues.get(accepted.key.pair, 0) + 1
+    for accepted in case.history.accepted:
+        course = case.at(accepted.node, accepted.key)
+        if course is None or case.is_set_back(*case.path(course)):
+            continue
+        terms = case.terms_out(course)
+        if terms is None:
+            continue
+        since_ns = max(accepted.at_ns, case.healed_ns) + CALM_NS
+        if case.end_ns >= since_ns + lasts_ns(terms, queues[accepted.key.pair]):
+            yield from _verdict(case, course, terms)
+
+
+def _verdict(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+    entry = case.world.nodes[course.node].snapshot().find_outbound(course.key[2])
+    last = next((row for row in reversed(course.out) if row.record.event in VERDICTS), None)
+    if entry is None:
+        if last is None:
+            yield _at("I21", course, "forgotten without a verdict", case.end_order)
+        return
+    status = entry.state.status
+    if status.is_final:
+        if last is None:
+            yield _at("I41", course, f"{status}, and no row says so", case.end_order)
+        return
+    was_told = any(row.record.event is Event.NOTIFIED for row in course.out)
+    is_doubt = status is OutboundStatus.IN_DOUBT and (was_told or not notifies(course, terms))
+    is_endless = terms.semantics is DeliverySemantics.EXACTLY_ONCE
+    if is_doubt and not terms.recovery.inquires:
+        return
+    if is_doubt or is_endless:
+        yield from _known_to_operator(case, course, status)
+        return
+    yield _at("L1", course, f"still {status} at the end", case.end_order)
+
+
+def _known_to_operator(case: Case, course: Course, status: OutboundStatus) -> Iterator[Violation]:
+    """I25: asked, and still in doubt, is an operator's matter, who was told (R-17, R-21)."""
+    rows = [row.record.event for row in course.out]
+    incidents = case.world.nodes[course.node].snapshot().list_incidents(is_open=False)
+    was_opened = any(tuple(one.pair) == course.key[:2] for one in incidents)
+    was_answered = Event.REPORT_RECEIVED in rows
+    if not was_opened and not was_answered:
+        text = f"still {status}, and neither the partner nor an operator knows"
+        yield _at("I25", course, text, case.end_order)
+
+
+def _exhausted_in_calm(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+    """L4: a message that was sent and acknowledged in calm weather is not given up."""
+    begun: Row | None = None
+    for row in course.out:
+        event = row.record.event
+        if event is Event.TRANSMITTING and row.record.attempt == 1:
+            begun = row
+        if event is not Event.EXHAUSTED or is_expiry(row.record) or begun is None:
+            continue
+        is_calm = begun.at_ns > case.healed_ns + CALM_NS
+        if is_calm and _is_answered_in_time(case, course, terms):
+            yield _at("L4", course, "given up in calm weather", row.order)
+
+
+def _is_answered_in_time(case: Case, course: Course, terms: DeliveryTerms) -> bool:
+    """Whether Timeout is longer than a round trip over all hops, as `check` asks for (R-06)."""
+    hops = len(case.path(course)) - 1
+    round_trip_ms = 2 * hops * 3 * case.plan.weather.delay_ms + 500 * hops
+    is_awaited = terms.sync_reply_mode.has_response or terms.ack_status.is_passed_on
+    return not is_awaited and terms.timeout_s * 1000 > round_trip_ms
+
+
+def _delivered(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+    """L2: what the destination said it has, its application gets."""
+    if not course.is_origin or terms.method is not ReliableMessagingMethod.EBXML:
+        return
+    acknowledged = next(
+        (
+            row
+            for row in course.out
+            if row.record.event in (Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED)
+        ),
+        None,
+    )
+    there = case.at(name_of(course.key[1]), course.key)
+    if acknowledged is None or acknowledged.at_ns + SETTLE_NS + CALM_NS > case.end_ns:
+        return
+    if there is not None and (there.delivered or there.first_into(Event.CANCEL_CONFIRMED)):
+        return
+    if not _is_accountable(case, course):
+        text = "acknowledged, and never in the inbox of its To Party"
+        yield _at("L2", course, text, case.end_order)
+
+
+def _is_accountable(case: Case, course: Course) -> bool:
+    """Whether an accepting intermediary acknowledged, and its own verdict stands for it (I37)."""
+    return any(
+        other.node in case.modes(course) and other.first_into(Event.STORED) is not None
+        for other in case.of_key[course.key]
+    )
+
+
+def _handed_over(case: Case) -> Iterator[Violation]:
+    """L2: what is stored is handed over, and what is handed over is read; R-12 may withhold."""
+    for course in case.courses.values():
+        stored = course.first_into(Event.STORED)
+        if stored is None or not course.is_destination or case.is_set_back(course.node):
+            continue
+        if max(stored.at_ns, case.healed_ns) + SETTLE_NS + CALM_NS > case.end_ns:
+            continue
+        if course.first_into(Event.CANCEL_CONFIRMED) is not None:
+            continue
+        handed = [row for row in course.into if row.record.event is Event.HANDED_OVER]
+        withheld = course.first_into(Event.WITHHELD)
+        if not handed and withheld is None:
+            yield _at("L2", course, "stored, and never handed over", case.end_order)
+        times = len(handed) if course.line is None else _times(course, len(handed))
+        if handed and len(course.delivered) < times:
+            text = f"handed over {times} times, read {len(course.delivered)} times"
+            yield _at("L2", course, text, case.end_order)
+
+
+def _times(course: Course, handed: int) -> int:
+    assert course.line is not None, "an agreement is known"
+    return min(handed, 1) if is_remembered(course.line.terms) else handed
+
+
+def _drained(case: Case) -> Iterator[Violation]:
+    """L6: operators resumed every pair; none stays closed, none has messages that wait."""
+    waits = [terms.verdict_after_s or 0 for terms in case.terms.values()]
+    if case.end_ns < case.healed_ns + CALM_NS + 10 * (max(waits, default=0) * NS_PER_S + SETTLE_NS):
+        return
+    for name, node in case.world.nodes.items():
+        for view in node.snapshot().list_pairs():
+            if case.is_set_back(*case.nodes_between(view.pair)):
+                continue
+            is_ours = view.role is Role.SENDER
+            if view.status is not PairStatus.OPEN or (is_ours and view.queued):
+                text = (
+                    f"{name}: the pair to {view.pair.to_party} is {view.status}, {view.queued} wait"
+                )
+                yield Violation("L6", text, case.end_order)
