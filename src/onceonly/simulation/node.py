@@ -19,7 +19,7 @@ from onceonly.gateway.life import Life
 from onceonly.gateway.wiring import Surroundings, join
 from onceonly.message.errors import LocalError
 from onceonly.protocol.events import Transmission
-from onceonly.simulation.chance import draw, stream
+from onceonly.simulation.chance import stream
 from onceonly.simulation.clock import MachineClock
 from onceonly.simulation.history import History
 from onceonly.simulation.loop import Killed, ProcessLoop, enter

@@ -4,6 +4,7 @@ Knows nothing of nodes or networks. Nothing here reads a real clock; a year cost
 happens in it.
 """
 
+from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
 
@@ -18,27 +19,43 @@ class Timeline:
         self.events = 0
         """Calls made so far: the measure of a world's length, and the bound against livelocks."""
         self._calls: list[tuple[int, int, Callable[[], None]]] = []
+        self._soon: deque[Callable[[], None]] = deque()
+        """What was asked for at this instant: behind every call of it that was asked for before."""
         self._count = 0
 
     def call_at(self, at_ns: int, call: Callable[[], None]) -> None:
         """Call at that instant, behind everything that was asked for at the same one before."""
-        self._count += 1
-        heappush(self._calls, (max(at_ns, self.now_ns), self._count, call))
+        if at_ns <= self.now_ns:
+            self._soon.append(call)
+        else:
+            self._count += 1
+            heappush(self._calls, (at_ns, self._count, call))
 
     def call_in(self, delay_ns: int, call: Callable[[], None]) -> None:
         """Call after so much time."""
         self.call_at(self.now_ns + delay_ns, call)
+
+    def call_soon(self, call: Callable[[], None]) -> None:
+        """Call at this instant, behind everything that was asked for at it before."""
+        self._soon.append(call)
 
     def run_until(self, end_ns: int, *, events_max: int, is_over: Callable[[], bool]) -> bool:
         """Run every call up to `end_ns`, or until `is_over` says so between two of them.
 
         False where `events_max` calls in all were not enough: a livelock (L5).
         """
-        while self._calls and self._calls[0][0] <= end_ns:
+        calls, soon = self._calls, self._soon
+        while True:
+            if calls and (calls[0][0] <= self.now_ns or not soon):
+                if calls[0][0] > end_ns:
+                    break
+                self.now_ns, _, call = heappop(calls)
+            elif soon:
+                call = soon.popleft()
+            else:
+                break
             if self.events >= events_max:
                 return False
-            at_ns, _, call = heappop(self._calls)
-            self.now_ns = at_ns
             self.events += 1
             call()
             if is_over():
