@@ -139,6 +139,8 @@ party = [{id = "4000", type = "GLN"}]
 send_to = "https://buyer.example/msh"
 error_to = "https://buyer.example/errors"
 resend_to = "smtps:msh@buyer.example"
+caller_certificate = "AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:\
+AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:AB:12"
 receiver_uri = "https://buyer.example/ebxmlhandler/"
 delivery_semantics = "OnceAndOnlyOnce"
 window = 3
@@ -250,6 +252,7 @@ def test_every_key_is_read(tmp_path):
     (agreement,) = found.agreements
     assert agreement.our_party == "GLN:4000"
     assert agreement.resend_to == "smtps:msh@buyer.example"
+    assert agreement.caller_certificate == "ab12" * 16
     assert agreement.validator == "http://127.0.0.1:9000/valid"
     assert agreement.methods_supported == (EBXML_METHOD_URI,)
     assert agreement.terms == DeliveryTerms(
@@ -410,6 +413,9 @@ WRONG = {
         'error_to = "nowhere"',
         'error_to = "ftp://buyer.example/errors"',
         'error_to = "smtp:msh@buyer.example"',
+        'caller_certificate = "abc"',
+        f'caller_certificate = "{"g" * 64}"',
+        f'caller_certificate = "{"a" * 64}"',
         'resend_to = "nowhere"',
         'resend_to = "smtp:msh@buyer.example"',
         'receiver_uri = "nowhere"',

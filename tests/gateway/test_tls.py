@@ -5,14 +5,17 @@ import ssl
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from peer import Peer
 from running_gateway import NEVER_S, RunningGateway, form
 
 from onceonly.gateway.certificates import calling_tls, listening_tls
-from onceonly.gateway.config import Tls, read_configuration
+from onceonly.gateway.config import ConfigurationError, Tls, read_configuration
 from onceonly.message.event import Event
 from ports import free_port
 
@@ -136,6 +139,66 @@ async def test_a_caller_without_a_certificate_is_not_heard(tmp_path, certificate
         row = await buyer.until_row(Event.TRANSMITTED)
         assert row.outcome != "accepted"
         seller.assert_nothing_stored()
+
+
+def fingerprint(certificates: Path, name: str) -> str:
+    pem = (certificates / f"{name}.pem").read_text("ascii")
+    return sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest()
+
+
+def pinned_configuration(folder: Path, certificates: Path, name: str) -> Path:
+    """A seller that lets buyer and stranger call, and believes a message from one of them."""
+    both = folder / "both.pem"
+    both.write_bytes(
+        b"".join((certificates / f"{one}.pem").read_bytes() for one in ("buyer", "stranger"))
+    )
+    ports = {"buyer": free_port(), "seller": free_port()}
+    tls = f'trusted = "{both}"\nclients = true'
+    path = configuration(folder, "seller", certificates, ports, tls)
+    text = path.read_text("utf-8")
+    pin = f'caller_certificate = "{fingerprint(certificates, name)}"'
+    path.write_text(text.replace("retries = 1", f"retries = 1\n{pin}"), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("believed", "status"), [("buyer", 204), ("stranger", 403)])
+async def test_a_partner_calls_under_its_own_certificate(tmp_path, certificates, believed, status):
+    """H27, R-26: another partner's certificate opens the door, but speaks for nobody else."""
+    path = pinned_configuration(tmp_path, certificates, believed)
+    seller = RunningGateway(read_configuration(path))
+    await seller.start()
+    context = ssl.create_default_context(cafile=certificates / "seller.pem")
+    context.load_cert_chain(certificates / "buyer.pem", certificates / "buyer.key")
+    peer = Peer(BUYER)
+    peer.gateway_uri, peer.gateway_party = seller.uri, SELLER
+    parcels = [
+        peer.normal("m-1@a.example.com", 1),
+        peer.signal("Acknowledgement", "m-2@b.example.com"),
+    ]
+    try:
+        async with httpx.AsyncClient(verify=context) as client:
+            for parcel in parcels:
+                headers = {"Content-Type": parcel.content_type}
+                answer = await client.post(seller.uri, content=parcel.body, headers=headers)
+                assert answer.status_code == status
+        rows = seller.rows(Event.SECURITY_EVENT)
+        if status == 403:
+            seller.assert_nothing_stored()
+            assert [row.error_code for row in rows] == ["SecurityFailure"] * 2
+        else:
+            await seller.until_handed_over("m-1@a.example.com")
+            assert rows == []
+    finally:
+        await seller.stop(0.0)
+        await peer.close()
+
+
+async def test_a_certificate_of_a_caller_needs_that_callers_are_asked(tmp_path, certificates):
+    """A promise that nobody checks is refused with its line."""
+    path = pinned_configuration(tmp_path, certificates, "buyer")
+    path.write_text(path.read_text("utf-8").replace("clients = true", ""), "utf-8")
+    with pytest.raises(ConfigurationError, match=r"caller_certificate needs an https listen"):
+        read_configuration(path)
 
 
 def keys(certificates: Path, **changes: Any) -> Tls:

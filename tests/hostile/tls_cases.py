@@ -198,13 +198,14 @@ CASES = [
     ),
     Case(
         "H27",
-        "a trusted one of any partner",
+        "a trusted one, where none is agreed",
         showing("partner"),
         "204",
         delivered=1,
         needs=NEEDS,
-        why="`trusted` says who may call at all; which partner calls is what the agreement and the "
-        "PartyIds say, so only certificates of partners who would not lie belong there",
+        why="`trusted` says who may call at all; who speaks for a partner says "
+        "`caller_certificate` in its agreement, and then another's gets 403: "
+        "tests/gateway/test_tls.py::test_a_partner_calls_under_its_own_certificate",
     ),
     Case(
         "H28",

@@ -6,8 +6,10 @@ connection ends and nothing more of it is parsed (H19).
 """
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from enum import Enum, auto
+from hashlib import sha256
 from typing import NamedTuple, cast
 
 import httptools
@@ -92,6 +94,7 @@ class HttpConnection(asyncio.Protocol):
         # A peer that reset the connection before we accepted it has no name any more.
         name = self._transport.get_extra_info("peername") or ("", 0)
         self._address, self._peer = name[0], f"{name[0]}:{name[1]}"
+        self._certificate = _fingerprint(self._transport.get_extra_info("ssl_object"))
         if not self._endpoint.opened(self, self._address):
             self._note(refusal.OVERLOADED)
             self._transport.write(render_answer(refusal.OVERLOADED, is_last=True))
@@ -277,7 +280,9 @@ class HttpConnection(asyncio.Protocol):
     # Receiving and answering.
 
     def _receive(self, head: RequestHead) -> None:
-        request = Request(head.content_type, head.content_length, self._peer)
+        request = Request(
+            head.content_type, head.content_length, self._peer, certificate=self._certificate
+        )
         reception = self._endpoint.receive(request, self._body)
         self._task = asyncio.ensure_future(reception, loop=self._endpoint.loop)
         self._task.add_done_callback(self._received)
@@ -378,3 +383,9 @@ class HttpConnection(asyncio.Protocol):
         if self._is_reading_paused and not is_blocked:
             self._is_reading_paused = False
             self._transport.resume_reading()
+
+
+def _fingerprint(tls: ssl.SSLObject | None) -> str | None:
+    """Of the certificate that the caller had to show; without verification there is none."""
+    certificate = None if tls is None else tls.getpeercert(binary_form=True)
+    return sha256(certificate).hexdigest() if certificate else None

@@ -65,6 +65,8 @@ class Request(NamedTuple):
     """Address of the other side, for the journal; never an identity (attack H25)."""
     transport: str = "http"
     """Scheme of the transport that it came by."""
+    certificate: str | None = None
+    """Hexadecimal SHA-256 of the certificate that the other side showed and that was verified."""
 
 
 class Answer(NamedTuple):

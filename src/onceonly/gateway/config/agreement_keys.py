@@ -205,6 +205,15 @@ AGREEMENT_KEYS = table_of(
         section="seed 001 §1.3.3.3",
     ),
     Key(
+        "caller_certificate",
+        read.fingerprint,
+        "64 hexadecimal digits, with colons between pairs or without",
+        "SHA-256 of the certificate that the partner's MSH shows when it calls us; what names this "
+        "agreement and comes otherwise is refused.",
+        default_text="any that `trusted` in `[tls]` lets in",
+        section="ours, R-26",
+    ),
+    Key(
         "receiver_uri",
         read.endpoint,
         ENDPOINT,

@@ -43,6 +43,8 @@ class Agreement:
     """The URI that the partner's MSH announces; `send_to` unless something stands between."""
     terms: DeliveryTerms
     resend_to: str | None = None
+    caller_certificate: str | None = None
+    """Hexadecimal SHA-256 of the one certificate under which this partner may call us."""
     """Where resends go, where that is elsewhere: perhaps by another transport (S1-46)."""
     validator: str | None = None
     """Application's address that says whether the content is valid (seed 004 level 0 b)."""
@@ -143,6 +145,7 @@ def read_configuration(path: Path) -> Configuration:
     smtp = smtp_of(file.find_table("smtp"), tls)
     amqp = amqp_of(file.find_table("amqp"))
     _check_gateway(gateway, tls)
+    _check_callers(gateway, file.tables("agreement"), tls)
     check_mail(gateway, file.tables("agreement"), file.tables("route"), smtp)
     _check_neighbours(gateway, file.tables("agreement"), file.tables("route"))
     return Configuration(
@@ -179,6 +182,15 @@ def _check_gateway(gateway: Table, tls: Tls | None) -> None:
         gateway.refuse("listen", "is https: legal with a certificate and key in [tls]")
     if _is_one_socket(gateway["listen"], gateway["api"]):
         gateway.refuse("api", "has the address of listen: partners and applications are kept apart")
+
+
+def _check_callers(gateway: Table, agreements: Sequence[Table], tls: Tls | None) -> None:
+    is_asked = tls is not None and tls.clients and gateway["listen"].startswith("https:")
+    for agreement in agreements:
+        if agreement["caller_certificate"] is not None and not is_asked:
+            agreement.refuse(
+                "caller_certificate", "needs an https listen and clients = true in [tls]"
+            )
 
 
 def _check_neighbours(gateway: Table, agreements: Sequence[Table], routes: Sequence[Table]) -> None:
@@ -255,6 +267,7 @@ def _agreement(table: Table, party: tuple[PartyId, ...]) -> Agreement:
         receiver_uri=table["receiver_uri"] or table["send_to"],
         terms=terms_of(table),
         resend_to=table["resend_to"],
+        caller_certificate=table["caller_certificate"],
         validator=table["validator"],
         methods_supported=table["reliable_messaging_methods_supported"] or (),
     )

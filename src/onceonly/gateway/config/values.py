@@ -91,6 +91,14 @@ def _party(entry: Any) -> PartyId:
     raise Illegal(f"{entry!r} is not a PartyId")
 
 
+def fingerprint(value: Any) -> str:
+    """A SHA-256 in hexadecimal, as `openssl x509 -fingerprint -sha256` prints it or plainer."""
+    digits = text(value).replace(":", "").lower()
+    if re.fullmatch(r"[0-9a-f]{64}", digits) is None:
+        raise Illegal(f"{value!r} is no SHA-256 fingerprint")
+    return digits
+
+
 def uris(value: Any) -> tuple[str, ...]:
     """URIs, each once."""
     if not isinstance(value, list) or not value:

@@ -28,7 +28,7 @@ from onceonly.message.digest import content_digest
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import Pair
-from onceonly.message.message import Profile, SyncReplyMode
+from onceonly.message.message import Message, Profile, SyncReplyMode
 from onceonly.message.signals import Acknowledgment, Assurance, ErrorSignal, Inquiry, Report
 from onceonly.protocol import receiving
 from onceonly.protocol.effects import Journal
@@ -37,7 +37,7 @@ from onceonly.store.spool import Sink, Spool
 from onceonly.store.store import Role, Store, StoredPayload, StoreFull, Transaction
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.transport.transport import Request, TransferBroken
-from onceonly.wire.envelope import About, Decoder, Envelope, PartHead
+from onceonly.wire.envelope import About, Content, Decoder, Envelope, PartHead
 from onceonly.wire.limits import Limits
 
 TAKEN = TransportAnswer(204)
@@ -113,12 +113,17 @@ class Receiver:
     ) -> TransportAnswer:
         """The same for a package that came back in an answer, which cannot be answered itself."""
         try:
-            return await self._receive(request, chunks, can_answer=False)
+            return await self._receive(request, chunks, can_answer=False, is_call=False)
         except StoreFull:
             return TransportAnswer(507, "StoreFull")
 
     async def _receive(
-        self, request: Request, chunks: AsyncIterator[bytes], *, can_answer: bool
+        self,
+        request: Request,
+        chunks: AsyncIterator[bytes],
+        *,
+        can_answer: bool,
+        is_call: bool = True,
     ) -> TransportAnswer:
         sinks: list[Sink] = []
         decoder: Decoder | None = None
@@ -128,6 +133,8 @@ class Receiver:
             async for chunk in chunks:
                 decoder.feed(chunk)
             envelope = decoder.finish()
+            if is_call and not self._is_of_its_channel(envelope.content, request):
+                return await self._refuse_channel(decoder.about, request)
             return await self._take(envelope, sinks, can_answer=can_answer)
         except RemoteError as error:
             return await self._reject(error, decoder.about if decoder else None, request)
@@ -145,6 +152,27 @@ class Receiver:
         most = self._limits.package_bytes_max
         if request.content_length is not None and request.content_length > most:
             raise RemoteError(ErrorCode.MESSAGE_TOO_LARGE, f"a package has {most} bytes at most")
+
+    def _is_of_its_channel(self, content: Content, request: Request) -> bool:
+        """Whether who called is who may, under the agreement that the package names (R-26, H27)."""
+        header = content if isinstance(content, Message) else content.header
+        agreement = self._agreements.find(header.agreement_id)
+        wanted = None if agreement is None else agreement.caller_certificate
+        return wanted is None or wanted == request.certificate
+
+    async def _refuse_channel(self, about: About | None, request: Request) -> TransportAnswer:
+        """Nobody is told by a message: the partner that is named there did not send this one."""
+        reason = "names an agreement whose partner shows another certificate"
+        row = self._rows.about_gateway(Event.SECURITY_EVENT, self._clock.now(), reason)
+        row = row._replace(
+            direction=Direction.IN,
+            endpoint=request.peer,
+            transport=request.transport,
+            error_code=ErrorCode.SECURITY_FAILURE.value,
+            agreement_id=None if about is None else about.agreement_id,
+        )
+        await self._refusals.write(row)
+        return TransportAnswer(403, ErrorCode.SECURITY_FAILURE.value)
 
     def _sink_opener(self, sinks: list[Sink]) -> Callable[[PartHead], Sink]:
         def open_sink(_: PartHead) -> Sink:
