@@ -16,6 +16,7 @@ def one_life(settings: Settings, seed: int = 0) -> Report:
     return run(cuts=1, settings=settings, seed=seed, commits_of_a_life=3)
 
 
+@pytest.mark.statement("S0-04", "S1-01", "S1-04", "S3-02", ruling="R-22")
 def test_no_cut_takes_what_a_commit_promised() -> None:
     """Creation, migration, commits, checkpoints, restarts, the spool: every operation of them."""
     told: list[int] = []
