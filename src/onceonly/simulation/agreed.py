@@ -33,7 +33,7 @@ def terms_of(
     chance: Random, profile: Profile, *, through: Intermediary | None, scheme: str
 ) -> DeliveryTerms:
     """Terms of one line; `through`: the mode of its intermediaries, if it has any."""
-    semantics = _semantics(chance)
+    semantics = _semantics(chance, through)
     terms = _times(chance, semantics)
     terms = replace(
         terms,
@@ -54,8 +54,10 @@ def terms_of(
     return replace(terms, recovery=_recovery(chance, terms))
 
 
-def _semantics(chance: Random) -> DeliverySemantics:
-    return chance.choices(tuple(DeliverySemantics), (80, 7, 6, 7))[0]
+def _semantics(chance: Random, through: Intermediary | None) -> DeliverySemantics:
+    """A route has no degrees: who accepts refuses for its age what ExactlyOnce sends for ever."""
+    exactly_once = 0 if through is Intermediary.ACCEPT else 7
+    return chance.choices(tuple(DeliverySemantics), (80, 7, 6, exactly_once))[0]
 
 
 def _never_fails(terms: DeliveryTerms) -> bool:

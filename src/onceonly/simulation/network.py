@@ -368,7 +368,14 @@ _UNANSWERED = frozenset({Fate.ANSWER_LOST, Fate.CUT, Fate.LATE})
 
 
 def _damaged(body: bytes, at: int) -> bytes:
-    return body[:at] + bytes([body[at] ^ 0x20]) + body[at + 1 :] if body else body
+    """A tag's beginning in the header document is no character of XML any more.
+
+    These profiles have no digest on the wire: what a checksum on the way misses in a payload, or
+    in an identifier, nobody can see. What can be seen is refused.
+    """
+    end = body.find(b"</") + 1
+    tag = body.find(b"<", at * end // (len(body) or 1))
+    return body[:tag] + bytes([body[tag] ^ 0x20]) + body[tag + 1 :] if end else body
 
 
 async def _pieces(body: bytes, cut_at: int | None) -> AsyncIterator[bytes]:
