@@ -10,7 +10,7 @@ from random import Random
 
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.memory_reading import MemorySnapshot
-from onceonly.store.memory_tables import Tables
+from onceonly.store.memory_tables import PendingTables, Tables
 from onceonly.store.memory_writing import MemoryTransaction
 from onceonly.store.store import (
     Store,
@@ -54,7 +54,7 @@ class MemoryStore(Store):
         self._epoch = self._disk.epoch
         self._clock_at = clock_at
         self._opened_at = clock_at()
-        self._pending: Tables | None = None
+        self._pending: PendingTables | None = None
         self._is_closed = False
         self._is_failed = False
         self.is_full = False

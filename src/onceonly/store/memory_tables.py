@@ -6,7 +6,7 @@ what is asked of them.
 
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field, fields
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from onceonly.journal.record import Record
 from onceonly.message.identity import MessageKey, Pair
@@ -179,18 +179,34 @@ class Tables:
     journal: MutableMapping[int, Record] = field(default_factory=dict)
     numbers: MutableMapping[str, int] = field(default_factory=dict)
 
-    def pending(self) -> "Tables":
+    def pending(self) -> "PendingTables":
         """Tables that read through to these ones and keep what is changed to themselves."""
-        return Tables(*(_Pending(getattr(self, name)) for name in _NAMES))
+        return PendingTables(self)
 
     def copied(self) -> "Tables":
         """The same rows in tables of their own; rows never change."""
         return Tables(*(dict(getattr(self, name)) for name in _NAMES))
 
-    def settle(self) -> None:
-        """Make what was changed in these pending tables part of those below."""
-        for name in _NAMES:
-            getattr(self, name).settle()
-
 
 _NAMES = tuple(table.name for table in fields(Tables))
+
+
+class PendingTables(Tables):
+    """Tables over others; one comes into being when it is first asked for, as most never are."""
+
+    def __init__(self, below: Tables) -> None:
+        self._below = below
+        self._asked: list[_Pending[Any, Any]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _NAMES:
+            raise AttributeError(name)
+        table: _Pending[Any, Any] = _Pending(getattr(self._below, name))
+        self._asked.append(table)
+        setattr(self, name, table)
+        return table
+
+    def settle(self) -> None:
+        """Make what was changed in these tables part of those below."""
+        for table in self._asked:
+            table.settle()
