@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from packages import ORDER, PayloadPart, stamp
-from peer import Peer
+from peer import PATIENCE_S, Manners, Peer
 from running_gateway import OUR_PARTY, RunningGateway, running
 
 from onceonly.gateway.clock import Clock
@@ -188,6 +188,21 @@ class TestSent:
             assert await gateway.parts.purge.sweep() == Forgotten(outbound=1)
             assert (await gateway.call("GET", f"/v1/messages/{message_id}")).status == 404
             assert gateway.rows(Event.ACK_RECEIVED, message_id=message_id)
+
+    async def test_a_transmission_may_end_after_its_message_was_forgotten(
+        self, tmp_path: Path, peer: Peer, calendar: Calendar
+    ) -> None:
+        """The acknowledgement overtook it, and the wall clock jumped: nobody is told any more."""
+        async with keeping(tmp_path, peer) as gateway:
+            peer.answer(Manners.SILENCE)
+            message_id = await sent(gateway, peer, ORDER)
+            calendar.advance_to_day(KEPT_DAYS + 1)
+            assert await gateway.parts.purge.sweep() == Forgotten(outbound=1)
+            peer.refuse_connections()
+            await gateway.parts.tasks.drain(PATIENCE_S)
+            assert not gateway.rows(Event.TRANSMITTED, message_id=message_id)
+            await peer.listen()
+            await sent(gateway, peer, ORDER)
             assert [row.reason for row in gateway.rows(Event.PURGED)] == ["1 sent under tpa-ab-1"]
 
     @pytest.mark.statement("S0-14")

@@ -329,11 +329,14 @@ class Dispatch:
         """Tell the machine what happened; it has to know, if need be once there is space."""
         await self._persist(MessageWork(message_id, event))
 
-    async def _persist(self, work: Work) -> None:
-        outcome = await persist(
-            self._group, lambda txn: self._steps.run(txn, self._clock.now(), (work,))
-        )
-        self.release(outcome)
+    async def _persist(self, work: MessageWork | RecoveryWork) -> None:
+        def step(txn: Transaction) -> Outcome:
+            # With its verdict a message may be forgotten while a transmission of it waits (R-19).
+            entry = txn.find_outbound(work.message_id)
+            known = () if entry is None else (work,)
+            return self._steps.run(txn, self._clock.now(), known, entry=entry)
+
+        self.release(await persist(self._group, step))
 
     def _message_is_due(self, message_id: str, due_ns: int) -> None:
         self._tasks.start(self._report(message_id, DeadlineReached(due_ns)))
