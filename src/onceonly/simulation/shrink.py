@@ -45,7 +45,19 @@ def shrink(plan: Plan, invariant: str) -> Plan:
 
 def shrink_counted(plan: Plan, invariant: str) -> Shrunk:
     """The same, with the number of worlds that were run for it. Raises `Unbroken`."""
-    search = _Search(invariant)
+
+    def breaks(world: World) -> bool:
+        return any(violation.invariant == invariant for violation in check(world))
+
+    try:
+        return shrink_to(plan, breaks)
+    except Unbroken:
+        raise Unbroken(f"the plan of seed {plan.seed} does not break {invariant}") from None
+
+
+def shrink_to(plan: Plan, shows: Callable[[World], bool]) -> Shrunk:
+    """The smallest plan found whose world, once it has run, shows this. Raises `Unbroken`."""
+    search = _Search(shows)
     explicit = search.explicit(plan)
     found, is_smaller = explicit, True
     while is_smaller:
@@ -64,31 +76,35 @@ def size_of(plan: Plan) -> int:
 class _Search:
     """Tries plans, and remembers how many."""
 
-    def __init__(self, invariant: str) -> None:
-        self._invariant = invariant
+    def __init__(self, shows: Callable[[World], bool]) -> None:
+        self._shows = shows
         self.runs = 0
         self._known: dict[str, bool] = {}
 
     def breaks(self, plan: Plan) -> bool:
-        """Whether a world of the plan breaks the invariant; False once the runs are used up."""
+        """Whether a world of the plan shows it; False once the runs are used up."""
         text = repr(plan)
         known = self._known.get(text)
         if known is None:
             if self.runs >= RUNS_MAX:
                 return False
-            self.runs += 1
-            known = self._known[text] = self._invariant in broken_by(plan)
+            known = self._known[text] = self._run(plan)[0]
         return known
 
-    def explicit(self, plan: Plan) -> Plan:
-        """The plan without chance, if it still breaks then; else as it is, with its fates."""
+    def _run(self, plan: Plan) -> tuple[bool, dict[str, Fate]]:
+        self.runs += 1
         world = World(plan)
         world.run()
-        broken = {violation.invariant for violation in check(world)}
+        shows = self._shows(world)
         world.close()
-        if self._invariant not in broken:
-            raise Unbroken(f"seed {plan.seed} does not break {self._invariant}")
-        written = plan.without_chance(world.network.told)
+        return shows, world.network.told
+
+    def explicit(self, plan: Plan) -> Plan:
+        """The plan without chance, if it still breaks then; else as it is. Raises `Unbroken`."""
+        shows, told = self._run(plan)
+        if not shows:
+            raise Unbroken(f"the world of seed {plan.seed} does not show it")
+        written = plan.without_chance(told)
         return written if self.breaks(written) else plan
 
     def fewer_events(self, plan: Plan) -> Plan:
@@ -107,15 +123,6 @@ class _Search:
             if candidate != plan and self.breaks(candidate):
                 plan = candidate
         return plan
-
-
-def broken_by(plan: Plan) -> frozenset[str]:
-    """The invariants that a world of the plan breaks."""
-    world = World(plan)
-    world.run()
-    broken = frozenset(violation.invariant for violation in check(world))
-    world.close()
-    return broken
 
 
 def _with_events(plan: Plan, events: Sequence[Event]) -> Plan:
