@@ -37,14 +37,12 @@ class Fault(NamedTuple):
     outgoing: str = "accept"
     passes_all: bool = False
     """In the end, without being healed."""
-    is_prompt: bool = False
-    """Felt at once, and not by a wait that ran out."""
 
 
 LOSS = f"meta l4proto tcp numgen random mod 100 < {LOST_OF_100} drop"
 FAULTS = [
     Fault("loss", incoming=LOSS, outgoing=LOSS, passes_all=True),
-    Fault("reset", outgoing="meta l4proto tcp reject with tcp reset", is_prompt=True),
+    Fault("reset", outgoing="meta l4proto tcp reject with tcp reset"),
     Fault("one-way-out", outgoing="drop"),
     Fault("one-way-in", incoming="drop"),
     Fault("half-open-out", outgoing=f"meta l4proto tcp meta length > {HEAD_BYTES} drop"),
@@ -54,7 +52,7 @@ FAULTS = [
 SHORT_FAULT_S = 1.0
 """TCP repeats a few times; the gateways' own waits run out in the full form."""
 
-SHORT = ("loss", "reset", "one-way-out")
+SHORT = ("loss", "one-way-out")
 
 
 @dataclass
@@ -129,7 +127,7 @@ def test_a_wire_that_fails_loses_nothing_and_doubles_nothing(
             wired.strike(fault)
             for number in range(MESSAGES):
                 wired.submit(ours, f"{fault.name}-{number}")
-            if not (fault.passes_all or fault.is_prompt or form.is_full):
+            if not (fault.passes_all or form.is_full):
                 Flag().wait(SHORT_FAULT_S)  # the fault itself, not a synchronisation
             elif not fault.passes_all:
                 until(lambda: count_disturbed(ours) > before, "the fault is felt", SETTLE_S)
