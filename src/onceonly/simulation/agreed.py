@@ -54,6 +54,15 @@ def terms_of(
     return replace(terms, recovery=_recovery(chance, terms))
 
 
+def patient(terms: DeliveryTerms) -> DeliveryTerms:
+    """The same, but remembered and in doubt for most of a day."""
+    lives_s = None if terms.time_to_live_s is None else PATIENT_S
+    return replace(terms, persist_duration_s=PATIENT_S, time_to_live_s=lives_s)
+
+
+PATIENT_S = 6 * 3_600
+
+
 def _semantics(chance: Random, through: Intermediary | None) -> DeliverySemantics:
     """A route has no degrees: who accepts refuses for its age what ExactlyOnce sends for ever."""
     exactly_once = 0 if through is Intermediary.ACCEPT else 7

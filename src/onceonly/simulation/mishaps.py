@@ -33,6 +33,8 @@ def weather(sketch: Sketch) -> Weather:
         if sketch.is_on(f"net-{fate}", 0.11):
             part = min(left, chance.choice((0.05, 0.1, 0.2, 0.3, 0.5)))
             fates[fate], left = part, left - part
+    if "slow-mail" in sketch.tags:
+        fates[Fate.LATE] = max(fates.get(Fate.LATE, 0.0), 0.2)
     return Weather(fates, delay_ms=chance.choice((1, 20, 20, 200, 900)), late_ms=_late_ms(sketch))
 
 

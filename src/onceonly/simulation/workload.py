@@ -11,7 +11,7 @@ from random import Random
 from onceonly.message.message import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.simulation import mishaps, traffic
-from onceonly.simulation.agreed import terms_of
+from onceonly.simulation.agreed import patient, terms_of
 from onceonly.simulation.chance import stream
 from onceonly.simulation.plan import Action, Line, Machine, Plan
 from onceonly.simulation.sketch import Sketch
@@ -29,7 +29,7 @@ END_MS = 2 * 3_600_000
 def plan_of(seed: int) -> Plan:
     """The world of the seed. Pure: the same seed, the same plan, in any process."""
     sketch = _sketch(stream(seed, "workload"))
-    sketch.lines = _lines(sketch)
+    sketch.lines = _slow_mail(sketch, _lines(sketch))
     traffic.letters(sketch)
     traffic.repeats(sketch)
     traffic.habits(sketch)
@@ -53,8 +53,8 @@ def plan_of(seed: int) -> Plan:
 
 
 def _sketch(chance: Random) -> Sketch:
-    parties = chance.choices((2, 3, 4, 5), (70, 20, 7, 3))[0]
-    relays = chance.choices((0, 1, 2, 3), (68, 22, 7, 3))[0]
+    parties = chance.choices((2, 3, 4, 5), (76, 16, 5, 3))[0]
+    relays = chance.choices((0, 1, 2, 3), (74, 18, 6, 2))[0]
     return Sketch(chance, _PARTIES[:parties], _RELAYS[:relays])
 
 
@@ -90,6 +90,16 @@ def _line(sketch: Sketch, ends: tuple[str, str], profile: Profile, *, is_first: 
     terms = terms_of(chance, profile, through=mode, scheme=scheme)
     through = tuple((relay, mode) for relay in relays if mode is not None)
     return Line(*ends, profile, terms, through, scheme, resend_scheme)
+
+
+def _slow_mail(sketch: Sketch, lines: tuple[Line, ...]) -> tuple[Line, ...]:
+    """Mail that takes hours, between parties who give each other the time."""
+    if "mail" not in sketch.tags or not sketch.is_on("slow-mail", 0.05):
+        return lines
+    return tuple(
+        line._replace(terms=patient(line.terms)) if line.scheme == "smtp" else line
+        for line in lines
+    )
 
 
 def _purges(sketch: Sketch, heal_ms: int) -> int:

@@ -38,8 +38,9 @@ from onceonly.simulation.timeline import NS_PER_MS, Timeline
 from onceonly.store.store import InboundEntry, Transaction
 from onceonly.transport.transport import Answer, Request
 
-LOOK_MS = 1000
-"""Between looks whether everything has come to rest, once the world has healed."""
+LOOK_MS, LOOK_MS_MAX = 1_000, 20_000
+"""Between looks whether everything has come to rest, once the world has healed: at first, and in
+the end, when only a TimeToLive is waited for."""
 
 
 class World:
@@ -67,6 +68,7 @@ class World:
             self._begin_numbers(line)
         self.is_livelocked = False
         self._is_at_rest = False
+        self._look_ms = LOOK_MS
 
     def _add(self, name: str, configuration: Configuration) -> None:
         machine = next(one for one in self.plan.machines if one.name == name)
@@ -323,7 +325,8 @@ class World:
             application.resume_everything()
         is_early = self.timeline.now_ns < self.plan.rest_ms * NS_PER_MS
         self._is_at_rest = not is_early and all(map(self._rests, self.nodes))
-        self.timeline.call_in(LOOK_MS * NS_PER_MS, self._look)
+        self.timeline.call_in(self._look_ms * NS_PER_MS, self._look)
+        self._look_ms = min(self._look_ms * 5 // 4, LOOK_MS_MAX)
 
     def _rests(self, name: str) -> bool:
         """Whether a machine owes nothing to anybody."""
