@@ -146,6 +146,8 @@ class TinyWorld(World):
         fates.timeline = self.timeline
         self._choices = choices
         self._has_crashed = False
+        self._marks: dict[str, object] = {}
+        """Where the world stood when each machine could last have died."""
         for node in self.nodes.values():
             node.at_point = partial(self._at_point, node)
             node.store.at_commit = partial(self._at_commit, node)
@@ -160,6 +162,10 @@ class TinyWorld(World):
             self._perhaps_crash(node, "commit", None)
 
     def _perhaps_crash(self, node: Node, where: str, stepping: Node | None) -> None:
+        mark = (self.timeline.mark, self.history.order)
+        if self._marks.get(node.name) == mark:
+            return  # Nothing outside the process has changed: to die here is to have died there.
+        self._marks[node.name] = mark
         calm, alone, everybody = (
             "",
             f"{node.name} dies at {where}",

@@ -23,6 +23,11 @@ class Timeline:
         """What was asked for at this instant: behind every call of it that was asked for before."""
         self._count = 0
 
+    @property
+    def mark(self) -> tuple[int, int, int]:
+        """Where the world stands: between two equal marks no call was made or asked for."""
+        return self.events, self._count, len(self._soon)
+
     def call_at(self, at_ns: int, call: Callable[[], None]) -> None:
         """Call at that instant, behind everything that was asked for at the same one before."""
         if at_ns <= self.now_ns:
