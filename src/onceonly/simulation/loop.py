@@ -49,6 +49,8 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         self.is_dead = False
         self.is_frozen = False
         self._kept: list[object] = []
+        self.tasks: list[asyncio.Task[Any]] = []
+        """Every task there ever was: what is collected in the middle would run its end."""
 
     # What gateway code and asyncio's tasks, futures and locks ask of a loop.
 
@@ -110,7 +112,9 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         return asyncio.Future(loop=self)
 
     def create_task(self, coro: Any, *, name: Any = None, context: Any = None) -> Any:
-        return asyncio.Task(coro, loop=self, name=name, context=context)
+        task: asyncio.Task[Any] = asyncio.Task(coro, loop=self, name=name, context=context)
+        self.tasks.append(task)
+        return task
 
     def run_in_executor(  # type: ignore[override] # because the stub of the base is not generic
         self, executor: object, func: Callable[..., Any], *args: Any

@@ -7,7 +7,7 @@ itself where its store fails.
 
 import asyncio
 import traceback
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine
 from hashlib import blake2b
 from random import Random
 from typing import Any
@@ -136,7 +136,6 @@ class Process:
         self.armed: dict[str, int] = {}
         """Named points at which this process will be killed, by how often they are reached."""
         self._calls: dict[asyncio.Task[Any], Heard] = {}
-        self._tasks: list[asyncio.Task[Any]] = []
 
     def boot(self) -> None:
         """Open the store, join the gateway and let it live."""
@@ -176,7 +175,6 @@ class Process:
     def call(self, work: Coroutine[Any, Any, Any], heard: Heard) -> None:
         """Run `work` here; `heard` gets its result or its error, once, `Unanswered` at our end."""
         task: asyncio.Task[Any] = self.loop.create_task(work)
-        self._tasks.append(task)
         self._calls[task] = heard
         task.add_done_callback(self._note_end)
 
@@ -217,14 +215,11 @@ class Process:
 
     def bury(self) -> None:
         """End the coroutines that were cut, on a loop where that changes nothing."""
-        for task in self._tasks + list(self._of_gateway()):
+        for task in self.loop.tasks:
             if not task.done():
                 # Nobody is to hear of it; asyncio has this switch for it.
                 setattr(task, "_log_destroy_pending", False)  # noqa: B010 - because types do not know it
                 task.get_coro().close()
-
-    def _of_gateway(self) -> Sequence["asyncio.Task[Any]"]:
-        return tuple(self.gateway.tasks.running)
 
     def reach(self, point: str) -> None:
         """A named point of the gateway's code: perhaps the process dies here."""
