@@ -1,0 +1,7 @@
+"""Lets the tests of a folder use what stands beside them."""
+
+import sys
+from pathlib import Path
+
+# Under --import-mode=importlib a test's neighbours are not importable by themselves.
+sys.path.insert(0, str(Path(__file__).parent))
