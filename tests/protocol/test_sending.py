@@ -423,6 +423,13 @@ def test_a_message_whose_first_byte_never_left_expires_at_its_deadline():
     assert run.state.status is OutboundStatus.EXPIRED
 
 
+def test_what_was_told_of_is_not_told_of_again_when_it_expires():
+    """I22: one notice in an episode, also where the failure turns final while the pair is closed."""
+    run = Run().exhausted(NEVER_LEFT).on(3601, TimePassed())
+    assert run.state.status is OutboundStatus.EXPIRED
+    assert len(run.of(Notify)) == 1
+
+
 def test_a_refusal_tells_the_application_why():
     """The peer's own words go into the notice."""
     refused = ErrorReceived(ErrorCode.VALUE_NOT_RECOGNIZED, Severity.ERROR, None, "no such TPAId")

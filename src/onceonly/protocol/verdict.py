@@ -157,18 +157,20 @@ def _why(event: ErrorReceived) -> str:
 def expire(state: Outbound, terms: DeliveryTerms, turn: tuple[Release, ...]) -> Step:
     """TimeToLive or PersistDuration passed; `turn` is what the message has to give back.
 
-    Final if no byte ever left. Otherwise it is presumed undelivered until the fence (R-08).
+    Final if no byte ever left. Otherwise it is presumed undelivered until the fence (R-08). An
+    application that was told of a failure in this episode is not told again (I22).
     """
     code, which = schedule.expiry(terms)
+    was_told = state.error_code is not None
     if state.exposure is Exposure.NEVER:
         reason = f"{which} passed before the message could be sent"
         state = state._replace(
             status=OutboundStatus.EXPIRED, error_code=code, silence=Silence.NONE, due_ns=None
         )
         row = Journal(Event.EXPIRED, error_code=code, reason=reason)
-        return state, (*_notice(state, code, reason, terms), row, *turn)
+        told = () if was_told else _notice(state, code, reason, terms)
+        return state, (*told, row, *turn)
     reason = f"{which} passed without an acknowledgement"
-    was_told = state.error_code is not None
     state = state._replace(
         status=OutboundStatus.IN_DOUBT, error_code=code, silence=Silence.NONE, due_ns=None
     )
