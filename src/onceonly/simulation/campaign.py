@@ -7,6 +7,7 @@ what becomes of the results. A result is a pure function of the plan and the cod
 import gc
 from collections import Counter
 from collections.abc import Iterator
+from traceback import extract_tb
 from typing import NamedTuple
 
 from onceonly.message.event import Event
@@ -56,9 +57,12 @@ def run_plan(plan: Plan) -> Result:
 def replay(plan: Plan, *, keeps_trace: bool = False) -> tuple[Result, list[str]]:
     """The same, with everything that happened in it as lines, if these are to be kept."""
     world = World(plan, keeps_trace=keeps_trace)
-    history = world.run()
-    violations = tuple(check(world))
-    states = reached(world)
+    history = world.history
+    try:
+        world.run()
+        violations, states = tuple(check(world)), reached(world)
+    except Exception as error:  # noqa: BLE001 - because whatever ends a world is a finding about it
+        violations, states = (_end(error, history),), frozenset()
     events, virtual_ms = world.timeline.events, world.timeline.now_ns // NS_PER_MS
     world.close()
     verdicts = _verdicts(history)
@@ -106,6 +110,12 @@ def run_range(lo: int, hi: int) -> Iterator[Result]:
         gc.unfreeze()
         if was_on:
             gc.enable()
+
+
+def _end(error: Exception, history: History) -> Violation:
+    place = extract_tb(error.__traceback__)[-1]
+    text = f"the world ended: {type(error).__name__}: {error} in {place.name}, {place.lineno}"
+    return Violation("bug", text, history.order)
 
 
 _VERDICTS = {
