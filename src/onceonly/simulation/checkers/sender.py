@@ -15,7 +15,8 @@ from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.events import Outcome
-from onceonly.simulation.checkers.case import Case, Course, Leaving
+from onceonly.simulation.checkers.case import NEVER, Case, Course, Leaving
+from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.simulation.network import Fate
@@ -23,12 +24,23 @@ from onceonly.simulation.network import Fate
 SLACK_NS = 2 * NS_PER_S
 """From a commit until what it releases has left: commits in threads, and calls behind them."""
 
+LATE_ROW_NS = 15 * NS_PER_S
+"""From what happened until its row is durable, at most: on the slowest disk, behind others."""
+
 NOT_DELIVERED = frozenset({Event.FAILED, Event.EXPIRED, Event.CANCELLED})
 """Final words to the application (I26)."""
 
 VERDICTS = NOT_DELIVERED | {Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED, Event.SENT}
 
 ACKNOWLEDGED = (Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED)
+
+_TAKEN = (
+    *ACKNOWLEDGED,
+    Event.REPEATED_ACK_RECEIVED,
+    Event.ORPHAN_ACK_RECEIVED,
+    Event.RECEIPT_RECEIVED,
+)
+"""Rows that an acknowledgement leaves."""
 
 LEFT_FATES = frozenset({Fate.LOST, Fate.BUSY, Fate.GONE})
 """Some byte of the package left, though perhaps nothing arrived."""
@@ -38,7 +50,7 @@ def judge(case: Case) -> Iterator[Violation]:
     """Every message at every machine that sends it."""
     for course, terms in case.sending():
         if not case.is_set_back(course.node):
-            walk = _Walk(case, course, terms)
+            walk = _Walk(case, course, terms, is_fixed=not case.is_reconfigured(course))
             for row in course.out:
                 yield from walk.take(row)
             yield from walk.end()
@@ -81,6 +93,8 @@ class _Walk:
     course: Course
     terms: DeliveryTerms
     attempt: int = 0
+    is_fixed: bool = True
+    """The terms stayed as they are; else budgets and waits cannot be counted (fault C9)."""
     transmissions: int = 0
     """Since the last reset."""
     all_transmissions: int = 0
@@ -116,6 +130,23 @@ class _Walk:
             yield self._wrong("I22", "given up, and the application was never told", self.owed)
         if self.late is not None:
             yield self._wrong("I23", "acknowledged late, and nobody was told", self.late)
+        if self.terms.is_acknowledged:
+            yield from self._unheard()
+
+    def _unheard(self) -> Iterator[Violation]:
+        """R-09: an acknowledgement that came leaves a row, whenever it came."""
+        if any(row.record.event in _TAKEN for row in self.course.out):
+            return
+        node, case = self.course.node, self.case
+        for one in self.course.heard:
+            is_ack = one.letter.kind is Kind.ACK and not one.is_damaged
+            is_steady = not case.deaths_between(node, one.order, NEVER)
+            is_over = one.at_ns < case.end_ns - LATE_ROW_NS
+            is_hindered = case.is_full(node, one.at_ns) or case.happened(node, "frozen")
+            if is_ack and is_steady and is_over and not is_hindered:
+                text = f"{self.course}: an acknowledgement came and left no row ({one.packet})"
+                yield Violation("R-09", text, one.order)
+                return
 
     def _wrong(self, invariant: str, text: str, row: Row) -> Violation:
         return Violation(invariant, f"{self.course}: {text}", row.order)
@@ -133,7 +164,7 @@ class _Walk:
         else:
             yield from self._repeat(row, attempt)
         limit = retries_of(self.terms)
-        if limit is not None and attempt > 1 + limit:
+        if limit is not None and attempt > 1 + limit and self.is_fixed:
             yield self._wrong("I18", f"transmission {attempt} of at most {1 + limit}", row)
         self.transmissions += 1
         self.all_transmissions += 1
@@ -158,7 +189,7 @@ class _Walk:
             yield self._wrong("I18", f"transmission {attempt} follows {self.attempt}", row)
         elif not (is_restart or self.paused or self._is_by_product()):
             yield self._wrong("I18", f"transmission {attempt} twice without a cause", row)
-        if not is_restart:
+        if not is_restart and self.is_fixed:
             yield from self._early(row, attempt)
 
     def _is_by_product(self) -> bool:
@@ -184,10 +215,21 @@ class _Walk:
             return self.terms.retry_interval_s, self.ended
         return (self.terms.timeout_s if attempt <= 2 else self.terms.retry_interval_s), self.ended
 
-    def take_transmitted(self, row: Row) -> Iterable[Violation]:
+    def take_transmitted(self, row: Row) -> Iterator[Violation]:
         if self.last is not None and row.record.attempt == self.last.record.attempt:
+            yield from self._predated(self.last, row)
             self.ended = row
-        return ()
+
+    def _predated(self, begun: Row, ended: Row) -> Iterator[Violation]:
+        """I19: the wait counts from the end of the transmission, as the world saw it."""
+        since_ns = ended.at_ns - begun.at_ns
+        told_ns = ended.record.monotonic_ns - begun.record.monotonic_ns
+        is_slow = self.case.happened(self.course.node, "frozen") or self.case.deaths_between(
+            self.course.node, begun.order, ended.order
+        )
+        if since_ns - told_ns > LATE_ROW_NS and not is_slow:
+            text = f"its end is noted {(since_ns - told_ns) / NS_PER_S:.0f} s before it was"
+            yield self._wrong("I19", text, ended)
 
     def take_error(self, row: Row) -> Iterable[Violation]:
         is_pause = row.record.error_code == ErrorCode.TRANSIENT_ERROR
@@ -218,6 +260,8 @@ class _Walk:
             yield self._wrong("R-17", "an ExactlyOnce message was given up", row)
         if notifies(self.course, self.terms) and self.told is None:
             self.owed = row
+        if not self.is_fixed:
+            return
         if is_expiry(record):
             yield from self._expired_early(row)
         elif record.error_code == ErrorCode.TRANSIENT_ERROR:
@@ -252,12 +296,18 @@ class _Walk:
         yield from self._early(row, self.attempt + 1)
 
     def _expired_early(self, row: Row) -> Iterator[Violation]:
-        lives_s = self.terms.persist_duration_s
-        if self.terms.time_to_live_s is not None:
-            lives_s = min(lives_s, self.terms.time_to_live_s)
         made_at = self.case.made_at(self.course)
-        if made_at is not None and row.record.at <= made_at + lives_s * US_PER_S:
+        if made_at is not None and row.record.at <= made_at + self._lives_s() * US_PER_S:
             yield self._wrong("I21", "its time had not passed yet", row)
+
+    def _lives_s(self) -> int:
+        """How long it may be sent: TimeToLive or PersistDuration, whichever ends first."""
+        lives_s = self.terms.persist_duration_s
+        return (
+            lives_s
+            if self.terms.time_to_live_s is None
+            else min(lives_s, self.terms.time_to_live_s)
+        )
 
     def take_notified(self, row: Row) -> Iterator[Violation]:
         if row.record.reason == NoticeKind.ACKNOWLEDGED_LATE:
@@ -302,7 +352,11 @@ class _Walk:
         final = self.final
         is_late = row.record.event is Event.LATE_ACK_RECEIVED
         if notifies(self.course, self.terms):
-            if self.told is not None and not is_late:
+            told = self.told
+            is_reset = told is not None and self.case.was_resumed(
+                self.course, told.order, row.order
+            )
+            if told is not None and not is_late and not is_reset:
                 yield self._wrong("I23", "acknowledged silently after a failure notice", row)
             if is_late:
                 self.late = row
@@ -331,7 +385,33 @@ class _Walk:
             yield self._wrong("I20", f"{event} without a notice before it", row)
         if self.terms.semantics is DeliverySemantics.EXACTLY_ONCE and needs_notice:
             yield self._wrong("R-17", f"an ExactlyOnce message {event}", row)
+        if event is Event.SENT and self.terms.is_acknowledged:
+            yield self._wrong("I30", "ended by its transport alone", row)
+        if needs_notice and self.terms.semantics is not DeliverySemantics.BEST_EFFORT:
+            yield from self._unfenced(row)
         self.final = row
+
+    def _unfenced(self, row: Row) -> Iterator[Violation]:
+        """I25, I26, R-08: failed for good where nobody has it and nobody can take it any more."""
+        left = [
+            one for one in self.course.sent if one.order < row.order and surely_left(one, self.case)
+        ]
+        if not left:
+            return
+        if row.record.event is Event.EXPIRED:
+            yield self._wrong("I26", f"expired unsent, and {len(left)} copies had left", row)
+            return
+        if self.error is not None:
+            is_word = self.error.record.error_code == ErrorCode.DELIVERY_FAILURE
+            if is_word or len(left) <= 1:
+                return
+        made_at = self.case.made_at(self.course)
+        if made_at is None:
+            return
+        fence_s = self._lives_s() + 2 * self.terms.msh_time_accuracy_s
+        if row.record.at <= made_at + fence_s * US_PER_S:
+            broken = "I26" if self.error is None else "I25"
+            yield self._wrong(broken, f"failed for good, and {len(left)} copies had left", row)
 
     def _final_word(self) -> str:
         return "nothing" if self.final is None else str(self.final.record.event)
@@ -356,10 +436,10 @@ def _wire(course: Course) -> Iterator[Violation]:
     over = next((row for row in course.out if row.record.event in NOT_DELIVERED), None)
     first: Leaving | None = None
     for number, copy in enumerate(course.sent):
-        if not copy.letter.ref and (len(begun) <= number or begun[number].order > copy.order):
+        # A response leaves on request as well, beside its own turn (seed 001 §1.3.3 (9), R-21).
+        is_begun = len(begun) > number and begun[number].order < copy.order
+        if not copy.letter.ref and not is_begun:
             yield _at("I14", course, f"copy {number + 1} left before its row", copy)
-        elif not begun or begun[0].order > copy.order:
-            yield _at("I14", course, "a copy left before its first row", copy)
         if first is not None and copy.body != first.body:
             yield _at("I17", course, f"copy {number + 1} is not the first one again", copy)
         if over is not None and copy.order > over.order and copy.at_ns > over.at_ns + SLACK_NS:
