@@ -222,6 +222,7 @@ class _Passage:
         self._target = target
         self._take_reply = outgoing.take_reply
         self._done = done
+        self._is_refused = False
 
     def begin(self, fate: Fate) -> None:
         """Let the package go."""
@@ -248,19 +249,29 @@ class _Passage:
             )
         if fate is Fate.TWICE:
             more_ns = there_ns + self._network.delay_ns(self._packet, "twice")
-            self._timeline.call_in(more_ns, partial(self._arrive, body, None, self._forget))
+            self._timeline.call_in(more_ns, partial(self._arrive_again, body))
         if fate is Fate.AGAIN_LATER:
             more_ns = there_ns + later_ns
-            self._timeline.call_in(more_ns, partial(self._arrive, body, None, self._forget))
+            self._timeline.call_in(more_ns, partial(self._arrive_again, body))
 
     def _arrive(
         self, body: bytes, cut_at: int | None, answer: Callable[[Answer | None], None]
     ) -> None:
         listener = self._target.listener()
         if listener is None:
+            self._is_refused = True
             self._tell(_refused("connection refused"))
             return
         self._give(listener, body, cut_at, answer)
+
+    def _arrive_again(self, body: bytes) -> None:
+        """One more copy: whether anybody takes it, the sender of the first never hears.
+
+        Where nobody was there for the first, nothing left that could come again.
+        """
+        listener = self._target.listener()
+        if listener is not None and not self._is_refused:
+            self._give(listener, body, None, self._forget)
 
     def _give(
         self,
