@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from onceonly.message.event import Direction, Event
-from onceonly.message.instant import US_PER_S
+from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.terms import DeliveryTerms, Intermediary
 from onceonly.simulation.cast import line_id, name_of, party
 from onceonly.simulation.checkers.letter import Kind, Letter, read
@@ -43,6 +43,12 @@ DEATHS = frozenset({"killed", "power-cut", "stopped-itself"})
 
 _ALL = 1 << 30
 """More than any world has of anything."""
+
+ANSWERED = frozenset({Fate.DELIVERED, Fate.TWICE, Fate.AGAIN_LATER})
+"""What is sent so is answered to whoever waits for it."""
+
+FROZEN_NS = 120 * NS_PER_S
+"""Longer than anybody is frozen."""
 
 NEVER = 1 << 62
 """An order behind everything."""
@@ -93,6 +99,8 @@ class Course:
     """Signals about it that left towards its sender."""
     heard: list[Coming] = field(default_factory=list)
     """Signals about it that came from the next hop, and responses to it."""
+    responses: list[Leaving] = field(default_factory=list)
+    """Business responses to it that left."""
     delivered: list[Delivered] = field(default_factory=list)
     worked: list[Worked] = field(default_factory=list)
 
@@ -189,6 +197,12 @@ class Case:
         at = bisect_right(deaths, order)
         return deaths[at] if at < len(deaths) else NEVER
 
+    def is_alive(self, node: str, order: int) -> bool:
+        """Whether a process of the machine ran at that place in the order."""
+        ends = [one for one in self.happenings[node] if one.order < order]
+        last = next((one for one in reversed(ends) if one.what in DEATHS | {"started"}), None)
+        return last is not None and last.what == "started"
+
     def deaths_between(self, node: str, first: int, last: int) -> int:
         """How often the machine's process died between two places in the order."""
         deaths = self._deaths[node]
@@ -225,10 +239,16 @@ class Case:
     def is_set_back(self, *nodes: str) -> bool:
         """Whether the store of any of these machines lost what was durable, on purpose.
 
-        A restored backup and an emptied table (faults C6, C7): what follows from it is listed, not
-        prevented, and invariants about the past of that machine do not hold (I13, I35).
+        After a restored backup (fault C7) what follows is listed, not prevented, and invariants
+        about the past of that machine do not hold (I13, I35).
         """
-        return any(self.happened(node, "restored", "emptied") for node in nodes)
+        return any(self.happened(node, "restored") for node in nodes)
+
+    def lost_numbers(self, *nodes: str) -> bool:
+        """Whether the numbers of any of these machines were lost on purpose (fault C6, I35)."""
+        return self.is_set_back(*nodes) or any(
+            self.happened(node, "numbers-lost") for node in nodes
+        )
 
     # Filing.
 
@@ -272,16 +292,27 @@ class Case:
         self._file_replies()
 
     def _file_replies(self) -> None:
-        """What goes back in an answer leaves at once, and comes if the line holds that long."""
+        """What goes back in an answer leaves at once, and comes where the line still holds."""
+        fates = {sent.packet.name: sent.fate for sent in self.history.sent}
+        answered: set[str] = set()
         for reply in self.history.replied:
             source, target = reply.packet.target, reply.packet.source
             letter, name = read(reply.body), f"answer to {reply.packet.name}"
             place = reply.order, reply.at_ns, source, target, letter, reply.body, name
             self._file_leaving(Leaving(*place, Fate.DELIVERED))
-            self._file_coming(Coming(*place, is_damaged=False))
+            is_first = reply.packet.name not in answered
+            answered.add(reply.packet.name)
+            if is_first and fates.get(reply.packet.name) in ANSWERED:
+                self._file_coming(Coming(*place, is_damaged=False))
         if self.history.replied:
             for course in self.courses.values():
-                for letters in (course.sent, course.taken, course.said, course.heard):
+                for letters in (
+                    course.sent,
+                    course.taken,
+                    course.said,
+                    course.heard,
+                    course.responses,
+                ):
                     letters.sort(key=_order)
 
     def _file_leaving(self, leaving: Leaving) -> None:
@@ -289,6 +320,10 @@ class Case:
         if letter.kind is Kind.MESSAGE:
             key = letter.from_party, letter.to_party, letter.message_id
             self.course(leaving.source, key, letter.agreement_id).sent.append(leaving)
+            if letter.ref:
+                about = letter.to_party, letter.from_party, letter.ref
+                course = self.course(leaving.source, about, letter.agreement_id)
+                course.responses.append(leaving)
             return
         self.signals.append(leaving)
         subject = self._subject(letter, leaving.source, leaving.target)
@@ -448,11 +483,16 @@ class Case:
         return copy.is_damaged or copy.letter.agreement_id not in self.lines
 
     def is_full(self, node: str, at_ns: int) -> bool:
-        """Whether the machine's disk had no room then: what came was refused as if it had not."""
+        """Whether the machine's disk may have had no room then, or when a frozen process woke.
+
+        What comes then is refused as if it had not.
+        """
+        last_ns = at_ns + (FROZEN_NS if self.happened(node, "frozen") else 0)
         return any(
             action.kind == "fill"
             and action.node == node
-            and action.at_ms * NS_PER_MS <= at_ns <= (action.at_ms + action.args["ms"]) * NS_PER_MS
+            and action.at_ms * NS_PER_MS <= last_ns
+            and at_ns <= (action.at_ms + action.args["ms"]) * NS_PER_MS
             for action in self.plan.actions
         )
 
@@ -464,3 +504,11 @@ class Case:
     def healed_ns(self) -> int:
         """When the faults ended."""
         return next((one.at_ns for one in self.history.happenings if one.what == "healed"), NEVER)
+
+    def is_reconfigured(self, course: Course) -> bool:
+        """Whether the terms of the message were changed at this machine (fault C9)."""
+        line = course.line
+        return line is not None and any(
+            one.detail.startswith(f"{line_id(line)} ")
+            for one in self.happened(course.node, "reconfigured")
+        )

@@ -23,6 +23,18 @@ ANSWERED_NS = 30_000_000_000
 """Longest that a copy may lie with a living process before it says anything about it: behind a
 full queue, a full disk's waits, a frozen minute aside."""
 
+CAUSES = frozenset(
+    {
+        None,
+        ErrorCode.TRANSIENT_ERROR,
+        ErrorCode.INVALID_SEQUENCE_NUMBER,
+        ErrorCode.TIME_TO_LIVE_EXPIRED,
+        ErrorCode.DELIVERY_FAILURE,
+        ErrorCode.NOT_SUPPORTED,
+    }
+)
+"""Why a receiver may refuse a message that keeps to its agreement."""
+
 SIGNALS = (Kind.ACK, Kind.RECEIPT)
 
 
@@ -44,6 +56,7 @@ def judge(case: Case) -> Iterator[Violation]:
             yield from _answers(case, course)
         if course.is_destination:
             yield from _refused_in_time(case, course)
+            yield from _refused_without_cause(case, course)
             yield from _silence(case, course)
 
 
@@ -169,6 +182,19 @@ def _refused_in_time(case: Case, course: Course) -> Iterator[Violation]:
             yield _at("I9", course, "refused for its age, and it was in its time", row.order)
 
 
+def _refused_without_cause(case: Case, course: Course) -> Iterator[Violation]:
+    """L4: nobody refuses what a gateway of ours wrote, but for its age, number or cancel.
+
+    What came damaged, or from outside, may be refused for anything.
+    """
+    if any(one.is_damaged or one.source not in case.machines for one in course.taken):
+        return
+    for row in course.into:
+        record = row.record
+        if record.event is Event.REJECTED and record.error_code not in CAUSES:
+            yield _at("L4", course, f"refused as {record.error_code}: {record.reason}", row.order)
+
+
 def _no_zombie(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
     """I26: nothing is stored behind a final word of its sender, as long as the clocks fit."""
     for other in case.of_key[course.key]:
@@ -251,7 +277,8 @@ def _answers(case: Case, course: Course) -> Iterator[Violation]:
     if not terms.is_acknowledged or is_answered_elsewhere:
         return
     owed = [row for row in course.into if _owes_answer(row)]
-    said = [one for one in course.said if one.letter.kind is Kind.ACK]
+    acks = [one for one in course.said if one.letter.kind is Kind.ACK]
+    said = sorted([*acks, *course.responses], key=lambda one: one.order)
     at = 0
     for row in owed:
         death = case.next_death(course.node, row.order)
@@ -296,8 +323,10 @@ def _hand_over(course: Course) -> Iterator[Violation]:
         yield _at("I12", course, "handed over before it was stored", handed.order)
     if not course.is_destination:
         yield _at("I37", course, "an intermediary handed it over", handed.order)
+    # Only the application can make a response that goes back in the answer (seed 001 §1.3.3.1).
+    is_first = terms.ack_status.is_passed_on or terms.sync_reply_mode.has_response
     is_withheld = terms.strict_release and terms.is_acknowledged
-    if is_withheld and not terms.ack_status.is_passed_on:
+    if is_withheld and not is_first:
         yield from _withheld(course, handed)
 
 

@@ -36,7 +36,7 @@ IDLE = "idle"
 def judge(case: Case) -> Iterator[Violation]:
     """Every pair at both of its ends."""
     for (node, parties, direction), rows in case.pair_rows.items():
-        if case.is_set_back(*case.nodes_between(parties)):
+        if case.lost_numbers(*case.nodes_between(parties)):
             continue
         if direction is Direction.OUT:
             walk = _Turns(case, node, parties)

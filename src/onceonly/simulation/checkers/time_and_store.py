@@ -14,6 +14,7 @@ from onceonly.protocol.pairing import PairStatus
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.simulation.checkers.case import NEVER, Case, Course
 from onceonly.simulation.checkers.letter import Kind
+from onceonly.simulation.checkers.receiver import is_remembered
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.store.store import Role
@@ -27,6 +28,8 @@ JUMP_NS = 5 * NS_PER_S
 
 BROKEN_NS = 2 * NS_PER_S
 """From the last commit before an I/O error until what it released has left."""
+
+_REMEMBERED = (Event.STORED, Event.CANCEL_CONFIRMED, Event.ARRIVED_IN_TRANSIT)
 
 _PROCESSING = [state.value for state in ProcessingState]
 
@@ -138,16 +141,20 @@ def _forgettable(case: Case, node: str, purge: Row) -> Iterator[object]:
         if course.node != node or course.line is None:
             continue
         terms = course.line.terms
-        if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
-            continue
+        is_endless = terms.semantics is DeliverySemantics.EXACTLY_ONCE
         lives_s = terms.persist_duration_s + terms.msh_time_accuracy_s
-        for event in (Event.STORED, Event.CANCEL_CONFIRMED, Event.ARRIVED_IN_TRANSIT):
-            row = course.first_into(event)
-            if row is None or row.order > purge.order:
+        for row in course.into:
+            event = row.record.event
+            if row.order > purge.order or event not in _REMEMBERED:
+                continue
+            if event is Event.ARRIVED_IN_TRANSIT:
+                yield (course.key, event)  # A relay needs no memory at all (I36).
                 continue
             is_past = purge.record.at > row.record.at + lives_s * US_PER_S
-            if is_past and (event is not Event.STORED or _is_done(course, purge.order)):
-                yield (course.key, event)
+            if is_endless or not is_past:
+                continue
+            if event is not Event.STORED or _is_done(course, purge.order):
+                yield (course.key, row.order)
 
 
 def _is_done(course: Course, order: int) -> bool:
@@ -167,7 +174,8 @@ def _broken(case: Case, node: str) -> Iterator[Violation]:
     """After an I/O error nothing more leaves that a commit would have to precede."""
     for broken in case.happened(node, "broken"):
         end = min(case.next_death(node, broken.order), case.healed_order)
-        if end == NEVER or case.happened(node, "frozen"):
+        is_news = case.is_alive(node, broken.order) and not case.happened(node, "frozen")
+        if end == NEVER or not is_news:
             continue
         for course in case.courses.values():
             if course.node != node:
@@ -189,8 +197,10 @@ def _is_withheld(course: Course) -> bool:
 
 
 def _processing(course: Course) -> Iterator[Violation]:
-    """The processing states only move forward."""
+    """The processing states only move forward; those of BestEffort are of many copies (R-16)."""
     last = 0
+    if course.line is None or not is_remembered(course.line.terms):
+        return
     for row in course.into:
         if row.record.event is Event.PROCESSING_CHANGED:
             state = _PROCESSING.index(row.record.reason or "")
