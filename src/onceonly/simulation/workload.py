@@ -106,14 +106,14 @@ def _purges(sketch: Sketch, heal_ms: int) -> int:
     """How often machines forget what is over; until when the world goes on for that."""
     chance = sketch.chance
     for name in sketch.everybody:
-        is_eager = chance.random() < 0.35
-        interval_s = chance.choice((2, 10, 30)) if is_eager else 3600
+        is_eager = chance.random() < 0.2
+        interval_s = chance.choice((10, 30, 60)) if is_eager else 3600
         forget_s = chance.choice((3, 15)) if is_eager and chance.random() < 0.3 else None
         sketch.set(name, purge_interval_s=interval_s, forget_pair_after_s=forget_s)
     if not sketch.is_on("purge", 0.12):
         return 0
     for name in sketch.everybody:
-        sketch.set(name, purge_interval_s=chance.choice((2, 10)))
+        sketch.set(name, purge_interval_s=chance.choice((5, 20)))
     kept_s = max(
         line.terms.persist_duration_s + 2 * line.terms.msh_time_accuracy_s for line in sketch.lines
     )
