@@ -57,8 +57,8 @@ class Scene(NamedTuple):
     """How many packages were forged before: no two are the same."""
     of: str
     """MessageId of a message of the line, in the direction that suits."""
-    heard: Sequence[tuple[str, bytes]]
-    """Content-Type and bytes of what the target was sent before, the oldest first."""
+    heard: "Sequence[Forged]"
+    """What the target was sent before, the oldest first."""
 
     @property
     def path(self) -> list[str]:
@@ -67,8 +67,13 @@ class Scene(NamedTuple):
         return path if path[0] == self.target else path[::-1]
 
 
-Forged = tuple[str, bytes]
-"""Content-Type and bytes."""
+class Forged(NamedTuple):
+    """A package as it is brought, and who brings it."""
+
+    content_type: str
+    body: bytes
+    source: str = FORGER
+    """The true neighbour, where it is its own package that comes again."""
 
 
 def forge(kind: str, scene: Scene) -> Forged | None:
@@ -122,13 +127,13 @@ def _damaged(scene: Scene) -> Forged | None:
     """The last package again, which breaks off in the header document."""
     if not scene.heard:
         return None
-    content_type, body = scene.heard[-1]
-    return content_type, body[: body.find(b"</") + 2]
+    last = scene.heard[-1]
+    return last._replace(body=last.body[: last.body.find(b"</") + 2])
 
 
 def _garbage(scene: Scene) -> Forged:
     del scene
-    return "application/octet-stream", b"\x00\xff" * 32
+    return Forged("application/octet-stream", b"\x00\xff" * 32)
 
 
 def _replay(scene: Scene) -> Forged | None:
@@ -185,7 +190,7 @@ def _business(scene: Scene, sender: PartyId) -> Message:
 def _signal(scene: Scene, signal: Signal, *, sender: str | None = None) -> Forged:
     routing = _routing(scene, sender or uri(scene.path[1]))
     package = _encoded(scene, signal, routing)
-    return package.content_type, b"".join(package.segments)
+    return Forged(package.content_type, b"".join(package.segments))
 
 
 def _message(scene: Scene, message: Message, body: bytes, *, number: int) -> Forged:
@@ -198,7 +203,7 @@ def _message(scene: Scene, message: Message, body: bytes, *, number: int) -> For
         routing = replace(routing, sequence_number=number)
     package = _encoded(scene, message, routing)
     before, after = package.segments
-    return package.content_type, before + body + after
+    return Forged(package.content_type, before + body + after)
 
 
 def _routing(scene: Scene, sender: str) -> RoutingHeader:

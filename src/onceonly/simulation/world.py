@@ -267,7 +267,7 @@ class World:
         if listener is None:
             return
         heard = [
-            (one.packet.content_type, one.packet.body)
+            Forged(one.packet.content_type, one.packet.body, one.packet.source)
             for one in self.history.sent
             if one.packet.target == node.name
         ]
@@ -282,20 +282,17 @@ class World:
                 self._bring(node, listener, f"{FORGER}>{node.name}#{scene.number}.{copy}", forged)
 
     def _bring(self, node: Node, listener: Process, name: str, forged: Forged) -> None:
-        content_type, body = forged
-        packet = Packet(
-            name,
-            FORGER,
-            node.name,
-            uri(node.name),
-            "http",
-            content_type,
-            body,
-            self.timeline.now_ns,
-        )
+        content_type, body, source = forged
+        at_ns, endpoint = self.timeline.now_ns, uri(node.name)
+        packet = Packet(name, source, node.name, endpoint, "http", content_type, body, at_ns)
         self.network.arrived(packet, body, True)  # noqa: FBT003 - because the network says it so
-        request = Request(content_type, len(body), FORGER, "http")
-        listener.receive(request, _whole(body), _unheard)
+        request = Request(content_type, len(body), source, "http")
+        listener.receive(request, _whole(body), partial(self._hear_as_forger, packet))
+
+    def _hear_as_forger(self, packet: Packet, answer: Answer | None) -> None:
+        """Whoever brings a package gets the answer of its transport, too."""
+        if answer is not None and answer.body:
+            self.network.replied(packet, answer.body)
 
     def _heal(self) -> None:
         self.network.is_healed = True
@@ -355,10 +352,6 @@ class World:
 
 async def _whole(body: bytes) -> AsyncIterator[bytes]:
     yield body
-
-
-def _unheard(answer: Answer | None) -> None:
-    """A forger does not wait for the answer."""
 
 
 def _forget_numbers(pair: Pair, txn: Transaction) -> None:
