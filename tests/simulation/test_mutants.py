@@ -11,7 +11,13 @@ from mutant import SOURCE, Mutant, mutated
 from mutant_catalogue import MUTANTS, OF_THE_DESIGN
 from mutant_run import hunt, try_one
 
-SHORT_FORM = ("transport_success_is_an_ack", "queue_from_the_end")
+SHORT_FORM = (
+    "verdict_not_durable",
+    "transport_success_is_an_ack",
+    "two_in_flight",
+    "suspended_pair_sends",
+    "retry_one_too_few",
+)
 """Bugs of different parts that a few worlds show."""
 
 SEEDS = 60

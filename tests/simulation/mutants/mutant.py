@@ -41,11 +41,15 @@ def mutated(edit: Edit, source: str) -> str:
     return source.replace(edit.old, edit.new)
 
 
-def plant(planted: Mutant, under: Path) -> Path:
-    """A copy of the product below `under` with the bug in it; what Python compiled comes along."""
-    copy = under / planted.name
-    shutil.copytree(SOURCE, copy)
+def plant(planted: Mutant, under: Path) -> tuple[Path, Path]:
+    """Two copies of the product below `under`: as it is, and with the bug in it.
+
+    What Python compiled comes along. The first is for telling a bug of ours from the planted one.
+    """
+    clean, copy = under / "clean", under / planted.name
+    shutil.copytree(SOURCE, clean)
+    shutil.copytree(clean, copy)
     for edit in planted.edits:
         path = copy / "onceonly" / edit.where
         path.write_text(mutated(edit, path.read_text()))
-    return copy
+    return clean, copy

@@ -76,14 +76,14 @@ def try_one(planted: Mutant, first: int, seeds: int) -> Outcome:
     """Plant it and hunt it. A seed at which the product itself is in trouble kills nothing."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutant-") as under:
-        copy = plant(planted, Path(under))
+        clean, copy = plant(planted, Path(under))
         at, last = first, first + (EQUIVALENT_SEEDS if planted.is_equivalent_because else seeds)
         while at < last:
             found = hunt(copy, at, last)
             seed = found["seed"]
             if seed is None:
                 break
-            if not hunt(ROOT / "src", seed, seed + 1)["killed_by"]:
+            if not hunt(clean, seed, seed + 1)["killed_by"]:
                 seconds = time.monotonic() - began
                 by = tuple(found["killed_by"])
                 return Outcome(planted, by, seed - first + 1, seconds, found["text"])

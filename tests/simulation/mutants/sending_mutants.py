@@ -73,6 +73,10 @@ def _cancel(\
 """,
             "",
         ),
+        equivalent=(
+            "The reader of the configuration refuses any retries but 0 with AtMostOnce and "
+            "BestEffort (`gateway/config/terms.py`): the agreement says the same as these two lines."
+        ),
     ),
     Mutant(
         "exactly_once_gives_up",
@@ -86,6 +90,10 @@ def _cancel(\
     if terms.semantics in\
 """,
             "    if terms.semantics in",
+        ),
+        equivalent=(
+            "The reader of the configuration refuses retries with ExactlyOnce and makes them "
+            "None, no bound, which is what these two lines say once more."
         ),
     ),
     Mutant(
@@ -272,7 +280,7 @@ VERDICTS = (
         "A message expires, and nobody is told.",
         Edit(
             "protocol/verdict.py",
-            "        return state, (*_notice(state, code, reason, terms), row, *turn)",
+            "        return state, (*told, row, *turn)",
             "        return state, (row, *turn)",
         ),
     ),

@@ -71,19 +71,19 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "commit_forgets_the_journal",
-        "I41",
-        "The state is durable, and its rows are not, when the process dies before the next commit.",
+        "commit_forgets_a_table",
+        "I7",
+        "One table of the transaction is not written: what number came last from a partner.",
         Edit(
             "store/memory_tables.py",
             """\
-        for name in _NAMES:
-            getattr(self, name).settle()
+        for table in self._asked:
+            table.settle()
 """,
             """\
-        for name in _NAMES:
-            if name not in ('receiving',):
-                getattr(self, name).settle()
+        for table in self._asked:
+            if table._below is not self._below.receiving:
+                table.settle()
 """,
         ),
     ),
