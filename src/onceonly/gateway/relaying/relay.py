@@ -17,6 +17,7 @@ from onceonly.gateway.relaying.routes import Passage, Routes, is_accepted
 from onceonly.gateway.relaying.transit import Transits
 from onceonly.gateway.relaying.upstream import Subject, Upstream
 from onceonly.gateway.sending.dispatch import Dispatch
+from onceonly.gateway.sending.sender import made_after
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.digest import content_digest
 from onceonly.message.errors import ErrorCode, RemoteError
@@ -139,7 +140,7 @@ class Relay:
             sender_uri=self._our_uri,
             receiver_uri=route.receiver_uri,
             error_uri=self._our_uri if route.profile is Profile.RM_2000 else None,
-            timestamp_at=self._clock.at(),
+            timestamp_at=made_after(message, self._clock.at()),
             # End-to-end pairs: the number is the origin's, and so is its sequence.
             sequence_number=previous.sequence_number,
             reliable_messaging_method=previous.reliable_messaging_method,

@@ -56,7 +56,7 @@ class Sender:
     def encode(self, message: Message, sequence_number: int | None, now: Now) -> Package:
         """The package of the first transmission; every resend is its bytes (R-04)."""
         agreement = self.agreement(message.agreement_id)
-        routing = self._routing(agreement, sequence_number, now)
+        routing = self._routing(agreement, sequence_number, made_after(message, now.at))
         token = self._ids.token()
         return encode(
             message,
@@ -67,14 +67,14 @@ class Sender:
         )
 
     def _routing(
-        self, agreement: Agreement, sequence_number: int | None, now: Now
+        self, agreement: Agreement, sequence_number: int | None, made_at: int
     ) -> RoutingHeader:
         """The hop as the profile has it (seeds 000 §2.2.2, 001 §1.2.4 and §1.2.5)."""
         hop = RoutingHeader(
             sender_uri=self._our_uri,
             receiver_uri=agreement.receiver_uri,
             error_uri=self._our_uri,
-            timestamp_at=now.at,
+            timestamp_at=made_at,
             sequence_number=sequence_number,
         )
         if agreement.profile is Profile.RM_2000:
@@ -93,6 +93,15 @@ class Sender:
     def fresh_id(self) -> str:
         """A MessageId for something that a step sends of itself."""
         return self._ids.message_id()
+
+
+def made_after(message: Message, at: int) -> int:
+    """When a RoutingHeader is made by a clock that says `at`: never before its message (S0-47).
+
+    A clock that was set back since the message was written, or that of an intermediary, would else
+    make a header that every receiver refuses, and the message with it (I40).
+    """
+    return max(at, message.timestamp_at)
 
 
 def resend(entry: OutboundEntry, pair: SendingPair, reason: str) -> Work:
