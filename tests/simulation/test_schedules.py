@@ -1,0 +1,30 @@
+"""Worlds in which something went wrong once, as shrunk schedules: nothing does now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from onceonly.simulation.campaign import run_plan
+from onceonly.simulation.plan import Plan
+
+SCHEDULES = sorted((Path(__file__).parent / "schedules").glob("*.json"))
+
+
+def read(schedule: Path) -> Plan:
+    return Plan.from_json(schedule.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda path: path.stem)
+def test_what_went_wrong_once_goes_right(schedule: Path):
+    """The plan breaks no invariant any more."""
+    assert run_plan(read(schedule)).violations == ()
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda path: path.stem)
+def test_a_schedule_says_what_went_wrong_and_leaves_nothing_to_chance(schedule: Path):
+    """Its story is told in the file, and every fate is written down."""
+    plan = read(schedule)
+    assert plan.story
+    assert not plan.is_drawn
