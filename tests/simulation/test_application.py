@@ -124,6 +124,15 @@ class TestReading:
         assert events(history, "B", Event.CANCEL_CONFIRMED) == [M0]
         assert not history.worked
 
+    def test_what_is_taken_back_after_it_was_read_is_not_worked_on_either(self) -> None:
+        """The question before the work begins is what counts, not the reading."""
+        terms = replace(TERMS, reports_processing=True)
+        cancel = operate(2_000, "cancel", message_id=M0)
+        history = ran(submit(50), cancel, terms=terms, habits=Habits(thinks_ms=8_000))
+        assert [one.key.message_id for one in history.delivered] == [M0]
+        assert events(history, "B", Event.CANCEL_CONFIRMED) == [M0]
+        assert not history.worked
+
     def test_an_answer_refers_to_what_it_answers(self) -> None:
         """And is not answered itself."""
         history = ran(submit(50), habits=Habits(answers=1.0))

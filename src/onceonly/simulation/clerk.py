@@ -94,7 +94,10 @@ class Clerk:
             Delivered(order, at_ns, node.name, item.offset, item.message.key, content)
         )
         self._at_work += 1
-        self._consider(item)
+        if self._habits.thinks_ms:
+            self._wait(self._habits.thinks_ms, partial(self._consider, item))
+        else:
+            self._consider(item)
 
     def _bytes_of(self, stored: StoredPayload) -> bytes:
         if stored.body is not None:

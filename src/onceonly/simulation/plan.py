@@ -36,6 +36,8 @@ class Habits(NamedTuple):
 
     read_ms: int = 500
     """From a hand-over until it looks into its inbox."""
+    thinks_ms: int = 0
+    """From its reading of a message until it begins, or refuses."""
     works_ms: int = 1000
     """From the beginning of its work on a message to the end."""
     reports: float = 0.0

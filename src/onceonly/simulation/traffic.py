@@ -84,6 +84,7 @@ def habits(sketch: Sketch) -> None:
     for name in sketch.parties:
         own = Habits(
             read_ms=chance.choice((10, 100, 500, 500, 3_000)),
+            thinks_ms=chance.choice((0, 0, 0, 3_000)),
             works_ms=chance.choice((10, 1_000, 8_000)),
             reports=chance.choice((0.0, 0.5, 1.0)),
             refuses=chance.choice((0.2, 1.0)) if refuses else 0.0,
