@@ -102,6 +102,8 @@ class _Walk:
     """TransientErrors since the last counted transmission."""
     is_fresh: bool = True
     """The next transmission begins a new budget."""
+    begun: Row | None = None
+    """The first Transmitting since the last reset."""
     last: Row | None = None
     """The last Transmitting."""
     ended: Row | None = None
@@ -170,6 +172,12 @@ class _Walk:
         self.all_transmissions += 1
         self.attempt, self.last, self.ended, self.paused = attempt, row, None, None
 
+    def _asks_on(self, attempt: int) -> bool:
+        """Whether this is one pause more than the agreement has."""
+        is_bounded = self.terms.semantics is not DeliverySemantics.EXACTLY_ONCE
+        is_again = attempt == self.attempt and self.paused is not None
+        return is_bounded and is_again and self.transients > self.terms.transient_retries
+
     def _was_resumed(self, row: Row) -> bool:
         last = self.last
         return last is not None and self.case.was_resumed(self.course, last.order, row.order)
@@ -177,11 +185,14 @@ class _Walk:
     def _begin(self, row: Row, attempt: int) -> Iterator[Violation]:
         if attempt != 1:
             yield self._wrong("I28", f"began anew with transmission {attempt}", row)
-        self.is_fresh, self.told = False, None
+        self.is_fresh, self.told, self.begun = False, None, row
         self.transmissions = self.transients = 0
 
     def _repeat(self, row: Row, attempt: int) -> Iterator[Violation]:
         assert self.last is not None, "what is repeated was there"
+        if self._asks_on(attempt):
+            text = f"still asked after {self.transients} pauses of {self.terms.transient_retries}"
+            yield self._wrong("R-15", text, row)
         is_restart = bool(self.case.deaths_between(self.course.node, self.last.order, row.order))
         if attempt == self.attempt + 1:
             self.transients = 0
@@ -287,8 +298,10 @@ class _Walk:
         if limit is None:
             yield self._wrong("I18", "given up where there is no bound", row)
             return
-        if self.attempt < 1 + limit or self.transmissions < 1 + limit:
-            text = f"given up after {self.transmissions} of {1 + limit} transmissions"
+        first = 0 if self.begun is None else self.begun.order
+        left = sum(first < copy.order < row.order for copy in self.course.sent)
+        if self.attempt < 1 + limit or min(self.transmissions, left) < 1 + limit:
+            text = f"given up after {left} of {1 + limit} transmissions"
             yield self._wrong("I18", text, row)
         last = self.last
         if last is None or self.case.deaths_between(self.course.node, last.order, row.order):
