@@ -139,6 +139,19 @@ def test_a_task_whose_worker_is_killed_gives_the_same_rows(spark: SparkSession):
     assert list(map(without_time, survived)) == list(map(without_time, rows_of(ranges)))
 
 
+def test_workers_run_the_code_that_was_shipped(spark: SparkSession, tmp_path: Path):
+    """Not what happens to be installed where they are: the zip comes first."""
+    spark_campaign.run(0, 1, ledger=str(tmp_path))
+
+    def where(_: int) -> str:
+        from onceonly.simulation import code  # noqa: PLC0415 - because it is a worker that imports it
+
+        return str(code.__file__)
+
+    [found] = spark.sparkContext.parallelize([0], 1).map(where).collect()
+    assert f"onceonly-{code_digest()[:16]}.zip" in found
+
+
 def test_a_worker_with_other_code_is_refused(spark: SparkSession):
     """A result is never put down to code that did not make it."""
     with pytest.raises(spark_campaign.ForeignCode):
