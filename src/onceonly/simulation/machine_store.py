@@ -99,11 +99,13 @@ class MachineStore(Store):
         return Spool(DIRECTORY / "spool", files=self._files)
 
     def prepare(self, write: Callable[[Transaction], None]) -> None:
-        """Before the first process: something that was written long ago."""
+        """Between two processes: something that was written long ago, whatever room there is."""
         self.open()
+        was_full, self.is_full = self.is_full, False
         write(self.begin())
         self.commit()
         self.crash(None)
+        self.is_full = was_full
 
     def back_up(self) -> None:
         """Keep what is durable now, in place of what was kept before (fault C7)."""
