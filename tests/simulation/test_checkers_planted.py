@@ -1,0 +1,63 @@
+"""The judges of a world's end: one function of the product is broken, and the end shows it."""
+
+from dataclasses import replace
+
+import pytest
+from recorded import NUMBERED, found, plan, ran, submits
+
+from onceonly.gateway.receiving.handovers import HandOvers
+from onceonly.message.terms import OnExhausted, RecoveryTerms
+from onceonly.protocol import pairing, recovering
+from onceonly.protocol.pairing import MessageSettled, PairStatus
+from onceonly.protocol.recovering import GivenUp, RecoveryPhase
+from onceonly.simulation.network import Fate
+from onceonly.simulation.plan import Action
+from onceonly.store import memory_writing
+
+ALL_LOST = {f"A>B#{number}": Fate.LOST for number in range(1, 4)}
+
+
+def test_a_queue_that_nobody_moves_has_no_verdicts(monkeypatch: pytest.MonkeyPatch):
+    """L1 and L6: the pair forgets to look for the next message."""
+    real = pairing.TABLE[PairStatus.OPEN, MessageSettled]
+
+    def forgetful(state, event):
+        after, effects = real(state, event)
+        return after, effects[:-1]
+
+    monkeypatch.setitem(pairing.TABLE, (PairStatus.OPEN, MessageSettled), forgetful)
+    at_once = tuple(action._replace(at_ms=1000) for action in submits("m0", "m1"))
+    with ran(plan(actions=at_once, end_ms=2_400_000)) as world:
+        assert {"L1", "L6"} <= found(world)
+
+
+def test_a_receiver_that_says_nothing_is_found(monkeypatch: pytest.MonkeyPatch):
+    """I4, L2 and L4: stored, and neither acknowledged nor handed over, in calm weather too."""
+    monkeypatch.setattr(HandOvers, "acknowledge", lambda self, debt, send: None)
+    late = Action(180_000, "submit", "A", {"to": "B", "id": "late"})
+    terms = replace(NUMBERED, on_exhausted=OnExhausted.FAIL)
+    with ran(plan(terms, actions=(*submits("m0"), late), rest_ms=600_000)) as world:
+        assert {"I4", "L2", "L4"} <= found(world)
+
+
+def test_a_doubt_that_nobody_asks_about_is_found(monkeypatch: pytest.MonkeyPatch):
+    """I25: the agreement has inquiries, and none is made."""
+    place = RecoveryPhase.AT_REST, GivenUp
+    monkeypatch.setitem(recovering.TABLE, place, lambda state, event, now, terms: (state, ()))
+    terms = replace(NUMBERED, on_exhausted=OnExhausted.FAIL, recovery=RecoveryTerms(inquires=True))
+    with ran(plan(terms, actions=submits("m0"), fates=ALL_LOST)) as world:
+        assert "I25" in found(world)
+
+
+def test_a_doubt_that_was_asked_about_is_over():
+    """I25: the same world without the bug."""
+    terms = replace(NUMBERED, on_exhausted=OnExhausted.FAIL, recovery=RecoveryTerms(inquires=True))
+    with ran(plan(terms, actions=submits("m0"), fates=ALL_LOST)) as world:
+        assert found(world) == set()
+
+
+def test_a_chain_that_does_not_hold_is_found(monkeypatch: pytest.MonkeyPatch):
+    """E3: the hash of a row is not that of the row."""
+    monkeypatch.setattr(memory_writing, "chain", lambda before, record: before)
+    with ran(plan(seed=0)) as world:
+        assert "E3" in found(world)
