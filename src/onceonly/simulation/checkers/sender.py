@@ -144,7 +144,11 @@ class _Walk:
             is_ack = one.letter.kind is Kind.ACK and not one.is_damaged
             is_steady = not case.deaths_between(node, one.order, NEVER)
             is_over = one.at_ns < case.end_ns - LATE_ROW_NS
-            is_hindered = case.is_full(node, one.at_ns) or case.happened(node, "frozen")
+            is_hindered = (
+                case.is_full(node, one.at_ns)
+                or case.happened(node, "frozen")
+                or case.has_forgotten(node, one.order)
+            )
             if is_ack and is_steady and is_over and not is_hindered:
                 text = f"{self.course}: an acknowledgement came and left no row ({one.packet})"
                 yield Violation("R-09", text, one.order)

@@ -108,6 +108,8 @@ class _Turns:
     """Resumed, and one of these has to go first."""
     closures: list[tuple[Row, int]] = field(default_factory=list)
     """Suspensions, each with the place in the order at which it ended."""
+    alive: Row | None = None
+    """An acknowledgement that came while the pair was closed, and has to open it."""
 
     def __post_init__(self) -> None:
         self.last_number = first_number(self.case, self.parties)
@@ -115,6 +117,10 @@ class _Turns:
     def take(self, row: Row) -> Iterator[Violation]:
         """The next row."""
         event = row.record.event
+        if event is Event.PAIR_RESUMED:
+            yield from self._opened(row)
+        else:
+            yield from self._still_closed(row.at_ns)
         if event is Event.TRANSMITTING:
             yield from self._transmitting(row)
         elif event in (Event.PAIR_SUSPENDED, Event.PAIR_QUARANTINED):
@@ -125,13 +131,47 @@ class _Turns:
         elif event is Event.SEQUENCE_RESET:
             yield from self._reset(row)
         elif row.record.message_id is not None:
+            self._note_word(row)
             self._ended(row)
+
+    def _note_word(self, row: Row) -> None:
+        is_word = row.record.event in (Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED)
+        has_turn = row.record.message_id in self.turns
+        if is_word and has_turn and self.closed is not None and not self._suspensions():
+            self.alive = row
+
+    def _suspensions(self) -> list[str]:
+        """The reasons that operators of this machine gave for suspending a pair."""
+        return [
+            action.args.get("reason", "")
+            for action in self.case.plan.actions
+            if (action.kind, action.node, action.args.get("what"))
+            == ("operate", self.node, "suspend")
+        ]
+
+    def _still_closed(self, at_ns: int) -> Iterator[Violation]:
+        """I23: a partner's word opens, in the same commit, what its silence had closed."""
+        alive = self.alive
+        if alive is not None and at_ns != alive.at_ns:
+            self.alive = None
+            text = f"still closed, and {alive.record.message_id} was acknowledged"
+            yield self._wrong("I23", text, alive.order)
+
+    def _opened(self, row: Row) -> Iterator[Violation]:
+        """I27: what an operator closed nobody else opens."""
+        self.alive, closed = None, self.closed
+        is_by_operator = closed is not None and closed.record.reason in self._suspensions()
+        if is_by_operator and row.record.reason == "acknowledged late":
+            yield self._wrong(
+                "I27", "an operator closed it, and not an operator opened it", row.order
+            )
 
     def mute(self) -> Iterator[Violation]:
         """I27 on the wire: what leaves while the pair is closed was on its way before.
 
         Responses are sent again on request, beside the pair (R-21).
         """
+        yield from self._still_closed(self.case.end_ns + 1)
         if self.closed is not None:
             self.closures.append((self.closed, self.case.end_order))
         for course in self._courses() if self.closures else ():
