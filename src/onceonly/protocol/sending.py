@@ -260,9 +260,11 @@ def _take_transient_error(
 ) -> Step:
     """Seed 000 §4.2 and R-15: be silent, then resend; not counted, but not for ever."""
     row = _error_row(event)
+    # Nobody says for good that he will not have it: a copy that the network repeats, or that a
+    # relay has of it, may be taken a moment later.
+    state = state._replace(exposure=Exposure.LEFT)
     if terms.semantics is DeliverySemantics.AT_MOST_ONCE:
         return verdict.refused(state, event, row, terms)
-    state = state._replace(exposure=Exposure.LEFT)
     if state.silence in (Silence.HELD, Silence.PINGING):
         return state, (row,)
     is_bounded = terms.semantics is not DeliverySemantics.EXACTLY_ONCE
