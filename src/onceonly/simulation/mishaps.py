@@ -8,6 +8,8 @@ backup, lost numbers, clocks that differ by more than was agreed) are rare.
 from collections.abc import Callable
 
 from onceonly.gateway.drill import POINTS
+from onceonly.message.message import AckRequested
+from onceonly.message.terms import Intermediary, RecoveryTerms
 from onceonly.simulation.cast import line_id
 from onceonly.simulation.forgery import KINDS
 from onceonly.simulation.network import FAULTS, Fate, Weather
@@ -34,7 +36,7 @@ def weather(sketch: Sketch) -> Weather:
             part = min(left, chance.choice((0.05, 0.1, 0.2, 0.3, 0.5)))
             fates[fate], left = part, left - part
     if "slow-mail" in sketch.tags:
-        fates[Fate.LATE] = max(fates.get(Fate.LATE, 0.0), 0.2)
+        fates[Fate.LATE] = max(fates.get(Fate.LATE, 0.0), 0.4)
     return Weather(fates, delay_ms=chance.choice((1, 20, 20, 200, 900)), late_ms=_late_ms(sketch))
 
 
@@ -63,10 +65,43 @@ def _down_ms(sketch: Sketch) -> int:
 def _kill_at_point(sketch: Sketch) -> None:
     chance = sketch.chance
     for _ in range(chance.choice((1, 1, 2, 3))):
-        at_ms = chance.choice((20, sketch.any_time()))
-        point, count = chance.choice(KILL_POINTS), chance.choice((1, 1, 2, 3))
-        down_ms = _down_ms(sketch)
-        sketch.act(at_ms, "arm", sketch.any_machine(), point=point, count=count, down_ms=down_ms)
+        at_ms, down_ms = chance.choice((20, sketch.any_time())), _down_ms(sketch)
+        rare = _rare_points(sketch)
+        if rare and chance.random() < 0.6:
+            point, node = chance.choice(rare)
+            sketch.act(20, "arm", node, point=point, count=1, down_ms=down_ms)
+        else:
+            point, count = chance.choice(KILL_POINTS), chance.choice((1, 1, 2, 3))
+            node = sketch.any_machine()
+            sketch.act(at_ms, "arm", node, point=point, count=count, down_ms=down_ms)
+
+
+def _rare_points(sketch: Sketch) -> list[tuple[str, str]]:
+    """Points that few worlds come by, and where this one does."""
+    found: list[tuple[str, str]] = []
+    for letter in sketch.letters:
+        terms, ends = letter.line.terms, (letter.source, letter.target)
+        if terms.delivery_receipt_requested is not AckRequested.NONE:
+            found += _around("receipt", letter.target)
+        if terms.notifies_failures and "refuses" in sketch.tags:
+            found += _around("notice", letter.target)
+        for relay, mode in letter.line.through:
+            if mode is Intermediary.ACCEPT:
+                found += _around("notice", relay)
+        if sketch.tags & _ASKING or terms.recovery != RecoveryTerms():
+            found += _around("report", letter.target) + _around("inquire", letter.source)
+        if "purge" in sketch.tags:
+            found += [pair for node in ends for pair in _around("purge", node)]
+        if "cleared" in sketch.tags:
+            found += [("after-clear", node) for node in ends]
+    return found
+
+
+def _around(what: str, node: str) -> list[tuple[str, str]]:
+    return [(f"before-{what}", node), (f"after-{what}", node)]
+
+
+_ASKING = frozenset({"inquire", "ping", "cancel", "new-version"})
 
 
 def _kill_starting(sketch: Sketch) -> None:

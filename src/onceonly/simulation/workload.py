@@ -8,6 +8,7 @@ big one. `Plan.tags` names every class that is on, so that combinations can be c
 
 from random import Random
 
+from onceonly.gateway.purge import UNMENTIONED_S
 from onceonly.message.message import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.simulation import mishaps, traffic
@@ -35,9 +36,9 @@ def plan_of(seed: int) -> Plan:
     traffic.habits(sketch)
     traffic.operators(sketch)
     weather = mishaps.weather(sketch)
-    mishaps.strike(sketch)
     heal_ms = sketch.span_ms + sketch.chance.choice((HEAL_MS // 3, HEAL_MS, 2 * HEAL_MS))
-    rest_ms = _purges(sketch, heal_ms)
+    heal_ms, rest_ms = _purges(sketch, heal_ms)
+    mishaps.strike(sketch)
     return Plan(
         seed=seed,
         machines=tuple(Machine(name, **sketch.machine.get(name, {})) for name in sketch.everybody),
@@ -102,25 +103,41 @@ def _slow_mail(sketch: Sketch, lines: tuple[Line, ...]) -> tuple[Line, ...]:
     )
 
 
-def _purges(sketch: Sketch, heal_ms: int) -> int:
-    """How often machines forget what is over; until when the world goes on for that."""
+def _purges(sketch: Sketch, heal_ms: int) -> tuple[int, int]:
+    """How often machines forget what is over; when the world heals, and goes on until, for that."""
     chance = sketch.chance
+    if "slow-mail" in sketch.tags:
+        return heal_ms, 0
     for name in sketch.everybody:
         is_eager = chance.random() < 0.2
         interval_s = chance.choice((10, 30, 60)) if is_eager else 3600
         forget_s = chance.choice((3, 15)) if is_eager and chance.random() < 0.3 else None
         sketch.set(name, purge_interval_s=interval_s, forget_pair_after_s=forget_s)
-    if not sketch.is_on("purge", 0.12):
-        return 0
+    if "large" in sketch.tags and sketch.is_on("cleared", 0.3):
+        return _until_files_go(sketch)
+    if not sketch.is_on("purge", 0.08):
+        return heal_ms, 0
     for name in sketch.everybody:
-        sketch.set(name, purge_interval_s=chance.choice((5, 20)))
-    kept_s = max(
-        line.terms.persist_duration_s + 2 * line.terms.msh_time_accuracy_s for line in sketch.lines
-    )
-    rest_ms = heal_ms + (kept_s + 30) * 1000
+        sketch.set(name, purge_interval_s=chance.choice((2, 5, 20)))
+    rest_ms = heal_ms + (_kept_s(sketch) + 30) * 1000
     for _ in range(chance.choice((1, 3))):
         mishaps.replay(sketch, chance.randrange(heal_ms, rest_ms))
-    return rest_ms
+    # Half of these worlds heal late, so that what is forgotten is forgotten among faults.
+    return chance.choice((heal_ms, rest_ms - 5_000)), rest_ms
+
+
+def _kept_s(sketch: Sketch) -> int:
+    return max(
+        line.terms.persist_duration_s + 2 * line.terms.msh_time_accuracy_s for line in sketch.lines
+    )
+
+
+def _until_files_go(sketch: Sketch) -> tuple[int, int]:
+    """A file of the spool goes an hour after the first look that found no row with its name."""
+    for name in sketch.everybody:
+        sketch.set(name, purge_interval_s=900)
+    heal_ms = (_kept_s(sketch) + UNMENTIONED_S + 2 * 900) * 1000
+    return heal_ms, heal_ms + 1_000
 
 
 def _until(actions: list[Action], heal_ms: int, rest_ms: int) -> list[Action]:

@@ -267,9 +267,12 @@ class World:
         if listener is None:
             return
         heard = [
-            Forged(one.packet.content_type, one.packet.body, one.packet.source)
-            for one in self.history.sent
+            Forged(one.packet.content_type, one.body, one.packet.source)
+            for one in self.history.arrived
             if one.packet.target == node.name
+            and one.packet.source != FORGER
+            and one.is_whole
+            and one.body == one.packet.body
         ]
         line = next(one for one in self.plan.lines if line_id(one) == agreement)
         scene = Scene(
