@@ -184,11 +184,14 @@ def _times(course: Course, handed: int) -> int:
 
 
 def _drained(case: Case) -> Iterator[Violation]:
-    """L6: operators resumed every pair; none stays closed, none has messages that wait."""
+    """L6: no pair stays closed, none has messages that wait. R-21: every inquiry has an end."""
     waits = [terms.verdict_after_s or 0 for terms in case.terms.values()]
     if case.end_ns < case.healed_ns + CALM_NS + 10 * (max(waits, default=0) * NS_PER_S + SETTLE_NS):
         return
     for name, node in case.world.nodes.items():
+        if node.snapshot().list_recovering() and not case.is_set_back(*case.machines):
+            text = f"{name}: a question is open that nobody asks again"
+            yield Violation("R-21", text, case.end_order)
         for view in node.snapshot().list_pairs():
             if case.is_set_back(*case.nodes_between(view.pair)):
                 continue

@@ -41,7 +41,7 @@ SIGNALS = (Kind.ACK, Kind.RECEIPT)
 def judge(case: Case) -> Iterator[Violation]:
     """Every message at every machine that stores it, and every delivery."""
     for course in case.courses.values():
-        if case.is_set_back(*case.path(course)):
+        if case.is_set_back(course.node):
             continue
         yield from _signals(case, course)
         if course.delivered:
@@ -203,7 +203,8 @@ def _no_zombie(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
         final = next((row for row in other.out if row.record.event in NOT_DELIVERED), None)
         if final is None or final.order > stored.order:
             continue
-        if case.clocks_fit(_terms(course), *case.path(course)):
+        path = case.path(course)
+        if case.clocks_fit(_terms(course), *path) and not case.is_set_back(*path):
             text = f"stored after {final.record.event} at {other.node}"
             yield _at("I26", course, text, stored.order)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from onceonly.journal.record import Record
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
+from onceonly.message.identity import MessageKey
 from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.terms import DeliveryTerms
@@ -112,6 +113,8 @@ class _Walk:
     """The last TransientError since the last Transmitting."""
     told: Row | None = None
     """The failure notice of this episode."""
+    was_told: bool = False
+    """Of a failure, in this episode or an earlier one."""
     owed: Row | None = None
     """Given up, and no notice yet."""
     late: Row | None = None
@@ -123,8 +126,15 @@ class _Walk:
 
     def take(self, row: Row) -> Iterable[Violation]:
         """The next row."""
+        if self._is_told_of_before(row):
+            self.told = None
         step = _STEPS.get(row.record.event)
         return () if step is None else step(self, row)
+
+    def _is_told_of_before(self, row: Row) -> bool:
+        """Whether the notice was of an episode that a resume of the pair ended (I22)."""
+        told = self.told
+        return told is not None and self.case.was_resumed(self.course, told.order, row.order)
 
     def end(self) -> Iterator[Violation]:
         """Nothing more comes."""
@@ -338,7 +348,7 @@ class _Walk:
         if acknowledged and not self._is_overtaken():
             yield self._wrong("I23", "told of a failure after the acknowledgement", row)
         yield from self._severity(row)
-        self.owed, self.told = None, row
+        self.owed, self.told, self.was_told = None, row, True
 
     def _is_overtaken(self) -> bool:
         """Whether the partner took its own word back (R-08, R-13): a notice, a cancel."""
@@ -369,11 +379,7 @@ class _Walk:
         final = self.final
         is_late = row.record.event is Event.LATE_ACK_RECEIVED
         if notifies(self.course, self.terms):
-            told = self.told
-            is_reset = told is not None and self.case.was_resumed(
-                self.course, told.order, row.order
-            )
-            if told is not None and not is_late and not is_reset:
+            if self.told is not None and not is_late:
                 yield self._wrong("I23", "acknowledged silently after a failure notice", row)
             if is_late:
                 self.late = row
@@ -398,7 +404,7 @@ class _Walk:
             if not was_open or not (self._is_overtaken() or event is Event.SENT):
                 yield self._wrong("I20", f"{event} after {self._final_word()}", row)
         needs_notice = event in (Event.FAILED, Event.EXPIRED)
-        if needs_notice and notifies(self.course, self.terms) and self.told is None:
+        if needs_notice and notifies(self.course, self.terms) and not self.was_told:
             yield self._wrong("I20", f"{event} without a notice before it", row)
         if self.terms.semantics is DeliverySemantics.EXACTLY_ONCE and needs_notice:
             yield self._wrong("R-17", f"an ExactlyOnce message {event}", row)
@@ -489,13 +495,18 @@ def _notices(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Viola
 
 
 def _submissions(case: Case) -> Iterator[Violation]:
-    """I14: what was accepted is stored. I31: no MessageId is given twice."""
+    """I14: what was accepted is stored. I8, I31: no MessageId is given twice."""
+    contents: dict[MessageKey, tuple[bytes, ...]] = {}
     for accepted in case.history.accepted:
         course = case.at(accepted.node, accepted.key)
         row = None if course is None else course.first_out(Event.SUBMITTED)
         if row is None or row.order > accepted.order:
             text = f"{accepted.key.message_id} accepted before it was stored"
             yield Violation("I14", text, accepted.order)
+        is_known = contents.setdefault(accepted.key, accepted.content) != accepted.content
+        if is_known and not case.has_forgotten(accepted.node, accepted.order):
+            text = f"{accepted.key.message_id} accepted once more with other content"
+            yield Violation("I8", text, accepted.order)
     for course in case.courses.values():
         submitted = [row for row in course.out if row.record.event is Event.SUBMITTED]
         if len(submitted) > 1 and not case.is_set_back(course.node):

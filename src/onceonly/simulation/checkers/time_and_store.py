@@ -45,9 +45,11 @@ def judge(case: Case) -> Iterator[Violation]:
         yield from _purges(case, node)
         yield from _broken(case, node)
     for course in case.courses.values():
+        if case.is_set_back(course.node):
+            continue
         yield from _processing(course)
-        yield from _taken_back(case, course)
-        yield from _reports(case, course)
+        yield from _taken_back(course)
+        yield from _reports(course)
 
 
 def _at(invariant: str, course: Course, text: str, order: int) -> Violation:
@@ -214,10 +216,10 @@ def _processing(course: Course) -> Iterator[Violation]:
             last = max(last, state)
 
 
-def _taken_back(case: Case, course: Course) -> Iterator[Violation]:
+def _taken_back(course: Course) -> Iterator[Violation]:
     """A tombstone stands: nothing is stored, handed over or worked on behind it (R-08)."""
     confirmed = course.first_into(Event.CANCEL_CONFIRMED)
-    if confirmed is None or case.is_set_back(course.node):
+    if confirmed is None:
         return
     for row in course.into:
         event = row.record.event
@@ -229,13 +231,13 @@ def _taken_back(case: Case, course: Course) -> Iterator[Violation]:
             yield _at("I44", course, "worked on after its cancel was confirmed", worked.order)
 
 
-def _reports(case: Case, course: Course) -> Iterator[Violation]:
+def _reports(course: Course) -> Iterator[Violation]:
     """What a partner is told was durable before."""
     stored = course.first_into(Event.STORED)
     confirmed = course.first_into(Event.CANCEL_CONFIRMED)
     for said in course.said:
         letter = said.letter
-        if letter.kind is not Kind.REPORT or case.is_set_back(course.node):
+        if letter.kind is not Kind.REPORT:
             continue
         status = letter.said("status")
         if status in ("Received", "Processed") and (stored is None or stored.order > said.order):
