@@ -40,7 +40,7 @@ class Application:
         self._history = node.history
         self._timeline = node.timeline
         self._open_calls = 0
-        self._accepted: set[MessageKey] = set()
+        self._accepted: set[tuple[MessageKey, tuple[bytes, ...]]] = set()
         self.clerk = Clerk(node, habits, call=self.call, submit=self.submit)
 
     @property
@@ -93,9 +93,9 @@ class Application:
 
     def _note_accepted(self, key: MessageKey, content: tuple[bytes, ...], ref: str | None) -> None:
         """The same submission again returns the first one, which is accepted already."""
-        if key in self._accepted:
+        if (key, content) in self._accepted:
             return
-        self._accepted.add(key)
+        self._accepted.add((key, content))
         at_ns, name = self._timeline.now_ns, self._node.name
         order = self._history.next(at_ns, name, "accepted", key.message_id)
         self._history.accepted.append(Accepted(order, at_ns, name, key, content, ref))
