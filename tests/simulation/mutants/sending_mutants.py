@@ -75,7 +75,7 @@ def _cancel(\
         ),
         equivalent=(
             "The reader of the configuration refuses any retries but 0 with AtMostOnce and "
-            "BestEffort (`gateway/config/terms.py`): the agreement says the same as these two lines."
+            "BestEffort (`gateway/config/terms.py`): the agreement says the same as these lines."
         ),
     ),
     Mutant(
