@@ -26,7 +26,7 @@ from onceonly.simulation.loop import Killed, ProcessLoop, enter
 from onceonly.simulation.machine_store import MachineStore
 from onceonly.simulation.network import Network
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
-from onceonly.store.store import Snapshot, StoreFailed, StoreFull
+from onceonly.store.store import Snapshot, StoreFailed, StoreFull, StoreRefused
 from onceonly.transport.transport import Answer, Outgoing, Request
 
 RESTART_MS = 1000
@@ -91,8 +91,17 @@ class Node:
             return
         self.generation += 1
         self.history.happen(self.timeline.now_ns, self.name, "started")
-        self.process = Process(self)
-        self.process.boot()
+        self.process = process = Process(self)
+        try:
+            process.boot()
+        except StoreRefused as error:
+            if not self.store.is_full:
+                raise
+            # As a supervisor does with a program that cannot start yet.
+            self.process = None
+            what = type(error).__name__
+            self.history.happen(self.timeline.now_ns, self.name, "stopped-itself", what)
+            self.timeline.call_in(RESTART_MS * NS_PER_MS, self.start)
 
     def kill(self, what: str = "killed", detail: str = "") -> None:
         """End the process as hard as can be, if one runs."""
