@@ -197,6 +197,10 @@ class Case:
         at = bisect_right(deaths, order)
         return deaths[at] if at < len(deaths) else NEVER
 
+    def was_recovered(self, row: Row) -> bool:
+        """Whether a start found the row: its process had died before it heard of the commit."""
+        return any(one.at_ns == row.at_ns for one in self.happened(row.node, "started"))
+
     def is_alive(self, node: str, order: int) -> bool:
         """Whether a process of the machine ran at that place in the order."""
         ends = [one for one in self.happenings[node] if one.order < order]

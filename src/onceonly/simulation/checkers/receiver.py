@@ -287,7 +287,11 @@ def _answers(case: Case, course: Course) -> Iterator[Violation]:
             at += 1
         if at < len(said) and said[at].order < death:
             at += 1
-        elif death == NEVER and row.at_ns + ANSWERED_NS < case.end_ns:
+        elif (
+            death == NEVER
+            and row.at_ns + ANSWERED_NS < case.end_ns
+            and not (case.was_recovered(row) and row.record.event is Event.DUPLICATE_ELIMINATED)
+        ):
             yield _at("I4", course, f"{row.record.event}, and no acknowledgement", row.order)
 
 

@@ -207,7 +207,7 @@ class _Walk:
         if self._asks_on(attempt):
             text = f"still asked after {self.transients} pauses of {self.terms.transient_retries}"
             yield self._wrong("R-15", text, row)
-        is_restart = bool(self.case.deaths_between(self.course.node, self.last.order, row.order))
+        is_restart = self._is_restart(row)
         if attempt == self.attempt + 1:
             self.transients = 0
         elif attempt != self.attempt:
@@ -216,6 +216,14 @@ class _Walk:
             yield self._wrong("I18", f"transmission {attempt} twice without a cause", row)
         if not is_restart and self.is_fixed:
             yield from self._early(row, attempt)
+
+    def _is_restart(self, row: Row) -> bool:
+        """Whether another process wrote the row than the last transmission's.
+
+        By its epoch: a commit that an I/O error broke may be found durable at the next start.
+        """
+        last = self.last
+        return last is not None and row.record.store_epoch != last.record.store_epoch
 
     def _is_by_product(self) -> bool:
         return self.terms.method is ReliableMessagingMethod.TRANSPORT
@@ -318,7 +326,7 @@ class _Walk:
             text = f"given up after {left} of {1 + limit} transmissions"
             yield self._wrong("I18", text, row)
         last = self.last
-        if last is None or self.case.deaths_between(self.course.node, last.order, row.order):
+        if last is None or self._is_restart(row):
             return
         yield from self._early(row, self.attempt + 1)
 
