@@ -277,8 +277,8 @@ def _exhaustive(jobs: int) -> dict[str, Any]:
         ],
         "seconds": round(found.seconds, 1),
         "digest": found.digest,
-        "text": f"{found.executed.total():,} executions of the small worlds in "
-        f"{found.seconds:.0f} s, {len(found.violations)} violations",
+        "text": f"{found.executed.total():,} of {found.stated.total():,} executions of the small "
+        f"worlds in {found.seconds:.0f} s, {len(found.violations)} violations",
     }
 
 
