@@ -16,7 +16,14 @@ from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.terms import DeliveryTerms, Intermediary
 from onceonly.simulation.cast import line_id, name_of, party
 from onceonly.simulation.checkers.letter import Kind, Letter, read
-from onceonly.simulation.history import Delivered, Happening, Row, Worked
+from onceonly.simulation.history import (
+    Delivered,
+    Happening,
+    Replied,
+    Row,
+    Sent,
+    Worked,
+)
 from onceonly.simulation.network import Fate
 from onceonly.simulation.plan import Line
 from onceonly.simulation.timeline import NS_PER_MS
@@ -297,16 +304,17 @@ class Case:
 
     def _file_replies(self) -> None:
         """What goes back in an answer leaves at once, and comes where the line still holds."""
-        fates = {sent.packet.name: sent.fate for sent in self.history.sent}
+        asked = {sent.packet.name: sent for sent in self.history.sent}
         answered: set[str] = set()
         for reply in self.history.replied:
             source, target = reply.packet.target, reply.packet.source
             letter, name = read(reply.body), f"answer to {reply.packet.name}"
             place = reply.order, reply.at_ns, source, target, letter, reply.body, name
             self._file_leaving(Leaving(*place, Fate.DELIVERED))
+            question = asked.get(reply.packet.name)
             is_first = reply.packet.name not in answered
             answered.add(reply.packet.name)
-            if is_first and fates.get(reply.packet.name) in ANSWERED:
+            if is_first and question is not None and self._is_heard(question, reply):
                 self._file_coming(Coming(*place, is_damaged=False))
         if self.history.replied:
             for course in self.courses.values():
@@ -318,6 +326,11 @@ class Case:
                     course.responses,
                 ):
                     letters.sort(key=_order)
+
+    def _is_heard(self, question: Sent, reply: Replied) -> bool:
+        """Whether the process that asked still waits at the other end of the line."""
+        died = self.deaths_between(question.packet.source, question.order, reply.order)
+        return question.fate in ANSWERED and not died
 
     def _file_leaving(self, leaving: Leaving) -> None:
         letter = leaving.letter

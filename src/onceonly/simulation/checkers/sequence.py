@@ -98,6 +98,8 @@ class _Turns:
     parties: Parties
     turns: list[str] = field(default_factory=list)
     """MessageIds with a turn, the oldest first."""
+    windows: dict[str, int] = field(default_factory=dict)
+    """Window of the agreement of each."""
     numbers: dict[str, int] = field(default_factory=dict)
     last_number: int | None = None
     was_reset: bool = False
@@ -204,12 +206,23 @@ class _Turns:
             yield self._wrong("I28", text, row.order)
         self.owed = ()
         if message_id not in self.turns:
-            if len(self.turns) >= terms.window:
-                text = f"{message_id} beside {', '.join(self.turns)}, window {terms.window}"
+            window = self._window(terms)
+            if len(self.turns) >= window:
+                text = f"{message_id} beside {', '.join(self.turns)}, window {window}"
                 yield self._wrong("I15", text, row.order)
             self.turns.append(message_id)
+            self.windows[message_id] = terms.window
         if terms.numbers_messages and name_of(self.parties[0]) == self.node:
             yield from self._number(row, message_id)
+
+    def _window(self, terms: DeliveryTerms) -> int:
+        """Most turns at once when this message got its own.
+
+        One that pings first got it before, when those of wider agreements may not have been there.
+        """
+        if terms.recovery.ping_above_bytes is None:
+            return terms.window
+        return max(terms.window, *(self.windows[one] for one in self.turns), 0)
 
     def _number(self, row: Row, message_id: str) -> Iterator[Violation]:
         """I32, I33: the first transmission has the next number, and every other one the same."""
