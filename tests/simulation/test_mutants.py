@@ -15,8 +15,6 @@ SHORT_FORM = (
     "verdict_not_durable",
     "transport_success_is_an_ack",
     "two_in_flight",
-    "suspended_pair_sends",
-    "retry_one_too_few",
 )
 """Bugs of different parts that a few worlds show."""
 
