@@ -529,3 +529,8 @@ class Case:
             one.detail.startswith(f"{line_id(line)} ")
             for one in self.happened(course.node, "reconfigured")
         )
+
+    def is_operators(self, node: str, parties: Parties) -> bool:
+        """Whether an incident of the pair waits for an operator."""
+        incidents = self.world.nodes[node].snapshot().list_incidents(is_open=True)
+        return any(tuple(one.pair) == tuple(parties) for one in incidents)

@@ -195,7 +195,8 @@ def _drained(case: Case) -> Iterator[Violation]:
         for view in node.snapshot().list_pairs():
             if case.is_set_back(*case.nodes_between(view.pair)):
                 continue
-            is_ours = view.role is Role.SENDER
+            # A pathological ExactlyOnce message blocks its pair until an operator acts.
+            is_ours = view.role is Role.SENDER and not case.is_operators(name, view.pair)
             if view.status is not PairStatus.OPEN or (is_ours and view.queued):
                 text = (
                     f"{name}: the pair to {view.pair.to_party} is {view.status}, {view.queued} wait"
