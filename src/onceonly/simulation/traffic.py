@@ -14,13 +14,13 @@ LARGE_BYTES = 70_000
 
 _SIZES = (0, 60, 100, 100, 100, 100, 300, 2_000)
 _PARTS = (0, 1, 1, 1, 1, 1, 1, 1, 2, 3)
-_USUAL = (1, 1, 2, 2, 2, 3, 3, 4, 5)
+_USUAL = (1, 1, 1, 1, 2, 2, 2, 3, 4)
 
 
 def letters(sketch: Sketch) -> None:
     """Every message that is handed over, and in which rhythm."""
     chance = sketch.chance
-    is_big = sketch.is_on("big", 0.008)
+    is_big = sketch.is_on("big", 0.003)
     count = chance.randrange(20, 50) if is_big else chance.choice(_USUAL)
     sketch.span_ms = chance.choice((200, 3_000, 10_000, 20_000))
     is_one_way = chance.random() < 0.4
@@ -79,7 +79,7 @@ def _again(sketch: Sketch, **changes: object) -> None:
 def habits(sketch: Sketch) -> None:
     """What the applications do with what they are given."""
     chance = sketch.chance
-    answers = sketch.is_on("answers", 0.25)
+    answers = sketch.is_on("answers", 0.18)
     refuses = sketch.is_on("refuses", 0.06)
     for name in sketch.parties:
         own = Habits(
