@@ -7,32 +7,25 @@ from onceonly.simulation.network import Fate
 
 
 def test_every_execution_of_a_small_space_is_run_and_keeps_every_invariant() -> None:
-    """One open package and every crash: as many runs as the tree has leaves, no violation."""
-    report = exhaustive.run(depth=1)
+    """Every crash in good weather: as many runs as the tree has leaves, and no violation."""
+    report = exhaustive.run(depth=0)
     assert report.violations == ()
     assert report.is_complete
     assert set(report.executed) == {"rm-2000", "rm-2001", "relay", "accept"}
-    assert report.executed["rm-2000"] > 5 * 80
-
-
-def test_no_execution_is_run_twice() -> None:
-    """Two leaves differ in a decision that both took."""
-    space = exhaustive.spaces(depth=0)[0]
-    paths = [tuple(execution.choices.taken) for execution, _ in exhaustive.walk(space)]
-    assert len(set(paths)) == len(paths)
-    assert not any(one[: len(two)] == two for one in paths for two in paths if one is not two)
+    assert min(report.executed.values()) > 50
 
 
 def test_shards_run_the_space_once_between_them() -> None:
-    """The paths of three shards together are those of the whole walk."""
-    space = exhaustive.spaces(depth=0)[1]
-    whole = [tuple(execution.choices.taken) for execution, _ in exhaustive.walk(space)]
-    shared = [
-        tuple(execution.choices.taken)
-        for number in range(3)
-        for execution, _ in exhaustive.walk(space, (number, 3))
-    ]
-    assert sorted(shared) == sorted(whole)
+    """The shards' paths are as many as the leaves that they show, none a part of another."""
+    space = exhaustive.spaces(depth=0)[0]
+    shards = [list(exhaustive.walk(space, (number, 2))) for number in range(2)]
+    paths = [tuple(execution.choices.taken) for shard in shards for execution, _ in shard]
+    assert all(shards)
+    assert len(paths) == sum(leaves for shard in shards for _, leaves in shard)
+    assert not any(
+        one[: len(two)] == two for number, one in enumerate(paths) for two in paths[:number]
+    )
+    assert len(set(paths)) == len(paths)
 
 
 def test_an_execution_can_be_run_again() -> None:
