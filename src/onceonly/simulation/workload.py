@@ -145,7 +145,7 @@ def _until(actions: list[Action], heal_ms: int, rest_ms: int) -> list[Action]:
     return [
         one
         for one in actions
-        if one.at_ms < heal_ms or (one.kind == "forge" and one.at_ms < rest_ms)
+        if one.at_ms < heal_ms or (one.args.get("kind") == "replay" and one.at_ms < rest_ms)
     ]
 
 
