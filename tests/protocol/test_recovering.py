@@ -1,12 +1,14 @@
 """Recovery after the sender gave up: bounded questions, and the rule for each answer."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from driving import DUE, event_of
 
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S, Now
+from onceonly.message.message import DeliverySemantics
 from onceonly.message.signals import InquiryKind, MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms, RecoveryTerms, Remedy
 from onceonly.protocol import recovering
@@ -132,6 +134,20 @@ def test_questions_are_bounded_and_an_incident_ends_them(pings):
     assert len(run.asked()) == 3
     assert len(run.of(OpenIncident)) == 1
     assert (run.state.phase, run.state.due_ns) == (RecoveryPhase.AT_REST, None)
+
+
+def test_a_cancel_of_exactly_once_is_asked_until_it_is_answered():
+    """R-17: a lost confirmation would leave a message that every copy of is refused, for ever."""
+    run = Run(inquires=False)
+    run.terms = replace(run.terms, semantics=DeliverySemantics.EXACTLY_ONCE, retries=None)
+    run.on(CancelWanted(is_for_new_version=False))
+    for second in range(60, 600, 60):
+        run.on(DUE, second=second)
+    assert len(run.asked()) == 10
+    assert run.of(OpenIncident)
+    run.on(CancelAnswered(is_accepted=True), second=600)
+    assert run.of(ConfirmCancel)
+    assert run.state.phase is RecoveryPhase.AT_REST
 
 
 def test_a_restart_asks_the_present_question_again_uncounted():

@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 
 from onceonly.message.event import Event
 from onceonly.message.instant import US_PER_S, Now
+from onceonly.message.message import DeliverySemantics
 from onceonly.message.signals import InquiryKind, MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms, Remedy
 from onceonly.protocol import schedule
@@ -233,11 +234,23 @@ def _ask_on_or_stop(
         return state, ()
     if state.asked < terms.recovery.inquiries:
         return _ask(state, state.phase, now, terms)
+    kind, asked = KIND_OF[state.phase], state.asked
+    incident = OpenIncident(f"no useful answer to {kind}, asked {asked} times")
+    if _has_no_other_end(state, terms):
+        state, effects = _ask(state._replace(asked=asked - 1), state.phase, now, terms)
+        return state, (incident, *effects)
     # A confirmation that comes late still binds, and then the new version is still wanted.
     wants_new_version = state.wants_new_version
-    kind, asked = KIND_OF[state.phase], state.asked
-    state = _rest(state)._replace(wants_new_version=wants_new_version)
-    return state, (OpenIncident(f"no useful answer to {kind}, asked {asked} times"),)
+    return _rest(state)._replace(wants_new_version=wants_new_version), (incident,)
+
+
+def _has_no_other_end(state: Recovery, terms: DeliveryTerms) -> bool:
+    """A cancel of ExactlyOnce: its tombstone may be set, and then nothing else ends the resends.
+
+    The message never expires and no refusal ends it (R-17), so the question is without bound too.
+    """
+    is_endless = terms.semantics is DeliverySemantics.EXACTLY_ONCE
+    return is_endless and state.phase is RecoveryPhase.CANCELLING
 
 
 def _ask_anew(state: Recovery, event: Restarted, now: Now, terms: DeliveryTerms) -> Step:
