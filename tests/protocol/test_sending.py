@@ -424,7 +424,7 @@ def test_a_message_whose_first_byte_never_left_expires_at_its_deadline():
 
 
 def test_what_was_told_of_is_not_told_of_again_when_it_expires():
-    """I22: one notice in an episode, also where the failure turns final while the pair is closed."""
+    """I22: one notice in an episode, also where it turns final while the pair is closed."""
     run = Run().exhausted(NEVER_LEFT).on(3601, TimePassed())
     assert run.state.status is OutboundStatus.EXPIRED
     assert len(run.of(Notify)) == 1
