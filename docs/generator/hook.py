@@ -18,15 +18,17 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from generator.conformance import PAGE, find_staleness
 from generator.pages import PAGES
+from generator.proof import proof_table
 from generator.runs import run_figure
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Let a fenced block `run NAME` become the figure of a recorded run."""
+    """Let a block `run` become the figure of a recorded run, a block `proof` kept figures."""
     fences = config.mdx_configs.setdefault("pymdownx.superfences", {}).setdefault(
         "custom_fences", []
     )
     fences.append({"name": "run", "class": "run", "format": _format_run})
+    fences.append({"name": "proof", "class": "proof", "format": _format_proof})
     return config
 
 
@@ -42,3 +44,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def _format_run(source: str, *_: Any, **__: Any) -> str:
     return run_figure(source)
+
+
+def _format_proof(source: str, *_: Any, **__: Any) -> str:
+    return proof_table(source)
