@@ -1,7 +1,7 @@
 """The figures of the last campaigns as tables of the page about the proof.
 
-Knows the files in `docs/proof`, which somebody keeps from runs of the commands that `_TABLES` names.
-Nothing is computed here but sums.
+Knows the files in `docs/proof`, kept from runs of the commands that `_TABLES` names. Nothing is
+computed here but sums.
 """
 
 import json
