@@ -75,7 +75,7 @@ def test_one_process_at_a_time_and_a_lock_that_dies_with_it() -> None:
     with pytest.raises(StoreRefused, match="in use"):
         CutStore(first)
     disk.kill()
-    store.abandon()
+    store.crash()
     first.close_vfs()
     second = DiskFiles(disk)
     store = CutStore(second)
@@ -95,7 +95,7 @@ def test_a_dead_process_writes_nothing_more() -> None:
     before = disk.image()
     with pytest.raises(StoreFailed):
         store.commit()
-    store.abandon()
+    store.crash()
     files.close_vfs()
     assert disk.image() == before
 
@@ -115,7 +115,7 @@ def test_a_failed_sync_stops_the_store() -> None:
         with pytest.raises(StoreFailed):
             commit_row(store)
     disk.watcher = None
-    store.abandon()
+    store.crash()
     files.close_vfs()
 
 
@@ -134,7 +134,7 @@ def test_a_failed_sync_and_a_power_cut_at_the_next_start_leave_a_sound_store() -
     with pytest.raises(StoreFailed):
         commit_row(store, "x" * 30_000)
     disk.kill()
-    store.abandon()
+    store.crash()
     files.close_vfs()
     images: list[Image] = []
     chance = Random(0)

@@ -56,7 +56,7 @@ class Found(NamedTuple):
 
 
 class CutStore(SqliteStore):
-    """The product's store, which a simulation may leave as a crash would, or make unsafe."""
+    """The product's store, which a simulation may make unsafe."""
 
     def __init__(self, files: DiskFiles) -> None:
         super().__init__(STORE, party=PARTY, clock_at=lambda: NOW_AT, limits=SHORT_LOG, files=files)
@@ -64,12 +64,6 @@ class CutStore(SqliteStore):
     def tamper(self, pragma: str, value: str | int) -> None:
         """Set a pragma behind the store's back, which would refuse it."""
         self._writer.pragma(pragma, value)
-
-    def abandon(self) -> None:
-        """Let go of everything without a write, as the death of the process does."""
-        for reader in self._readers:
-            reader.close()
-        self._writer.close()
 
 
 def pages_of(vfs: str) -> bytes:
@@ -187,7 +181,7 @@ def _open_and_ask(disk: Disk, files: DiskFiles, names: list[str]) -> Found:
         try:
             store.close()
         finally:
-            store.abandon()
+            store.crash()
 
 
 def lacks_a_payload(image: Image, payloads: dict[str, bytes]) -> bool:

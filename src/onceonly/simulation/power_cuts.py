@@ -244,7 +244,7 @@ class _Life:
 
     def _die(self) -> None:
         self._disk.kill()
-        self._store.abandon()
+        self._store.crash()
         self._files.close_vfs()
 
     def _reopen_memory(self) -> None:
