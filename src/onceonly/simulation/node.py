@@ -146,6 +146,11 @@ class Process:
         """Named points at which this process will be killed, by how often they are reached."""
         self._calls: dict[asyncio.Task[Any], Heard] = {}
 
+    @property
+    def is_at_work(self) -> bool:
+        """Whether somebody waits for an answer of it, as for what a frozen process was brought."""
+        return len(self._calls) > 1  # The first is its life.
+
     def boot(self) -> None:
         """Open the store, join the gateway and let it live."""
         node = self._node

@@ -185,7 +185,12 @@ class World:
             return
         self.history.happen(self.timeline.now_ns, node.name, "frozen")
         process.loop.freeze()
-        self.timeline.call_in(ms * NS_PER_MS, process.loop.thaw)
+        self.timeline.call_in(ms * NS_PER_MS, partial(self._thaw, node, process))
+
+    def _thaw(self, node: Node, process: Process) -> None:
+        if process.loop.is_frozen and not process.loop.is_dead:
+            self.history.happen(self.timeline.now_ns, node.name, "thawed")
+            process.loop.thaw()
 
     def do_jump(self, node: Node, *, offset_ms: int) -> None:
         """The wall clock jumps."""
@@ -306,7 +311,7 @@ class World:
             self._set_right(node)
             if node.process is not None:
                 node.process.armed.clear()
-                node.process.loop.thaw()
+                self._thaw(node, node.process)
             node.start()
         self.history.happen(self.timeline.now_ns, "", "healed")
         self._look()
@@ -331,7 +336,10 @@ class World:
     def _rests(self, name: str) -> bool:
         """Whether a machine owes nothing to anybody."""
         node = self.nodes[name]
-        if not node.is_ready or not self.applications[name].is_at_rest:
+        process = node.process
+        if process is None or not process.is_ready or process.is_at_work:
+            return False
+        if not self.applications[name].is_at_rest:
             return False
         snapshot = node.snapshot()
         counts = snapshot.count_by_status()

@@ -214,6 +214,21 @@ class Case:
         last = next((one for one in reversed(ends) if one.what in DEATHS | {"started"}), None)
         return last is not None and last.what == "started"
 
+    def awake_from(self, node: str, at_ns: int, within_ns: int) -> int:
+        """From when the machine's process was awake for `within_ns`, of what it had at `at_ns`.
+
+        A frozen process (SIGSTOP, fault C3) takes up its work where it stood, once it is thawed.
+        """
+        frozen_ns: int | None = None
+        for one in self.happened(node, "frozen", "thawed"):
+            if one.what == "frozen":
+                frozen_ns = one.at_ns if frozen_ns is None else frozen_ns
+            elif frozen_ns is not None:
+                if frozen_ns <= at_ns + within_ns and one.at_ns >= at_ns:
+                    at_ns = one.at_ns
+                frozen_ns = None
+        return at_ns
+
     def deaths_between(self, node: str, first: int, last: int) -> int:
         """How often the machine's process died between two places in the order."""
         deaths = self._deaths[node]

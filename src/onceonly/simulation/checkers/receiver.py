@@ -21,7 +21,7 @@ from onceonly.simulation.history import Delivered, Row
 
 ANSWERED_NS = 30_000_000_000
 """Longest that a copy may lie with a living process before it says anything about it: behind a
-full queue, a full disk's waits, a frozen minute aside."""
+full queue, a full disk's waits; not counted while it is frozen."""
 
 CAUSES = frozenset(
     {
@@ -289,7 +289,7 @@ def _answers(case: Case, course: Course) -> Iterator[Violation]:
             at += 1
         elif (
             death == NEVER
-            and row.at_ns + ANSWERED_NS < case.end_ns
+            and _was_long_awake(case, course.node, row.at_ns)
             and not (case.was_recovered(row) and row.record.event is Event.DUPLICATE_ELIMINATED)
         ):
             yield _at("I4", course, f"{row.record.event}, and no acknowledgement", row.order)
@@ -306,13 +306,18 @@ def _silence(case: Case, course: Course) -> Iterator[Violation]:
     """I4: a whole copy that a living process took leaves a row or an answer."""
     for copy in course.taken:
         death = case.next_death(course.node, copy.order)
-        if death != NEVER or copy.at_ns + ANSWERED_NS > case.end_ns:
+        if death != NEVER or not _was_long_awake(case, course.node, copy.at_ns):
             continue
         has_row = any(row.order > copy.order for row in course.into)
         has_answer = any(one.order > copy.order for one in course.said)
         is_excused = case.is_misaddressed(copy) or case.is_full(course.node, copy.at_ns)
         if not has_row and not has_answer and not is_excused:
             yield _at("I4", course, f"{copy.packet} came, and nothing followed", copy.order)
+
+
+def _was_long_awake(case: Case, node: str, at_ns: int) -> bool:
+    """Whether the process had the time to answer what it had then, before the world ended."""
+    return case.awake_from(node, at_ns, ANSWERED_NS) + ANSWERED_NS < case.end_ns
 
 
 # Handing over: I11, R-12.
