@@ -78,6 +78,8 @@ class MachineStore(Store):
         self._backup_seen = 0
         self.is_full = False
         self.is_broken = False
+        self.has_failed = False
+        """An operation of the present process met the broken disk; it may hear of that later."""
         self.is_writing = False
         """A transaction is open: its steps run, or its commit is under way."""
         self.at_commit: Callable[[], None] = _nothing
@@ -87,7 +89,7 @@ class MachineStore(Store):
 
     def open(self) -> None:
         """Let a new process open the store. Raises `StoreRefused` as the real one does."""
-        self.is_broken = False
+        self.is_broken = self.has_failed = False
         files = DiskFiles(self.disk)
         self._store = self._engine.open(files)
         self._files = files
@@ -154,6 +156,7 @@ class MachineStore(Store):
         self.at_commit()
         store = self._open
         self.is_writing = False
+        self.has_failed |= self.is_broken
         self._engine.trouble(is_full=self.is_full, is_broken=self.is_broken)
         store.commit()
         self._tell()
@@ -191,6 +194,7 @@ class MachineStore(Store):
                 self._die()
                 raise PowerLostError
         if self.is_broken and operation.kind is Kind.SYNC:
+            self.has_failed = True
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         if self.is_full and operation.kind is Kind.WRITE:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -258,7 +258,7 @@ class Process:
         """Fail-stop, as the supervisor does it (R-22)."""
         if self.loop.is_dead:
             return
-        if not (isinstance(error, StoreFailed) and self._node.store.is_broken):
+        if not (isinstance(error, StoreFailed) and self._node.store.has_failed):
             self._find_bug(error)
         self._node.kill("stopped-itself", type(error).__name__)
 

@@ -57,6 +57,9 @@ ANSWERED = frozenset({Fate.DELIVERED, Fate.TWICE, Fate.AGAIN_LATER})
 FROZEN_NS = 120 * NS_PER_S
 """Longer than anybody is frozen."""
 
+STORING_NS = 10 * NS_PER_S
+"""From the arrival of a package until the commit that stores it, on the slowest disk."""
+
 NEVER = 1 << 62
 """An order behind everything."""
 
@@ -515,11 +518,12 @@ class Case:
         return copy.is_damaged or copy.letter.agreement_id not in self.lines
 
     def is_full(self, node: str, at_ns: int) -> bool:
-        """Whether the machine's disk may have had no room then, or when a frozen process woke.
+        """Whether the disk may have had no room when what came then was to be stored.
 
-        What comes then is refused as if it had not.
+        It is refused as if it had not come: at once, behind what was before it, or when a frozen
+        process wakes.
         """
-        last_ns = at_ns + (FROZEN_NS if self.happened(node, "frozen") else 0)
+        last_ns = at_ns + (FROZEN_NS if self.happened(node, "frozen") else STORING_NS)
         return any(
             action.kind == "fill"
             and action.node == node

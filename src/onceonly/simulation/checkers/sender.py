@@ -21,9 +21,13 @@ from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.simulation.network import Fate
+from onceonly.simulation.timeline import NS_PER_MS
 
 SLACK_NS = 2 * NS_PER_S
 """From a commit until what it releases has left: commits in threads, and calls behind them."""
+
+SLOW_CALLS = 3
+"""Calls in threads, each as slow as the machine's disk, between the two."""
 
 LATE_ROW_NS = 15 * NS_PER_S
 """From what happened until its row is durable, at most: on the slowest disk, behind others."""
@@ -47,6 +51,11 @@ LEFT_FATES = frozenset({Fate.LOST, Fate.BUSY, Fate.GONE})
 """Some byte of the package left, though perhaps nothing arrived."""
 
 
+def release_ns(case: Case, node: str) -> int:
+    """Longest at this machine from a commit until what it releases has left."""
+    return SLACK_NS + int(SLOW_CALLS * case.machines[node].thread_ms) * NS_PER_MS
+
+
 def judge(case: Case) -> Iterator[Violation]:
     """Every message at every machine that sends it."""
     for course, terms in case.sending():
@@ -55,7 +64,7 @@ def judge(case: Case) -> Iterator[Violation]:
             for row in course.out:
                 yield from walk.take(row)
             yield from walk.end()
-            yield from _wire(course)
+            yield from _wire(case, course)
             yield from _notices(case, course, terms)
     yield from _submissions(case)
     yield from _new_versions(case)
@@ -369,7 +378,9 @@ class _Walk:
     def _severity(self, row: Row) -> Iterator[Violation]:
         """I24. A refusal of the only copy is certain as well (R-08)."""
         if row.record.severity == Severity.WARNING:
-            if not self.all_transmissions:
+            # A response leaves in the answer to its request as well (seed 001 §1.3.3.1).
+            has_left = any(one.order < row.order for one in self.course.sent)
+            if not self.all_transmissions and not has_left:
                 yield self._wrong("I24", "a Warning, and nothing was ever transmitted", row)
             return
         left = [
@@ -461,11 +472,12 @@ _STEPS: dict[Event, Callable[[_Walk, Row], Iterable[Violation]]] = {
 }
 
 
-def _wire(course: Course) -> Iterator[Violation]:
+def _wire(case: Case, course: Course) -> Iterator[Violation]:
     """I14, I17, I26 and I18 on the wire: no copy without a row, and all the same bytes."""
     begun = [row for row in course.out if row.record.event is Event.TRANSMITTING]
     over = next((row for row in course.out if row.record.event in NOT_DELIVERED), None)
     first: Leaving | None = None
+    slack_ns = release_ns(case, course.node)
     for number, copy in enumerate(course.sent):
         # A response leaves on request as well, beside its own turn (seed 001 §1.3.3 (9), R-21).
         is_begun = len(begun) > number and begun[number].order < copy.order
@@ -473,7 +485,8 @@ def _wire(course: Course) -> Iterator[Violation]:
             yield _at("I14", course, f"copy {number + 1} left before its row", copy)
         if first is not None and copy.body != first.body:
             yield _at("I17", course, f"copy {number + 1} is not the first one again", copy)
-        if over is not None and copy.order > over.order and copy.at_ns > over.at_ns + SLACK_NS:
+        is_behind = over is not None and copy.order > over.order
+        if over is not None and is_behind and copy.at_ns > over.at_ns + slack_ns:
             yield _at("I26", course, f"a copy left after {over.record.event}", copy)
         first = first or copy
     if course.is_origin and course.sent:

@@ -14,7 +14,7 @@ from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics
 from onceonly.message.terms import DeliveryTerms, OnExhausted
 from onceonly.simulation.cast import name_of, pair_of
 from onceonly.simulation.checkers.case import Case, Course, Parties
-from onceonly.simulation.checkers.sender import SLACK_NS, is_expiry
+from onceonly.simulation.checkers.sender import is_expiry, release_ns
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 
@@ -176,10 +176,11 @@ class _Turns:
         yield from self._still_closed(self.case.end_ns + 1)
         if self.closed is not None:
             self.closures.append((self.closed, self.case.end_order))
+        slack_ns = release_ns(self.case, self.node)
         for course in self._courses() if self.closures else ():
             for copy in course.sent:
                 for closed, opened in self.closures:
-                    is_late = copy.at_ns > closed.at_ns + SLACK_NS
+                    is_late = copy.at_ns > closed.at_ns + slack_ns
                     if closed.order < copy.order < opened and is_late and not copy.letter.ref:
                         yield self._wrong("I27", f"{copy.packet} left it while closed", copy.order)
 

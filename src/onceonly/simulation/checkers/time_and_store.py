@@ -150,7 +150,8 @@ def _forgettable(case: Case, node: str, purge: Row) -> Iterator[object]:
             if row.order > purge.order or event not in _REMEMBERED:
                 continue
             if event is Event.ARRIVED_IN_TRANSIT:
-                yield (course.key, event)  # A relay needs no memory at all (I36).
+                # A relay needs no memory at all (I36), and every copy may begin a new one.
+                yield (course.key, row.order)
                 continue
             is_past = purge.record.at > row.record.at + lives_s * US_PER_S
             if is_endless or not is_past:
