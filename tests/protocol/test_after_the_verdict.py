@@ -27,7 +27,13 @@ from onceonly.protocol.events import (
     Transmitted,
 )
 from onceonly.protocol.outbound import sent_beside
-from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, can_be_sent_again
+from onceonly.protocol.sending import (
+    Exposure,
+    Outbound,
+    OutboundStatus,
+    can_be_sent_again,
+    was_refused,
+)
 
 GOING_ON = DeliveryTerms(
     timeout_s=30,
@@ -67,6 +73,20 @@ def test_every_doubt_is_recovered():
     for run in (expired, refused, reported):
         assert run.state.status is OutboundStatus.IN_DOUBT
         assert len(run.of(Recover)) == 1
+
+
+@pytest.mark.parametrize("code", list(ErrorCode))
+def test_only_what_the_same_bytes_cannot_get_over_is_a_refusal_for_good(code):
+    """Silence, a busy peer, a number and an age may be other next time; a refusal is not."""
+    state = in_doubt().state._replace(error_code=code)
+    passing = {
+        ErrorCode.DELIVERY_FAILURE,
+        ErrorCode.TRANSIENT_ERROR,
+        ErrorCode.INVALID_SEQUENCE_NUMBER,
+        ErrorCode.TIME_TO_LIVE_EXPIRED,
+    }
+    assert was_refused(state) == (code not in passing)
+    assert not was_refused(state._replace(error_code=None))
 
 
 def test_certainty_needs_no_recovery():

@@ -109,7 +109,7 @@ class ReportReceived(NamedTuple):
     status: MessageStatus | None
     processing: ReportedProcessing | None
     can_resend: bool
-    """The message was given up, keeps its id, and has not expired."""
+    """The message was given up, keeps its id, has not expired, and was not refused for good."""
     may_be_forgotten: bool = False
     """It is so old that "not recognized" may mean that it was processed and forgotten."""
 
@@ -313,7 +313,7 @@ def _remedy(state: Recovery, event: ReportReceived, now: Now, terms: DeliveryTer
     if remedy is not Remedy.RESEND:
         return state, ()
     if not event.can_resend:
-        # Acknowledged once, so that the receiver may have forgotten the id; or expired.
+        # Acknowledged once, so that the id may be forgotten there; or refused; or expired.
         return state, (OpenIncident("not received, and it cannot be sent again"),)
     return state, (Resend(),)
 

@@ -120,7 +120,18 @@ __all__ = [
     "Silence",
     "can_be_sent_again",
     "step",
+    "was_refused",
 ]
+
+_MAY_BE_TAKEN = frozenset(
+    {
+        ErrorCode.DELIVERY_FAILURE,
+        ErrorCode.TRANSIENT_ERROR,
+        ErrorCode.INVALID_SEQUENCE_NUMBER,
+        ErrorCode.TIME_TO_LIVE_EXPIRED,
+    }
+)
+"""Why a message was given up that another copy, number or minute may bring through."""
 
 
 def step(state: Outbound, event: SendingEvent, now: Now, terms: DeliveryTerms) -> Step:
@@ -147,6 +158,11 @@ def can_be_sent_again(state: Outbound, now: Now) -> bool:
         and state.sequence_number is None
         and not schedule.is_past(state.expires_at, now)
     )
+
+
+def was_refused(state: Outbound) -> bool:
+    """Whether the partner will not have the message: it would refuse the same bytes again."""
+    return state.error_code is not None and state.error_code not in _MAY_BE_TAKEN
 
 
 def _admit(state: Outbound, event: Admitted, now: Now, terms: DeliveryTerms) -> Step:

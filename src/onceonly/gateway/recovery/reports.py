@@ -18,6 +18,7 @@ from onceonly.message.signals import InquiryKind, Report
 from onceonly.protocol import recovering
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import PongReceived
+from onceonly.protocol.sending import was_refused
 from onceonly.store.store import OutboundEntry, Transaction
 
 
@@ -111,7 +112,8 @@ class Reports:
                 told = recovering.ReportReceived(
                     report.status,
                     report.processing,
-                    self._steps.can_resend(txn, now, entry),
+                    # By rule only what may be taken: refusal and resend would chase each other.
+                    self._steps.can_resend(txn, now, entry) and not was_refused(entry.state),
                     self._steps.may_be_forgotten(txn, now, entry),
                 )
                 return [RecoveryWork(message_id, told)]
