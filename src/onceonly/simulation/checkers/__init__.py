@@ -10,6 +10,7 @@ were given, and the stores at the end. Must not look into a process. `case` sort
 | `sequence` | I7, I15, I16, I27, I28, I32 to I35; R-10, R-11 |
 | `receiver` | I1 to I12, I26; R-01 to R-03, R-12, R-16, R-18 |
 | `relay` | I36 to I39; R-13 |
+| `debts` | L3 between machines; R-14 |
 | `time_and_store` | I10, I41 to I44, E3; R-19, R-28 |
 | `liveness` | I21, I25, L1, L2, L4 to L6 |
 | `evidence` | E1, E2: the truth, and that rows tell it |
@@ -25,7 +26,7 @@ What no judge has a name for:
 | I41, old versions | `tests/store/test_migration.py` |
 | I42, exit code | `tests/nemesis`: real processes under real errors |
 | I43, two processes | `tests/store/test_sqlite.py`, `tests/nemesis/test_two_processes.py` |
-| L3 | as I22: a notice that is owed and not given is found at the end |
+| L3, applications | as I22: a notice that is owed and not given is found at the end |
 | L7 | as L1: every other pair has its verdicts |
 | E2 to E4 over Parquet | `tests/lake` |
 

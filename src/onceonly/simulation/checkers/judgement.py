@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from onceonly.simulation.checkers import (
+    debts,
     evidence,
     liveness,
     receiver,
@@ -20,6 +21,7 @@ JUDGES: tuple[Callable[[Case], Iterable[Violation]], ...] = (
     sequence.judge,
     receiver.judge,
     relay.judge,
+    debts.judge,
     time_and_store.judge,
     liveness.judge,
     evidence.judge,

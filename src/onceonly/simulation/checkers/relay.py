@@ -8,16 +8,21 @@ that passes gets one RoutingHeader more. I3 to I10 of an accepting intermediary 
 from collections.abc import Iterator
 
 from onceonly.message.event import Event
+from onceonly.message.instant import NS_PER_S
 from onceonly.message.message import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.simulation.cast import HOPS_MAX, name_of
 from onceonly.simulation.checkers.case import NEVER, Case, Course, Leaving
 from onceonly.simulation.checkers.letter import Kind, without_last_hop
 from onceonly.simulation.checkers.receiver import ANSWERED_NS
-from onceonly.simulation.checkers.sender import NOT_DELIVERED
+from onceonly.simulation.checkers.sender import LATE_ROW_NS, NOT_DELIVERED, VERDICTS
 from onceonly.simulation.checkers.violation import Violation
+from onceonly.simulation.timeline import NS_PER_MS
 
 ANSWERS = (Kind.ACK, Kind.RECEIPT)
+
+CUSTODY_WAITS = 20
+"""A message that was accepted may stand behind so many others that are given up one by one."""
 
 
 def judge(case: Case) -> Iterator[Violation]:
@@ -67,6 +72,38 @@ def _passes_on(case: Case, course: Course) -> Iterator[Violation]:
             text = f"sent on {number + 1} times, and it came {came} times"
             yield _at("I36", course, text, copy.order)
     yield from _every_copy(case, course)
+    yield from _says_on(case, course)
+
+
+def _says_on(case: Case, course: Course) -> Iterator[Violation]:
+    """L4, I21: every whole copy is taken up, and every refusal goes back (seed 003 §4)."""
+    node = course.node
+    if case.deaths_between(node, 0, NEVER) or case.happened(node, "frozen"):
+        return
+    until_ns = case.end_ns - LATE_ROW_NS
+    noted = (Event.ARRIVED_IN_TRANSIT, Event.REJECTED)
+    rows = sum(row.record.event in noted for row in course.into)
+    came = [
+        one
+        for one in course.taken
+        if one.at_ns < until_ns
+        and not case.is_misaddressed(one)
+        and not case.is_full(node, one.at_ns)
+    ]
+    if len(came) > rows:
+        text = f"{len(came)} copies came, {rows} were taken up"
+        yield _at("L4", course, text, came[-1].order)
+    errors = [row for row in course.out if row.record.event is Event.ERROR_RECEIVED]
+    heard = [row for row in errors if row.at_ns < until_ns]
+    passed = sum(one.letter.kind is Kind.ERROR for one in course.said)
+    if len(heard) > passed:
+        text = f"refused {len(heard)} times, and the previous hop was told {passed} times"
+        yield _at("I21", course, text, heard[-1].order)
+
+
+def _is_cut_short(case: Case) -> bool:
+    """Whether the world ran to its last instant: somebody still owed something."""
+    return case.end_ns >= case.plan.end_ms * NS_PER_MS
 
 
 def _every_copy(case: Case, course: Course) -> Iterator[Violation]:
@@ -88,6 +125,7 @@ def _owns(case: Case, course: Course) -> Iterator[Violation]:
         stored = course.first_into(Event.STORED)
         order = 0 if stored is None else stored.order
         yield _at("I37", course, "relayed and accepted, both", order)
+    yield from _kept(case, course)
     failed = next((row for row in course.out if row.record.event in NOT_DELIVERED), None)
     line = course.line
     if failed is None or line is None or line.profile is Profile.RM_2000:
@@ -97,6 +135,23 @@ def _owns(case: Case, course: Course) -> Iterator[Violation]:
     if not told and not is_fresh and not _is_acknowledged_before(course, failed.order):
         text = f"{failed.record.event}, and {name_of(course.key[0])} was never told"
         yield _at("I37", course, text, failed.order)
+
+
+def _kept(case: Case, course: Course) -> Iterator[Violation]:
+    """I37, L1: what was accepted is in the store until its verdict, and has one in the end."""
+    if any(row.record.event in VERDICTS for row in course.out):
+        return
+    entry = case.world.nodes[course.node].snapshot().find_outbound(course.key[2])
+    if entry is None:
+        yield _at("I37", course, "accepted, and lost without a verdict", case.end_order)
+        return
+    terms = case.terms_out(course)
+    waits_ns = 0 if terms is None else (terms.verdict_after_s or 0) * NS_PER_S
+    if _is_cut_short(case) and case.end_ns > case.healed_ns + CUSTODY_WAITS * (
+        waits_ns + ANSWERED_NS
+    ):
+        text = f"accepted, and still {entry.state.status} at the end"
+        yield _at("L1", course, text, case.end_order)
 
 
 def _is_acknowledged_before(course: Course, order: int) -> bool:

@@ -1,0 +1,86 @@
+"""DeliveryFailure notices that one machine owes another (L3; R-14, seed 001 §1.6).
+
+Owed from the step that found a message undeliverable: where an application refused it, or where
+an intermediary that had accepted it gave it up. A debt is durable until the transport took a
+notice, or every try is used up. That the From Party takes it is `sender`'s matter.
+"""
+
+from collections.abc import Iterator
+
+from onceonly.gateway.receiving.failure_notices import RETRIES_MAX, are_sent
+from onceonly.message.event import Event
+from onceonly.message.instant import NS_PER_S
+from onceonly.message.message import DeliverySemantics
+from onceonly.message.terms import Intermediary
+from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.events import Outcome
+from onceonly.simulation.checkers.case import NEVER, Case, Course
+from onceonly.simulation.checkers.violation import Violation
+from onceonly.simulation.history import Row
+
+CALM_NS = 90 * NS_PER_S
+"""Behind healing: a try that is under way, with every wait of its transport."""
+
+
+def judge(case: Case) -> Iterator[Violation]:
+    """Every debt that a row tells of."""
+    for course in case.courses.values():
+        if case.is_set_back(course.node):
+            continue
+        debt = _debt(case, course)
+        if debt is not None and not _is_paid(course, debt):
+            yield from _unpaid(case, course, debt)
+
+
+def _debt(case: Case, course: Course) -> Row | None:
+    """The row with which the last notice about the message became owed."""
+    line = course.line
+    if line is None or not are_sent(line.profile, line.terms):
+        return None if line is None else _custody_debt(case, course)
+    if not course.is_destination or line.terms.semantics is DeliverySemantics.BEST_EFFORT:
+        return _custody_debt(case, course)
+    return course.first_into(Event.APPLICATION_REFUSED)
+
+
+def _custody_debt(case: Case, course: Course) -> Row | None:
+    if case.modes(course).get(course.node) is not Intermediary.ACCEPT:
+        return None
+    told = [
+        row
+        for row in course.out
+        if row.record.event is Event.NOTIFIED and row.record.reason == NoticeKind.DELIVERY_FAILURE
+    ]
+    return told[-1] if told else None
+
+
+def _tries(course: Course, debt: Row) -> list[Row]:
+    return [
+        row
+        for row in course.into
+        if row.record.event is Event.FAILURE_NOTICE_SENT and row.order > debt.order
+    ]
+
+
+def _is_paid(course: Course, debt: Row) -> bool:
+    return any(
+        row.record.outcome == Outcome.ACCEPTED or (row.record.attempt or 0) > RETRIES_MAX
+        for row in _tries(course, debt)
+    )
+
+
+def _unpaid(case: Case, course: Course, debt: Row) -> Iterator[Violation]:
+    """Still owed is right while there is time for another try; to have forgotten it never is."""
+    owed = case.world.nodes[course.node].snapshot().list_owed_notices()
+    tries = _tries(course, debt)
+    if not any(tuple(one.key) == tuple(course.key) for one in owed):
+        text = f"{course}: its notice was tried {len(tries)} times, and is owed no more"
+        yield Violation("L3", text, debt.order)
+        return
+    if case.healed_order == NEVER:
+        return
+    terms = case.terms_out(course) or (None if course.line is None else course.line.terms)
+    pause_ns = 0 if terms is None else terms.retry_interval_s * NS_PER_S
+    last_ns = max(debt.at_ns, case.healed_ns, tries[-1].at_ns if tries else 0)
+    if case.end_ns > last_ns + CALM_NS + 2 * pause_ns:
+        text = f"{course}: its notice is owed, and nobody tries any more"
+        yield Violation("L3", text, case.end_order)
