@@ -50,6 +50,24 @@ def strike(sketch: Sketch) -> None:
     for tag, (probability, happen) in CLASSES.items():
         if sketch.is_on(tag, probability):
             happen(sketch)
+    # Behind the others: what is drawn here changes nothing else of a world.
+    points = _owing_points(sketch)
+    if points and sketch.is_on("kill-owing", 0.3):
+        point, node = sketch.chance.choice(points)
+        sketch.act(20, "arm", node, point=point, count=1, down_ms=_down_ms(sketch))
+
+
+def _owing_points(sketch: Sketch) -> list[tuple[str, str]]:
+    """Where a machine dies while it owes what only its store still knows of."""
+    found: list[tuple[str, str]] = []
+    for letter in sketch.letters:
+        terms = letter.line.terms
+        if terms.notifies_failures and "refuses" in sketch.tags:
+            found += _around("notice", letter.target)
+        for relay, mode in letter.line.through:
+            if mode is Intermediary.ACCEPT:
+                found += [("after-commit", relay), *_around("transmit", relay)]
+    return found
 
 
 def _kill(sketch: Sketch) -> None:

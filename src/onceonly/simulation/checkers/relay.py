@@ -17,7 +17,6 @@ from onceonly.simulation.checkers.letter import Kind, without_last_hop
 from onceonly.simulation.checkers.receiver import ANSWERED_NS
 from onceonly.simulation.checkers.sender import LATE_ROW_NS, NOT_DELIVERED, VERDICTS
 from onceonly.simulation.checkers.violation import Violation
-from onceonly.simulation.timeline import NS_PER_MS
 
 ANSWERS = (Kind.ACK, Kind.RECEIPT)
 
@@ -101,11 +100,6 @@ def _says_on(case: Case, course: Course) -> Iterator[Violation]:
         yield _at("I21", course, text, heard[-1].order)
 
 
-def _is_cut_short(case: Case) -> bool:
-    """Whether the world ran to its last instant: somebody still owed something."""
-    return case.end_ns >= case.plan.end_ms * NS_PER_MS
-
-
 def _every_copy(case: Case, course: Course) -> Iterator[Violation]:
     """No copy is dropped: a relay detects no duplicates (seed 003 §4)."""
     arrived = [row for row in course.into if row.record.event is Event.ARRIVED_IN_TRANSIT]
@@ -147,9 +141,7 @@ def _kept(case: Case, course: Course) -> Iterator[Violation]:
         return
     terms = case.terms_out(course)
     waits_ns = 0 if terms is None else (terms.verdict_after_s or 0) * NS_PER_S
-    if _is_cut_short(case) and case.end_ns > case.healed_ns + CUSTODY_WAITS * (
-        waits_ns + ANSWERED_NS
-    ):
+    if case.end_ns > case.healed_ns + CUSTODY_WAITS * (waits_ns + ANSWERED_NS):
         text = f"accepted, and still {entry.state.status} at the end"
         yield _at("L1", course, text, case.end_order)
 
