@@ -3,15 +3,17 @@
 from dataclasses import replace
 
 import pytest
-from recorded import NUMBERED, found, plan, ran, submits
+from recorded import NUMBERED, WINDOWED, found, plan, ran, submits
 
+from onceonly.gateway.receiving.failure_notices import FailureNotices
 from onceonly.gateway.receiving.handovers import HandOvers
-from onceonly.message.terms import OnExhausted, RecoveryTerms
-from onceonly.protocol import pairing, recovering
+from onceonly.message.terms import Intermediary, OnExhausted, RecoveryTerms
+from onceonly.protocol import pairing, recovering, relaying
 from onceonly.protocol.pairing import MessageSettled, PairStatus
 from onceonly.protocol.recovering import GivenUp, RecoveryPhase
+from onceonly.protocol.relaying import Arrived, TransitStatus
 from onceonly.simulation.network import Fate
-from onceonly.simulation.plan import Action
+from onceonly.simulation.plan import Action, Habits, Machine
 from onceonly.store import memory_writing
 
 ALL_LOST = {f"A>B#{number}": Fate.LOST for number in range(1, 4)}
@@ -61,3 +63,40 @@ def test_a_chain_that_does_not_hold_is_found(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(memory_writing, "chain", lambda before, record: before)
     with ran(plan(seed=0)) as world:
         assert "E3" in found(world)
+
+
+def _refused_world():
+    machines = (Machine("A"), Machine("B", habits=Habits(refuses=1.0)))
+    terms = replace(WINDOWED, notifies_failures=True)
+    return plan(terms, machines=machines, actions=submits("m0"), rest_ms=600_000)
+
+
+def test_a_notice_that_is_owed_and_never_tried_is_found(monkeypatch: pytest.MonkeyPatch):
+    """L3: an application refuses a message, and nobody posts the notice that is owed."""
+    monkeypatch.setattr(FailureNotices, "release", lambda self, notice: None)
+    with ran(_refused_world()) as world:
+        assert "L3" in found(world)
+
+
+def test_a_notice_that_nobody_wrote_down_is_found(monkeypatch: pytest.MonkeyPatch):
+    """L3: what was owed is not in the store, and not posted either."""
+    monkeypatch.setattr(FailureNotices, "owe", lambda self, txn, notice: None)
+    monkeypatch.setattr(FailureNotices, "release", lambda self, notice: None)
+    with ran(_refused_world()) as world:
+        assert "L3" in found(world)
+
+
+def test_a_notice_that_was_taken_is_owed_no_more():
+    """L3: the same world without the bug."""
+    with ran(_refused_world()) as world:
+        assert found(world) == set()
+
+
+def test_a_relay_that_keeps_a_repeat_is_found(monkeypatch: pytest.MonkeyPatch):
+    """L4: the second copy of a message that was acknowledged goes no further."""
+    place = TransitStatus.ACKNOWLEDGED, Arrived
+    monkeypatch.setitem(relaying.TABLE, place, lambda state, event, terms: (state, ()))
+    fates = {"R>A#1": Fate.LOST}
+    world = plan(WINDOWED, actions=submits("m0"), relay=Intermediary.RELAY, fates=fates)
+    with ran(replace(world, rest_ms=600_000)) as ended:
+        assert "L4" in found(ended)
