@@ -120,6 +120,7 @@ def _owns(case: Case, course: Course) -> Iterator[Violation]:
         order = 0 if stored is None else stored.order
         yield _at("I37", course, "relayed and accepted, both", order)
     yield from _kept(case, course)
+    yield from _taken_up(case, course)
     failed = next((row for row in course.out if row.record.event in NOT_DELIVERED), None)
     line = course.line
     if failed is None or line is None or line.profile is Profile.RM_2000:
@@ -144,6 +145,25 @@ def _kept(case: Case, course: Course) -> Iterator[Violation]:
     if case.end_ns > case.healed_ns + CUSTODY_WAITS * (waits_ns + ANSWERED_NS):
         text = f"accepted, and still {entry.state.status} at the end"
         yield _at("L1", course, text, case.end_order)
+
+
+def _taken_up(case: Case, course: Course) -> Iterator[Violation]:
+    """I37: what was being sent when the process died is gone on with by the next one."""
+    terms, node = case.terms_out(course), course.node
+    if terms is None or case.happened(node, "frozen", "full", "broken"):
+        return
+    longest_s = max(terms.timeout_s, terms.retry_interval_s)
+    for ready in case.happened(node, "ready"):
+        before = [row for row in course.out if row.order < ready.order]
+        if not any(row.record.event is Event.TRANSMITTING for row in before):
+            continue
+        is_over = any(row.record.event in (*VERDICTS, Event.EXHAUSTED) for row in before)
+        until_ns = ready.at_ns + longest_s * NS_PER_S + LATE_ROW_NS
+        dies = case.deaths_between(node, ready.order, NEVER)
+        if is_over or dies or until_ns > case.end_ns:
+            continue
+        if not any(ready.order < row.order and row.at_ns <= until_ns for row in course.out):
+            yield _at("I37", course, "accepted, and not gone on with after a start", ready.order)
 
 
 def _is_acknowledged_before(course: Course, order: int) -> bool:
