@@ -111,7 +111,8 @@ def _rare_points(sketch: Sketch) -> list[tuple[str, str]]:
         if "purge" in sketch.tags:
             found += [pair for node in ends for pair in _around("purge", node)]
         if "cleared" in sketch.tags:
-            found += [("after-clear", node) for node in ends]
+            # Several times in the list, since hardly another world comes by there.
+            found += 3 * [("after-clear", node) for node in ends]
     return found
 
 

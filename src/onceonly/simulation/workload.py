@@ -113,7 +113,7 @@ def _purges(sketch: Sketch, heal_ms: int) -> tuple[int, int]:
         interval_s = chance.choice((10, 30, 60)) if is_eager else 3600
         forget_s = chance.choice((3, 15)) if is_eager and chance.random() < 0.3 else None
         sketch.set(name, purge_interval_s=interval_s, forget_pair_after_s=forget_s)
-    if "large" in sketch.tags and sketch.is_on("cleared", 0.3):
+    if "large" in sketch.tags and sketch.is_on("cleared", 0.7):
         return _until_files_go(sketch)
     if not sketch.is_on("purge", 0.08):
         return heal_ms, 0

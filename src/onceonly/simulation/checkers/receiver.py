@@ -196,7 +196,12 @@ def _refused_without_cause(case: Case, course: Course) -> Iterator[Violation]:
 
 
 def _no_zombie(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
-    """I26: nothing is stored behind a final word of its sender, as long as the clocks fit."""
+    """I26: nothing is stored behind a final word of its sender, as long as the clocks fit.
+
+    BestEffort has no final word: its end promises nothing, and nobody remembers its copies (R-16).
+    """
+    if _terms(course).semantics is DeliverySemantics.BEST_EFFORT:
+        return
     for other in case.of_key[course.key]:
         if other is course:
             continue
