@@ -153,8 +153,11 @@ def _taken_up(case: Case, course: Course) -> Iterator[Violation]:
     if terms is None or case.happened(node, "frozen", "full", "broken"):
         return
     longest_s = max(terms.timeout_s, terms.retry_interval_s)
+    starts = [one.order for one in case.happened(node, "started")]
     for ready in case.happened(node, "ready"):
-        before = [row for row in course.out if row.order < ready.order]
+        # It goes on while it takes everything up, before it says that it is ready.
+        began = max(order for order in starts if order < ready.order)
+        before = [row for row in course.out if row.order < began]
         if not any(row.record.event is Event.TRANSMITTING for row in before):
             continue
         is_over = any(row.record.event in (*VERDICTS, Event.EXHAUSTED) for row in before)
@@ -162,7 +165,7 @@ def _taken_up(case: Case, course: Course) -> Iterator[Violation]:
         dies = case.deaths_between(node, ready.order, NEVER)
         if is_over or dies or until_ns > case.end_ns:
             continue
-        if not any(ready.order < row.order and row.at_ns <= until_ns for row in course.out):
+        if not any(began < row.order and row.at_ns <= until_ns for row in course.out):
             yield _at("I37", course, "accepted, and not gone on with after a start", ready.order)
 
 
