@@ -7,6 +7,7 @@ that passes gets one RoutingHeader more. I3 to I10 of an accepting intermediary 
 
 from collections.abc import Iterator
 
+from onceonly.message.errors import Severity
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S
 from onceonly.message.message import Profile
@@ -17,6 +18,7 @@ from onceonly.simulation.checkers.letter import Kind, without_last_hop
 from onceonly.simulation.checkers.receiver import ANSWERED_NS
 from onceonly.simulation.checkers.sender import LATE_ROW_NS, NOT_DELIVERED, VERDICTS
 from onceonly.simulation.checkers.violation import Violation
+from onceonly.simulation.history import Row
 
 ANSWERS = (Kind.ACK, Kind.RECEIPT)
 
@@ -160,7 +162,7 @@ def _taken_up(case: Case, course: Course) -> Iterator[Violation]:
         before = [row for row in course.out if row.order < began]
         if not any(row.record.event is Event.TRANSMITTING for row in before):
             continue
-        is_over = any(row.record.event in (*VERDICTS, Event.EXHAUSTED) for row in before)
+        is_over = any(map(_ends_the_tries, before))
         until_ns = ready.at_ns + longest_s * NS_PER_S + LATE_ROW_NS
         dies = case.deaths_between(node, ready.order, NEVER)
         if is_over or dies or until_ns > case.end_ns:
@@ -172,3 +174,9 @@ def _taken_up(case: Case, course: Course) -> Iterator[Violation]:
 def _is_acknowledged_before(course: Course, order: int) -> bool:
     acknowledged = course.first_out(Event.ACK_RECEIVED)
     return acknowledged is not None and acknowledged.order < order
+
+
+def _ends_the_tries(row: Row) -> bool:
+    """Nothing more is sent behind it, verdict or doubt."""
+    is_refusal = row.record.event is Event.ERROR_RECEIVED and row.record.severity == Severity.ERROR
+    return is_refusal or row.record.event in (*VERDICTS, Event.EXHAUSTED)
