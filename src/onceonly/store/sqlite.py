@@ -193,11 +193,10 @@ class SqliteStore(Store):
 
     def rollback(self) -> None:
         self._transaction = None
-        if not self._writer.in_transaction:
-            return
         try:
-            self._writer.execute("ROLLBACK")
-        except apsw.Error as error:  # pragma: no cover because SQLite tells the next step instead
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+        except apsw.Error as error:
             raise self._noted(from_sqlite(error)) from error
 
     def snapshot(self) -> SqliteSnapshot:
