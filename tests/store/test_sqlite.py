@@ -386,3 +386,11 @@ class TestQueries:
         )
         counts = store.snapshot().count_by_status()
         assert {word: count for word, count in counts.items() if count} == counted
+
+
+def test_a_rollback_behind_the_close_fails_by_the_name_of_the_contract(tmp_path: Path):
+    """Whoever ends a batch of a store that was cut off meets no error of a library."""
+    store = open_sqlite(tmp_path / "closed.db", party=PARTY, clock_at=lambda: NOW_AT)
+    store.close()
+    with pytest.raises(StoreFailed):
+        store.rollback()
