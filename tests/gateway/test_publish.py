@@ -1,7 +1,10 @@
 """Publishing: every committed row is in a segment once, whatever a crash left in the folder."""
 
+from threading import get_ident
+
 import pyarrow.parquet as pq
 import pytest
+from fsspec.implementations.local import LocalFileOpener
 
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.publish import publish
@@ -93,3 +96,22 @@ def test_a_segment_that_is_none_is_not_published_behind(store, tmp_path):
     add_rows(store, 2)
     with pytest.raises(LocalError, match="does not end in a row of this store"):
         published(store, tmp_path)
+
+
+def test_a_segment_is_read_in_the_thread_that_asks(store, tmp_path, monkeypatch):
+    """No thread of another library holds the file, which would abort a process that ends."""
+    readers = set()
+
+    def noted(name, original):
+        def call(self, *arguments):
+            readers.add((name, get_ident()))
+            return original(self, *arguments)
+
+        return call
+
+    monkeypatch.setattr(LocalFileOpener, "read", noted("read", LocalFileOpener.read))
+    monkeypatch.setattr(LocalFileOpener, "seek", noted("seek", LocalFileOpener.seek))
+    assert published(store, tmp_path) == 5
+    readers.clear()
+    assert published(store, tmp_path) == 0
+    assert readers == {("read", get_ident()), ("seek", get_ident())}

@@ -16,7 +16,7 @@ from onceonly.message.event import Event
 from onceonly.message.message import DeliverySemantics
 from onceonly.simulation import checkers
 from onceonly.simulation.checkers.evidence import Kind
-from onceonly.simulation.workload import plan_of
+from onceonly.simulation.generator.workload import plan_of
 from onceonly.simulation.world import World
 
 if TYPE_CHECKING:

@@ -12,16 +12,16 @@ import pytest
 
 from onceonly.gateway.drill import POINTS
 from onceonly.message.event import Event
-from onceonly.simulation import campaign, local_campaign, report, tally
-from onceonly.simulation.campaign import Result, run_plan, run_range, run_seed
+from onceonly.simulation.campaign import local, report, tally, worlds
+from onceonly.simulation.campaign.code import code_digest, fresh_seed, zipped
+from onceonly.simulation.campaign.ledger import Entry, Ledger, gaps, pieces
+from onceonly.simulation.campaign.report import Summary
+from onceonly.simulation.campaign.sometimes import SOMETIMES
+from onceonly.simulation.campaign.worlds import Result, run_plan, run_range, run_seed
 from onceonly.simulation.checkers import Violation
-from onceonly.simulation.code import code_digest, fresh_seed, zipped
-from onceonly.simulation.ledger import Entry, Ledger, gaps, pieces
+from onceonly.simulation.generator.workload import plan_of
 from onceonly.simulation.network import Fate
 from onceonly.simulation.plan import Action
-from onceonly.simulation.report import Summary
-from onceonly.simulation.sometimes import SOMETIMES
-from onceonly.simulation.workload import plan_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,7 +123,7 @@ def test_merging_is_adding():
 
 def test_more_processes_find_the_same():
     """The number of processes decides nothing but the time."""
-    one, two = (local_campaign.run(0, 120, jobs=jobs) for jobs in (1, 2))
+    one, two = (local.run(0, 120, jobs=jobs) for jobs in (1, 2))
     one.seconds = two.seconds = 0
     assert one == two
 
@@ -226,9 +226,9 @@ def test_the_digest_is_of_sources_and_the_zip_has_them_all(tmp_path: Path):
     archive = zipped(tmp_path)
     script = (
         f"import sys; sys.path.insert(0, {str(archive)!r}); "
-        "from onceonly.simulation import code, campaign; "
+        "from onceonly.simulation.campaign import code, worlds; "
         f"assert {archive.name!r} in code.__file__, code.__file__; "
-        "print(code.code_digest(), campaign.run_seed(3).trace_hash)"
+        "print(code.code_digest(), worlds.run_seed(3).trace_hash)"
     )
     printed = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
@@ -239,4 +239,4 @@ def test_the_digest_is_of_sources_and_the_zip_has_them_all(tmp_path: Path):
 def test_fresh_seeds_belong_to_the_commit():
     """Asked twice, the same; and far from the seeds that people type."""
     assert fresh_seed() == fresh_seed()
-    assert campaign.run_seed(fresh_seed()).seed == fresh_seed()
+    assert worlds.run_seed(fresh_seed()).seed == fresh_seed()

@@ -8,8 +8,8 @@ from configuration_text import configuration_text
 
 from onceonly.gateway.config import Configuration, read_configuration
 from onceonly.simulation.cast import configurations, with_terms
+from onceonly.simulation.generator.workload import plan_of
 from onceonly.simulation.plan import Machine, Plan
-from onceonly.simulation.workload import plan_of
 
 SEEDS = 150
 

@@ -31,10 +31,10 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.terms import Intermediary, OnExhausted
 from onceonly.simulation.checkers import check, truth
+from onceonly.simulation.generator.workload import plan_of
 from onceonly.simulation.history import Happening, History
 from onceonly.simulation.network import Fate
 from onceonly.simulation.plan import Action, Habits, Machine, Plan
-from onceonly.simulation.workload import plan_of
 from onceonly.simulation.world import World
 
 LOST = {"A>B#1": Fate.LOST}

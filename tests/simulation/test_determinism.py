@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from onceonly.simulation.campaign import run_range, run_seed
-from onceonly.simulation.code import fresh_seed
+from onceonly.simulation.campaign.code import fresh_seed
+from onceonly.simulation.campaign.worlds import run_range, run_seed
 
 SEEDS = 200
 """One in a hundred of those that a change is tried with."""
@@ -21,7 +21,7 @@ FIRST = fresh_seed()
 
 _PRINT_TRACES = """
 import json, sys
-from onceonly.simulation.campaign import run_range
+from onceonly.simulation.campaign.worlds import run_range
 first, last = map(int, sys.argv[1:])
 print(json.dumps({result.seed: result.trace_hash for result in run_range(first, last)}))
 """

@@ -5,7 +5,14 @@ from random import Random
 
 import pytest
 
-from onceonly.simulation.disk import SECTOR_BYTES, Disk, Kind, OpenFile, Operation, PowerLostError
+from onceonly.simulation.machine.disk import (
+    SECTOR_BYTES,
+    Disk,
+    Kind,
+    OpenFile,
+    Operation,
+    PowerLostError,
+)
 
 PATH = "/house/file"
 SEEDS = range(200)

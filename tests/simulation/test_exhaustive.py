@@ -2,7 +2,7 @@
 
 import pytest
 
-from onceonly.simulation import exhaustive
+from onceonly.simulation.campaign import exhaustive
 from onceonly.simulation.network import Fate
 
 

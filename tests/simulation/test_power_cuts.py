@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from onceonly.simulation.power_cuts import Report, Settings, run
+from onceonly.simulation.power.power_cuts import Report, Settings, run
 
 UNSAFE = [settings for settings in Settings if not settings.is_safe]
 
@@ -56,7 +56,7 @@ def test_a_campaign_is_its_seed() -> None:
 def test_a_campaign_does_not_depend_on_the_process(hash_seed: str) -> None:
     """Another hash seed changes nothing."""
     code = (
-        "from onceonly.simulation.power_cuts import run;"
+        "from onceonly.simulation.power.power_cuts import run;"
         "print(run(cuts=1, seed=5, commits_of_a_life=3).trace)"
     )
     found = subprocess.run(

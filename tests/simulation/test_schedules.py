@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from onceonly.simulation.campaign import run_plan
+from onceonly.simulation.campaign.worlds import run_plan
 from onceonly.simulation.plan import Plan
 
 SCHEDULES = sorted((Path(__file__).parent / "schedules").glob("*.json"))

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from onceonly.simulation import shrink
-from onceonly.simulation.campaign import run_plan
+from onceonly.simulation.campaign import shrink
+from onceonly.simulation.campaign.sometimes import reached
+from onceonly.simulation.campaign.worlds import run_plan
+from onceonly.simulation.generator.workload import plan_of
 from onceonly.simulation.plan import Plan
-from onceonly.simulation.sometimes import reached
-from onceonly.simulation.workload import plan_of
 
 SEEDS_MAX = 3000
 """By then a world in which each of the states below comes up has been seen many times."""

@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 
 from onceonly.lake import java
 from onceonly.lake.runner import SETTINGS
-from onceonly.simulation import local_campaign, report, spark_campaign
-from onceonly.simulation.campaign import run_range
-from onceonly.simulation.code import code_digest
-from onceonly.simulation.ledger import Ledger
+from onceonly.simulation.campaign import local, report, spark_job
+from onceonly.simulation.campaign.code import code_digest
+from onceonly.simulation.campaign.ledger import Ledger
+from onceonly.simulation.campaign.worlds import run_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -61,8 +61,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranges so short that a few seeds are several waves."""
-    monkeypatch.setattr(spark_campaign, "RANGE", TASK)
-    monkeypatch.setattr(spark_campaign, "TASKS_PER_CORE", 1)
+    monkeypatch.setattr(spark_job, "RANGE", TASK)
+    monkeypatch.setattr(spark_job, "TASKS_PER_CORE", 1)
 
 
 def without_time(row: tuple[object, ...]) -> tuple[object, ...]:
@@ -73,8 +73,8 @@ def test_spark_adds_up_what_one_process_adds_up(
     spark: SparkSession, small_tasks: None, tmp_path: Path
 ):
     """Counts, faults, points, states, violations and the fingerprint of all traces are equal."""
-    found = spark_campaign.run(0, SEEDS, ledger=str(tmp_path)).summary
-    here = local_campaign.run(0, SEEDS)
+    found = spark_job.run(0, SEEDS, ledger=str(tmp_path)).summary
+    here = local.run(0, SEEDS)
     times = {"seconds": 0, "seeds_per_s": 0}
     assert report.as_json(found) | times == report.as_json(here) | times
     assert report.complaints(found) == report.complaints(here)
@@ -83,16 +83,16 @@ def test_spark_adds_up_what_one_process_adds_up(
 def test_a_campaign_goes_on_where_it_was(spark: SparkSession, small_tasks: None, tmp_path: Path):
     """A range that stands in the ledger is never run again; the report is over all of them."""
     told: list[tuple[int, int]] = []
-    first = spark_campaign.run(10, 30, ledger=str(tmp_path))
-    more = spark_campaign.run(
+    first = spark_job.run(10, 30, ledger=str(tmp_path))
+    more = spark_job.run(
         0, SEEDS, ledger=str(tmp_path), progress=lambda ran, wanted: told.append((ran, wanted))
     )
-    again = spark_campaign.run(0, SEEDS, ledger=str(tmp_path))
+    again = spark_job.run(0, SEEDS, ledger=str(tmp_path))
     assert (first.ran, more.ran, again.ran) == (20, 20, 0)
     assert told == [(20, 20)]
     assert more.summary.seeds == again.summary.seeds == SEEDS
     assert more.summary.fingerprint == again.summary.fingerprint
-    entries = Ledger(str(tmp_path)).done(code_digest(), spark_campaign.PROFILE)
+    entries = Ledger(str(tmp_path)).done(code_digest(), spark_job.PROFILE)
     assert [(entry.lo, entry.hi, entry.seeds) for entry in entries] == [
         (lo, lo + TASK, TASK) for lo in range(0, SEEDS, TASK)
     ]
@@ -104,8 +104,8 @@ def test_rows_that_the_ledger_never_heard_of_count_once(
     """A job that died between its rows and the ledger: the range runs again and counts once."""
     book = Ledger(str(tmp_path))
     lost = f"{book.url}/rows/{code_digest()[:16]}/wave-of-a-job-that-died"
-    spark_campaign.frame(spark, [(0, 7)]).write.parquet(lost)
-    campaign = spark_campaign.run(0, 20, ledger=str(tmp_path))
+    spark_job.frame(spark, [(0, 7)]).write.parquet(lost)
+    campaign = spark_job.run(0, 20, ledger=str(tmp_path))
     assert campaign.ran == campaign.summary.seeds == 20
     assert "determinism" not in campaign.summary.invariants
 
@@ -113,18 +113,18 @@ def test_rows_that_the_ledger_never_heard_of_count_once(
 def test_two_traces_of_one_seed_are_a_violation(spark: SparkSession):
     """A world that was another one the second time would not go unnoticed."""
     rows = [
-        spark_campaign.row_of(result, 0, 0.0)
+        spark_job.row_of(result, 0, 0.0)
         for result in run_range(0, 1)
         for result in (result, result._replace(trace_hash="f" * 32))
     ]
-    found = spark_campaign.summarise(spark.createDataFrame(rows, spark_campaign.ROW))
+    found = spark_job.summarise(spark.createDataFrame(rows, spark_job.ROW))
     assert found.seeds == 1
     assert found.invariants["determinism"] == 1
 
 
 def test_a_task_whose_worker_is_killed_gives_the_same_rows(spark: SparkSession):
     """SIGKILL in the middle of a range: Spark runs it again, and every row is what it was."""
-    rows_of = partial(spark_campaign.rows_of, code_digest())
+    rows_of = partial(spark_job.rows_of, code_digest())
 
     def dying_once(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[object, ...]]:
         context = TaskContext.get()
@@ -141,10 +141,10 @@ def test_a_task_whose_worker_is_killed_gives_the_same_rows(spark: SparkSession):
 
 def test_workers_run_the_code_that_was_shipped(spark: SparkSession, tmp_path: Path):
     """Not what happens to be installed where they are: the zip comes first."""
-    spark_campaign.run(0, 1, ledger=str(tmp_path))
+    spark_job.run(0, 1, ledger=str(tmp_path))
 
     def where(_: int) -> str:
-        from onceonly.simulation import code  # noqa: PLC0415 - because it is a worker that imports it
+        from onceonly.simulation.campaign import code  # noqa: PLC0415 - because it is a worker that imports it
 
         return str(code.__file__)
 
@@ -154,5 +154,5 @@ def test_workers_run_the_code_that_was_shipped(spark: SparkSession, tmp_path: Pa
 
 def test_a_worker_with_other_code_is_refused(spark: SparkSession):
     """A result is never put down to code that did not make it."""
-    with pytest.raises(spark_campaign.ForeignCode):
-        list(spark_campaign.rows_of("0" * 64, [(0, 1)]))
+    with pytest.raises(spark_job.ForeignCode):
+        list(spark_job.rows_of("0" * 64, [(0, 1)]))

@@ -9,11 +9,11 @@ import pytest
 
 from onceonly.message.event import Event
 from onceonly.simulation.chance import stream
-from onceonly.simulation.cut_store import PARTY, SPOOL, STORE, CutStore, look_at_rows
-from onceonly.simulation.disk import Disk, Image, Kind, Operation
-from onceonly.simulation.files import DiskFiles
-from onceonly.simulation.store_steps import Steps, answers, journal_row
-from onceonly.simulation.vfs import UNIX_CHARACTERISTICS, UNIX_SECTOR_BYTES
+from onceonly.simulation.machine.disk import Disk, Image, Kind, Operation
+from onceonly.simulation.machine.files import DiskFiles
+from onceonly.simulation.machine.vfs import UNIX_CHARACTERISTICS, UNIX_SECTOR_BYTES
+from onceonly.simulation.power.cut_store import PARTY, SPOOL, STORE, CutStore, look_at_rows
+from onceonly.simulation.power.store_steps import Steps, answers, journal_row
 from onceonly.store.files import make_parents
 from onceonly.store.memory import MemoryStore
 from onceonly.store.spool import Spool

@@ -11,18 +11,18 @@ import pytest
 
 from onceonly.message.message import DeliverySemantics, Profile
 from onceonly.message.terms import Intermediary
-from onceonly.simulation import mishaps
+from onceonly.simulation.campaign.sometimes import SOMETIMES, reached
 from onceonly.simulation.forgery import KINDS
+from onceonly.simulation.generator import mishaps
+from onceonly.simulation.generator.workload import plan_of
 from onceonly.simulation.network import FAULTS
 from onceonly.simulation.plan import Plan
-from onceonly.simulation.sometimes import SOMETIMES, reached
-from onceonly.simulation.workload import plan_of
 from onceonly.simulation.world import World
 
 SEEDS = 800
 
 PRINT_DIGEST = (
-    "from hashlib import sha256; from onceonly.simulation.workload import plan_of;"
+    "from hashlib import sha256; from onceonly.simulation.generator.workload import plan_of;"
     "print(sha256(''.join(plan_of(seed).to_json() for seed in range(40)).encode()).hexdigest())"
 )
 

@@ -16,9 +16,9 @@ from onceonly.cli.output import output_option, print_json, say
 from onceonly.message.errors import LocalError
 
 if TYPE_CHECKING:
-    from onceonly.simulation.campaign import Result
+    from onceonly.simulation.campaign.report import Summary
+    from onceonly.simulation.campaign.worlds import Result
     from onceonly.simulation.plan import Plan
-    from onceonly.simulation.report import Summary
 
 DEFAULT_SEEDS = (0, 1000)
 
@@ -134,8 +134,8 @@ def simulate(**options: Any) -> None:
 
 def _plan(what: str) -> "Plan":
     """The plan of a seed, or from a file. Raises `Failure`."""
+    from onceonly.simulation.generator.workload import plan_of  # noqa: PLC0415 - because --help must stay quick
     from onceonly.simulation.plan import Plan  # noqa: PLC0415 - because --help must stay quick
-    from onceonly.simulation.workload import plan_of  # noqa: PLC0415 - because --help must stay quick
 
     if what.isdecimal():
         return plan_of(int(what))
@@ -146,7 +146,7 @@ def _plan(what: str) -> "Plan":
 
 
 def _replay(what: str, output: str, *, is_traced: bool) -> None:
-    from onceonly.simulation.campaign import replay  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.simulation.campaign.worlds import replay  # noqa: PLC0415 - because --help must stay quick
 
     result, trace = replay(_plan(what), keeps_trace=is_traced)
     if output == "json":
@@ -168,8 +168,8 @@ def _result_json(result: "Result") -> dict[str, Any]:
 
 
 def _shrink(what: str, invariant: str | None, out: Path | None) -> None:
-    from onceonly.simulation import shrink  # noqa: PLC0415 - because --help must stay quick
-    from onceonly.simulation.campaign import run_plan  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.simulation.campaign import shrink  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.simulation.campaign.worlds import run_plan  # noqa: PLC0415 - because --help must stay quick
 
     plan = _plan(what)
     if invariant is None:
@@ -193,7 +193,7 @@ def _shrink(what: str, invariant: str | None, out: Path | None) -> None:
 
 def _campaign(options: dict[str, Any]) -> None:
     """Every part that was asked for; the seeds, if nothing else was."""
-    from onceonly.simulation import report  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.simulation.campaign import report  # noqa: PLC0415 - because --help must stay quick
 
     others: dict[str, dict[str, Any]] = {}
     if options["exhaustive"]:
@@ -217,7 +217,7 @@ def _campaign(options: dict[str, Any]) -> None:
 
 def _wanted_seeds(options: dict[str, Any], *, is_alone: bool) -> tuple[int, int] | None:
     if options["fresh"] is not None:
-        from onceonly.simulation.code import fresh_seed  # noqa: PLC0415 - because --help must stay quick
+        from onceonly.simulation.campaign.code import fresh_seed  # noqa: PLC0415 - because --help must stay quick
 
         lo = fresh_seed()
         say(f"seeds {lo}:{lo + options['fresh']}")
@@ -231,23 +231,21 @@ def _run(seeds: tuple[int, int], options: dict[str, Any]) -> "Summary":
     with _progress("worlds", hi - lo) as tell:
         if options["is_spark"]:
             return _run_on_spark(lo, hi, options, tell)
-        from onceonly.simulation import local_campaign  # noqa: PLC0415 - because --help must stay quick
+        from onceonly.simulation.campaign import local  # noqa: PLC0415 - because --help must stay quick
 
-        return local_campaign.run(
-            lo, hi, jobs=options["jobs"], progress=lambda total: tell(total.seeds)
-        )
+        return local.run(lo, hi, jobs=options["jobs"], progress=lambda total: tell(total.seeds))
 
 
 def _run_on_spark(
     lo: int, hi: int, options: dict[str, Any], tell: Callable[[int], None]
 ) -> "Summary":
     try:
-        from onceonly.simulation import spark_campaign  # noqa: PLC0415 - because only this needs Spark
+        from onceonly.simulation.campaign import spark_job  # noqa: PLC0415 - because only this needs Spark
     except ImportError as error:
         text = f"--spark needs Spark: pip install 'onceonly[spark]' ({error})"
         raise Failure(Exit.USAGE, text) from error
     try:
-        campaign = spark_campaign.run(
+        campaign = spark_job.run(
             lo,
             hi,
             ledger=options["ledger"],
@@ -265,7 +263,7 @@ def _run_on_spark(
 
 
 def _exhaustive(jobs: int) -> dict[str, Any]:
-    from onceonly.simulation import exhaustive  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.simulation.campaign import exhaustive  # noqa: PLC0415 - because --help must stay quick
 
     found = exhaustive.run_on(jobs)
     return {
@@ -283,7 +281,7 @@ def _exhaustive(jobs: int) -> dict[str, Any]:
 
 
 def _power_cuts(cuts: int) -> dict[str, Any]:
-    from onceonly.simulation import power_cuts  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.simulation.power import power_cuts  # noqa: PLC0415 - because --help must stay quick
 
     with _progress("power cuts", cuts) as tell:
         found = power_cuts.run(cuts=cuts, on_progress=tell)

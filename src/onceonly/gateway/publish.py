@@ -81,7 +81,10 @@ def _check_end(snapshot: Snapshot, filesystem: Any, segment: str, seq: int) -> N
 def _last_hash(filesystem: Any, segment: str) -> str | None:
     try:
         with filesystem.open(segment, "rb") as file:
-            hashes = pq.ParquetFile(file).read(columns=["chain_hash"]).column("chain_hash")
+            # In this thread and no other: a thread of Arrow's that still lets go of a Python object
+            # when the interpreter ends takes the whole process down with it (SIGABRT).
+            parquet = pq.ParquetFile(file, pre_buffer=False)
+            hashes = parquet.read(columns=["chain_hash"], use_threads=False).column("chain_hash")
             return str(hashes[-1]) if len(hashes) else None
     except (pa.ArrowInvalid, KeyError):
         return None

@@ -16,7 +16,6 @@ from onceonly.message.identity import Pair
 from onceonly.message.instant import US_PER_S
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import ReceivingPair
-from onceonly.simulation.application import Application
 from onceonly.simulation.cast import (
     configurations,
     line_id,
@@ -26,14 +25,15 @@ from onceonly.simulation.cast import (
     uri,
     with_terms,
 )
-from onceonly.simulation.clock import MachineClock
 from onceonly.simulation.forgery import FORGER, Forged, Scene, forge
 from onceonly.simulation.history import History
-from onceonly.simulation.machine_store import MachineStore
+from onceonly.simulation.machine.application import Application
+from onceonly.simulation.machine.clock import MachineClock
+from onceonly.simulation.machine.machine_store import MachineStore
+from onceonly.simulation.machine.node import Node, Process
+from onceonly.simulation.machine.silence import silence
 from onceonly.simulation.network import Network, Packet
-from onceonly.simulation.node import Node, Process
 from onceonly.simulation.plan import Action, Line, Plan
-from onceonly.simulation.silence import silence
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
 from onceonly.store.store import InboundEntry, Transaction
 from onceonly.transport.transport import Answer, Request

@@ -8,7 +8,7 @@ import json
 import sys
 from typing import Any
 
-from onceonly.simulation.campaign import run_range
+from onceonly.simulation.campaign.worlds import run_range
 
 
 def hunt(first: int, last: int) -> dict[str, Any]:

@@ -11,11 +11,11 @@ from random import Random
 from onceonly.gateway.purge import UNMENTIONED_S
 from onceonly.message.message import Profile
 from onceonly.message.terms import Intermediary
-from onceonly.simulation import mishaps, traffic
-from onceonly.simulation.agreed import patient, terms_of
 from onceonly.simulation.chance import stream
+from onceonly.simulation.generator import mishaps, traffic
+from onceonly.simulation.generator.agreed import patient, terms_of
+from onceonly.simulation.generator.sketch import Sketch
 from onceonly.simulation.plan import Action, Line, Machine, Plan
-from onceonly.simulation.sketch import Sketch
 
 _PARTIES = ("A", "B", "C", "D", "E")
 _RELAYS = ("R1", "R2", "R3")

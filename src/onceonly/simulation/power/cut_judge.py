@@ -9,13 +9,13 @@ from collections import Counter
 from hashlib import sha256
 from typing import NamedTuple
 
-from onceonly.simulation.cut_store import (
+from onceonly.simulation.machine.disk import Image
+from onceonly.simulation.power.cut_store import (
     Found,
     Harm,
     lacks_a_payload,
     look_at_rows,
 )
-from onceonly.simulation.disk import Image
 
 
 class Truth(NamedTuple):

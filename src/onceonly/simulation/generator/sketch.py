@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple
 
-from onceonly.simulation.application import message_id_of
 from onceonly.simulation.cast import line_id
+from onceonly.simulation.machine.application import message_id_of
 from onceonly.simulation.plan import Action, Line
 
 

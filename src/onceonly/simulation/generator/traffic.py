@@ -6,8 +6,8 @@ Nothing here is a fault of a machine or a network. Each class is on or off per w
 from onceonly.message.message import Profile
 from onceonly.message.terms import DeliveryTerms
 from onceonly.simulation.cast import line_id, party
+from onceonly.simulation.generator.sketch import Letter, Sketch
 from onceonly.simulation.plan import Habits, Line
-from onceonly.simulation.sketch import Letter, Sketch
 
 LARGE_BYTES = 70_000
 """Past the 64 KiB up to which a payload is a row: it lies in the spool."""

@@ -12,9 +12,9 @@ from onceonly.message.message import AckRequested
 from onceonly.message.terms import Intermediary, RecoveryTerms
 from onceonly.simulation.cast import line_id
 from onceonly.simulation.forgery import KINDS
+from onceonly.simulation.generator.sketch import Sketch
+from onceonly.simulation.generator.traffic import is_numbered, shorter
 from onceonly.simulation.network import FAULTS, Fate, Weather
-from onceonly.simulation.sketch import Sketch
-from onceonly.simulation.traffic import is_numbered, shorter
 
 _HOUR_MS, _YEAR_MS = 3_600_000, 365 * 86_400_000
 

@@ -16,9 +16,9 @@ from onceonly.message.errors import LocalError
 from onceonly.message.identity import MessageKey
 from onceonly.protocol.pairing import PairStatus
 from onceonly.simulation.cast import party
-from onceonly.simulation.clerk import Clerk
 from onceonly.simulation.history import Accepted
-from onceonly.simulation.node import Node, Unanswered
+from onceonly.simulation.machine.clerk import Clerk
+from onceonly.simulation.machine.node import Node, Unanswered
 from onceonly.simulation.plan import Habits
 from onceonly.simulation.timeline import NS_PER_MS
 from onceonly.store.store import StoreFull

@@ -31,10 +31,9 @@ from pyspark.sql.types import (
 )
 
 from onceonly.lake import runner
-from onceonly.simulation.campaign import Result, run_range
-from onceonly.simulation.code import code_digest, commit, zipped
-from onceonly.simulation.ledger import Entry, Ledger, pieces
-from onceonly.simulation.report import (
+from onceonly.simulation.campaign.code import code_digest, commit, zipped
+from onceonly.simulation.campaign.ledger import Entry, Ledger, pieces
+from onceonly.simulation.campaign.report import (
     COUNTS,
     FINGERPRINT_DIGITS,
     LISTED_MAX,
@@ -42,6 +41,7 @@ from onceonly.simulation.report import (
     Summary,
     found_in,
 )
+from onceonly.simulation.campaign.worlds import Result, run_range
 
 PROFILE = "swarm"
 """How the worlds were generated: `workload.plan_of`, every class of fault on or off per seed."""

@@ -7,8 +7,8 @@ means that the generator of worlds has gone blind, not that the gateway is wrong
 from collections.abc import Callable
 from typing import NamedTuple
 
-from onceonly.simulation import sightings as see
-from onceonly.simulation.sightings import Sightings
+from onceonly.simulation.campaign import sightings as see
+from onceonly.simulation.campaign.sightings import Sightings
 from onceonly.simulation.world import World
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-from onceonly.simulation.disk import Disk, OpenFile
-from onceonly.simulation.vfs import DiskVfs
+from onceonly.simulation.machine.disk import Disk, OpenFile
+from onceonly.simulation.machine.vfs import DiskVfs
 from onceonly.store.files import CHUNK_BYTES, FileStatus
 from onceonly.store.store import StoreRefused
 

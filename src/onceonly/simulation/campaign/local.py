@@ -10,9 +10,9 @@ from itertools import islice
 from multiprocessing import get_context
 from time import perf_counter
 
-from onceonly.simulation.campaign import run_range
-from onceonly.simulation.ledger import pieces
-from onceonly.simulation.report import Summary
+from onceonly.simulation.campaign.ledger import pieces
+from onceonly.simulation.campaign.report import Summary
+from onceonly.simulation.campaign.worlds import run_range
 
 CHUNK = 100
 """Seeds that a process runs between two reports: some seconds of work."""

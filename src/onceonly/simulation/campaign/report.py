@@ -11,9 +11,9 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from onceonly.gateway.drill import POINTS
-from onceonly.simulation import tally
-from onceonly.simulation.campaign import Result
-from onceonly.simulation.sometimes import SOMETIMES
+from onceonly.simulation.campaign import tally
+from onceonly.simulation.campaign.sometimes import SOMETIMES
+from onceonly.simulation.campaign.worlds import Result
 
 KILLED_AT = "killed at "
 """How a named point is called at which a process was killed."""

@@ -20,10 +20,10 @@ from onceonly.gateway.wiring import Surroundings, join
 from onceonly.message.errors import LocalError
 from onceonly.protocol.events import Transmission
 from onceonly.simulation.chance import stream
-from onceonly.simulation.clock import MachineClock
 from onceonly.simulation.history import History
-from onceonly.simulation.loop import Killed, ProcessLoop, enter
-from onceonly.simulation.machine_store import MachineStore
+from onceonly.simulation.machine.clock import MachineClock
+from onceonly.simulation.machine.loop import Killed, ProcessLoop, enter
+from onceonly.simulation.machine.machine_store import MachineStore
 from onceonly.simulation.network import Network
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
 from onceonly.store.store import Snapshot, StoreFailed, StoreFull, StoreRefused

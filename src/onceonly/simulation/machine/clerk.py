@@ -14,7 +14,7 @@ from onceonly.protocol.receiving import ProcessingState
 from onceonly.simulation.cast import name_of
 from onceonly.simulation.chance import draw
 from onceonly.simulation.history import Delivered, Worked
-from onceonly.simulation.node import Node
+from onceonly.simulation.machine.node import Node
 from onceonly.simulation.plan import Habits
 from onceonly.simulation.timeline import NS_PER_MS
 from onceonly.store.store import InboxItem, StoredPayload

@@ -23,8 +23,8 @@ from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
 from onceonly.simulation import checkers
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import History
+from onceonly.simulation.machine.node import Node
 from onceonly.simulation.network import CLIENT_WAIT_NS, Fate, Weather
-from onceonly.simulation.node import Node
 from onceonly.simulation.plan import Action, Line, Machine, Plan
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
 from onceonly.simulation.world import World

@@ -58,7 +58,7 @@ def commit() -> str:
     git = shutil.which("git")
     if git is None:
         return __version__
-    where = Path(__file__).parents[1]
+    where = Path(__file__).parents[2]
     answer = subprocess.run(  # noqa: S603 - because the arguments are ours
         [git, "-C", str(where.parent), "log", "-1", "--format=%H", "--", where.name],
         capture_output=True,

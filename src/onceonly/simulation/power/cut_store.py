@@ -15,9 +15,9 @@ from typing import NamedTuple
 import apsw
 
 from onceonly.message.event import Event
-from onceonly.simulation.disk import Disk, Image
-from onceonly.simulation.files import DiskFiles
-from onceonly.simulation.store_steps import PARTY, ChainBrokenError, answers, journal_row
+from onceonly.simulation.machine.disk import Disk, Image
+from onceonly.simulation.machine.files import DiskFiles
+from onceonly.simulation.power.store_steps import PARTY, ChainBrokenError, answers, journal_row
 from onceonly.store.spool import Spool
 from onceonly.store.sqlite import LogLimits, SqliteStore
 from onceonly.store.store import StoreFailed, StoreFull, StoreRefused

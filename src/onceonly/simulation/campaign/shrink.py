@@ -14,8 +14,8 @@ from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
 from onceonly.message.terms import DeliveryTerms
-from onceonly.simulation.application import Application
 from onceonly.simulation.checkers import check
+from onceonly.simulation.machine.application import Application
 from onceonly.simulation.network import Fate
 from onceonly.simulation.plan import CALM, Action, Line, Machine, Plan
 from onceonly.simulation.world import World

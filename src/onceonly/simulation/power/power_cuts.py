@@ -28,8 +28,10 @@ from typing import NamedTuple
 import apsw
 
 from onceonly.simulation.chance import stream
-from onceonly.simulation.cut_judge import Case, Judge, Tally, Truth
-from onceonly.simulation.cut_store import (
+from onceonly.simulation.machine.disk import Disk, Image, Kind, Operation
+from onceonly.simulation.machine.files import DiskFiles
+from onceonly.simulation.power.cut_judge import Case, Judge, Tally, Truth
+from onceonly.simulation.power.cut_store import (
     HOUSE,
     NOW_AT,
     SPOOL,
@@ -41,9 +43,7 @@ from onceonly.simulation.cut_store import (
     pages_of,
     to_pages,
 )
-from onceonly.simulation.disk import Disk, Image, Kind, Operation
-from onceonly.simulation.files import DiskFiles
-from onceonly.simulation.store_steps import PARTY, Steps, answers
+from onceonly.simulation.power.store_steps import PARTY, Steps, answers
 from onceonly.store.memory import MemoryStore
 from onceonly.store.migrate import read_migrations
 from onceonly.store.spool import INLINE_BYTES_MAX, Spool

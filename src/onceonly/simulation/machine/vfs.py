@@ -24,7 +24,7 @@ from typing import Any
 
 import apsw
 
-from onceonly.simulation.disk import Disk, OpenFile, SimulatedFile
+from onceonly.simulation.machine.disk import Disk, OpenFile, SimulatedFile
 
 UNIX_SECTOR_BYTES = 4_096
 UNIX_CHARACTERISTICS = apsw.SQLITE_IOCAP_POWERSAFE_OVERWRITE | apsw.SQLITE_IOCAP_SUBPAGE_READ

@@ -13,9 +13,9 @@ from random import Random
 from typing import Protocol
 
 from onceonly.journal.record import Record
-from onceonly.simulation.clock import MachineClock
-from onceonly.simulation.disk import Disk, Kind, Operation, PowerLostError
-from onceonly.simulation.files import DiskFiles
+from onceonly.simulation.machine.clock import MachineClock
+from onceonly.simulation.machine.disk import Disk, Kind, Operation, PowerLostError
+from onceonly.simulation.machine.files import DiskFiles
 from onceonly.store.memory import MemoryStore
 from onceonly.store.memory_tables import Tables
 from onceonly.store.spool import Spool

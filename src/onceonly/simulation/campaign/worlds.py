@@ -11,13 +11,13 @@ from traceback import extract_tb
 from typing import NamedTuple
 
 from onceonly.message.event import Event
-from onceonly.simulation import tally
+from onceonly.simulation.campaign import tally
+from onceonly.simulation.campaign.sometimes import reached
 from onceonly.simulation.checkers import Violation, check
+from onceonly.simulation.generator.workload import plan_of
 from onceonly.simulation.history import History
 from onceonly.simulation.plan import Plan
-from onceonly.simulation.sometimes import reached
 from onceonly.simulation.timeline import NS_PER_MS
-from onceonly.simulation.workload import plan_of
 from onceonly.simulation.world import World
 
 WORLDS_PER_SWEEP = 200
