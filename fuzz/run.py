@@ -66,9 +66,7 @@ def main() -> int:
     FINDINGS.mkdir(parents=True, exist_ok=True)
     rows = []
     run = _run if find_spec("atheris") else _run_seeded
-    _say(
-        f"{'target':<10} {'executions':>10} {'features':>8} {'inputs':>6} {'findings':>8} {'s':>6}"
-    )
+    _say(HEADING)
     for target in chosen:
         rows.append(run(target, arguments.executions * target.share // shares, arguments.seed))
         _say("{:<10} {:>10,} {:>8,} {:>6,} {:>8} {:>6.0f}".format(*rows[-1]))
@@ -77,7 +75,8 @@ def main() -> int:
     total = sum(row.executions for row in rows)
     findings = sum(row.findings for row in rows)
     _say(f"{'all':<10} {total:>10,} {'':>8} {'':>6} {findings:>8}")
-    report = {"executions": total, "findings": findings, "rows": [row._asdict() for row in rows]}
+    described = [{**row._asdict(), "what": BY_NAME[row.target].what} for row in rows]
+    report = {"executions": total, "findings": findings, "rows": described}
     (BUILD / "fuzz.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
     return 1 if findings else 0
 

@@ -5,7 +5,7 @@ computed here but sums.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from html import escape
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -119,13 +119,11 @@ def _not_killed(mutant: Document) -> str:
 
 
 def _fuzz(document: Document) -> str:
-    rows = ((one["name"], one["executions"], one["findings"]) for one in _fuzzed(document))
-    return _rows(("parser", "executions", "findings"), rows)
-
-
-def _fuzzed(document: Document) -> Iterator[Document]:
-    yield from document["rows"]
-    yield {"name": "all", **{key: document[key] for key in ("executions", "findings")}}
+    columns = ("what", "executions", "features", "inputs", "findings")
+    rows = [tuple(one[column] for column in columns) for one in document["rows"]]
+    total = ("all", document["executions"], "", "", document["findings"])
+    heads = ("parser", "executions", "features reached", "inputs kept", "findings")
+    return _rows(heads, [*rows, total])
 
 
 def _nemesis(document: Document) -> str:
