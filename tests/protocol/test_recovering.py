@@ -192,6 +192,24 @@ def test_a_new_version_waits_for_the_confirmed_cancel():
     assert run.state.wants_new_version is False
 
 
+def test_what_was_refused_for_good_gets_no_new_version_by_rule():
+    """It would be refused, too, and the next one after it, without an end; an operator may."""
+    run = Run(when_not_received=Remedy.NEW_VERSION)
+    run.on(GIVEN_UP, NOT_RECEIVED._replace(was_refused=True))
+    assert run.asked() == [InquiryKind.STATUS]
+    assert len(run.of(OpenIncident)) == 1
+    assert run.state.phase is RecoveryPhase.AT_REST
+    run.on(CancelWanted(is_for_new_version=True), CancelAnswered(is_accepted=True))
+    assert run.of(SendNewVersion) == [SendNewVersion()]
+
+
+def test_what_was_refused_for_good_is_cancelled_by_rule_all_the_same():
+    """A cancel ends the doubt that an earlier copy left, and nothing comes after it."""
+    run = Run(when_not_received=Remedy.CANCEL)
+    run.on(GIVEN_UP, NOT_RECEIVED._replace(was_refused=True))
+    assert run.asked() == [InquiryKind.STATUS, InquiryKind.CANCEL]
+
+
 def test_a_confirmation_that_comes_after_the_last_question_still_binds():
     """The tombstone is durable, so the new version goes out all the same."""
     run = Run(when_not_received=Remedy.NEW_VERSION, inquiries=1).on(GIVEN_UP, NOT_RECEIVED)

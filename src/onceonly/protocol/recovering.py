@@ -112,6 +112,8 @@ class ReportReceived(NamedTuple):
     """The message was given up, keeps its id, has not expired, and was not refused for good."""
     may_be_forgotten: bool = False
     """It is so old that "not recognized" may mean that it was processed and forgotten."""
+    was_refused: bool = False
+    """Its receiver refused it for good, and so would refuse its content under another id."""
 
 
 class CancelAnswered(NamedTuple):
@@ -305,6 +307,10 @@ def _remedy(state: Recovery, event: ReportReceived, now: Now, terms: DeliveryTer
     if event.may_be_forgotten and remedy is not Remedy.WAIT:
         # No tombstone undoes what is done, and a new version would do it twice.
         reason = "not recognized, but so old that the partner may have processed and forgotten it"
+        return _rest(state), (OpenIncident(reason),)
+    if event.was_refused and remedy is Remedy.NEW_VERSION:
+        # Refusal and new version would chase each other, under ever new ids.
+        reason = "refused by its receiver, which would refuse a new version, too"
         return _rest(state), (OpenIncident(reason),)
     if remedy in (Remedy.NEW_VERSION, Remedy.CANCEL):
         state = state._replace(wants_new_version=remedy is Remedy.NEW_VERSION)

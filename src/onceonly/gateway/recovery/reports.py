@@ -109,12 +109,14 @@ class Reports:
             case InquiryKind.PING:
                 return [RecoveryWork(message_id, PongReceived(report.is_accepted))]
             case InquiryKind.STATUS:
+                # By rule only what may be taken: refusal and remedy would chase each other.
+                is_refused = was_refused(entry.state)
                 told = recovering.ReportReceived(
                     report.status,
                     report.processing,
-                    # By rule only what may be taken: refusal and resend would chase each other.
-                    self._steps.can_resend(txn, now, entry) and not was_refused(entry.state),
-                    self._steps.may_be_forgotten(txn, now, entry),
+                    can_resend=self._steps.can_resend(txn, now, entry) and not is_refused,
+                    may_be_forgotten=self._steps.may_be_forgotten(txn, now, entry),
+                    was_refused=is_refused,
                 )
                 return [RecoveryWork(message_id, told)]
             case InquiryKind.CANCEL:
