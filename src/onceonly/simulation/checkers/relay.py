@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 from onceonly.message.errors import Severity
 from onceonly.message.event import Event
-from onceonly.message.instant import NS_PER_S
+from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.message import Profile
 from onceonly.message.terms import Intermediary
+from onceonly.protocol.outbound import OutboundStatus
 from onceonly.simulation.cast import HOPS_MAX, name_of
 from onceonly.simulation.checkers.case import NEVER, Case, Course, Leaving
 from onceonly.simulation.checkers.letter import Kind, without_last_hop
@@ -144,9 +145,23 @@ def _kept(case: Case, course: Course) -> Iterator[Violation]:
         return
     terms = case.terms_out(course)
     waits_ns = 0 if terms is None else (terms.verdict_after_s or 0) * NS_PER_S
-    if case.end_ns > case.healed_ns + CUSTODY_WAITS * (waits_ns + ANSWERED_NS):
+    is_over = case.end_ns > case.healed_ns + CUSTODY_WAITS * (waits_ns + ANSWERED_NS)
+    if is_over and not _is_before_its_fence(case, course, entry.state.status):
         text = f"accepted, and still {entry.state.status} at the end"
         yield _at("L1", course, text, case.end_order)
+
+
+def _is_before_its_fence(case: Case, course: Course, status: OutboundStatus) -> bool:
+    """R-08: a doubt lasts until no copy can be stored any more; `debts` judges the notice of it.
+
+    The fence counts from the Timestamp of the message, which a clock that had jumped may have set
+    far behind the end of the world.
+    """
+    terms, made_at = case.terms_out(course), case.made_at(course)
+    if status is not OutboundStatus.IN_DOUBT or terms is None or made_at is None:
+        return False
+    fence_at = made_at + (terms.persist_duration_s + 2 * terms.msh_time_accuracy_s) * US_PER_S
+    return case.world.nodes[course.node].clock.at() <= fence_at
 
 
 def _taken_up(case: Case, course: Course) -> Iterator[Violation]:

@@ -16,7 +16,7 @@ from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.events import Outcome
-from onceonly.simulation.checkers.case import NEVER, Case, Course, Leaving
+from onceonly.simulation.checkers.case import NEVER, Case, Coming, Course, Leaving
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
@@ -163,15 +163,22 @@ class _Walk:
             is_ack = one.letter.kind is Kind.ACK and not one.is_damaged
             is_steady = not case.deaths_between(node, one.order, NEVER)
             is_over = one.at_ns < case.end_ns - LATE_ROW_NS
-            is_hindered = (
-                case.is_full(node, one.at_ns)
-                or case.happened(node, "frozen")
-                or case.has_forgotten(node, one.order)
-            )
-            if is_ack and is_steady and is_over and not is_hindered:
+            is_hindered = case.is_full(node, one.at_ns) or case.happened(node, "frozen")
+            if is_ack and is_steady and is_over and not is_hindered and not self._is_orphan(one):
                 text = f"{self.course}: an acknowledgement came and left no row ({one.packet})"
                 yield Violation("R-09", text, one.order)
                 return
+
+    def _is_orphan(self, ack: Coming) -> bool:
+        """R-20: counted as of no message, since a purge had forgotten it by then (R-19)."""
+        case, node = self.case, self.course.node
+        return any(
+            row.record.event is Event.ORPHAN_ACK_RECEIVED
+            and row.record.message_id == self.course.key[2]
+            and row.order > ack.order
+            and case.has_forgotten(node, row.order)
+            for row in case.own_rows[node]
+        )
 
     def _wrong(self, invariant: str, text: str, row: Row) -> Violation:
         return Violation(invariant, f"{self.course}: {text}", row.order)
