@@ -265,7 +265,8 @@ def _run_on_spark(
 def _exhaustive(jobs: int) -> dict[str, Any]:
     from onceonly.simulation.campaign import exhaustive  # noqa: PLC0415 - because --help must stay quick
 
-    found = exhaustive.run_on(jobs)
+    with _progress("exhaustive", exhaustive.SHARDS) as tell:
+        found = exhaustive.run_on(jobs, progress=tell)
     return {
         "holds": found.is_complete and not found.violations,
         "executions": dict(found.executed),

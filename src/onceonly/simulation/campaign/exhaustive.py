@@ -15,6 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
+from multiprocessing import get_context
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -41,6 +42,9 @@ _INSIDE_A_STEP = frozenset({"before-commit", "before-verdict", "before-purge"})
 _SPLIT_AT = 2
 """Shards share the tree out at the second package's fate: few enough branches to look at all of
 them, enough to be even."""
+
+SHARDS = 64
+"""Parts that processes take one after the other: minutes of work each, so that none waits long."""
 
 _VIOLATIONS_MAX = 100
 """More of them say nothing new."""
@@ -315,15 +319,8 @@ def _last_open(choices: Choices, end: int) -> int | None:
     return None
 
 
-def run(
-    depth: int = DEPTH,
-    shard: tuple[int, int] = (0, 1),
-    told: Callable[[int], None] | None = None,
-) -> Report:
-    """Run every execution of all spaces, or the `shard[0]`-th part of `shard[1]` of them.
-
-    `told` hears from time to time how many there were so far.
-    """
+def run(depth: int = DEPTH, shard: tuple[int, int] = (0, 1)) -> Report:
+    """Run every execution of all spaces, or the `shard[0]`-th part of `shard[1]` of them."""
     began = time.monotonic()
     # Worlds are full of cycles and die young: collecting seldom saves a quarter of the time.
     gc.set_threshold(20_000, 50, 100)
@@ -342,13 +339,8 @@ def run(
             at, story = tuple(choices.taken), tuple(choices.story)
             new = execution.violations[: _VIOLATIONS_MAX - len(found)]
             found += (Found(space.name, at, story, one) for one in new)
-            if told is not None and executed.total() % _TOLD_EVERY == 0:
-                told(executed.total())
     seconds = time.monotonic() - began
     return Report(executed, stated, tuple(found), events, seconds, digest.hexdigest())
-
-
-_TOLD_EVERY = 1_000
 
 
 def merge(reports: tuple[Report, ...]) -> Report:
@@ -363,8 +355,21 @@ def merge(reports: tuple[Report, ...]) -> Report:
     )
 
 
-def run_on(processes: int, depth: int = DEPTH) -> Report:
-    """`run` in so many processes of its own, and their reports as one."""
-    with ProcessPoolExecutor(processes) as pool:
-        shards = [(number, processes) for number in range(processes)]
-        return merge(tuple(pool.map(partial(run, depth), shards)))
+def run_on(
+    processes: int, depth: int = DEPTH, *, progress: Callable[[int], None] | None = None
+) -> Report:
+    """`run` in so many processes of its own, and their reports as one.
+
+    `progress` hears how many of `SHARDS` are done. The report does not depend on `processes`, but
+    for the seconds.
+    """
+    began = time.monotonic()
+    reports: list[Report] = []
+    # Spawned, not forked: who calls may have threads (a progress bar), which a fork would cut.
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        shards = [(number, SHARDS) for number in range(SHARDS)]
+        for report in pool.map(partial(run, depth), shards):
+            reports.append(report)
+            if progress is not None:
+                progress(len(reports))
+    return merge(tuple(reports))._replace(seconds=time.monotonic() - began)
