@@ -7,11 +7,13 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from onceonly.simulation.campaign.code import fresh_seed
-from onceonly.simulation.campaign.worlds import run_range, run_seed
+from onceonly.simulation.campaign.worlds import run_plan, run_range, run_seed
+from onceonly.simulation.generator.workload import plan_of
 
 SEEDS = 200
 """One in a hundred of those that a change is tried with."""
@@ -58,6 +60,23 @@ def test_a_world_is_the_same_whatever_ran_before_it(traces: dict[int, str]):
     """Backwards, and each by itself, the worlds of the sample are what they were."""
     again = {seed: run_seed(seed).trace_hash for seed in sorted(traces, reverse=True)[:20]}
     assert again == {seed: traces[seed] for seed in again}
+
+
+DISK_TROUBLE = frozenset({"break", "fill", "arm_disk", "back_up", "restore"})
+"""What strikes a commit in memory elsewhere than among the writes and syncs of a file, and copies,
+which only the memory store can put back."""
+
+STORED_TWICE = 20
+
+
+def test_a_world_is_the_same_on_the_memory_store_and_on_sqlite():
+    """Everything that happens, to the millisecond: the stores keep one contract (R-22)."""
+    plans = [plan_of(seed) for seed in range(FIRST, FIRST + 2 * STORED_TWICE)]
+    calm = [plan for plan in plans if not any(one.kind in DISK_TROUBLE for one in plan.actions)]
+    assert len(calm) >= STORED_TWICE
+    for plan in calm[:STORED_TWICE]:
+        in_memory, on_disk = (run_plan(replace(plan, store=name)) for name in ("memory", "sqlite"))
+        assert in_memory.trace_hash == on_disk.trace_hash, f"seed {plan.seed}"
 
 
 def test_worlds_differ(traces: dict[int, str]):
