@@ -52,7 +52,8 @@ def strike(sketch: Sketch) -> None:
             happen(sketch)
     # Behind the others: what is drawn here changes nothing else of a world.
     points = _owing_points(sketch)
-    if points and sketch.is_on("kill-owing", 0.3):
+    probability = 0.6 if "refuses" in sketch.tags else 0.3  # Hardly another world owes a notice.
+    if points and sketch.is_on("kill-owing", probability):
         point, node = sketch.chance.choice(points)
         sketch.act(20, "arm", node, point=point, count=1, down_ms=_down_ms(sketch))
 
@@ -63,7 +64,8 @@ def _owing_points(sketch: Sketch) -> list[tuple[str, str]]:
     for letter in sketch.letters:
         terms = letter.line.terms
         if terms.notifies_failures and "refuses" in sketch.tags:
-            found += _around("notice", letter.target)
+            # More often behind it: who is armed for both hardly ever gets there.
+            found += [*_around("notice", letter.target), *2 * [("after-notice", letter.target)]]
         for relay, mode in letter.line.through:
             if mode is Intermediary.ACCEPT:
                 found += [("after-commit", relay), *_around("transmit", relay)]
