@@ -7,6 +7,9 @@ from recorded import NUMBERED, WINDOWED, found, plan, ran, submits
 
 from onceonly.gateway.receiving.failure_notices import FailureNotices
 from onceonly.gateway.receiving.handovers import HandOvers
+from onceonly.gateway.sending.turn import Turn
+from onceonly.message.event import Event
+from onceonly.message.message import AckRequested
 from onceonly.message.terms import Intermediary, OnExhausted, RecoveryTerms
 from onceonly.protocol import pairing, recovering, relaying
 from onceonly.protocol.pairing import MessageSettled, PairStatus
@@ -89,6 +92,28 @@ def test_a_notice_that_nobody_wrote_down_is_found(monkeypatch: pytest.MonkeyPatc
 def test_a_notice_that_was_taken_is_owed_no_more():
     """L3: the same world without the bug."""
     with ran(_refused_world()) as world:
+        assert found(world) == set()
+
+
+def _given_up_in_custody():
+    """An intermediary accepts, and then the way on is cut."""
+    terms = replace(WINDOWED, notifies_failures=True, ack_requested=AckRequested.UNSIGNED)
+    cut = tuple(Action(900, "cut", one, {"to": other, "ms": 58_000}) for one, other in ("RB", "BR"))
+    world = plan(terms, actions=(*cut, *submits("m0")), relay=Intermediary.ACCEPT)
+    return replace(world, rest_ms=600_000)
+
+
+def test_a_debt_of_custody_that_nobody_wrote_down_is_found(monkeypatch: pytest.MonkeyPatch):
+    """L3: an intermediary gives up what it had accepted, and owes nobody a word."""
+    monkeypatch.setattr(Turn, "_owe", lambda self, entry, agreement, effect: None)
+    with ran(_given_up_in_custody()) as world:
+        assert "L3" in found(world)
+
+
+def test_a_debt_of_custody_that_was_paid_is_none():
+    """L3: the same world without the bug."""
+    with ran(_given_up_in_custody()) as world:
+        assert any(row.record.event is Event.FAILURE_NOTICE_SENT for row in world.history.rows)
         assert found(world) == set()
 
 

@@ -12,7 +12,6 @@ from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.terms import Intermediary
-from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.checkers.case import NEVER, Case, Course
 from onceonly.simulation.checkers.violation import Violation
@@ -43,14 +42,18 @@ def _debt(case: Case, course: Course) -> Row | None:
 
 
 def _custody_debt(case: Case, course: Course) -> Row | None:
-    if case.modes(course).get(course.node) is not Intermediary.ACCEPT:
+    """From the row with which it was given up; a route notes no notice of its own."""
+    terms = case.terms_out(course)
+    if case.modes(course).get(course.node) is not Intermediary.ACCEPT or terms is None:
         return None
-    told = [
-        row
-        for row in course.out
-        if row.record.event is Event.NOTIFIED and row.record.reason == NoticeKind.DELIVERY_FAILURE
-    ]
-    return told[-1] if told else None
+    given_up = course.first_out(Event.EXHAUSTED) if terms.notifies_failures else None
+    is_early = given_up is not None and _is_acknowledged_before(course, given_up)
+    return None if is_early else given_up
+
+
+def _is_acknowledged_before(course: Course, given_up: Row) -> bool:
+    acknowledged = course.first_out(Event.ACK_RECEIVED)
+    return acknowledged is not None and acknowledged.order < given_up.order
 
 
 def _tries(course: Course, debt: Row) -> list[Row]:
