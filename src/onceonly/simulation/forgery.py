@@ -7,6 +7,7 @@ profiles have, so whoever can name the right party and a message that is under w
 anything; what is forged here is what a gateway can see through.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -29,6 +30,8 @@ from onceonly.message.signals import (
     ErrorSignal,
     Inquiry,
     InquiryKind,
+    MessageStatus,
+    Report,
     Signal,
     SignalHeader,
 )
@@ -59,6 +62,8 @@ class Scene(NamedTuple):
     """MessageId of a message of the line, in the direction that suits."""
     heard: "Sequence[Forged]"
     """What the target was sent before, the oldest first."""
+    said: Sequence[bytes] = ()
+    """What it sent, the oldest first."""
 
     @property
     def path(self) -> list[str]:
@@ -99,6 +104,36 @@ def _error_from_stranger(scene: Scene) -> Forged:
 def _cancel_from_stranger(scene: Scene) -> Forged:
     header = replace(_header(scene, scene.of), from_ids=(_STRANGER,))
     return _signal(scene, Inquiry(header, InquiryKind.CANCEL), sender=_STRANGER.value)
+
+
+def _report_from_stranger(scene: Scene) -> Forged | None:
+    """Somebody else says that the partner has what it was asked about."""
+    return _report(scene, _STRANGER, about=scene.of)
+
+
+def _report_about_another(scene: Scene) -> Forged | None:
+    """The partner's name, and another message than it was asked about."""
+    return _report(scene, PartyId(uri(scene.path[1])), about=f"another-{scene.number}@{FORGER}")
+
+
+def _report(scene: Scene, sender: PartyId, *, about: str) -> Forged | None:
+    """An answer to the target's last question about a message."""
+    asked = [_ID.search(body) for body in scene.said if _STATUS_REQUEST in body]
+    if not asked or asked[-1] is None:
+        return None
+    header = replace(_header(scene, asked[-1].group(1).decode()), from_ids=(sender,))
+    report = Report(
+        header=header,
+        kind=InquiryKind.STATUS,
+        about=about,
+        is_accepted=True,
+        status=MessageStatus.RECEIVED,
+    )
+    return _signal(scene, report, sender=sender.value)
+
+
+_ID = re.compile(rb"<MessageId>([^<]*)<")
+_STATUS_REQUEST = InquiryKind.STATUS.value.encode()
 
 
 def _collision(scene: Scene) -> Forged | None:
@@ -146,6 +181,8 @@ KINDS: dict[str, Callable[[Scene], Forged | None]] = {
     "ack-from-stranger": _ack_from_stranger,
     "error-from-stranger": _error_from_stranger,
     "cancel-from-stranger": _cancel_from_stranger,
+    "report-from-stranger": _report_from_stranger,
+    "report-about-another": _report_about_another,
     "collision": _collision,
     "wrong-number": _wrong_number,
     "from-stranger": _from_stranger,

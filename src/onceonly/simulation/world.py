@@ -279,9 +279,10 @@ class World:
             and one.is_whole
             and one.body == one.packet.body
         ]
+        said = [one.packet.body for one in self.history.sent if one.packet.source == node.name]
         line = next(one for one in self.plan.lines if line_id(one) == agreement)
         scene = Scene(
-            node.name, line, node.snapshot(), node.clock.at(), self.history.order, of, heard
+            node.name, line, node.snapshot(), node.clock.at(), self.history.order, of, heard, said
         )
         forged = forge(kind, scene)
         if forged is not None:

@@ -10,6 +10,7 @@ were given, and the stores at the end. Must not look into a process. `case` sort
 | `sequence` | I7, I15, I16, I27, I28, I32 to I35; R-10, R-11 |
 | `receiver` | I1 to I12, I26; R-01 to R-03, R-12, R-16, R-18 |
 | `relay` | I36 to I39; R-13 |
+| `asking` | R-21, I29 of reports, I44 of cancels |
 | `debts` | L3 between machines; R-14 |
 | `time_and_store` | I10, I41 to I44, E3; R-19, R-28 |
 | `liveness` | I21, I25, L1, L2, L4 to L6 |

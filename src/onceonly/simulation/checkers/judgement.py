@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from onceonly.simulation.checkers import (
+    asking,
     debts,
     evidence,
     liveness,
@@ -22,6 +23,7 @@ JUDGES: tuple[Callable[[Case], Iterable[Violation]], ...] = (
     receiver.judge,
     relay.judge,
     debts.judge,
+    asking.judge,
     time_and_store.judge,
     liveness.judge,
     evidence.judge,

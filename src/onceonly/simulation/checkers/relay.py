@@ -16,7 +16,7 @@ from onceonly.protocol.outbound import OutboundStatus
 from onceonly.simulation.cast import HOPS_MAX, name_of
 from onceonly.simulation.checkers.case import NEVER, Case, Course, Leaving
 from onceonly.simulation.checkers.letter import Kind, without_last_hop
-from onceonly.simulation.checkers.receiver import ANSWERED_NS
+from onceonly.simulation.checkers.receiver import ANSWERED_NS, CAUSES
 from onceonly.simulation.checkers.sender import LATE_ROW_NS, NOT_DELIVERED, VERDICTS
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
@@ -122,6 +122,7 @@ def _owns(case: Case, course: Course) -> Iterator[Violation]:
         stored = course.first_into(Event.STORED)
         order = 0 if stored is None else stored.order
         yield _at("I37", course, "relayed and accepted, both", order)
+    yield from _known(course)
     yield from _kept(case, course)
     yield from _taken_up(case, course)
     failed = next((row for row in course.out if row.record.event in NOT_DELIVERED), None)
@@ -133,6 +134,18 @@ def _owns(case: Case, course: Course) -> Iterator[Violation]:
     if not told and not is_fresh and not _is_acknowledged_before(course, failed.order):
         text = f"{failed.record.event}, and {name_of(course.key[0])} was never told"
         yield _at("I37", course, text, failed.order)
+
+
+def _known(course: Course) -> Iterator[Violation]:
+    """I37: a copy of what was accepted is a repeat, as at the To Party, and is not refused."""
+    stored = course.first_into(Event.STORED)
+    is_plain = not any(one.is_damaged for one in course.taken)
+    for row in course.into:
+        is_later = stored is not None and row.order > stored.order
+        is_refusal = row.record.event is Event.REJECTED and row.record.error_code not in CAUSES
+        if is_later and is_refusal and is_plain:
+            text = f"accepted, and a repeat was refused as {row.record.error_code}"
+            yield _at("I37", course, text, row.order)
 
 
 def _kept(case: Case, course: Course) -> Iterator[Violation]:

@@ -262,7 +262,7 @@ def _flood(sketch: Sketch) -> None:
 def _forge(sketch: Sketch, at_ms: int, kind: str, *, copies: int = 1) -> None:
     """What is said of a message goes to its sender, the message itself to its receiver."""
     letter = sketch.chance.choice(sketch.letters)
-    is_said = kind.startswith(("ack", "error"))
+    is_said = kind.startswith(("ack", "error", "report"))
     node = letter.source if is_said else letter.target
     if kind == "wrong-number":
         copies = sketch.chance.choice((1, 2))

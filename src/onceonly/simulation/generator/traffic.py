@@ -34,13 +34,14 @@ def letters(sketch: Sketch) -> None:
         like = {"like": "m0"} if is_alike and chance.random() < 0.5 else {}
         size = LARGE_BYTES if is_large and number == 0 else chance.choice(_SIZES)
         parts = 1 if is_large and number == 0 else chance.choice(_PARTS)
-        _submit(sketch, letter, size=size, parts=parts, **like)
+        submit(sketch, letter, size=size, parts=parts, **like)
         sketch.letters.append(letter)
     if sketch.is_on("idle", 0.12):
         _after_a_pause(sketch)
 
 
-def _submit(sketch: Sketch, letter: Letter, **content: object) -> None:
+def submit(sketch: Sketch, letter: Letter, **content: object) -> None:
+    """The application of its source hands the message over."""
     sketch.act(
         letter.at_ms,
         "submit",
@@ -59,7 +60,7 @@ def _after_a_pause(sketch: Sketch) -> None:
     letter = last._replace(name="late", at_ms=at_ms)
     sketch.span_ms = at_ms
     sketch.letters.append(letter)
-    _submit(sketch, letter)
+    submit(sketch, letter)
 
 
 def repeats(sketch: Sketch) -> None:

@@ -1,9 +1,10 @@
 """The generator of worlds: a plan out of a seed, and nothing else.
 
 Draws who takes part and under which terms; `traffic` has what they want of one another, `mishaps`
-what goes wrong. Must not know how any of it is carried out. Worlds are small, so that very many
-can be run: three messages and a few faults in half a minute of virtual time, and now and then a
-big one. `Plan.tags` names every class that is on, so that combinations can be counted.
+what goes wrong; some worlds are `staged`. Must not know how any of it is carried out.
+Worlds are small, so that very many can be run: three messages and a few faults in half a minute of
+virtual time, and now and then a big one. `Plan.tags` names every class that is on, so that
+combinations can be counted.
 """
 
 from random import Random
@@ -12,7 +13,7 @@ from onceonly.gateway.purge import UNMENTIONED_S
 from onceonly.message.message import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.simulation.chance import stream
-from onceonly.simulation.generator import mishaps, traffic
+from onceonly.simulation.generator import mishaps, staged, traffic
 from onceonly.simulation.generator.agreed import patient, terms_of
 from onceonly.simulation.generator.sketch import Sketch
 from onceonly.simulation.plan import Action, Line, Machine, Plan
@@ -29,6 +30,10 @@ END_MS = 2 * 3_600_000
 
 def plan_of(seed: int) -> Plan:
     """The world of the seed. Pure: the same seed, the same plan, in any process."""
+    return staged.plan_of(seed) or _drawn(seed)
+
+
+def _drawn(seed: int) -> Plan:
     sketch = _sketch(stream(seed, "workload"))
     sketch.lines = _slow_mail(sketch, _lines(sketch))
     traffic.letters(sketch)
