@@ -7,12 +7,13 @@ true is `time_and_store`'s matter.
 
 from collections.abc import Iterator
 
-from onceonly.message.errors import Severity
+from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.signals import InquiryKind, MessageStatus
 from onceonly.message.terms import DeliveryTerms, Remedy
+from onceonly.protocol.effects import NoticeKind
 from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.case import NEVER, Case, Course
 from onceonly.simulation.checkers.letter import Kind
@@ -91,18 +92,27 @@ def _heard(course: Course) -> Iterator[Violation]:
 
 
 def _causes(course: Course, terms: DeliveryTerms) -> list[Row]:
-    """Rows with which a recovery begins: given up in doubt (level 3), no response (level 5)."""
+    """Rows with which a recovery begins: in doubt by now (level 3), no response (level 5)."""
     doubts = {
         row.at_ns
         for row in course.out
-        if row.record.event is Event.NOTIFIED and row.record.severity == Severity.WARNING
+        if row.record.event is Event.NOTIFIED
+        and row.record.severity == Severity.WARNING
+        and row.record.reason == NoticeKind.DELIVERY_FAILURE
     }
     return [
         row
         for row in course.out
-        if (row.record.event is Event.EXHAUSTED and terms.recovery.inquires and row.at_ns in doubts)
+        if (terms.recovery.inquires and row.at_ns in doubts and _leaves_a_doubt(row))
         or row.record.event is Event.RESPONSE_OVERDUE
     ]
+
+
+def _leaves_a_doubt(row: Row) -> bool:
+    """Given up, or refused where an earlier copy may have arrived; R-11 asks nothing of numbers."""
+    if row.record.event is Event.ERROR_RECEIVED:
+        return row.record.error_code != ErrorCode.INVALID_SEQUENCE_NUMBER
+    return row.record.event is Event.EXHAUSTED
 
 
 def _ends(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
@@ -152,7 +162,11 @@ def _budget(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violat
             if row.record.event is Event.INQUIRY_SENT and row.record.reason == kind.value
         ]
         deaths = case.deaths_between(course.node, 0, NEVER)
-        allowed = len(causes) * terms.recovery.inquiries + deaths
+        # A recovery of what the application had been told of before has no notice to show.
+        untold = sum(
+            row.record.event is Event.EXHAUSTED and row not in causes for row in course.out
+        )
+        allowed = (len(causes) + untold) * terms.recovery.inquiries + deaths
         if len(asked) > allowed:
             text = f"{kind} was asked {len(asked)} times, {allowed} were due"
             yield _at("R-21", course, text, asked[allowed].order)
