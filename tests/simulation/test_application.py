@@ -35,6 +35,7 @@ def ran(
     fates: dict[str, Fate] | None = None,
     begin_number: int | None = None,
     rest_ms: int = 0,
+    store: str = "memory",
 ) -> History:
     """The history of a world of two with B's habits, calm but for these fates."""
     terms = replace(terms, is_numbered=profile.is_numbered)
@@ -48,6 +49,7 @@ def ran(
         heal_ms=20_000,
         rest_ms=rest_ms,
         end_ms=600_000,
+        store=store,
     )
     world = World(plan)
     history = world.run()
@@ -89,6 +91,15 @@ class TestSubmitting:
         """Refused by name, and accepted in the end."""
         history = ran(Action(20, "fill", "A", {"ms": 5_000}), submit(50))
         assert {code for _, _, code in history.refused} == {"StoreFull"}
+        assert len(history.delivered) == 1
+
+    @pytest.mark.parametrize("store", ["memory", "sqlite"])
+    def test_a_process_that_cannot_start_on_a_full_disk_is_started_again(self, store: str) -> None:
+        """As a supervisor does, until there is space; then everything goes on."""
+        full, kill = Action(100, "fill", "A", {"ms": 5_000}), Action(200, "kill", "A")
+        history = ran(full, kill, submit(300), store=store)
+        stops = [one for one in history.happenings if one.what == "stopped-itself"]
+        assert len(stops) > 1
         assert len(history.delivered) == 1
 
     @pytest.mark.parametrize(("size", "parts"), [(0, 1), (0, 0), (70_000, 1), (100, 3)])

@@ -177,6 +177,24 @@ def test_a_failed_sync_has_lost_the_writes_for_good() -> None:
     assert outcomes(disk) == {b""}
 
 
+def test_power_that_goes_during_a_sync_leaves_the_writes_to_chance() -> None:
+    """Unlike after an error: what was not synced yet may be there, or not (faults D1, D2)."""
+    disk = Disk()
+    file = opened(disk)
+    file.write(0, b"abc")
+
+    def lose_power(operation: Operation) -> None:
+        if operation.kind is Kind.SYNC:
+            raise PowerLostError
+
+    disk.watcher = lose_power
+    with pytest.raises(PowerLostError):
+        file.sync()
+    disk.watcher = None
+    assert disk.has_unsynced()
+    assert {b"", b"abc"} <= outcomes(disk)
+
+
 def test_a_full_disk_takes_no_more_and_loses_nothing() -> None:
     """ENOSPC where a file would grow; writing over old bytes goes on (fault D4)."""
     disk = Disk()

@@ -10,6 +10,9 @@ from onceonly.simulation.power.power_cuts import Report, Settings, run
 
 UNSAFE = [settings for settings in Settings if not settings.is_safe]
 
+TROUBLED = (1, 3)
+"""Seeds of short lives that meet the two troubles which a disk may make without a cut."""
+
 
 def one_life(settings: Settings, seed: int = 0) -> Report:
     """The cuts of one store with a few commits."""
@@ -29,6 +32,15 @@ def test_no_cut_takes_what_a_commit_promised() -> None:
     assert {"write wal", "sync wal", "write database", "sync database"} <= set(cut)
     assert {"truncate wal", "create journal", "sync directory directory"} <= set(cut)
     assert {"create spool", "sync spool", "rename spool"} <= set(cut)
+
+
+def test_a_full_disk_and_a_failed_sync_are_met_and_lose_nothing() -> None:
+    """A refused commit is not there; one whose sync failed is or is not, at every cut after it."""
+    reports = [one_life(Settings.PRODUCTION, seed) for seed in TROUBLED]
+    for report in reports:
+        assert report.is_safe, report.first_harm
+    assert sum(report.refused for report in reports) > 0
+    assert sum(report.failed_syncs for report in reports) > 0
 
 
 def test_the_slow_safe_way_is_found_safe() -> None:

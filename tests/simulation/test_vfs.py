@@ -11,7 +11,11 @@ from onceonly.message.event import Event
 from onceonly.simulation.chance import stream
 from onceonly.simulation.machine.disk import Disk, Image, Kind, Operation
 from onceonly.simulation.machine.files import DiskFiles
-from onceonly.simulation.machine.vfs import UNIX_CHARACTERISTICS, UNIX_SECTOR_BYTES
+from onceonly.simulation.machine.vfs import (
+    UNIX_CHARACTERISTICS,
+    UNIX_SECTOR_BYTES,
+    DiskVfs,
+)
 from onceonly.simulation.power.cut_store import PARTY, SPOOL, STORE, CutStore, look_at_rows
 from onceonly.simulation.power.store_steps import Steps, answers, journal_row
 from onceonly.store.files import make_parents
@@ -117,6 +121,71 @@ def test_a_failed_sync_stops_the_store() -> None:
     disk.watcher = None
     store.crash()
     files.close_vfs()
+
+
+def failing(kind: Kind) -> Disk:
+    """A disk with a store that has a log; it now fails whenever this is done."""
+    disk = Disk()
+    files = DiskFiles(disk)
+    store = CutStore(files)
+    commit_row(store)
+    store.crash()
+    files.close_vfs()
+
+    def fail(operation: Operation) -> None:
+        if operation.kind is kind:
+            raise OSError(errno.EIO, "an I/O error")
+
+    disk.watcher = fail
+    return disk
+
+
+@pytest.mark.parametrize(
+    ("kind", "statement", "code"),
+    [
+        (Kind.CREATE, "ATTACH '/house/other.db' AS other", apsw.SQLITE_CANTOPEN),
+        (Kind.TRUNCATE, "PRAGMA wal_checkpoint(TRUNCATE)", apsw.SQLITE_IOERR_TRUNCATE),
+        (Kind.REMOVE, "PRAGMA journal_mode=DELETE", apsw.SQLITE_IOERR_DELETE),
+    ],
+)
+def test_what_the_disk_cannot_do_sqlite_hears_by_its_name(
+    kind: Kind, statement: str, code: int
+) -> None:
+    """As its own VFS would say it."""
+    disk = failing(kind)
+    files = DiskFiles(disk)
+    connection = apsw.Connection(str(STORE), vfs=files.vfs)
+    with pytest.raises(apsw.Error) as refusal:
+        list(connection.execute(statement))
+    disk.watcher = None
+    connection.close()
+    files.close_vfs()
+    assert refusal.value.extendedresult == code
+
+
+def test_a_directory_that_cannot_be_synced_stops_the_first_commit() -> None:
+    """The name of a new log is not durable, so neither is what is in it."""
+    disk = failing(Kind.SYNC_DIRECTORY)
+    disk.remove(f"{STORE}-wal", life=disk.life)
+    files = DiskFiles(disk)
+    connection = apsw.Connection(str(STORE), vfs=files.vfs)
+    connection.pragma("synchronous", "full")
+    with pytest.raises(apsw.Error) as refusal:
+        connection.execute("CREATE TABLE other (x)")
+    disk.watcher = None
+    connection.close()
+    files.close_vfs()
+    assert refusal.value.extendedresult == apsw.SQLITE_IOERR_DIR_FSYNC
+
+
+def test_what_is_not_there_cannot_be_deleted_and_sqlite_hears_why() -> None:
+    """It tells a file that somebody else has deleted from a disk that fails."""
+    disk = Disk()
+    vfs = DiskVfs(disk, "disk of one test", life=disk.life)
+    with pytest.raises(apsw.IOError) as refusal:
+        vfs.xDelete("/house/nothing", syncdir=True)
+    vfs.close()
+    assert refusal.value.extendedresult == apsw.SQLITE_IOERR_DELETE_NOENT
 
 
 def test_a_failed_sync_and_a_power_cut_at_the_next_start_leave_a_sound_store() -> None:
