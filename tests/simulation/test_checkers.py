@@ -26,7 +26,7 @@ from recorded import (
     unheard,
 )
 
-from onceonly.message.errors import Severity
+from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.terms import Intermediary, OnExhausted
@@ -122,7 +122,37 @@ def _withheld_hand_over(history: History) -> None:
     alter(history, Event.ACK_SENT, "m0", outcome="refused", status_code=None)
 
 
+def _refuse_after_a_resume(history: History) -> None:
+    model = place(history, Event.STORED, "m1")
+    resumed = {"event": Event.PAIR_RESUMED, "message_id": None, "sequence_number": None}
+    wrong = {"event": Event.REJECTED, "error_code": ErrorCode.INVALID_SEQUENCE_NUMBER}
+    at = place(history, Event.HANDED_OVER, "m0")
+    insert(history, model, after=at, **wrong)
+    insert(history, model + 1, after=at, **resumed)
+
+
+def _mistake_for_a_collision(history: History) -> None:
+    at = place(history, Event.DUPLICATE_ELIMINATED)
+    row = history.rows[at]
+    record = row.record._replace(event=Event.COLLISION_DETECTED, digest="of something else")
+    history.rows[at] = row._replace(record=record)
+
+
+def _accept_under_another_id(history: History) -> None:
+    first = history.accepted[0]
+    key = first.key._replace(message_id="m0-again@A.example")
+    history.accepted.append(first._replace(key=key, order=history.order))
+
+
 STRICT = replace(NUMBERED, strict_release=True)
+BEST_EFFORT = replace(
+    NUMBERED,
+    semantics=DeliverySemantics.BEST_EFFORT,
+    retries=0,
+    on_exhausted=OnExhausted.FAIL,
+)
+A_MOMENT = (Event.TRANSMITTED, "m0")
+SIGNED_BY_NOBODY = "0" * 32 + "@A.example"
 ENDLESS = replace(NUMBERED, semantics=DeliverySemantics.EXACTLY_ONCE, retries=None)
 GIVES_UP = replace(NUMBERED, on_exhausted=OnExhausted.FAIL)
 REPORTS = plan(NUMBERED, machines=(Machine("A"), Machine("B", habits=Habits(reports=1.0))))
@@ -253,6 +283,62 @@ BREAKS = (
         "R-17",
         plan(ENDLESS),
         _insert_like((Event.TRANSMITTING, "m0"), (Event.TRANSMITTING, "m0"), event=Event.EXHAUSTED),
+    ),
+    Break(
+        "R-18",
+        plan(),
+        _insert_like(
+            (Event.STORED, "m0"),
+            (Event.HANDED_OVER, "m0"),
+            event=Event.REJECTED,
+            error_code=ErrorCode.TIME_TO_LIVE_EXPIRED,
+        ),
+    ),
+    Break(
+        "R-16",
+        plan(BEST_EFFORT),
+        _insert_like(
+            (Event.STORED, "m0"), (Event.HANDED_OVER, "m0"), event=Event.DUPLICATE_ELIMINATED
+        ),
+    ),
+    Break(
+        "I8",
+        plan(fates=TWICE),
+        _mistake_for_a_collision,
+    ),
+    Break(
+        "I11",
+        plan(STRICT),
+        _insert_like((Event.ACK_SENT, "m0"), (Event.ACK_SENT, "m0"), event=Event.WITHHELD),
+    ),
+    Break("I11", plan(), partial(drop, event=Event.HANDED_OVER, name="m0")),
+    Break("R-11", plan(), _quarantine),
+    Break("R-11", plan(), _refuse_after_a_resume),
+    Break(
+        "R-15",
+        plan(fates=LOST),
+        _insert_like(
+            A_MOMENT, A_MOMENT, event=Event.ERROR_RECEIVED, error_code=ErrorCode.TRANSIENT_ERROR
+        ),
+    ),
+    Break("I29", plan(fates=LOST), _insert_like(A_MOMENT, A_MOMENT, event=Event.ERROR_RECEIVED)),
+    Break(
+        "I23",
+        plan(),
+        _insert_like(A_MOMENT, (Event.ACK_RECEIVED, "m0"), event=Event.LATE_ACK_RECEIVED),
+    ),
+    Break(
+        "I2",
+        plan(),
+        lambda history: rewrite(
+            history, "A>B#1", b"<Timestamp>", b"<RefToMessageId>m9</RefToMessageId><Timestamp>"
+        ),
+    ),
+    Break("I31", plan(), _accept_under_another_id),
+    Break(
+        "I31",
+        plan(),
+        _insert_like((Event.SUBMITTED, "m0"), (Event.SUBMITTED, "m0"), message_id=SIGNED_BY_NOBODY),
     ),
     Break("L2", plan(), lambda history: history.delivered.pop(0)),
     Break("E1", plan(), lambda history: history.delivered.pop(0)),

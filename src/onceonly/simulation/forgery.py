@@ -101,6 +101,22 @@ def _error_from_stranger(scene: Scene) -> Forged:
     return _signal(scene, ErrorSignal(header, (entry,)))
 
 
+def _ack_other_profile(scene: Scene) -> Forged:
+    """In the name of the true neighbour, but in words that the agreement does not have."""
+    return _signal(_in_other_words(scene), Acknowledgment(_header(scene, scene.of)))
+
+
+def _error_other_profile(scene: Scene) -> Forged:
+    entry = ErrorEntry(code=ErrorCode.DELIVERY_FAILURE, severity=Severity.ERROR, description="no")
+    return _signal(_in_other_words(scene), ErrorSignal(_header(scene, scene.of), (entry,)))
+
+
+def _in_other_words(scene: Scene) -> Scene:
+    is_2000 = scene.line.profile is Profile.RM_2000
+    other = Profile.RM_2001 if is_2000 else Profile.RM_2000
+    return scene._replace(line=scene.line._replace(profile=other))
+
+
 def _cancel_from_stranger(scene: Scene) -> Forged:
     header = replace(_header(scene, scene.of), from_ids=(_STRANGER,))
     return _signal(scene, Inquiry(header, InquiryKind.CANCEL), sender=_STRANGER.value)
@@ -180,6 +196,8 @@ KINDS: dict[str, Callable[[Scene], Forged | None]] = {
     "ack-unknown": _ack_unknown,
     "ack-from-stranger": _ack_from_stranger,
     "error-from-stranger": _error_from_stranger,
+    "ack-other-profile": _ack_other_profile,
+    "error-other-profile": _error_other_profile,
     "cancel-from-stranger": _cancel_from_stranger,
     "report-from-stranger": _report_from_stranger,
     "report-about-another": _report_about_another,

@@ -27,6 +27,8 @@ class Accepted(NamedTuple):
     key: MessageKey
     content: tuple[bytes, ...]
     ref_to_message_id: str | None
+    name: str = ""
+    """What its application calls the submission, whichever MessageId it has."""
 
 
 class Delivered(NamedTuple):

@@ -45,6 +45,8 @@ class Habits(NamedTuple):
     refuses: float = 0.0
     answers: float = 0.0
     """Part of the messages that it answers, with RefToMessageId."""
+    falls_back: float = 0.0
+    """Part of the messages whose processing it reports from its beginning once more."""
 
 
 class Machine(NamedTuple):

@@ -67,7 +67,6 @@ class World:
         for line in plan.lines:
             self._begin_numbers(line)
         self.is_livelocked = False
-        self._is_at_rest = False
         self._look_ms = LOOK_MS
 
     def _add(self, name: str, configuration: Configuration) -> None:
@@ -134,9 +133,7 @@ class World:
             self.timeline.call_at(action.at_ms * NS_PER_MS, partial(self._do, action))
         self.timeline.call_at(self.plan.heal_ms * NS_PER_MS, self._heal)
         self.is_livelocked = not self.timeline.run_until(
-            self.plan.end_ms * NS_PER_MS,
-            events_max=self.plan.events_max,
-            is_over=lambda: self._is_at_rest,
+            self.plan.end_ms * NS_PER_MS, events_max=self.plan.events_max
         )
         return self.history
 
@@ -330,7 +327,8 @@ class World:
         for application in self.applications.values():
             application.resume_everything()
         is_early = self.timeline.now_ns < self.plan.rest_ms * NS_PER_MS
-        self._is_at_rest = not is_early and all(map(self._rests, self.nodes))
+        if not is_early and all(map(self._rests, self.nodes)):
+            self.timeline.stop()
         self.timeline.call_in(self._look_ms * NS_PER_MS, self._look)
         self._look_ms = min(self._look_ms * 5 // 4, LOOK_MS_MAX)
 

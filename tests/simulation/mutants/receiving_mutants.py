@@ -153,6 +153,47 @@ DECISIONS = (
         ),
     ),
     Mutant(
+        "quarantined_pair_stores",
+        "I35",
+        "A quarantined pair takes the next message as if it were open.",
+        Edit(
+            "protocol/receiving.py",
+            """\
+    if pair.status is PairStatus.QUARANTINED:
+        return Case.QUARANTINED
+""",
+            "",
+        ),
+    ),
+    Mutant(
+        "collision_is_acknowledged",
+        "I8",
+        "Other content under a known MessageId is thrown away and acknowledged.",
+        Edit(
+            "protocol/receiving.py",
+            "        return row, Answer(ErrorCode.SECURITY_FAILURE, Severity.ERROR, text)",
+            "        return row, Acknowledge()",
+        ),
+    ),
+    Mutant(
+        "repeat_moves_the_counter",
+        "I7",
+        "The number of a repeat becomes the last number of its pair.",
+        Edit(
+            "protocol/receiving.py",
+            """\
+    if case is Case.IN_WORK:
+        return Reception(case, pair, (row._replace(reason=case.value),))
+""",
+            """\
+    if arrival.sequence_number is not None:
+        pair = pair._replace(sequence_number=arrival.sequence_number)
+    if case is Case.IN_WORK:
+        return Reception(case, pair, (row._replace(reason=case.value),))
+""",
+        ),
+    ),
+    Mutant(
         "reset_is_refused",
         "I33",
         "A sequence that begins anew with 1 is taken for a wrong number.",
@@ -259,6 +300,16 @@ ACKNOWLEDGING = (
             "protocol/receiving.py",
             "    if terms.strict_release and certainly_never_left(transmission):",
             "    if terms.strict_release and transmission is None:",
+        ),
+    ),
+    Mutant(
+        "withholds_what_may_have_left",
+        "I11",
+        "Under strict release only an acknowledgement that was surely taken releases the message.",
+        Edit(
+            "protocol/receiving.py",
+            "    if terms.strict_release and certainly_never_left(transmission):",
+            "    if terms.strict_release and transmission.outcome is not Outcome.ACCEPTED:",
         ),
     ),
     Mutant(

@@ -97,6 +97,22 @@ def _cancel(\
         ),
     ),
     Mutant(
+        "pause_is_counted",
+        "R-15",
+        "What is sent after a pause that a TransientError asked for uses up a retry.",
+        Edit(
+            "protocol/transmitting.py",
+            """\
+    if state.silence is Silence.PAUSED:
+        return transmit(state, state.attempt)
+""",
+            """\
+    if state.silence is Silence.PAUSED:
+        return transmit(state, state.attempt + 1)
+""",
+        ),
+    ),
+    Mutant(
         "transients_unbounded",
         "R-15",
         "A peer that answers TransientError for ever is asked for ever.",
@@ -388,6 +404,50 @@ VERDICTS = (
     return (
         row,
         Journal(Event.NOTIFIED, severity=Severity.WARNING\
+""",
+        ),
+    ),
+    Mutant(
+        "repeated_ack_is_news",
+        "I23",
+        "Each further acknowledgement of a message tells its application of a late one.",
+        Edit(
+            "protocol/sending.py",
+            "    return state, (Journal(Event.REPEATED_ACK_RECEIVED, reason=event.detail),)",
+            "    return state, _late_news(state, event, terms)",
+        ),
+    ),
+    Mutant(
+        "second_notice_lost",
+        "I22",
+        "A message that is given up once more after a resume is in the same episode still.",
+        Edit(
+            "protocol/sending.py",
+            """\
+        status=OutboundStatus.SENDING,
+        episode=state.episode + 1,
+""",
+            """\
+        status=OutboundStatus.SENDING,
+""",
+        ),
+    ),
+    Mutant(
+        "error_by_anybody",
+        "I29",
+        "An error counts whoever sends it.",
+        Edit(
+            "gateway/sending/dispatch.py",
+            """\
+            if entry is None:
+                return None
+            work = [MessageWork(entry.message_id, event) for event in events]
+""",
+            """\
+            entry = entry or txn.find_outbound(signal.header.ref_to_message_id)
+            if entry is None:
+                return None
+            work = [MessageWork(entry.message_id, event) for event in events]
 """,
         ),
     ),

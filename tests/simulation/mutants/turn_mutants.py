@@ -61,6 +61,12 @@ TURNS = (
         ),
     ),
     Mutant(
+        "operators_suspension_lets_it_flow",
+        "I27",
+        "What has a turn when an operator suspends the pair goes on as before.",
+        Edit("protocol/pairing.py", "    held = map(Hold, state.in_flight)\n", "    held = ()\n"),
+    ),
+    Mutant(
         "late_ack_leaves_pair_closed",
         "I23",
         "A late acknowledgement does not end the suspension.",

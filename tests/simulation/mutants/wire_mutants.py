@@ -33,6 +33,16 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "reference_lost",
+        "I2",
+        "A business message does not say any more which one it answers.",
+        Edit(
+            "wire/rm2000_writing.py",
+            '            message.ref_to_message_id or "",',
+            '            "",',
+        ),
+    ),
+    Mutant(
         "ack_refers_to_itself",
         "I6",
         "The acknowledgement refers to the conversation, not to the message.",

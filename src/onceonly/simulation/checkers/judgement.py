@@ -11,6 +11,7 @@ from onceonly.simulation.checkers import (
     relay,
     sender,
     sequence,
+    submissions,
     time_and_store,
 )
 from onceonly.simulation.checkers.case import Case
@@ -19,6 +20,7 @@ from onceonly.simulation.world import World
 
 JUDGES: tuple[Callable[[Case], Iterable[Violation]], ...] = (
     sender.judge,
+    submissions.judge,
     sequence.judge,
     receiver.judge,
     relay.judge,

@@ -75,7 +75,7 @@ _FIELD = re.compile(
     rb"|Timestamp|Service|Action|MinRetrySecs)>([^<]*)<"
 )
 _TYPE = re.compile(rb' MessageType="([^"]*)"')
-_ERROR = re.compile(rb'<Error [a-z]*[cC]ode="([^"]*)" [a-z]*[sS]everity="([^"]*)"')
+_ERROR = re.compile(rb'<Error [a-zA-Z]*[cC]ode="([^"]*)" [a-zA-Z]*[sS]everity="([^"]*)"')
 _REPORT = re.compile(rb"<Report xmlns=\"[^\"]*\" ([^>]*)/>")
 _ATTRIBUTE = re.compile(rb'([a-zA-Z]+)="([^"]*)"')
 _SIGNALS_OF_2001 = b"http://www.ebxml.org/namespaces/messageService/"

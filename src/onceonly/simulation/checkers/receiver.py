@@ -51,6 +51,9 @@ def judge(case: Case) -> Iterator[Violation]:
             yield from _stored_once(course)
             yield from _one_response(course)
             yield from _hand_over(course)
+            yield from _released(course)
+            yield from _known_is_known(case, course, stored)
+            yield from _acknowledged_for_nothing(case, course)
             yield from _in_time(case, course, stored)
             yield from _no_zombie(case, course, stored)
             yield from _answers(case, course)
@@ -147,6 +150,22 @@ def _stored_once(course: Course) -> Iterator[Violation]:
         is_alarm = row.record.event is Event.COLLISION_DETECTED
         if is_alarm and row.record.digest == stored[0].record.digest:
             yield _at("I8", course, "a repeat taken for a collision", row.order)
+
+
+def _known_is_known(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
+    """R-18: what is stored is not refused for its age. R-16: what is not remembered has no repeat.
+
+    Once anything was purged, the machine may have forgotten it (R-19).
+    """
+    is_known = is_remembered(_terms(course))
+    for row in course.into:
+        record = row.record
+        if not is_known and record.event is Event.DUPLICATE_ELIMINATED:
+            yield _at("R-16", course, "a repeat of BestEffort was eliminated", row.order)
+        is_late = record.error_code == ErrorCode.TIME_TO_LIVE_EXPIRED
+        is_refused = record.event is Event.REJECTED and is_late and row.order > stored.order
+        if is_known and is_refused and not case.has_forgotten(course.node, row.order):
+            yield _at("R-18", course, "stored, and refused for its age", row.order)
 
 
 def _in_time(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
@@ -307,6 +326,25 @@ def _owes_answer(row: Row) -> bool:
     return event is Event.STORED
 
 
+def _acknowledged_for_nothing(case: Case, course: Course) -> Iterator[Violation]:
+    """I8, R-20: other content under a known MessageId gets no acknowledgement.
+
+    Counted, where nothing else asks for one: no start, no inquiry, nothing that was withheld.
+    """
+    terms = _terms(course)
+    if terms.strict_release or len(case.happened(course.node, "started")) > 1:
+        return
+    if not any(row.record.event is Event.COLLISION_DETECTED for row in course.into):
+        return
+    if any(row.record.event is Event.INQUIRY_RECEIVED for row in case.rows_of[course.node]):
+        return
+    owed = sum(_owes_answer(row) for row in course.into)
+    acks = [one for one in course.said if one.letter.kind is Kind.ACK]
+    if len(acks) > owed:
+        text = f"{len(acks)} acknowledgements for {owed} copies of it"
+        yield _at("I8", course, text, acks[owed].order)
+
+
 def _silence(case: Case, course: Course) -> Iterator[Violation]:
     """I4: a whole copy that a living process took leaves a row or an answer."""
     for copy in course.taken:
@@ -353,6 +391,23 @@ def _withheld(course: Course, handed: Row) -> Iterator[Violation]:
     if first is not None and first.order < handed.order and left and left[0].order < handed.order:
         return
     yield _at("I11", course, "handed over, and no acknowledgement had left", handed.order)
+
+
+def _released(course: Course) -> Iterator[Violation]:
+    """R-12: what was withheld is released by the next acknowledgement that may have left."""
+    last: Row | None = None
+    for row in course.into:
+        event = row.record.event
+        if event is Event.ACK_SENT:
+            last = row
+        elif event is Event.WITHHELD and last is not None and _may_have_left(last):
+            yield _at("I11", course, "withheld, and an acknowledgement may have left", row.order)
+    is_over = any(row.record.event in _ENDS_WITHHOLDING for row in course.into)
+    if last is not None and _may_have_left(last) and course.is_destination and not is_over:
+        yield _at("I11", course, "acknowledged, and not handed over with that", last.order)
+
+
+_ENDS_WITHHOLDING = frozenset({Event.HANDED_OVER, Event.CANCEL_CONFIRMED})
 
 
 def _may_have_left(row: Row) -> bool:

@@ -132,6 +132,8 @@ class _Walk:
     """The last word about it, while it stands."""
     error: Row | None = None
     """The last word of a partner against it."""
+    undone: Row | None = None
+    """The last word of one who had acknowledged it: not delivered after all, or taken back."""
 
     def take(self, row: Row) -> Iterable[Violation]:
         """The next row."""
@@ -225,6 +227,8 @@ class _Walk:
             yield self._wrong("R-15", text, row)
         is_restart = self._is_restart(row)
         if attempt == self.attempt + 1:
+            if self.paused is not None and self.is_fixed:
+                yield self._wrong("R-15", f"a pause is counted as transmission {attempt}", row)
             self.transients = 0
         elif attempt != self.attempt:
             yield self._wrong("I18", f"transmission {attempt} follows {self.attempt}", row)
@@ -280,18 +284,25 @@ class _Walk:
             text = f"its end is noted {(since_ns - told_ns) / NS_PER_S:.0f} s before it was"
             yield self._wrong("I19", text, ended)
 
-    def take_error(self, row: Row) -> Iterable[Violation]:
+    def take_error(self, row: Row) -> Iterator[Violation]:
+        if not self._was_told_an_error(row):
+            yield self._wrong("I29", "an error is noted, and the partner never said one", row)
         is_pause = row.record.error_code == ErrorCode.TRANSIENT_ERROR
         if is_pause:
             self.transients += 1
             self.paused = row
         if not is_pause or self.terms.semantics is DeliverySemantics.AT_MOST_ONCE:
             self.error = row
-        return ()
+        if row.record.error_code == ErrorCode.DELIVERY_FAILURE:
+            self.undone = row
+
+    def _was_told_an_error(self, row: Row) -> bool:
+        heard = (one for one in self.course.heard if one.order < row.order)
+        return any(one.letter.kind is Kind.ERROR for one in heard)
 
     def take_reported(self, row: Row) -> Iterable[Violation]:
         if (row.record.reason or "").startswith("cancel confirmed"):
-            self.error = row
+            self.error = self.undone = row
         return ()
 
     def take_requeued(self, row: Row) -> Iterable[Violation]:
@@ -375,12 +386,15 @@ class _Walk:
         self.owed, self.told, self.was_told = None, row, True
 
     def _is_overtaken(self) -> bool:
-        """Whether the partner took its own word back (R-08, R-13): a notice, a cancel."""
-        return (
-            self.final is not None
-            and self.error is not None
-            and self.error.order > self.final.order
-        )
+        """Whether the partner took its own word back (R-08, R-13): a notice, a cancel.
+
+        What was only sent is refused by any word.
+        """
+        final = self.final
+        if final is None:
+            return False
+        word = self.error if final.record.event is Event.SENT else self.undone
+        return word is not None and word.order > final.order
 
     def _severity(self, row: Row) -> Iterator[Violation]:
         """I24. A refusal of the only copy is certain as well (R-08)."""
@@ -409,6 +423,12 @@ class _Walk:
                 yield self._wrong("I23", "acknowledged silently after a failure notice", row)
             if is_late:
                 self.late = row
+            if (
+                is_late
+                and not self.was_told
+                and (final is None or final.record.event in ACKNOWLEDGED)
+            ):
+                yield self._wrong("I23", "late, and the application knew of no failure", row)
         yield from self._unfounded(row)
         if final is not None and final.record.event in NOT_DELIVERED:
             if not is_late:

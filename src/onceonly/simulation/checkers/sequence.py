@@ -36,6 +36,8 @@ IDLE = "idle"
 def judge(case: Case) -> Iterator[Violation]:
     """Every pair at both of its ends."""
     for (node, parties, direction), rows in case.pair_rows.items():
+        if direction is Direction.IN and name_of(parties[1]) == node:
+            yield from _refused_numbers(case, node, rows)
         if case.lost_numbers(*case.nodes_between(parties)):
             continue
         if direction is Direction.OUT:
@@ -301,6 +303,31 @@ def _numbers_received(case: Case, parties: Parties, rows: list[Row]) -> Iterator
             last, takes_any = number, False
         elif _is_wrong_number(record) and record.sequence_number in (1, successor(last)):
             yield _at("I7", row, f"{record.sequence_number} refused after {last}")
+
+
+def _refused_numbers(case: Case, node: str, rows: list[Row]) -> Iterator[Violation]:
+    """R-11, also where numbers were lost: when a pair is closed, and what its resume means."""
+    if case.is_set_back(node):
+        return
+    refused: list[str | None] = []
+    resumed: Row | None = None
+    for row in rows:
+        record, event = row.record, row.record.event
+        if event is Event.PAIR_RESUMED:
+            resumed = row
+        elif event is Event.STORED and record.sequence_number is not None:
+            resumed = None
+        elif _is_wrong_number(record):
+            refused.append(record.message_id)
+            if resumed is not None and not _lost_between(case, node, resumed, row):
+                yield _at("R-11", row, "refused for its number, and the pair had been resumed")
+        elif event is Event.PAIR_QUARANTINED and (len(refused) < 2 or len(set(refused[-2:])) > 1):
+            yield _at("R-11", row, "quarantined, and no message came twice with a wrong number")
+
+
+def _lost_between(case: Case, node: str, first: Row, last: Row) -> bool:
+    lost = case.happened(node, "numbers-lost")
+    return any(first.order < one.order < last.order for one in lost)
 
 
 def _is_wrong_number(record: Record) -> bool:

@@ -30,10 +30,18 @@ _EVERY_MESSAGE = -1
 
 
 def terms_of(
-    chance: Random, profile: Profile, *, through: Intermediary | None, scheme: str
+    chance: Random,
+    profile: Profile,
+    *,
+    through: Intermediary | None,
+    scheme: str,
+    semantics: DeliverySemantics | None = None,
 ) -> DeliveryTerms:
-    """Terms of one line; `through`: the mode of its intermediaries, if it has any."""
-    semantics = _semantics(chance, through)
+    """Terms of one line; `through`: the mode of its intermediaries, if it has any.
+
+    `semantics`: None leaves them to chance.
+    """
+    semantics = semantics or _semantics(chance, through)
     terms = _times(chance, semantics)
     terms = replace(
         terms,

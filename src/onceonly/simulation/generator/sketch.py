@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from onceonly.simulation.cast import line_id
 from onceonly.simulation.machine.application import message_id_of
+from onceonly.simulation.network import Fate
 from onceonly.simulation.plan import Action, Line
 
 
@@ -38,6 +39,8 @@ class Sketch:
     letters: list[Letter] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
     tags: set[str] = field(default_factory=set)
+    fates: dict[str, Fate] = field(default_factory=dict)
+    """By package: what becomes of it, whatever the weather is."""
     machine: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By machine: fields of `Machine` that differ from their defaults."""
     span_ms: int = 10_000

@@ -55,10 +55,14 @@ def submit(sketch: Sketch, letter: Letter, **content: object) -> None:
 
 def _after_a_pause(sketch: Sketch) -> None:
     """One more message on a line that was long idle, whose counter may be forgotten by then."""
-    chance, last = sketch.chance, sketch.letters[0]
-    at_ms = sketch.span_ms + chance.randrange(10_000, 40_000)
-    letter = last._replace(name="late", at_ms=at_ms)
-    sketch.span_ms = at_ms
+    at_ms = sketch.span_ms + sketch.chance.randrange(10_000, 40_000)
+    follow(sketch, sketch.letters[0], at_ms, name="late")
+
+
+def follow(sketch: Sketch, letter: Letter, at_ms: int, name: str = "") -> None:
+    """One more message the way of another; the world lasts as long as that takes."""
+    letter = letter._replace(name=name or f"m{len(sketch.letters)}", at_ms=at_ms)
+    sketch.span_ms = max(sketch.span_ms, at_ms)
     sketch.letters.append(letter)
     submit(sketch, letter)
 

@@ -1,10 +1,10 @@
 """The generator of worlds: a plan out of a seed, and nothing else.
 
 Draws who takes part and under which terms; `traffic` has what they want of one another, `mishaps`
-what goes wrong; some worlds are `staged`. Must not know how any of it is carried out.
-Worlds are small, so that very many can be run: three messages and a few faults in half a minute of
-virtual time, and now and then a big one. `Plan.tags` names every class that is on, so that
-combinations can be counted.
+what goes wrong; some worlds are `scenes` or `situations`. Must not know how any of it is carried
+out. Worlds are small, so that very many can be run: three messages and a few faults in half a
+minute of virtual time, and now and then a big one. `Plan.tags` names every class that is on, so
+that combinations can be counted.
 """
 
 from random import Random
@@ -15,6 +15,7 @@ from onceonly.message.terms import Intermediary
 from onceonly.simulation.chance import stream
 from onceonly.simulation.generator import mishaps, staged, traffic
 from onceonly.simulation.generator.agreed import patient, terms_of
+from onceonly.simulation.generator.scenes import Scene, scene_of
 from onceonly.simulation.generator.sketch import Sketch
 from onceonly.simulation.plan import Action, Line, Machine, Plan
 
@@ -34,21 +35,33 @@ def plan_of(seed: int) -> Plan:
 
 
 def _drawn(seed: int) -> Plan:
-    sketch = _sketch(stream(seed, "workload"))
-    sketch.lines = _slow_mail(sketch, _lines(sketch))
+    named = scene_of(seed)
+    scene = None if named is None else named[1]
+    sketch = _sketch(stream(seed, "workload"), scene)
+    if named is not None:
+        sketch.tags.add(named[0])
+    sketch.lines = _lines(sketch, scene)
+    if scene is None:
+        sketch.lines = _slow_mail(sketch, sketch.lines)
     traffic.letters(sketch)
     traffic.repeats(sketch)
     traffic.habits(sketch)
     traffic.operators(sketch)
+    if scene is not None:
+        scene.happen(sketch)
     weather = mishaps.weather(sketch)
     heal_ms = sketch.span_ms + sketch.chance.choice((HEAL_MS // 3, HEAL_MS, 2 * HEAL_MS))
     heal_ms, rest_ms = _purges(sketch, heal_ms)
     mishaps.strike(sketch)
+    if scene is not None:
+        weather = scene.weather(weather)
+        rest_ms = max(rest_ms, heal_ms + scene.rest_ms)
     return Plan(
         seed=seed,
         machines=tuple(Machine(name, **sketch.machine.get(name, {})) for name in sketch.everybody),
         lines=sketch.lines,
         weather=weather,
+        fates=sketch.fates,
         actions=tuple(sorted(_until(sketch.actions, heal_ms, rest_ms), key=lambda one: one.at_ms)),
         heal_ms=heal_ms,
         rest_ms=rest_ms,
@@ -58,15 +71,19 @@ def _drawn(seed: int) -> Plan:
     )
 
 
-def _sketch(chance: Random) -> Sketch:
+def _sketch(chance: Random, scene: Scene | None) -> Sketch:
+    if scene is not None:
+        return Sketch(chance, _PARTIES[:2], _RELAYS[:1] if scene.has_relay else ())
     parties = chance.choices((2, 3, 4, 5), (85, 10, 3, 2))[0]
     relays = chance.choices((0, 1, 2, 3), (82, 13, 4, 1))[0]
     return Sketch(chance, _PARTIES[:parties], _RELAYS[:relays])
 
 
-def _lines(sketch: Sketch) -> tuple[Line, ...]:
+def _lines(sketch: Sketch, scene: Scene | None) -> tuple[Line, ...]:
     """Each party has a line to one before it; some have more, and relays stand in some."""
     chance = sketch.chance
+    if scene is not None:
+        return (_line_of(sketch, scene),)
     ends = [
         (chance.choice(sketch.parties[:at]), sketch.parties[at])
         for at in range(1, len(sketch.parties))
@@ -80,6 +97,18 @@ def _lines(sketch: Sketch) -> tuple[Line, ...]:
         sketch.tags.add("two-agreements")
     sketch.tags |= {line.profile.value for line in lines}
     return tuple(lines)
+
+
+def _line_of(sketch: Sketch, scene: Scene) -> Line:
+    """The one line of a scene."""
+    chance, ends = sketch.chance, (sketch.parties[0], sketch.parties[1])
+    profile, semantics = chance.choice(scene.profiles), chance.choice(scene.semantics)
+    sketch.tags.add(profile.value)
+    scheme = "smtp" if sketch.is_on("mail", 0.12) else "http"
+    mode = Intermediary.RELAY if scene.has_relay else None
+    drawn = terms_of(chance, profile, through=mode, scheme=scheme, semantics=semantics)
+    through = tuple((relay, Intermediary.RELAY) for relay in sketch.relays)
+    return Line(*ends, profile, scene.agree(chance, drawn), through, scheme)
 
 
 def _line(sketch: Sketch, ends: tuple[str, str], profile: Profile, *, is_first: bool) -> Line:
@@ -117,6 +146,8 @@ def _purges(sketch: Sketch, heal_ms: int) -> tuple[int, int]:
         is_eager = chance.random() < 0.2
         interval_s = chance.choice((10, 30, 60)) if is_eager else 3600
         forget_s = chance.choice((3, 15)) if is_eager and chance.random() < 0.3 else None
+        if "idle-forgotten" in sketch.tags:
+            interval_s, forget_s = 2, 3
         sketch.set(name, purge_interval_s=interval_s, forget_pair_after_s=forget_s)
     if "large" in sketch.tags and sketch.is_on("cleared", 0.7):
         return _until_files_go(sketch)

@@ -58,15 +58,16 @@ class Application:
         ref: str | None = None,
         agreement: str | None = None,
         like: str | None = None,
+        is_keyed: bool = False,
     ) -> None:
         """Hand a message over, as often as it takes to get an answer.
 
-        `like` names another message whose content this one has.
+        `like` names another message whose content this one has. With `is_keyed` the MessageId is
+        left to the gateway, and an Idempotency-Key tells the submission from others.
         """
         content = tuple(content_of(like or id, number, size) for number in range(parts))
-        key = MessageKey(
-            str(party(self._node.name)), str(party(to)), message_id_of(id, self._node.name)
-        )
+        name = message_id_of(id, self._node.name)
+        key = MessageKey(str(party(self._node.name)), str(party(to)), name)
 
         async def call(gateway: Gateway) -> None:
             sinks = [gateway.spool.open_sink() for _ in content]
@@ -79,26 +80,30 @@ class Application:
                 action="NewOrder",
                 parts=[Part(sink, "application/xml", "order.xml") for sink in sinks],
                 agreement_id=agreement,
-                message_id=key.message_id,
+                message_id=None if is_keyed else name,
+                idempotency_key=name if is_keyed else None,
                 ref_to_message_id=ref,
             )
             try:
-                await gateway.submissions.submit(submission)
+                receipt = await gateway.submissions.submit(submission)
             finally:
                 for sink in sinks:
                     sink.discard()
-            self._note_accepted(key, content, ref)
+            given = key._replace(message_id=receipt.message_id)
+            self._note_accepted(given, content, ref, name)
 
         self.call(call, is_repeated=True)
 
-    def _note_accepted(self, key: MessageKey, content: tuple[bytes, ...], ref: str | None) -> None:
+    def _note_accepted(
+        self, key: MessageKey, content: tuple[bytes, ...], ref: str | None, submission: str
+    ) -> None:
         """The same submission again returns the first one, which is accepted already."""
         if (key, content) in self._accepted:
             return
         self._accepted.add((key, content))
         at_ns, name = self._timeline.now_ns, self._node.name
         order = self._history.next(at_ns, name, "accepted", key.message_id)
-        self._history.accepted.append(Accepted(order, at_ns, name, key, content, ref))
+        self._history.accepted.append(Accepted(order, at_ns, name, key, content, ref, submission))
 
     def operate(self, what: str, **args: Any) -> None:
         """Call a method of `gateway.operations` once."""

@@ -145,8 +145,16 @@ class Clerk:
         node.history.worked.append(Worked(order, at_ns, node.name, item.offset, item.message.key))
         self._answer(item)
         if self._asks_first(item) or self._likes("reports", item, self._habits.reports):
-            done = partial(self._say, item, "report", ProcessingState.COMPLETE, self._end)
+            told = partial(self._complete, item)
+            done = partial(self._say, item, "report", ProcessingState.COMPLETE, told)
             self._wait(self._habits.works_ms, done)
+
+    def _complete(self, item: InboxItem, error: BaseException | None) -> None:
+        """One that was restored from a copy says once more what it had said before."""
+        if error is None and self._likes("falls back", item, self._habits.falls_back):
+            self._say(item, "report", ProcessingState.IN_PROGRESS, self._end)
+        else:
+            self._end(error)
 
     def _answer(self, item: InboxItem) -> None:
         message = item.message
