@@ -47,7 +47,8 @@ class Life:
         purge_at = loop.time() + self._configuration.purge_interval_s
         while not stop.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), self._sweep_s)
+                async with asyncio.timeout(self._sweep_s):
+                    await stop.wait()
             try:
                 await gateway.dispatch.sweep()
             except StoreFull as error:

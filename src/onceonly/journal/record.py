@@ -74,11 +74,5 @@ def chain(previous_hash: str, record: Record) -> str:
     SHA-256 over the previous hash and every other column, each as length-prefixed UTF-8 text
     (`~` for null), so that no two rows have the same bytes.
     """
-    parts = [previous_hash]
-    for value in record[:-1]:
-        if value is None:
-            parts.append("~")
-        else:
-            text = str(value)
-            parts.append(f"{len(text)}:{text}")
-    return sha256("|".join(parts).encode()).hexdigest()
+    parts = ["~" if value is None else f"{len(text := str(value))}:{text}" for value in record[:-1]]
+    return sha256("|".join([previous_hash, *parts]).encode()).hexdigest()

@@ -6,6 +6,7 @@ what happens to them.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from onceonly.simulation.plan import Line, Machine, Plan
 HOPS_MAX = 6
 
 
+@lru_cache(256)
 def party(name: str) -> PartyId:
     """The PartyId of a machine that is a party."""
     return PartyId(f"urn:party:{name}")

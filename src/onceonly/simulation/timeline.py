@@ -18,17 +18,18 @@ class Timeline:
         self.now_ns = 0
         self.events = 0
         """Calls made so far: the measure of a world's length, and the bound against livelocks."""
-        self._calls: list[tuple[int, int, Callable[[], None]]] = []
-        self._soon: deque[Callable[[], None]] = deque()
+        self._calls: list[tuple[int, int, Callable[[], object]]] = []
+        self._soon: deque[Callable[[], object]] = deque()
         """What was asked for at this instant: behind every call of it that was asked for before."""
         self._count = 0
+        self._is_over = False
 
     @property
     def mark(self) -> tuple[int, int, int]:
         """Where the world stands: between two equal marks no call was made or asked for."""
         return self.events, self._count, len(self._soon)
 
-    def call_at(self, at_ns: int, call: Callable[[], None]) -> None:
+    def call_at(self, at_ns: int, call: Callable[[], object]) -> None:
         """Call at that instant, behind everything that was asked for at the same one before."""
         if at_ns <= self.now_ns:
             self._soon.append(call)
@@ -36,16 +37,20 @@ class Timeline:
             self._count += 1
             heappush(self._calls, (at_ns, self._count, call))
 
-    def call_in(self, delay_ns: int, call: Callable[[], None]) -> None:
+    def call_in(self, delay_ns: int, call: Callable[[], object]) -> None:
         """Call after so much time."""
         self.call_at(self.now_ns + delay_ns, call)
 
-    def call_soon(self, call: Callable[[], None]) -> None:
+    def call_soon(self, call: Callable[[], object]) -> None:
         """Call at this instant, behind everything that was asked for at it before."""
         self._soon.append(call)
 
-    def run_until(self, end_ns: int, *, events_max: int, is_over: Callable[[], bool]) -> bool:
-        """Run every call up to `end_ns`, or until `is_over` says so between two of them.
+    def stop(self) -> None:
+        """Let `run_until` make no call any more."""
+        self._is_over = True
+
+    def run_until(self, end_ns: int, *, events_max: int) -> bool:
+        """Run every call up to `end_ns`, or until one of them stops it.
 
         False where `events_max` calls in all were not enough: a livelock (L5).
         """
@@ -63,7 +68,7 @@ class Timeline:
                 return False
             self.events += 1
             call()
-            if is_over():
+            if self._is_over:
                 return True
         self.now_ns = max(self.now_ns, end_ns)
         return True

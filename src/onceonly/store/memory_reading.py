@@ -275,13 +275,15 @@ class MemorySnapshot(Snapshot):
         return [row for row in self._tables.journal.values() if row.message_id == message_id]
 
     def count_by_status(self) -> dict[str, int]:
-        counts: dict[str, int] = {word.value: 0 for word in OutboundStatus}
-        counts.update(dict.fromkeys(COUNTED_AS.values(), 0))
+        counts = dict.fromkeys(_COUNTED, 0)
         for outgoing in self._tables.outbound.values():
             counts[outgoing.state.status] += 1
         for incoming in self._tables.inbound.values():
             counts[COUNTED_AS[incoming.status]] += 1
         return counts
+
+
+_COUNTED = (*(word.value for word in OutboundStatus), *COUNTED_AS.values())
 
 
 def _fits(row: Outgoing, wanted: MessageFilter) -> bool:

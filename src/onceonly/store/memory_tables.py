@@ -4,9 +4,8 @@ Knows rows, their order, and how changes are kept apart until they are committed
 what is asked of them.
 """
 
-from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from onceonly.journal.record import Record
 from onceonly.message.identity import MessageKey, Pair
@@ -113,74 +112,32 @@ class Passing(NamedTuple):
 
 _NoticeKey = tuple[str, NoticeKind, int]
 _TransitKey = tuple[str, str]
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-class _Pending(MutableMapping[K, V]):
-    """A table that reads through to the one below and keeps what is changed to itself."""
-
-    __slots__ = ("_below", "_removed", "_written")
-
-    def __init__(self, below: MutableMapping[K, V]) -> None:
-        self._below = below
-        self._written: dict[K, V] = {}
-        self._removed: set[K] = set()
-
-    def __getitem__(self, key: K) -> V:
-        if key in self._written:
-            return self._written[key]
-        if key in self._removed:
-            raise KeyError(key)
-        return self._below[key]
-
-    def __setitem__(self, key: K, row: V) -> None:
-        self._written[key] = row
-
-    def __delitem__(self, key: K) -> None:
-        assert key in self, f"no row {key!r}"
-        self._written.pop(key, None)
-        self._removed.add(key)
-
-    def __iter__(self) -> Iterator[K]:
-        yield from (key for key in self._below if key not in self._removed)
-        yield from (key for key in self._written if key in self._removed or key not in self._below)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def settle(self) -> None:
-        """Make what was changed part of the table below."""
-        for key in self._removed:
-            self._below.pop(key, None)
-        if self._written:
-            self._below.update(self._written)
 
 
 @dataclass(slots=True)
 class Tables:
     """Rows by key, in the order in which they came."""
 
-    outbound: MutableMapping[str, Outgoing] = field(default_factory=dict)
-    packages: MutableMapping[str, Package] = field(default_factory=dict)
-    keys: MutableMapping[str, str] = field(default_factory=dict)
-    recovery: MutableMapping[str, Recovery] = field(default_factory=dict)
-    sending: MutableMapping[Pair, SendingPair] = field(default_factory=dict)
-    used_at: MutableMapping[Pair, int] = field(default_factory=dict)
-    receiving: MutableMapping[Pair, ReceivingPair] = field(default_factory=dict)
-    inbound: MutableMapping[int, Incoming] = field(default_factory=dict)
-    known: MutableMapping[MessageKey, int] = field(default_factory=dict)
-    inbox: MutableMapping[int, int] = field(default_factory=dict)
-    tombstones: MutableMapping[MessageKey, tuple[int, int | None]] = field(default_factory=dict)
-    transits: MutableMapping[_TransitKey, Passing] = field(default_factory=dict)
-    owed: MutableMapping[MessageKey, OwedNotice] = field(default_factory=dict)
-    notices: MutableMapping[_NoticeKey, tuple[int, Notice]] = field(default_factory=dict)
-    incidents: MutableMapping[int, Incident] = field(default_factory=dict)
-    journal: MutableMapping[int, Record] = field(default_factory=dict)
-    numbers: MutableMapping[str, int] = field(default_factory=dict)
+    outbound: dict[str, Outgoing] = field(default_factory=dict)
+    packages: dict[str, Package] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)
+    recovery: dict[str, Recovery] = field(default_factory=dict)
+    sending: dict[Pair, SendingPair] = field(default_factory=dict)
+    used_at: dict[Pair, int] = field(default_factory=dict)
+    receiving: dict[Pair, ReceivingPair] = field(default_factory=dict)
+    inbound: dict[int, Incoming] = field(default_factory=dict)
+    known: dict[MessageKey, int] = field(default_factory=dict)
+    inbox: dict[int, int] = field(default_factory=dict)
+    tombstones: dict[MessageKey, tuple[int, int | None]] = field(default_factory=dict)
+    transits: dict[_TransitKey, Passing] = field(default_factory=dict)
+    owed: dict[MessageKey, OwedNotice] = field(default_factory=dict)
+    notices: dict[_NoticeKey, tuple[int, Notice]] = field(default_factory=dict)
+    incidents: dict[int, Incident] = field(default_factory=dict)
+    journal: dict[int, Record] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
 
     def pending(self) -> "PendingTables":
-        """Tables that read through to these ones and keep what is changed to themselves."""
+        """Tables with the same rows that keep what is changed to themselves."""
         return PendingTables(self)
 
     def copied(self) -> "Tables":
@@ -192,21 +149,24 @@ _NAMES = tuple(table.name for table in fields(Tables))
 
 
 class PendingTables(Tables):
-    """Tables over others; one comes into being when it is first asked for, as most never are."""
+    """Copies of others, each made when it is first asked for, as most never are.
+
+    A copy costs less than looking in two places: simulations are short and rows never change.
+    """
 
     def __init__(self, below: Tables) -> None:
         self._below = below
-        self._asked: list[_Pending[Any, Any]] = []
+        self._copied: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
         if name not in _NAMES:
             raise AttributeError(name)
-        table: _Pending[Any, Any] = _Pending(getattr(self._below, name))
-        self._asked.append(table)
+        table = dict(getattr(self._below, name))
         setattr(self, name, table)
+        self._copied.append(name)
         return table
 
     def settle(self) -> None:
-        """Make what was changed in these tables part of those below."""
-        for table in self._asked:
-            table.settle()
+        """Put these tables in the place of those that they are copies of."""
+        for name in self._copied:
+            setattr(self._below, name, getattr(self, name))

@@ -3,7 +3,7 @@
 Knows which rows a step changes; must not settle or forget them, which is the store's.
 """
 
-from collections.abc import Iterable, MutableMapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from onceonly.journal.record import CHAIN_START, Record, chain
@@ -43,11 +43,11 @@ class MemoryTransaction(MemorySnapshot, Transaction):
     def write_count(self) -> int:
         return self._write_count
 
-    def _put(self, table: MutableMapping[Any, Any], key: Any, row: Any) -> None:
+    def _put(self, table: dict[Any, Any], key: Any, row: Any) -> None:
         table[key] = row
         self._write_count += 1
 
-    def _add(self, table: MutableMapping[Any, Any], key: Any, row: Any) -> None:
+    def _add(self, table: dict[Any, Any], key: Any, row: Any) -> None:
         if key in table:
             raise StoreFailed(f"there is a row with the key {key!r} already")
         self._put(table, key, row)
@@ -256,7 +256,7 @@ class MemoryTransaction(MemorySnapshot, Transaction):
             if message_id in table:
                 self._remove(table, message_id)
 
-    def _remove(self, table: MutableMapping[Any, Any], key: Any) -> None:
+    def _remove(self, table: dict[Any, Any], key: Any) -> None:
         del table[key]
         self._write_count += 1
 
@@ -287,7 +287,7 @@ class MemoryTransaction(MemorySnapshot, Transaction):
             before = self._tables.journal.get(seq - 1)
             numbered = Record._make((*record[:-3], seq, self._epoch, ""))
             chain_hash = chain(CHAIN_START if before is None else before.chain_hash, numbered)
-            self._put(self._tables.journal, seq, numbered._replace(chain_hash=chain_hash))
+            self._put(self._tables.journal, seq, Record._make((*numbered[:-1], chain_hash)))
 
 
 _Aged = TypeVar("_Aged", Incoming, Passing)

@@ -77,13 +77,13 @@ MUTANTS = (
         Edit(
             "store/memory_tables.py",
             """\
-        for table in self._asked:
-            table.settle()
+        for name in self._copied:
+            setattr(self._below, name, getattr(self, name))
 """,
             """\
-        for table in self._asked:
-            if table._below is not self._below.receiving:
-                table.settle()
+        for name in self._copied:
+            if name != "receiving":
+                setattr(self._below, name, getattr(self, name))
 """,
         ),
     ),

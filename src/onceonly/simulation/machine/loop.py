@@ -9,7 +9,7 @@ import asyncio
 from asyncio import events
 from collections import deque
 from collections.abc import Callable
-from contextvars import Context
+from contextvars import Context, copy_context
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,34 @@ _CALLS_PER_TURN = 1000
 
 class Killed(BaseException):
     """Unwinds the code that was running when its process was killed; nobody may catch it."""
+
+
+class Call:
+    """What asyncio's handles are to those who get one, without what these keep for debugging."""
+
+    __slots__ = ("_when", "args", "callback", "context", "is_cancelled")
+
+    def __init__(
+        self,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: Context | None,
+        when: float = 0.0,
+    ) -> None:
+        self.callback = callback
+        self.args = args
+        self.context = copy_context() if context is None else context
+        self.is_cancelled = False
+        self._when = when
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+    def cancelled(self) -> bool:
+        return self.is_cancelled
+
+    def when(self) -> float:
+        return self._when
 
 
 class ProcessLoop(asyncio.AbstractEventLoop):
@@ -44,7 +72,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         self._timeline = timeline
         self._thread_ns = thread_ns
         self._on_bug = on_bug
-        self._ready: deque[asyncio.Handle] = deque()
+        self._ready: deque[Call] = deque()
         self._is_awake = False
         self.is_dead = False
         self.is_frozen = False
@@ -69,9 +97,14 @@ class ProcessLoop(asyncio.AbstractEventLoop):
 
     def call_soon(  # type: ignore[override] # because the types of the arguments do not matter here
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
-        self._make_ready(handle)
+    ) -> Call:
+        handle = Call(callback, args, context)
+        if self.is_dead:
+            self._kept.append(handle)
+        else:
+            self._ready.append(handle)
+            if not self._is_awake:
+                self._wake()
         return handle
 
     def call_later(  # type: ignore[override] # because the types of the arguments do not matter here
@@ -80,7 +113,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         callback: Callable[..., object],
         *args: Any,
         context: Context | None = None,
-    ) -> asyncio.TimerHandle:
+    ) -> Call:
         return self._call_at_ns(
             self._timeline.now_ns + round(delay * NS_PER_S), callback, args, context
         )
@@ -91,7 +124,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         callback: Callable[..., object],
         *args: Any,
         context: Context | None = None,
-    ) -> asyncio.TimerHandle:
+    ) -> Call:
         return self._call_at_ns(round(when * NS_PER_S), callback, args, context)
 
     def _call_at_ns(
@@ -100,13 +133,10 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         callback: Callable[..., object],
         args: tuple[Any, ...],
         context: Context | None,
-    ) -> asyncio.TimerHandle:
-        handle = asyncio.TimerHandle(at_ns / NS_PER_S, callback, args, self, context)
+    ) -> Call:
+        handle = Call(callback, args, context, at_ns / NS_PER_S)
         self._timeline.call_at(at_ns, partial(self._ring, handle))
         return handle
-
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """It stays on the timeline and does nothing there."""
 
     def create_future(self) -> "asyncio.Future[Any]":
         return asyncio.Future(loop=self)
@@ -148,7 +178,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         self.is_frozen = False
         self._wake()
 
-    def _make_ready(self, handle: asyncio.Handle) -> None:
+    def _make_ready(self, handle: Call) -> None:
         if self.is_dead:
             self._kept.append(handle)
             return
@@ -156,10 +186,10 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         if not self._is_awake:
             self._wake()
 
-    def _ring(self, handle: asyncio.TimerHandle) -> None:
+    def _ring(self, handle: Call) -> None:
         if self.is_dead:
             self._kept.append(handle)
-        elif not handle.cancelled():
+        elif not handle.is_cancelled:
             self._make_ready(handle)
 
     def _wake(self) -> None:
@@ -175,8 +205,8 @@ class ProcessLoop(asyncio.AbstractEventLoop):
             while ready and ran < _CALLS_PER_TURN and not (self.is_dead or self.is_frozen):
                 handle = ready.popleft()
                 ran += 1
-                if not handle.cancelled():
-                    handle._run()  # noqa: SLF001 - because this is how a loop runs a handle
+                if not handle.is_cancelled:
+                    self._run(handle)
         finally:
             enter(None)
         self._timeline.events += ran
@@ -184,8 +214,13 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         if ready and not self.is_dead:
             self._wake()
 
-    def _hear(self, settle: Callable[[], object]) -> None:
-        self.call_soon(settle)
+    def _run(self, handle: Call) -> None:
+        try:
+            handle.context.run(handle.callback, *handle.args)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 - because a loop tells of it and goes on
+            self.call_exception_handler({"exception": error})
 
     def _run_in_thread(self, call: Callable[[], Any], future: "asyncio.Future[Any]") -> None:
         if self.is_dead:
@@ -200,7 +235,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
             settle = partial(_settle, future.set_exception, future, error)
         else:
             settle = partial(_settle, future.set_result, future, result)
-        self._timeline.call_in(self._thread_ns(), partial(self._hear, settle))
+        self._timeline.call_in(self._thread_ns(), partial(self.call_soon, settle))
 
 
 def enter(loop: ProcessLoop | None) -> None:
