@@ -181,4 +181,78 @@ MUTANTS = (
 """,
         ),
     ),
+    Mutant(
+        "asked_once_too_often",
+        "R-21",
+        "One question more than was agreed.",
+        Edit(
+            "protocol/recovering.py",
+            """\
+    if state.asked < terms.recovery.inquiries:
+""",
+            """\
+    if state.asked <= terms.recovery.inquiries:
+""",
+        ),
+    ),
+    Mutant(
+        "operator_never_hears",
+        "R-21",
+        "When the questions are used up, no incident is opened.",
+        Edit(
+            "protocol/recovering.py",
+            """\
+    return _rest(state)._replace(wants_new_version=wants_new_version), (incident,)
+""",
+            """\
+    return _rest(state)._replace(wants_new_version=wants_new_version), ()
+""",
+        ),
+    ),
+    Mutant(
+        "restart_resets_the_questions",
+        "R-21",
+        "Each start begins to count the questions anew.",
+        Edit(
+            "protocol/recovering.py",
+            """\
+    return _ask(state._replace(asked=state.asked - 1), state.phase, now, terms)
+""",
+            """\
+    return _ask(state._replace(asked=0), state.phase, now, terms)
+""",
+        ),
+    ),
+    Mutant(
+        "cancel_answered_before_the_commit",
+        "I44",
+        "A partner is told of its cancel in the step that sets the tombstone.",
+        Edit(
+            "gateway/recovery/inquiries.py",
+            """\
+        reply = await self._group.transact(lambda txn: self._answer(txn, asked))
+        self._tasks.start(self._send(asked, reply))
+""",
+            """\
+        def answer(txn: Transaction) -> None:
+            self._tasks.start(self._send(asked, self._answer(txn, asked)))
+
+        await self._group.transact(answer)
+""",
+        ),
+    ),
+    Mutant(
+        "response_never_late",
+        "R-21",
+        "Nobody notices that an expected business response stays out.",
+        Edit(
+            "protocol/recovering.py",
+            """\
+    return Recovery(response=ResponseStatus.AWAITED, response_due_at=due_at)
+""",
+            """\
+    return None if due_at else Recovery(response=ResponseStatus.AWAITED, response_due_at=due_at)
+""",
+        ),
+    ),
 )

@@ -252,4 +252,18 @@ MUTANTS = (
             "and the origin takes either for the verdict (seed 001 §2.1.1.2)."
         ),
     ),
+    Mutant(
+        "owed_notice_never_settled",
+        "L3",
+        "A notice that was taken is still owed, and goes out again at every start.",
+        Edit(
+            "gateway/receiving/failure_notices.py",
+            """\
+                txn.remove_owed_notice(notice.key)
+""",
+            """\
+                assert notice.key
+""",
+        ),
+    ),
 )

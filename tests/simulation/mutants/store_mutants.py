@@ -307,4 +307,74 @@ MUTANTS = (
             "defence is never reached while the first stands."
         ),
     ),
+    Mutant(
+        "tombstone_forgotten_early",
+        "I10",
+        "A confirmed cancel is forgotten at the first purge.",
+        Edit(
+            "store/memory_writing.py",
+            """\
+            if keep_until_at is not None and keep_until_at < now_at
+        ]
+""",
+            """\
+            if keep_until_at is not None and cancelled_at < now_at
+        ]
+""",
+        ),
+    ),
+    Mutant(
+        "outbound_forgotten_at_once",
+        "R-19",
+        "What was sent goes with its verdict, not PersistDuration later.",
+        Edit(
+            "gateway/purge.py",
+            """\
+                settled_before_at = before_at - duration_s * US_PER_S
+""",
+            """\
+                settled_before_at = before_at - min(duration_s, 0) * US_PER_S
+""",
+        ),
+    ),
+    Mutant(
+        "outbound_forgotten_unsettled",
+        "I21",
+        "What was sent goes after its time, whether or not it has a verdict.",
+        Edit(
+            "store/memory_writing.py",
+            """\
+            and row.settled_at is not None
+            and row.settled_at < settled_before_at
+""",
+            """\
+            and (row.settled_at or row.submitted_at) < settled_before_at
+""",
+        ),
+        Edit(
+            "store/memory_writing.py",
+            """\
+            (row.settled_at, row.position, message_id)
+""",
+            """\
+            (row.settled_at or row.submitted_at, row.position, message_id)
+""",
+        ),
+    ),
+    Mutant(
+        "processing_volatile",
+        "I44",
+        "How far the application is with a message is known to the running process only.",
+        Edit(
+            "store/memory.py",
+            """\
+    # They were measured on the clock of a process that is gone.
+""",
+            """\
+    for number, row in tuple(tables.inbound.items()):
+        tables.inbound[number] = row._replace(processing=type(row.processing)("not-started"))
+    # They were measured on the clock of a process that is gone.
+""",
+        ),
+    ),
 )

@@ -27,7 +27,11 @@ def judge(case: Case) -> Iterator[Violation]:
         if case.is_set_back(course.node):
             continue
         debt = _debt(case, course)
-        if debt is not None and not _is_paid(course, debt):
+        if debt is None:
+            continue
+        if _is_paid(course, debt):
+            yield from _over(case, course, debt)
+        else:
             yield from _unpaid(case, course, debt)
 
 
@@ -69,6 +73,17 @@ def _is_paid(course: Course, debt: Row) -> bool:
         row.record.outcome == Outcome.ACCEPTED or (row.record.attempt or 0) > RETRIES_MAX
         for row in _tries(course, debt)
     )
+
+
+def _over(case: Case, course: Course, debt: Row) -> Iterator[Violation]:
+    """What was taken is owed no more, and is not posted again."""
+    taken = [row for row in _tries(course, debt) if row.record.outcome == Outcome.ACCEPTED]
+    if len(taken) > 1:
+        text = f"{course}: its notice was taken, and {len(taken) - 1} times more"
+        yield Violation("L3", text, taken[1].order)
+    owed = case.world.nodes[course.node].snapshot().list_owed_notices()
+    if any(tuple(one.key) == tuple(course.key) for one in owed):
+        yield Violation("L3", f"{course}: its notice was taken, and is still owed", case.end_order)
 
 
 def _unpaid(case: Case, course: Course, debt: Row) -> Iterator[Violation]:

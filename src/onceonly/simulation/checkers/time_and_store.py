@@ -15,6 +15,7 @@ from onceonly.protocol.receiving import ProcessingState
 from onceonly.simulation.checkers.case import NEVER, Case, Course
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.receiver import is_remembered
+from onceonly.simulation.checkers.sender import VERDICTS
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.store.store import Role
@@ -43,6 +44,7 @@ def judge(case: Case) -> Iterator[Violation]:
         yield from _epochs(case, node)
         yield from _pairs(case, node)
         yield from _purges(case, node)
+        yield from _sent_purges(case, node)
         yield from _broken(case, node)
     for course in case.courses.values():
         if case.is_set_back(course.node):
@@ -136,6 +138,41 @@ def _purges(case: Case, node: str) -> Iterator[Violation]:
         if forgotten > len(could_be):
             text = f"{node}: forgot {forgotten} ids, and {len(could_be)} were past their time"
             yield Violation("I10", text, row.order)
+
+
+def _sent_purges(case: Case, node: str) -> Iterator[Violation]:
+    """R-19, I21: what was sent is forgotten behind its verdict and PersistDuration, not before."""
+    forgotten: dict[str, int] = {}
+    for row in case.own_rows[node]:
+        count, _, agreement_id = (row.record.reason or "").partition(" sent under ")
+        if row.record.event is not Event.PURGED or not agreement_id:
+            continue
+        if case.has_jumped(node, 0, row.at_ns):
+            return
+        forgotten[agreement_id] = forgotten.get(agreement_id, 0) + int(count)
+        could_be = _settled_before(case, node, agreement_id, row)
+        if forgotten[agreement_id] > could_be:
+            text = f"{node}: forgot {forgotten[agreement_id]} messages sent, {could_be} were over"
+            yield Violation("I10", text, row.order)
+            return
+
+
+def _settled_before(case: Case, node: str, agreement_id: str, purge: Row) -> int:
+    terms = case.terms.get((node, agreement_id))
+    kept_us = 0 if terms is None else terms.persist_duration_s * US_PER_S
+    courses = (
+        course
+        for course in case.courses.values()
+        if course.node == node
+        and any(row.record.agreement_id == agreement_id for row in course.out)
+    )
+    return sum(
+        any(
+            row.record.event in VERDICTS and row.record.at + kept_us < purge.record.at
+            for row in course.out
+        )
+        for course in courses
+    )
 
 
 def _forgettable(case: Case, node: str, purge: Row) -> Iterator[object]:

@@ -64,10 +64,11 @@ class Stage:
         """Some time after the first message."""
         return AT_MS + self.chance.randrange(self.chance.choice(within_ms))
 
-    def arm(self, node: str, *points: str) -> None:
-        """Let the machine die where it next comes by one of these points."""
+    def arm(self, node: str, *points: str, counts: tuple[int, ...] = (1,)) -> None:
+        """Let the machine die where it comes by one of these points, for the count-th time."""
         point, down_ms = self.chance.choice(points), self.chance.choice((10, 300, 1_000, 8_000))
-        self.sketch.act(20, "arm", node, point=point, count=1, down_ms=down_ms)
+        count = self.chance.choice(counts)
+        self.sketch.act(20, "arm", node, point=point, count=count, down_ms=down_ms)
 
     def kill(self, node: str, at_ms: int) -> None:
         """Let the machine die then."""
@@ -248,12 +249,14 @@ def _work_begun(stage: Stage) -> None:
     """A message is taken back that its application has, and perhaps works on."""
     chance = stage.chance
     profile = _profile(chance)
-    terms = replace(_terms(chance, profile), retries=2)
+    terms = replace(_terms(chance, profile), retries=2, reports_processing=chance.random() < 0.7)
     _write(stage, Line("A", "B", profile, terms))
     _read(stage, reports=chance.choice((0.0, 1.0)), works_ms=chance.choice((1_000, 8_000)))
     stage.fate("B>A", 1, 4, Fate.LOST, *_QUICK)
     for _ in range(chance.choice((1, 2))):
         stage.operate(AT_MS + chance.randrange(500, 6_000), "cancel")
+    if chance.random() < 0.5:
+        stage.kill("B", AT_MS + chance.randrange(200, 5_000))
 
 
 # Questions behind a message that was given up, or whose answer is late (R-21).
@@ -267,13 +270,24 @@ def _asked(stage: Stage) -> None:
         stage.fate("A>B", 1, _tries(terms), *_QUICK)
     else:
         stage.fate("B>A", 1, _tries(terms), Fate.LOST, *_QUICK)
-    kind = chance.choice(("asker dies", "asker dies", "unanswered", "answerer dies", "calm"))
+    kind = chance.choice(("asker dies", "asker dies late", "unanswered", "answerer dies", "calm"))
     if kind == "asker dies":
         stage.arm("A", "before-inquire", "after-inquire")
+    elif kind == "asker dies late":
+        _asks_thrice(stage)
+        stage.arm("A", "before-inquire", "after-inquire", counts=(2, 3, 3))
     elif kind == "answerer dies":
         stage.arm("B", "before-report", "after-report")
     elif kind == "unanswered":
         stage.fate("B>A", 1, _tries(terms) + chance.choice((2, 10)), *_QUICK)
+
+
+def _asks_thrice(stage: Stage) -> None:
+    """Every answer is lost."""
+    line = stage.sketch.lines[0]
+    terms = replace(line.terms, recovery=replace(line.terms.recovery, inquiries=3))
+    stage.sketch.lines = (line._replace(terms=terms),)
+    stage.fate("B>A", 1, _tries(terms) + 12, *_QUICK)
 
 
 def _recovers(stage: Stage) -> DeliveryTerms:
