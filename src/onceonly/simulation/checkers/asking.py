@@ -100,6 +100,8 @@ def _causes(course: Course, terms: DeliveryTerms) -> list[Row]:
         and row.record.severity == Severity.WARNING
         and row.record.reason == NoticeKind.DELIVERY_FAILURE
     }
+    # Where the refused copy is the only one that left, that is the last word.
+    doubts -= {row.at_ns for row in course.out if row.record.event is Event.FAILED}
     return [
         row
         for row in course.out
