@@ -215,8 +215,11 @@ def _cut_the_relay_off(sketch: Sketch) -> None:
 def _name_by_key(sketch: Sketch) -> None:
     """Submissions that leave the MessageId to the gateway, and answers that are lost."""
     chance = sketch.chance
+    names = [(one.node, one.args["id"]) for one in sketch.actions if one.kind == "submit"]
+    # The same name once with a key and once as a MessageId are two submissions: not to be drawn.
+    keyed = {name for name in dict.fromkeys(names) if chance.random() < 0.8}
     for at, action in enumerate(sketch.actions):
-        if action.kind == "submit" and chance.random() < 0.8:
+        if action.kind == "submit" and (action.node, action.args["id"]) in keyed:
             sketch.actions[at] = action._replace(args={**action.args, "is_keyed": True})
     first = _first(sketch)
     if chance.random() < 0.7:
