@@ -10,6 +10,7 @@ import pytest
 # Under --import-mode=importlib a test's neighbours are not importable by themselves.
 sys.path.insert(0, str(Path(__file__).parent))
 
+from nemesis_chain import Chain
 from nemesis_faults import Form
 from nemesis_figures import Said, Say, as_json, write
 from nemesis_gateways import Exchange, build_exchange
@@ -64,7 +65,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     report = yield
     if report.when == "call" and report.failed:
         for exchange in getattr(item, "funcargs", {}).values():
-            if isinstance(exchange, Exchange):
+            if isinstance(exchange, Exchange | Chain):
                 exchange.is_sound = False
                 for gateway in exchange.gateways:
                     section = (f"log of the {gateway.site.name}", gateway.log_end())

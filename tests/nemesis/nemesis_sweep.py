@@ -65,23 +65,50 @@ class Point(NamedTuple):
 class Strike(NamedTuple):
     """What a trace says about the fault."""
 
-    hits: tuple[str, ...]
-    """Lines of the calls that failed."""
-    synced_after: tuple[str, ...]
-    """Lines of syncs that were begun after the first of them."""
+    lines: tuple[str, ...]
+
+    @property
+    def is_any(self) -> bool:
+        """Whether a call failed at all."""
+        return any(map(_is_hit, self.lines))
 
     def is_at(self, store: Path) -> bool:
         """Whether a file of the store failed, or of its spool."""
-        return any(str(store) in line for line in self.hits)
+        return any(_is_hit(line) and str(store) in line for line in self.lines)
+
+    def synced_again(self, store: Path) -> list[str]:
+        """Syncs that were begun after a failure at the store, by its thread or of its file.
+
+        Until the process has ended, another thread may still sync another file.
+        """
+        return [
+            line
+            for number, hit in enumerate(self.lines)
+            if _is_hit(hit) and str(store) in hit
+            for line in self.lines[number + 1 :]
+            if _SYNC.search(line) and (_thread(line) == _thread(hit) or _files(line) & _files(hit))
+        ]
 
 
 def read_strike(log: Path) -> Strike:
     """What was injected into a traced process."""
-    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-    hits = [number for number, line in enumerate(lines) if line.endswith("(INJECTED)")]
-    after = lines[hits[0] + 1 :] if hits else []
-    begun = re.compile(rf"\b({'|'.join(SYNCS)})\(")
-    return Strike(tuple(lines[one] for one in hits), tuple(filter(begun.search, after)))
+    return Strike(tuple(log.read_text(errors="replace").splitlines()) if log.exists() else ())
+
+
+_SYNC = re.compile(rf"\b({'|'.join(SYNCS)})\(")
+
+
+def _is_hit(line: str) -> bool:
+    return line.endswith("(INJECTED)")
+
+
+def _thread(line: str) -> str:
+    return line.partition(" ")[0]
+
+
+def _files(line: str) -> set[str]:
+    """The paths of a traced call, a database's log being the database."""
+    return {path.removesuffix("-wal") for path in re.findall(r'[<"](/[^>"]*)[>"]', line)}
 
 
 def sweep(
@@ -148,5 +175,6 @@ def is_struck(victim: Gateway, fault: Fault, strike: Strike) -> bool:
         return True
     if strike.is_at(victim.site.store):
         assert victim.wait_for_end(DEATH_S) == 1, victim.log_end()
-        assert strike.synced_after == (), "a sync was tried again after a failure (R-22)"
-    return bool(strike.hits)
+        again = strike.synced_again(victim.site.store)
+        assert again == [], "a sync was tried again after a failure (R-22)"
+    return strike.is_any
