@@ -178,6 +178,31 @@ def test_a_directory_that_cannot_be_synced_stops_the_first_commit() -> None:
     assert refusal.value.extendedresult == apsw.SQLITE_IOERR_DIR_FSYNC
 
 
+def test_a_store_whose_name_cannot_be_made_durable_is_refused() -> None:
+    """The last sync of an opening is that of the directory: without it, all before is worth
+    nothing (fault D7)."""
+    disk, operations = Disk(), list[Operation]()
+    disk.watcher = operations.append
+    files = DiskFiles(disk)
+    CutStore(files).crash()
+    files.close_vfs()
+    operations_left = len(operations)
+    assert operations[-1].kind is Kind.SYNC_DIRECTORY
+
+    def fail_at_the_last(_: Operation) -> None:
+        nonlocal operations_left
+        operations_left -= 1
+        if operations_left == 0:
+            raise OSError(errno.EIO, "an I/O error")
+
+    disk = Disk()
+    disk.watcher = fail_at_the_last
+    files = DiskFiles(disk)
+    with pytest.raises(StoreRefused, match="the directory of the store"):
+        CutStore(files)
+    files.close_vfs()
+
+
 def test_what_is_not_there_cannot_be_deleted_and_sqlite_hears_why() -> None:
     """It tells a file that somebody else has deleted from a disk that fails."""
     disk = Disk()
