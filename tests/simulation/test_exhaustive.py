@@ -1,8 +1,11 @@
 """The bounded-exhaustive mode: its tree is walked whole, each leaf once, always the same."""
 
+from pathlib import Path
+
 import pytest
 
 from onceonly.simulation.campaign import exhaustive
+from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.network import Fate
 
 
@@ -47,3 +50,22 @@ def test_a_late_copy_has_arrived_before_a_world_ends(fate: Fate) -> None:
     assert f"{fate} A>B#1" in execution.choices.story
     assert len(execution.history.delivered) == 2
     assert execution.violations == []
+
+
+def test_a_walk_goes_on_where_it_was(tmp_path: Path) -> None:
+    """What was done is read and not run again, and the report is the same."""
+    first = exhaustive.run_on(2, depth=0, shards=3, kept=tmp_path)
+    parts = sorted(tmp_path.iterdir())
+    assert len(parts) == 3
+    parts[0].unlink()
+    kept = {part: part.stat().st_mtime_ns for part in parts[1:]}
+    again = exhaustive.run_on(1, depth=0, shards=3, kept=tmp_path)
+    assert again._replace(seconds=0) == first._replace(seconds=0)
+    assert {part: part.stat().st_mtime_ns for part in parts[1:]} == kept
+
+
+def test_a_report_is_read_as_it_was_written() -> None:
+    """Violations with the path that replays them, too."""
+    found = exhaustive.Found("relay", (0, 1), ("lost A>R#1",), Violation("I3", "why", 7))
+    report = exhaustive.run(depth=0, shard=(0, 9))._replace(violations=(found,))
+    assert exhaustive.from_json(exhaustive.to_json(report)) == report

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from onceonly.simulation.plan import Plan
 
 DEFAULT_SEEDS = (0, 1000)
+DEFAULT_LEDGER = "simulation"
 
 
 class SeedRange(click.ParamType[tuple[int, int]]):
@@ -48,9 +49,8 @@ def _where(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--ledger",
-            default="simulation",
-            show_default=True,
-            help="Folder or URL for a Spark campaign's rows and for what has been run.",
+            help="Folder (or URL, with --spark) for what has been run, to go on from there.  "
+            f"[default: {DEFAULT_LEDGER} with --spark]",
         ),
         click.option("--spark", "is_spark", is_flag=True, help="Run the seeds as a Spark job."),
         click.option(
@@ -197,7 +197,7 @@ def _campaign(options: dict[str, Any]) -> None:
 
     others: dict[str, dict[str, Any]] = {}
     if options["exhaustive"]:
-        others["exhaustive"] = _exhaustive(options["jobs"])
+        others["exhaustive"] = _exhaustive(options["jobs"], options["ledger"])
     if options["power_cuts"] is not None:
         others["power_cuts"] = _power_cuts(options["power_cuts"])
     seeds = _wanted_seeds(options, is_alone=not others)
@@ -248,7 +248,7 @@ def _run_on_spark(
         campaign = spark_job.run(
             lo,
             hi,
-            ledger=options["ledger"],
+            ledger=options["ledger"] or DEFAULT_LEDGER,
             master=options["master"],
             progress=lambda ran, wanted: tell(hi - lo - wanted + ran),
         )
@@ -262,11 +262,12 @@ def _run_on_spark(
     return campaign.summary
 
 
-def _exhaustive(jobs: int) -> dict[str, Any]:
+def _exhaustive(jobs: int, ledger: str | None) -> dict[str, Any]:
     from onceonly.simulation.campaign import exhaustive  # noqa: PLC0415 - because --help must stay quick
 
     with _progress("exhaustive", exhaustive.SHARDS) as tell:
-        found = exhaustive.run_on(jobs, progress=tell)
+        kept = None if ledger is None else Path(ledger)
+        found = exhaustive.run_on(jobs, kept=kept, progress=tell)
     return {
         "holds": found.is_complete and not found.violations,
         "executions": dict(found.executed),
@@ -277,7 +278,7 @@ def _exhaustive(jobs: int) -> dict[str, Any]:
         "seconds": round(found.seconds, 1),
         "digest": found.digest,
         "text": f"{found.executed.total():,} of {found.stated.total():,} executions of the small "
-        f"worlds in {found.seconds:.0f} s, {len(found.violations)} violations",
+        f"worlds in {found.seconds:.0f} s of all processes, {len(found.violations)} violations",
     }
 
 

@@ -8,6 +8,7 @@ are the same, and none is left out. Random worlds reach deeper; these leave no g
 """
 
 import gc
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,12 +17,14 @@ from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
 from onceonly.message.message import AckRequested, Profile
 from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
 from onceonly.simulation import checkers
+from onceonly.simulation.campaign.code import code_digest
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import History
 from onceonly.simulation.machine.node import Node
@@ -43,7 +46,7 @@ _SPLIT_AT = 2
 """Shards share the tree out at the second package's fate: few enough branches to look at all of
 them, enough to be even."""
 
-SHARDS = 64
+SHARDS = 24
 """Parts that processes take one after the other: minutes of work each, so that none waits long."""
 
 _VIOLATIONS_MAX = 100
@@ -78,6 +81,7 @@ class Report(NamedTuple):
     violations: tuple[Found, ...]
     events: int
     seconds: float
+    """Of all processes together."""
     digest: str
     """Over the traces of all executions: the same for two runs of one shard."""
 
@@ -350,26 +354,68 @@ def merge(reports: tuple[Report, ...]) -> Report:
         sum((one.stated for one in reports), Counter()),
         tuple(found for one in reports for found in one.violations),
         sum(one.events for one in reports),
-        max(one.seconds for one in reports),
+        sum(one.seconds for one in reports),
         blake2b("".join(one.digest for one in reports).encode(), digest_size=16).hexdigest(),
     )
 
 
 def run_on(
-    processes: int, depth: int = DEPTH, *, progress: Callable[[int], None] | None = None
+    processes: int,
+    depth: int = DEPTH,
+    *,
+    shards: int = SHARDS,
+    kept: Path | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Report:
     """`run` in so many processes of its own, and their reports as one.
 
-    `progress` hears how many of `SHARDS` are done. The report does not depend on `processes`, but
-    for the seconds.
+    With a folder `kept` every part that is done is written down there, and a part that this code
+    has done is read instead of run. `progress` hears how many of the `shards` are done. The
+    report does not depend on `processes`, but for the seconds.
     """
-    began = time.monotonic()
     reports: list[Report] = []
     # Spawned, not forked: who calls may have threads (a progress bar), which a fork would cut.
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        shards = [(number, SHARDS) for number in range(SHARDS)]
-        for report in pool.map(partial(run, depth), shards):
+        for report in pool.map(partial(_run_or_read, depth, shards, kept), range(shards)):
             reports.append(report)
             if progress is not None:
                 progress(len(reports))
-    return merge(tuple(reports))._replace(seconds=time.monotonic() - began)
+    return merge(tuple(reports))
+
+
+def _run_or_read(depth: int, shards: int, kept: Path | None, number: int) -> Report:
+    if kept is None:
+        return run(depth, (number, shards))
+    file = kept / f"exhaustive-{code_digest()[:16]}-{depth}-{number:02}-{shards}.json"
+    if file.exists():
+        return from_json(file.read_text("utf-8"))
+    report = run(depth, (number, shards))
+    kept.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_suffix(".tmp")
+    unfinished.write_text(to_json(report), "utf-8")
+    unfinished.replace(file)
+    return report
+
+
+def to_json(report: Report) -> str:
+    """The report as text, for `from_json`."""
+    violations = [
+        one._asdict() | {"violation": one.violation._asdict()} for one in report.violations
+    ]
+    return json.dumps(report._asdict() | {"violations": violations})
+
+
+def from_json(text: str) -> Report:
+    """The report that `to_json` wrote."""
+    read = json.loads(text)
+    violations = (
+        Found(
+            one["space"],
+            tuple(one["path"]),
+            tuple(one["story"]),
+            Violation(**one["violation"]),
+        )
+        for one in read["violations"]
+    )
+    counted = {name: Counter(read[name]) for name in ("executed", "stated")}
+    return Report(**read | counted | {"violations": tuple(violations)})
