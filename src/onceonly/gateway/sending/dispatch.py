@@ -238,18 +238,20 @@ class Dispatch:
         """Tell messages that their time has passed (R-08), or that of their response (level 5)."""
         at = self._clock.at()
         snapshot = self._store.snapshot()
-        if not snapshot.list_overdue(at, 1) and not snapshot.list_responses_due(at, 1):
-            return
 
-        def work(txn: Transaction) -> list[Work]:
-            overdue = txn.list_overdue(at, OVERDUE_BATCH)
+        def overdue(txn: Transaction) -> list[Work]:
+            entries = txn.list_overdue(at, OVERDUE_BATCH)
+            return [MessageWork(entry.message_id, TimePassed()) for entry in entries]
+
+        def unanswered(txn: Transaction) -> list[Work]:
             due = txn.list_responses_due(at, OVERDUE_BATCH)
-            return [
-                *(MessageWork(entry.message_id, TimePassed()) for entry in overdue),
-                *(RecoveryWork(name, recovering.ResponseTimePassed()) for name in due),
-            ]
+            return [RecoveryWork(name, recovering.ResponseTimePassed()) for name in due]
 
-        await self.run(work)
+        if snapshot.list_overdue(at, 1):
+            await self.run(overdue)
+        # Behind it, since what expired before it left has no response to ask about.
+        if snapshot.list_responses_due(at, 1):
+            await self.run(unanswered)
 
     async def send_again(self, message_id: str) -> Transmission | None:
         """Transmit the stored package of a message once more, beside the machine of the message.
