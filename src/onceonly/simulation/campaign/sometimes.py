@@ -7,6 +7,7 @@ means that the generator of worlds has gone blind, not that the gateway is wrong
 from collections.abc import Callable
 from typing import NamedTuple
 
+from onceonly.simulation.campaign import debts_seen as owed
 from onceonly.simulation.campaign import sightings as see
 from onceonly.simulation.campaign.sightings import Sightings
 from onceonly.simulation.world import World
@@ -162,6 +163,50 @@ _STATES: dict[str, State] = {
     "failure-notice": State(
         "The From Party was told by somebody else that its message failed.",
         see.any_row("FailureNoticeSent"),
+    ),
+    # Debts and questions that outlive a process, or what they are about.
+    "notice-owed-over-a-crash": State(
+        "A machine died while it owed a notice about a refused message, and posted it then.",
+        owed.over_a_crash("ApplicationRefused", "FailureNoticeSent"),
+    ),
+    "custody-notice-over-a-crash": State(
+        "An intermediary gave a message up, died, and then told its From Party.",
+        owed.over_a_crash("Exhausted", "FailureNoticeSent"),
+    ),
+    "notice-again": State(
+        "A notice that was not taken was posted again.",
+        see.in_order("FailureNoticeSent", "FailureNoticeSent"),
+    ),
+    "repeat-in-custody": State(
+        "An intermediary knew a repeat of what it had accepted.", owed.repeat_in_custody
+    ),
+    "asked-over-a-crash": State(
+        "A machine gave a message up, died, and asked about it then.",
+        owed.over_a_crash("Exhausted", "InquirySent"),
+    ),
+    "asked-again": State(
+        "A question that was not answered was asked again.",
+        see.in_order("InquirySent", "InquirySent"),
+    ),
+    "not-recognized": State(
+        "A partner did not know the message that it was asked about.",
+        see.with_reason("ReportReceived", "NotRecognized"),
+    ),
+    "asked-after-purge": State(
+        "A receiver was asked about a message that it had stored and forgotten.",
+        owed.asked_after_purge,
+    ),
+    "report-for-nobody": State(
+        "An answer fitted no question and its peer, and counted for nothing.",
+        see.with_reason("ReportReceived", "fits no inquiry"),
+    ),
+    "cancel-of-begun-work": State(
+        "A message was to be taken back that its application had begun to work on.",
+        owed.cancel_of_begun_work,
+    ),
+    "tombstone-over-a-crash": State(
+        "A receiver confirmed a cancel, died, and refused a late copy then.",
+        owed.over_a_crash("CancelConfirmed", "Rejected"),
     ),
     # Intermediaries.
     "relayed": State("A relay passed an acknowledgement on.", see.any_row("AckRelayed")),

@@ -1,0 +1,42 @@
+"""How states of debts are seen: what is owed over a crash, asked again, or forgotten meanwhile.
+
+Beside `sightings`, in whose terms it speaks: notices that machines owe one another, custody, and
+questions about messages. Must not know why a campaign wants to see them (`sometimes`).
+"""
+
+from onceonly.simulation.campaign.sightings import Seen, Sightings
+
+
+def over_a_crash(first: str, then: str) -> Seen:
+    """Of one message, in one journal, one came after the other and a process died between."""
+    return lambda seen: any(
+        row.order < other.order and seen.ended_between(row.node, row.order, other.order)
+        for row in seen.of(first)
+        for other in seen.of_message(row, then)
+    )
+
+
+def repeat_in_custody(seen: Sightings) -> bool:
+    """An intermediary knew a copy of what it had accepted."""
+    relays = {relay for line in seen.plan.lines for relay, _ in line.through}
+    return any(row.node in relays for row in seen.of("DuplicateEliminated"))
+
+
+def asked_after_purge(seen: Sightings) -> bool:
+    """A receiver was asked about what it had stored, and knew nothing of it any more."""
+    stored = {row.record.message_id for row in seen.of("Stored")}
+    return any(
+        row.record.message_id in stored
+        and (row.record.reason or "").startswith("NotRecognized")
+        and any(purged.order < row.order for purged in seen.of("Purged"))
+        for row in seen.of("ReportReceived")
+    )
+
+
+def cancel_of_begun_work(seen: Sightings) -> bool:
+    """An application had begun, and its machine was asked to take the message back."""
+    return any(
+        row.order < asked.order and asked.record.reason == "CancelRequest"
+        for row in seen.of("ProcessingChanged")
+        for asked in seen.of_message(row, "InquiryReceived")
+    )
