@@ -144,7 +144,14 @@ def _accept_under_another_id(history: History) -> None:
     history.accepted.append(first._replace(key=key, order=history.order))
 
 
-STRICT = replace(NUMBERED, strict_release=True)
+def _leave_withheld(history: History) -> None:
+    """The second try of the first acknowledgement was never made, nor what came of it."""
+    drop(history, Event.HANDED_OVER, "m0")
+    drop(history, Event.ACK_SENT, "m0", nth=-1)
+
+
+STRICT = replace(NUMBERED, strict_release=True, on_exhausted=OnExhausted.FAIL)
+NO_ACK_OF_M0 = {f"B>A#{number}": Fate.REFUSED for number in range(1, 4)}
 BEST_EFFORT = replace(
     NUMBERED,
     semantics=DeliverySemantics.BEST_EFFORT,
@@ -312,6 +319,7 @@ BREAKS = (
         _insert_like((Event.ACK_SENT, "m0"), (Event.ACK_SENT, "m0"), event=Event.WITHHELD),
     ),
     Break("I11", plan(), partial(drop, event=Event.HANDED_OVER, name="m0")),
+    Break("I16", plan(STRICT, fates=NO_ACK_OF_M0), _leave_withheld),
     Break("R-11", plan(), _quarantine),
     Break("R-11", plan(), _refuse_after_a_resume),
     Break(

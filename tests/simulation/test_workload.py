@@ -14,6 +14,7 @@ from onceonly.message.terms import Intermediary
 from onceonly.simulation.campaign.sometimes import SOMETIMES, reached
 from onceonly.simulation.forgery import KINDS
 from onceonly.simulation.generator import mishaps
+from onceonly.simulation.generator.scenes import SCENES
 from onceonly.simulation.generator.workload import plan_of
 from onceonly.simulation.network import FAULTS
 from onceonly.simulation.plan import Plan
@@ -70,7 +71,7 @@ def test_what_is_no_plan_of_this_format_is_refused(text: str) -> None:
 def test_every_class_of_fault_occurs(plans: list[Plan]) -> None:
     """Within some hundred seeds each is on somewhere, and each acts where it is on."""
     tags = Counter(tag for plan in plans for tag in plan.tags)
-    wanted = {*mishaps.CLASSES, *(f"net-{fate}" for fate in FAULTS)}
+    wanted = {*mishaps.CLASSES, *SCENES, *(f"net-{fate}" for fate in FAULTS)}
     assert not wanted - tags.keys()
     kinds = {action.kind for plan in plans for action in plan.actions}
     assert kinds == {name.removeprefix("do_") for name in dir(World) if name.startswith("do_")} - {

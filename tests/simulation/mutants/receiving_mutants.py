@@ -238,7 +238,9 @@ DECISIONS = (
     return arrival.semantics is not DeliverySemantics.BEST_EFFORT or terms.drop_duplicates\
 """,
             """\
-    return arrival.semantics is DeliverySemantics.ONCE_AND_ONLY_ONCE or terms.drop_duplicates\
+    # On the wire AtMostOnce has the word of OnceAndOnlyOnce: the agreement tells them apart.
+    forgotten = (DeliverySemantics.BEST_EFFORT, DeliverySemantics.AT_MOST_ONCE)
+    return terms.semantics not in forgotten or terms.drop_duplicates\
 """,
         ),
         Edit(

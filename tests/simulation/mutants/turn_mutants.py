@@ -220,8 +220,9 @@ RESTARTS = (
             "A queue behind nothing in flight is never durable: a message that comes to an open "
             "pair with room has its turn in the transaction that stores it, a turn that is "
             "given back admits the next one in the same transaction, and so does a resume. "
-            "Whatever has a turn at the start is `Restarted`, and its end admits the queue. The "
-            "line is there for stores of other versions."
+            "Whatever has a turn at the start is `Restarted`, and its end admits the queue; lost "
+            "numbers leave the turns, and a wider window is used at that end. The line is there "
+            "for stores of other versions."
         ),
     ),
     Mutant(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from onceonly.message.event import Direction
 from onceonly.message.instant import US_PER_S
-from onceonly.message.message import SEQUENCE_NUMBER_MAX
+from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics
 from onceonly.simulation.cast import line_id, name_of
 from onceonly.simulation.history import Happening, History, Row
 from onceonly.simulation.network import Fate
@@ -258,6 +258,54 @@ def refused_after_purge(seen: Sightings) -> bool:
                 for purge in seen.of("Purged")
             )
     return False
+
+
+def repeat_past_its_time(seen: Sightings) -> bool:
+    """By the receiver's clock, counted from its first copy: later than its sender allowed."""
+    lives_s = {line_id(line): line.terms.time_to_live_s for line in seen.plan.lines}
+    for row in seen.of("DuplicateEliminated"):
+        life_s = lives_s.get(row.record.agreement_id or "")
+        stored = next(seen.of_message(row, "Stored"), None)
+        if life_s is None or stored is None:
+            continue
+        if row.record.at > stored.record.at + life_s * US_PER_S:
+            return True
+    return False
+
+
+def at_most_once_repeated(seen: Sightings) -> bool:
+    """Where nothing is sent again, the network brought it twice."""
+    once = {
+        line_id(line)
+        for line in seen.plan.lines
+        if line.terms.semantics is DeliverySemantics.AT_MOST_ONCE
+    }
+    return any(row.record.agreement_id in once for row in seen.of("DuplicateEliminated"))
+
+
+def refused_number_stored(seen: Sightings) -> bool:
+    """An operator had resumed its pair, or the numbers had come right again."""
+    return any(
+        row.order < stored.order
+        for row in seen.of("Rejected")
+        if row.record.error_code == "InvalidSequenceNumber"
+        for stored in seen.of_message(row, "Stored")
+    )
+
+
+def id_given(seen: Sightings) -> bool:
+    """The application's own name for it is another."""
+    return any(one.name not in ("", one.key.message_id) for one in seen.history.accepted)
+
+
+def full_before_the_hand_over(seen: Sightings) -> bool:
+    """Nothing stored before the disk was full is lost for that."""
+    return any(
+        full.node == row.node and stored.order < full.order < row.order
+        for full in seen.happenings.get("full", ())
+        for row in seen.of("HandedOver")
+        for stored in seen.of_message(row, "Stored")
+    )
 
 
 def number_reset(seen: Sightings) -> bool:

@@ -72,6 +72,17 @@ _STATES: dict[str, State] = {
         "A copy of a message whose id was forgotten came, and was refused for its age.",
         see.refused_after_purge,
     ),
+    "repeat-past-its-time": State(
+        "A known message came again past its TimeToLive, and was acknowledged.",
+        see.repeat_past_its_time,
+    ),
+    "at-most-once-repeated": State(
+        "A repeat of an AtMostOnce message was recognised.", see.at_most_once_repeated
+    ),
+    "refused-after-the-verdict": State(
+        "An error came about a message that was acknowledged.",
+        see.in_order("AckReceived", "ErrorReceived"),
+    ),
     # Sequence numbers.
     "wrapped": State("A SequenceNumber went from 999,999,999 to 1.", see.wrapped),
     "number-reset": State(
@@ -84,6 +95,10 @@ _STATES: dict[str, State] = {
     "wrong-number": State(
         "A message was refused for its SequenceNumber.",
         see.with_code("Rejected", "InvalidSequenceNumber"),
+    ),
+    "refused-number-stored": State(
+        "A message that was refused for its SequenceNumber was stored after all.",
+        see.refused_number_stored,
     ),
     "receiver-quarantine": State(
         "A receiver quarantined a pair.", see.quarantined(is_sender=False)
@@ -222,6 +237,10 @@ _STATES: dict[str, State] = {
         "A relay asked for a pause because its next hop was out of reach.",
         see.with_code("ErrorSent", "TransientError"),
     ),
+    "transients-used-up": State(
+        "A message was given up because its next hop kept asking for pauses.",
+        see.with_reason("Exhausted", "kept answering TransientError"),
+    ),
     "transient-pause": State(
         "A sender paused on TransientError, and sent again.", see.transient_pause
     ),
@@ -252,6 +271,16 @@ _STATES: dict[str, State] = {
     ),
     "full-disk-refuses": State("A full disk refused a submission.", see.refused("StoreFull")),
     "queue-full": State("A full queue refused a submission.", see.refused("QueueFull")),
+    "id-given": State(
+        "A message was accepted whose MessageId the gateway made, under a key.", see.id_given
+    ),
+    "processing-went-back": State(
+        "An application reported an earlier state than before.", see.refused("ProcessingWentBack")
+    ),
+    "hand-over-waits-for-room": State(
+        "A disk became full between the storing of a message and its hand-over.",
+        see.full_before_the_hand_over,
+    ),
     "id-taken": State("An application's MessageId was taken.", see.refused("MessageIdTaken")),
     "restored": State("An old copy of a store was put back.", see.happened("restored")),
     "numbers-lost": State("A table of numbers was emptied.", see.happened("numbers-lost")),
@@ -270,6 +299,10 @@ _STATES: dict[str, State] = {
     "damaged": State(
         "A package was refused because it was no XML any more.",
         see.with_code("Rejected", "OtherXml"),
+    ),
+    "other-words": State(
+        "A signal came in the words of another profile than agreed, and counted for nothing.",
+        see.with_reason("OrphanAckReceived", "of another profile"),
     ),
     "stranger": State(
         "A package of somebody unknown was refused.",

@@ -38,6 +38,7 @@ def judge(case: Case) -> Iterator[Violation]:
     for (node, parties, direction), rows in case.pair_rows.items():
         if direction is Direction.IN and name_of(parties[1]) == node:
             yield from _refused_numbers(case, node, rows)
+            yield from _withheld_before(case, node, rows)
         if case.lost_numbers(*case.nodes_between(parties)):
             continue
         if direction is Direction.OUT:
@@ -323,6 +324,41 @@ def _refused_numbers(case: Case, node: str, rows: list[Row]) -> Iterator[Violati
                 yield _at("R-11", row, "refused for its number, and the pair had been resumed")
         elif event is Event.PAIR_QUARANTINED and (len(refused) < 2 or len(set(refused[-2:])) > 1):
             yield _at("R-11", row, "quarantined, and no message came twice with a wrong number")
+
+
+def _withheld_before(case: Case, node: str, rows: list[Row]) -> Iterator[Violation]:
+    """I16, R-12: before the next of its pair is handed over, what is withheld has its chance.
+
+    Its acknowledgement is sent once more; only where that cannot leave, it stays behind.
+    """
+    if case.is_set_back(node):
+        return
+    stored: dict[str, int] = {}
+    acked: dict[str, int] = {}
+    withheld: set[str] = set()
+    for row in rows:
+        message_id, event = row.record.message_id or "", row.record.event
+        if event is Event.STORED:
+            stored.setdefault(message_id, row.order)
+        elif event is Event.ACK_SENT:
+            acked[message_id] = row.order
+        elif event is Event.WITHHELD:
+            withheld.add(message_id)
+        elif event in (Event.CANCEL_CONFIRMED, Event.HANDED_OVER):
+            withheld.discard(message_id)
+            since = stored.get(message_id, row.order)
+            earlier = sorted((stored.get(one, since), one) for one in withheld)
+            is_over = event is Event.HANDED_OVER and message_id in acked
+            if not is_over or not earlier or earlier[0][0] >= since or not _is_strict(case, row):
+                continue
+            first = earlier[0][1]
+            if acked.get(first, since) < since and not case.has_forgotten(node, row.order):
+                yield _at("I16", row, f"handed over, and {first} before it was left withheld")
+
+
+def _is_strict(case: Case, row: Row) -> bool:
+    terms = case.terms.get((row.node, row.record.agreement_id or ""))
+    return terms is not None and terms.strict_release
 
 
 def _lost_between(case: Case, node: str, first: Row, last: Row) -> bool:

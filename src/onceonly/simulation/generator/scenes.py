@@ -19,7 +19,7 @@ from onceonly.simulation.generator.sketch import Letter, Sketch
 from onceonly.simulation.generator.traffic import follow
 from onceonly.simulation.network import Fate, Weather
 
-PART = 0.2
+PART = 0.25
 """Of all worlds."""
 
 Agree = Callable[[Random, DeliveryTerms], DeliveryTerms]
@@ -162,17 +162,19 @@ def _collide(sketch: Sketch) -> None:
     _forge(sketch, letter, letter.target, "collision", 8_000)
 
 
-def _speak_another_language(sketch: Sketch) -> None:
+def _speak_falsely(sketch: Sketch) -> None:
+    """Words about a message that is under way, of a stranger or in another profile."""
     letter = _first(sketch)
-    kind = sketch.chance.choice(("ack-other-profile", "error-other-profile"))
-    _forge(sketch, letter, letter.source, kind, 4_000)
+    kinds = ("ack-other-profile", "error-other-profile", "error-from-stranger")
+    _forge(sketch, letter, letter.source, sketch.chance.choice(kinds), 4_000)
 
 
-def _cut_the_way_back(sketch: Sketch) -> None:
+def _refuse_what_comes_back(sketch: Sketch) -> None:
     """No acknowledgement leaves until the first message is given up, and then the next does."""
     chance, first = sketch.chance, _first(sketch)
-    ms = chance.choice((2_000, 4_000, 8_000))
-    sketch.act(max(first.at_ms - 10, 0), "cut", first.target, to=first.source, ms=ms)
+    for number in range(1, 1 + chance.choice((1, 2, 3))):
+        fate = chance.choice((Fate.REFUSED, Fate.REFUSED, Fate.LOST))
+        sketch.fates[f"{first.target}>{first.source}#{number}"] = fate
     for _ in range(chance.choice((1, 2))):
         follow(sketch, first, first.at_ms + chance.randrange(1, 9_000))
 
@@ -206,10 +208,10 @@ def _close_by_hand(sketch: Sketch) -> None:
         )
 
 
-def _cut_the_relay_off(sketch: Sketch) -> None:
+def _let_nobody_be_behind_the_relay(sketch: Sketch) -> None:
     first = _first(sketch)
-    relay = sketch.relays[0]
-    sketch.act(max(first.at_ms - 10, 0), "cut", relay, to=first.target, ms=25_000)
+    down_ms = sketch.chance.choice((5_000, 20_000))
+    sketch.act(max(first.at_ms - 10, 0), "kill", first.target, down_ms=down_ms)
 
 
 def _name_by_key(sketch: Sketch) -> None:
@@ -246,10 +248,8 @@ SCENES: Mapping[str, Scene] = MappingProxyType(
         ),
         "numbers-disagree": Scene(_numbers_disagree, _numbered, (Profile.RM_2000,), fates={}),
         "collided": Scene(_collide, _patient, fates={}),
-        "other-profile": Scene(
-            _speak_another_language, _as_drawn, fates={Fate.LOST: 0.5, Fate.REFUSED: 0.2}
-        ),
-        "deaf-and-strict": Scene(_cut_the_way_back, _strict, (Profile.RM_2000,), fates={}),
+        "false-words": Scene(_speak_falsely, _as_drawn, fates={Fate.LOST: 0.5, Fate.REFUSED: 0.2}),
+        "deaf-and-strict": Scene(_refuse_what_comes_back, _strict, (Profile.RM_2000,), fates={}),
         "full-behind-the-commit": Scene(
             _fill_behind_the_commit, _patient, fates={}, delay_ms=200, rest_ms=20_000
         ),
@@ -258,7 +258,9 @@ SCENES: Mapping[str, Scene] = MappingProxyType(
             _forget_the_idle, _as_drawn, (Profile.RM_2000,), fates={Fate.ANSWER_LOST: 0.1}
         ),
         "late-word": Scene(_close_by_hand, _impatient, fates={Fate.LATE: 0.1}, delay_ms=2_000),
-        "relay-cut-off": Scene(_cut_the_relay_off, _pausing, has_relay=True, fates={}),
+        "nobody-behind-the-relay": Scene(
+            _let_nobody_be_behind_the_relay, _pausing, has_relay=True, fates={}
+        ),
         "keyed": Scene(_name_by_key, _as_drawn),
     }
 )
