@@ -227,12 +227,10 @@ def _fails_at_once\
         Edit(
             "gateway/sending/dispatch.py",
             """\
-        snapshot = self._store.snapshot()
-        if not snapshot.list_overdue(at, 1)\
+        if snapshot.list_overdue(at, 1):
 """,
             """\
-        snapshot = self._store.snapshot()
-        if at or not snapshot.list_overdue(at, 1)\
+        if not at and snapshot.list_overdue(at, 1):
 """,
         ),
     ),
