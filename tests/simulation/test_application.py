@@ -76,6 +76,16 @@ class TestSubmitting:
         assert [one.key.message_id for one in history.accepted] == [M0]
         assert [one.key.message_id for one in history.delivered] == [M0]
 
+    @pytest.mark.parametrize("point", ["before-commit", "after-commit"])
+    def test_a_key_tells_a_submission_whose_answer_was_lost(self, point: str) -> None:
+        """The gateway chose the id; the application submits again and hears of the same one."""
+        arm = Action(20, "arm", "A", {"point": point, "count": 1})
+        history = ran(arm, submit(50, is_keyed=True), submit(5_000, is_keyed=True))
+        assert [one.name for one in history.accepted] == [M0]
+        given = history.accepted[0].key.message_id
+        assert given != M0
+        assert [one.key.message_id for one in history.delivered] == [given]
+
     def test_the_same_again_is_accepted_once(self) -> None:
         """A repeated submission is a question about the first one."""
         history = ran(submit(50), submit(60), submit(5_000))
@@ -120,6 +130,14 @@ class TestReading:
         acked = next(row for row in history.rows if row.record.event is Event.ACK_RECEIVED)
         assert acked.at_ns < 1_000_000_000
         assert delivered.at_ns >= 15_000_000_000
+
+    def test_who_was_restored_says_what_it_had_said_and_is_not_believed(self) -> None:
+        """I44: complete stays complete."""
+        history = ran(submit(50), habits=Habits(reports=1.0, falls_back=1.0))
+        assert [code for _, _, code in history.refused] == ["ProcessingWentBack"]
+        rows = [row.record for row in history.rows]
+        told = [row.reason for row in rows if row.event is Event.PROCESSING_CHANGED]
+        assert told == ["in-progress", "complete"]
 
     def test_who_refuses_does_not_work(self) -> None:
         """And its gateway has it in the journal."""
@@ -215,11 +233,14 @@ class TestOperators:
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "replay"])
 def test_what_is_forged_stores_delivers_and_settles_nothing(kind: str, profile: Profile) -> None:
     """It is refused with a row, or dropped as nobody's; the pair goes on."""
-    target = "A" if kind.startswith(("ack", "error")) else "B"
+    target = "A" if kind.startswith(("ack", "error", "report")) else "B"
     fates = {"B>A#1": Fate.LOST} if target == "A" else {}
+    # Reports are forged as answers to a question that was asked.
+    asks = (operate(900, "inquire", message_id=M0),) if kind.startswith("report") else ()
     args = {"kind": kind, "agreement": "A-B", "of": M0, "copies": 2}
     history = ran(
         submit(50),
+        *asks,
         Action(1_000, "forge", target, args),
         submit(12_000, "m1"),
         profile=profile,
@@ -236,6 +257,9 @@ def test_what_is_forged_stores_delivers_and_settles_nothing(kind: str, profile: 
         after = [row for row in history.rows if row.node == target and row.order > forged[0].order]
         refusals = {Event.REJECTED, Event.ORPHAN_ACK_RECEIVED, Event.ERROR_RECEIVED}
         refusals |= {Event.COLLISION_DETECTED, Event.SECURITY_EVENT, Event.INQUIRY_RECEIVED}
+        if kind.startswith("report"):
+            refusals.add(Event.REPORT_RECEIVED)
+            assert after[0].record.from_party is None, "it is about no message of ours"
         assert after[0].record.event in refusals
 
 
