@@ -329,10 +329,11 @@ def _owes_answer(row: Row) -> bool:
 def _acknowledged_for_nothing(case: Case, course: Course) -> Iterator[Violation]:
     """I8, R-20: other content under a known MessageId gets no acknowledgement.
 
-    Counted, where nothing else asks for one: no start, no inquiry, nothing that was withheld.
+    Counted, where nothing else asks for one: no start, no inquiry, nothing that was withheld, and
+    no full disk, on which a repeat is acknowledged without a row (fault D4).
     """
-    terms = _terms(course)
-    if terms.strict_release or len(case.happened(course.node, "started")) > 1:
+    terms, started = _terms(course), case.happened(course.node, "started")
+    if terms.strict_release or len(started) > 1 or case.happened(course.node, "full"):
         return
     if not any(row.record.event is Event.COLLISION_DETECTED for row in course.into):
         return
