@@ -68,7 +68,9 @@ def main() -> int:
     run = _run if find_spec("atheris") else _run_seeded
     _say(HEADING)
     for target in chosen:
-        rows.append(run(target, arguments.executions * target.share // shares, arguments.seed))
+        # Rounded up, so that all together are not fewer than what was asked for.
+        executions = -(-arguments.executions * target.share // shares)
+        rows.append(run(target, executions, arguments.seed))
         _say("{:<10} {:>10,} {:>8,} {:>6,} {:>8} {:>6.0f}".format(*rows[-1]))
         if arguments.keep:
             kept.grow(target, WORK / target.name)
