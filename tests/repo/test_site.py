@@ -42,3 +42,17 @@ def test_sequences_and_states_are_drawn(site: Path) -> None:
     assert (site / "explanation" / "journey.html").read_text("utf-8").count("<svg") > 5
     drawn = (site / "reference" / "states.html").read_text("utf-8")
     assert re.search(r'aria-label="States: [^"]*\bqueued\b', drawn)
+
+
+def test_every_fence_became_what_it_stands_for(site: Path) -> None:
+    """A block that Markdown does not take for one is shown as it was written."""
+    pages = (page for page in site.rglob("*.html") if "```" in page.read_text("utf-8"))
+    assert not list(pages)
+
+
+def test_the_figures_that_are_kept_are_shown(site: Path, root: Path) -> None:
+    """Each file of a campaign has its table on the page about the proof."""
+    tables = (root / "docs" / "explanation" / "proof.md").read_text("utf-8").count("```proof")
+    kept = list((root / "docs" / "proof").glob("*.json"))
+    shown = (site / "explanation" / "proof.html").read_text("utf-8")
+    assert shown.count("No run is kept yet") == tables - len(kept)
