@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from onceonly.gateway.drill import POINTS
 from onceonly.simulation.campaign import tally
-from onceonly.simulation.campaign.sometimes import SOMETIMES
+from onceonly.simulation.campaign.sometimes import RARE, SOMETIMES
 from onceonly.simulation.campaign.worlds import Result
 
 KILLED_AT = "killed at "
@@ -99,9 +99,14 @@ class Summary:
         self.breaches = sorted([*self.breaches, *found.values()])[:LISTED_MAX]
 
     @property
-    def blind(self) -> list[str]:
+    def unseen(self) -> list[str]:
         """States that no world reached."""
         return [name for name in SOMETIMES if not self.sometimes[name]]
+
+    @property
+    def blind(self) -> list[str]:
+        """Those of them for which there were worlds enough."""
+        return [name for name in self.unseen if self.seeds >= RARE.get(name, SIGHTED_FROM)]
 
     @property
     def kills(self) -> dict[str, int]:
@@ -231,8 +236,8 @@ def _points(summary: Summary) -> list[str]:
 
 
 def _seen(summary: Summary) -> list[str]:
-    lines = ["", f"{len(SOMETIMES) - len(summary.blind)} of {len(SOMETIMES)} states seen"]
-    lines += [f"never seen: {name}: {SOMETIMES[name]}" for name in summary.blind]
+    lines = ["", f"{len(SOMETIMES) - len(summary.unseen)} of {len(SOMETIMES)} states seen"]
+    lines += [f"never seen: {name}: {SOMETIMES[name]}" for name in summary.unseen]
     if summary.seeds >= SIGHTED_FROM:
         lines += [f"too few died at: {point}" for point in summary.spared]
     return lines

@@ -315,6 +315,9 @@ _STATES: dict[str, State] = {
 SOMETIMES: dict[str, str] = {name: state.sentence for name, state in _STATES.items()}
 """Name of each state, and what it is in one sentence."""
 
+RARE: dict[str, int] = {"ack-by-mail-hours-later": 100_000}
+"""How many worlds must have seen a state that is dear: to wait for hours costs as many sweeps."""
+
 
 def reached(world: World) -> frozenset[str]:
     """Which of these states the world was in, by its history."""

@@ -11,7 +11,7 @@ from random import Random
 from types import MappingProxyType
 from typing import NamedTuple
 
-from onceonly.message.message import DeliverySemantics, Profile
+from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics, Profile
 from onceonly.message.terms import DeliveryTerms, OnExhausted, RecoveryTerms
 from onceonly.simulation.cast import ROUTE_RETRIES, line_id, party
 from onceonly.simulation.chance import stream
@@ -198,6 +198,15 @@ def _forget_the_idle(sketch: Sketch) -> None:
     follow(sketch, last, last.at_ms + sketch.chance.randrange(8_000, 25_000))
 
 
+def _wrap_soon(sketch: Sketch) -> None:
+    """The next message but one has number 1, and copies of the first are still under way."""
+    [line] = sketch.lines
+    sketch.lines = (line._replace(begin_number=SEQUENCE_NUMBER_MAX - 1),)
+    first = _first(sketch)
+    for _ in range(sketch.chance.choice((1, 2))):
+        follow(sketch, first, first.at_ms + sketch.chance.randrange(1, 3_000))
+
+
 def _close_by_hand(sketch: Sketch) -> None:
     """Operators close the pair, too, while a word of the partner is under way."""
     first = _first(sketch)
@@ -256,6 +265,9 @@ SCENES: Mapping[str, Scene] = MappingProxyType(
         "application-restored": Scene(_set_back_applications, _reporting),
         "idle-forgotten": Scene(
             _forget_the_idle, _as_drawn, (Profile.RM_2000,), fates={Fate.ANSWER_LOST: 0.1}
+        ),
+        "over-a-wrap": Scene(
+            _wrap_soon, _numbered, (Profile.RM_2000,), fates={Fate.AGAIN_LATER: 0.5}, rest_ms=10_000
         ),
         "late-word": Scene(_close_by_hand, _impatient, fates={Fate.LATE: 0.1}, delay_ms=2_000),
         "nobody-behind-the-relay": Scene(
