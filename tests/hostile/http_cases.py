@@ -13,7 +13,7 @@ import pytest
 from ground import Attack, Case, Ground, M, answer_of
 from peer import PATIENCE_S
 
-from onceonly.gateway.refusals import ROWS_AT_ONCE
+from onceonly.gateway.refusals import ROW_EVERY_S, ROWS_AT_ONCE
 from onceonly.transport.http_limits import HttpLimits
 from onceonly.transport.http_server import serve_http
 
@@ -438,7 +438,7 @@ CASES = [
         "cut",
         "MimeProblem",
         rows=ROWS_AT_ONCE,
-        rows_spare=ROWS_AT_ONCE // 2,
+        rows_every_s=ROW_EVERY_S,
         why="each request is a package that is none; the rows about them are rationed",
     ),
     Case(
