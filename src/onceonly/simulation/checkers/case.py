@@ -513,6 +513,14 @@ class Case:
             row.record.event is Event.PURGED and row.order < order for row in self.own_rows[node]
         )
 
+    def answers_a_repeat(self, coming: Coming) -> bool:
+        """Whether it may be the answer to a copy that the network made: nobody waits for that."""
+        asked = coming.packet.removeprefix("answer to ")
+        copies = sum(
+            one.packet.name == asked and one.order < coming.order for one in self.history.arrived
+        )
+        return asked != coming.packet and copies > 1
+
     def is_misaddressed(self, copy: Coming) -> bool:
         """Whether the package is not what its sender wrote: then it is refused under no name."""
         return copy.is_damaged or copy.letter.agreement_id not in self.lines

@@ -76,11 +76,19 @@ def _is_paid(course: Course, debt: Row) -> bool:
 
 
 def _over(case: Case, course: Course, debt: Row) -> Iterator[Violation]:
-    """What was taken is owed no more, and is not posted again."""
-    taken = [row for row in _tries(course, debt) if row.record.outcome == Outcome.ACCEPTED]
-    if len(taken) > 1:
-        text = f"{course}: its notice was taken, and {len(taken) - 1} times more"
-        yield Violation("L3", text, taken[1].order)
+    """What was taken is owed no more, and is not posted again.
+
+    A doubt that becomes a certainty, or another cause, is another notice.
+    """
+    taken: set[str | None] = set()
+    for row in _tries(course, debt):
+        if row.record.outcome != Outcome.ACCEPTED:
+            continue
+        if row.record.reason in taken:
+            text = f"{course}: its notice was taken, and posted again"
+            yield Violation("L3", text, row.order)
+            break
+        taken.add(row.record.reason)
     owed = case.world.nodes[course.node].snapshot().list_owed_notices()
     if any(tuple(one.key) == tuple(course.key) for one in owed):
         yield Violation("L3", f"{course}: its notice was taken, and is still owed", case.end_order)

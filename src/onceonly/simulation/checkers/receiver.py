@@ -354,7 +354,11 @@ def _silence(case: Case, course: Course) -> Iterator[Violation]:
             continue
         has_row = any(row.order > copy.order for row in course.into)
         has_answer = any(one.order > copy.order for one in course.said)
-        is_excused = case.is_misaddressed(copy) or case.is_full(course.node, copy.at_ns)
+        is_excused = (
+            case.is_misaddressed(copy)
+            or case.is_full(course.node, copy.at_ns)
+            or case.answers_a_repeat(copy)
+        )
         if not has_row and not has_answer and not is_excused:
             yield _at("I4", course, f"{copy.packet} came, and nothing followed", copy.order)
 

@@ -167,18 +167,10 @@ class _Walk:
             is_over = one.at_ns < case.end_ns - LATE_ROW_NS
             is_hindered = case.is_full(node, one.at_ns) or case.happened(node, "frozen")
             is_due = is_ack and is_steady and is_over and not is_hindered
-            if is_due and not self._is_orphan(one) and not self._answers_a_repeat(one):
+            if is_due and not self._is_orphan(one) and not case.answers_a_repeat(one):
                 text = f"{self.course}: an acknowledgement came and left no row ({one.packet})"
                 yield Violation("R-09", text, one.order)
                 return
-
-    def _answers_a_repeat(self, ack: Coming) -> bool:
-        """Whether it may be the answer to a copy that the network made: nobody waits for that."""
-        asked = ack.packet.removeprefix("answer to ")
-        copies = sum(
-            one.packet.name == asked and one.order < ack.order for one in self.case.history.arrived
-        )
-        return asked != ack.packet and copies > 1
 
     def _is_orphan(self, ack: Coming) -> bool:
         """R-20: counted as of no message, since a purge had forgotten it by then (R-19)."""

@@ -379,10 +379,12 @@ def _order(case: Case, node: str, parties: Parties, rows: list[Row]) -> Iterator
     """I16: numbered messages reach the inbox as they were stored, and are stored as submitted.
 
     A message that gave its turn back without an acknowledgement may come behind its successors: a
-    copy of it was still under way, and nobody waits for that (R-08, R-10).
+    copy of it was still under way, and nobody waits for that (R-08, R-10). Nor do they wait for one
+    that is withheld, once it has had its chance (`_withheld_before`).
     """
     stored: dict[str, int] = {}
     handed: list[str] = []
+    overtaken: dict[str, int] = {}
     for row in rows:
         message_id, record = row.record.message_id or "", row.record
         terms = case.terms.get((node, record.agreement_id or ""))
@@ -390,8 +392,11 @@ def _order(case: Case, node: str, parties: Parties, rows: list[Row]) -> Iterator
             continue
         if record.event is Event.STORED:
             stored.setdefault(message_id, len(stored))
+        elif record.event is Event.WITHHELD:
+            overtaken.setdefault(message_id, len(handed))
         elif record.event is Event.HANDED_OVER and message_id in stored:
-            if any(stored[one] > stored[message_id] for one in handed):
+            before = handed[: overtaken.get(message_id)]
+            if any(stored[one] > stored[message_id] for one in before):
                 yield _at("I16", row, "handed over behind a message that was stored later")
             handed.append(message_id)
     sender = name_of(parties[0])
