@@ -128,8 +128,9 @@ def _fuzz(document: Document) -> str:
 
 def _nemesis(document: Document) -> str:
     tests = ", ".join(f"{count} {word}" for word, count in document["tests"].items())
+    notes = "".join(f"<p>{escape(note)}</p>" for note in document.get("notes", ()))
     rows = ((line["test"].rpartition("::")[2], line["text"]) for line in document["lines"])
-    return f"<p>Tests: {escape(tests)}.</p>{_rows(('test', 'what it counted'), rows)}"
+    return f"<p>Tests: {escape(tests)}.</p>{notes}{_rows(('test', 'what it counted'), rows)}"
 
 
 _SIMULATE = 'make simulate ARGS="-o json"'
