@@ -8,7 +8,16 @@ from onceonly.message.event import Event
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.signals import InquiryKind
 from onceonly.message.terms import DeliveryTerms, OnExhausted, RecoveryTerms
-from onceonly.protocol.effects import GiveUp, Inquire, Journal, Notify, Release, Transmit
+from onceonly.protocol.effects import (
+    GiveUp,
+    Inquire,
+    Journal,
+    Notify,
+    OpenIncident,
+    Release,
+    ResolveIncident,
+    Transmit,
+)
 from onceonly.protocol.events import (
     AckReceived,
     Admitted,
@@ -23,6 +32,7 @@ from onceonly.protocol.events import (
     Transmitted,
 )
 from onceonly.protocol.sending import Exposure, OutboundStatus, Silence
+from onceonly.protocol.transmitting import was_overdue
 
 PING = Inquire(InquiryKind.PING)
 YES, NO = PongReceived(is_available=True), PongReceived(is_available=False)
@@ -177,6 +187,40 @@ def test_exactly_once_asks_for_ever():
     for second in range(30, 4000, 60):
         run.on(second, DUE)
     assert run.state.silence is Silence.PINGING
+
+
+ENDLESS = DeliverySemantics.EXACTLY_ONCE
+
+
+@pytest.mark.statement("S3-14", ruling="R-17")
+def test_exactly_once_that_may_not_be_sent_goes_to_the_operator_after_persist_duration():
+    """30 s + 60 x 60 s are more than the 3600 s; the acknowledgement calms him."""
+    run = pinging(semantics=ENDLESS, persist_duration_s=3600)
+    for number in range(1, 61):
+        run.on(number * 60, NO, DUE)
+    assert run.of(OpenIncident) == []
+    run.on(3660, DUE)
+    assert len(run.of(OpenIncident)) == 1
+    assert run.of(Inquire) == [PING] * 62
+    run.on(3661, YES, Transmitted(1, ACCEPTED)).on(3662, AckReceived())
+    assert run.of(ResolveIncident) == [ResolveIncident()]
+
+
+@pytest.mark.statement("S3-14", ruling="R-17")
+def test_the_waits_before_and_behind_the_good_answer_add_up():
+    """The Ping that was answered is no wait: thirty in vain, then as many copies as it takes."""
+    run = pinging(semantics=ENDLESS, persist_duration_s=3600)
+    for number in range(1, 31):
+        run.on(number * 60, DUE)
+    run.on(1801, YES, Transmitted(1, ACCEPTED))
+    for attempt in range(1, 31):
+        run.on(1801 + attempt * 60, DUE, Transmitted(attempt + 1, ACCEPTED))
+    assert run.of(OpenIncident) == []
+    quick = run.state
+    run.on(3700, DUE, Transmitted(32, ACCEPTED))
+    assert len(run.of(OpenIncident)) == 1
+    assert not was_overdue(quick, run.terms)
+    assert was_overdue(run.state, run.terms)
 
 
 def test_a_refused_connection_after_a_good_answer_is_like_any_other():

@@ -40,7 +40,8 @@ The degrees of reliability differ in what they wait for and whom they tell:
 * *BestEffort* is `sent` when its transmission ends, unless that was surely refused: then `failed`.
   Nobody is told either way, since its sending party cannot detect non-delivery (seed 000 §3.1.3).
 * *ExactlyOnce* is sent again for ever, whatever is answered. No notice goes to the application;
-  once the waits add up to PersistDuration, an operator gets an incident (R-17, seed 003 §1).
+  once the waits, those for Pongs too, add up to PersistDuration, an operator gets an incident
+  (R-17, seed 003 §1).
 * *Method Transport* leaves the guarantee to a reliable product underneath: `sent` when that has
   taken the message; until then it is offered again, as the same transmission (seed 001 §1.2.4).
 
@@ -179,7 +180,7 @@ def _acknowledge(state: Outbound, event: AckReceived, now: Now, terms: DeliveryT
     if state.silence is Silence.PINGING and state.exposure is Exposure.NEVER:
         return _drop_orphan_ack(state, event, now, terms)
     was_told = state.error_code is not None
-    was_overdue = state.attempt > 1 and transmitting.is_overdue(state.attempt - 1, terms)
+    was_overdue = transmitting.was_overdue(state, terms)
     state = _acknowledged(state)
     row = (_ack_row(state, event),)
     news = _late_news(state, event, terms) if was_told else row

@@ -178,7 +178,9 @@ def reach_deadline(state: Outbound, event: DeadlineReached, now: Now, terms: Del
 def _ping_again_or_give_up(state: Outbound, now: Now, terms: DeliveryTerms) -> Step:
     retries = _retries(terms)
     if retries is None or state.pings <= retries:
-        return ping(state, now, terms)
+        alarm = _alarm(state, terms)
+        state, effects = ping(state, now, terms)
+        return state, (*alarm, *effects)
     reason = "the partner did not say that it takes messages"
     return verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
 
@@ -207,12 +209,27 @@ OVERDUE = "an ExactlyOnce message is not acknowledged after all of PersistDurati
 
 
 def _alarm(state: Outbound, terms: DeliveryTerms) -> Effects:
-    return (OpenIncident(OVERDUE),) if is_overdue(state.attempt, terms) else ()
+    return (OpenIncident(OVERDUE),) if _is_overdue(_waits(state), terms) else ()
 
 
-def is_overdue(attempt: int, terms: DeliveryTerms) -> bool:
+def was_overdue(state: Outbound, terms: DeliveryTerms) -> bool:
+    """Whether an operator was told of it before the wait that is going on."""
+    waits = _waits(state) - 1
+    return waits > 0 and _is_overdue(waits, terms)
+
+
+def _waits(state: Outbound) -> int:
+    """Waits for Pongs and acknowledgements, the present one included.
+
+    The Ping that the first transmission followed was answered, so that nobody waited for it.
+    """
+    is_followed = state.pings > 0 and state.attempt > 0
+    return state.pings + state.attempt - is_followed
+
+
+def _is_overdue(waits: int, terms: DeliveryTerms) -> bool:
     """Counted in waits, which are durable: a moment of submission is not part of the state."""
     return (
         terms.semantics is DeliverySemantics.EXACTLY_ONCE
-        and schedule.waits_so_far_s(attempt, terms) >= terms.persist_duration_s
+        and schedule.waits_so_far_s(waits, terms) >= terms.persist_duration_s
     )

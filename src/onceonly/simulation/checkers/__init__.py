@@ -14,7 +14,7 @@ were given, and the stores at the end. Must not look into a process. `case` sort
 | `asking` | R-21, I29 of reports, I44 of cancels |
 | `debts` | L3 between machines; R-14 |
 | `time_and_store` | I10, I41 to I44, E3; R-19, R-28 |
-| `liveness` | I21, I25, L1, L2, L4 to L6 |
+| `liveness` | I21, I25, L1, L2, L4 to L6; R-17 |
 | `evidence` | E1, E2: the truth, and that rows tell it |
 
 What no judge has a name for:

@@ -1,9 +1,11 @@
 """Once the world has healed: everything ends, everybody is told, nothing is held back.
 
-L1 to L7, I21, I25. A doubt may stay where the agreement has nothing that ends it before its fence,
-which may lie behind the end of the world; then the application has its notice.
+L1 to L7, I21, I25, R-17. A doubt may stay where the agreement has nothing that ends it before its
+fence, which may lie behind the end of the world; then the application has its notice.
 """
 
+from bisect import bisect
+from collections import Counter
 from collections.abc import Iterator
 
 from onceonly.message.event import Event
@@ -39,6 +41,7 @@ def judge(case: Case) -> Iterator[Violation]:
             continue
         yield from _exhausted_in_calm(case, course, terms)
         yield from _delivered(case, course, terms)
+        yield from _operator_was_told(case, course, terms)
     yield from _verdicts(case)
     yield from _handed_over(case)
     yield from _drained(case)
@@ -104,6 +107,44 @@ def _known_to_operator(case: Case, course: Course, status: OutboundStatus) -> It
     if not was_opened and not was_answered:
         text = f"still {status}, and neither the partner nor an operator knows"
         yield _at("I25", course, text, case.end_order)
+
+
+def _operator_was_told(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+    """R-17: whoever waits for all of PersistDuration with ExactlyOnce has an incident of it."""
+    if terms.semantics is not DeliverySemantics.EXACTLY_ONCE or case.is_reconfigured(course):
+        return
+    waits = max(_sent_in_vain(course), _asked_in_vain(case, course, terms))
+    waited_s = terms.timeout_s + (waits - 1) * terms.retry_interval_s
+    if waits == 0 or waited_s < terms.persist_duration_s:
+        return
+    incidents = case.world.nodes[course.node].snapshot().list_incidents(is_open=False)
+    if not any(tuple(one.pair) == course.key[:2] for one in incidents):
+        text = f"waited {waits} times, and no operator was told"
+        yield _at("R-17", course, text, case.end_order)
+
+
+def _sent_in_vain(course: Course) -> int:
+    """Transmissions that were followed by a counted one."""
+    rows = (row.record for row in course.out if row.record.event is Event.TRANSMITTING)
+    return max((row.attempt or 1 for row in rows), default=1) - 1
+
+
+def _asked_in_vain(case: Case, course: Course, terms: DeliveryTerms) -> int:
+    """Pings before the message that were followed by another of the same process.
+
+    A resume begins anew, and so the count does; a response that is late is pinged about, too.
+    """
+    if terms.recovery.response_within_s is not None:
+        return 0
+    begun = course.first_out(Event.TRANSMITTING)
+    until = NEVER if begun is None else begun.order
+    asked = [row.order for row in course.out if row.record.event is Event.PING_SENT]
+    asked = [order for order in asked if order < until]
+    if not asked or case.was_resumed(course, 0, asked[-1]):
+        return 0
+    starts = [one.order for one in case.happened(course.node, "started")]
+    of_process = Counter(bisect(starts, order) for order in asked)
+    return max(of_process.values()) - 1
 
 
 def _exhausted_in_calm(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
