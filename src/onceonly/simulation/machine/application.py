@@ -116,9 +116,16 @@ class Application:
         self.call(call, is_repeated=False)
 
     def resume_everything(self) -> None:
-        """An operator resumes every pair that is closed."""
-        if not self._node.is_ready:
+        """An operator resumes every pair that is closed, and ends a drain that was forgotten.
+
+        A partner that asks first waits for the end of the drain, without bound if the agreement
+        has none (R-17).
+        """
+        process = self._node.process
+        if process is None or not process.is_ready:
             return
+        if process.gateway.operations.health()["draining"]:
+            self.operate("set_draining", is_draining=False)
         closed = {
             view.pair
             for view in self._node.snapshot().list_pairs()
