@@ -9,14 +9,14 @@ from onceonly.gateway.receiving.failure_notices import FailureNotices
 from onceonly.gateway.receiving.handovers import HandOvers
 from onceonly.gateway.sending.turn import Turn
 from onceonly.message.event import Event
-from onceonly.message.message import AckRequested
+from onceonly.message.message import AckRequested, DeliverySemantics
 from onceonly.message.terms import Intermediary, OnExhausted, RecoveryTerms
-from onceonly.protocol import pairing, recovering, relaying
+from onceonly.protocol import pairing, recovering, relaying, transmitting
 from onceonly.protocol.pairing import MessageSettled, PairStatus
 from onceonly.protocol.recovering import GivenUp, RecoveryPhase
 from onceonly.protocol.relaying import Arrived, TransitStatus
 from onceonly.simulation.network import Fate
-from onceonly.simulation.plan import Action, Habits, Machine
+from onceonly.simulation.plan import Action, Habits, Machine, Plan
 from onceonly.store import memory_writing
 
 ALL_LOST = {f"A>B#{number}": Fate.LOST for number in range(1, 4)}
@@ -59,6 +59,36 @@ def test_a_doubt_that_was_asked_about_is_over():
     terms = replace(NUMBERED, on_exhausted=OnExhausted.FAIL, recovery=RecoveryTerms(inquires=True))
     with ran(plan(terms, actions=submits("m0"), fates=ALL_LOST)) as world:
         assert found(world) == set()
+
+
+ENDLESS = replace(
+    WINDOWED, semantics=DeliverySemantics.EXACTLY_ONCE, retries=None, persist_duration_s=20
+)
+ASKED_FIRST = replace(ENDLESS, recovery=RecoveryTerms(ping_above_bytes=-1))
+DRAINING = Action(500, "operate", "B", {"what": "set_draining", "is_draining": True})
+IN_VAIN = (
+    plan(ENDLESS, actions=submits("m0"), fates={f"A>B#{n}": Fate.REFUSED for n in range(1, 20)}),
+    plan(ASKED_FIRST, actions=(DRAINING, *submits("m0"))),
+)
+
+
+@pytest.mark.parametrize("in_vain", IN_VAIN, ids=["sent", "asked-first"])
+def test_a_wait_without_end_that_no_operator_hears_of_is_found(
+    in_vain: Plan, monkeypatch: pytest.MonkeyPatch
+):
+    """R-17: copies, or Pings before them, are in vain for longer than PersistDuration."""
+    with ran(in_vain) as world:
+        assert found(world) == set()
+    monkeypatch.setattr(transmitting, "_alarm", lambda state, terms: ())
+    with ran(in_vain) as world:
+        assert found(world) == {"R-17"}
+
+
+def test_a_drain_that_is_forgotten_ends_when_the_world_heals():
+    """An operator ends it as he resumes a pair; what waited for it is delivered."""
+    with ran(plan(ASKED_FIRST, actions=(DRAINING, *submits("m0")))) as world:
+        assert [one.key.message_id for one in world.history.delivered] == ["m0@A.example"]
+        assert not world.is_livelocked
 
 
 def test_a_chain_that_does_not_hold_is_found(monkeypatch: pytest.MonkeyPatch):
