@@ -14,12 +14,14 @@ from onceonly.message.message import DeliverySemantics
 from onceonly.message.signals import InquiryKind, MessageStatus
 from onceonly.message.terms import DeliveryTerms, Remedy
 from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.events import Outcome
 from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.case import NEVER, Case, Course
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.receiver import is_remembered
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
+from onceonly.simulation.network import CLIENT_WAIT_NS
 
 WORDS = frozenset(
     {
@@ -209,10 +211,16 @@ def _left_alone(course: Course, report: Row) -> Iterator[Violation]:
     for row in course.out:
         event, reason = row.record.event, row.record.reason
         is_cancel = event is Event.INQUIRY_SENT and reason == InquiryKind.CANCEL.value
-        if row.order > report.order and (event is Event.REQUEUED or is_cancel):
+        is_by_rule = event is Event.REQUEUED or (is_cancel and _begun_ns(row) > report.at_ns)
+        if row.order > report.order and is_by_rule:
             text = f"{event} by rule, though its partner may have processed and forgotten it"
             yield _at("R-21", course, text, row.order)
             return
+
+
+def _begun_ns(asked: Row) -> int:
+    """When the inquiry left at the earliest: its row stands at the end of its transmission."""
+    return asked.at_ns - (CLIENT_WAIT_NS if asked.record.outcome == Outcome.UNKNOWN else 0)
 
 
 def _remedied(case: Case, course: Course, remedy: Remedy, report: Row) -> Iterator[Violation]:

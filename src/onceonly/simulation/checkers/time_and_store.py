@@ -15,7 +15,7 @@ from onceonly.protocol.receiving import ProcessingState
 from onceonly.simulation.checkers.case import NEVER, Case, Course
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.receiver import is_remembered
-from onceonly.simulation.checkers.sender import VERDICTS
+from onceonly.simulation.checkers.sender import VERDICTS, release_ns
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.store.store import Role
@@ -26,9 +26,6 @@ checking would cost, and a chain that is wrong is so in every world."""
 
 JUMP_NS = 5 * NS_PER_S
 """Between a sweep's look at the clock and its last step, at most."""
-
-BROKEN_NS = 2 * NS_PER_S
-"""From the last commit before an I/O error until what it released has left."""
 
 _REMEMBERED = (Event.STORED, Event.CANCEL_CONFIRMED, Event.ARRIVED_IN_TRANSIT)
 
@@ -222,7 +219,7 @@ def _broken(case: Case, node: str) -> Iterator[Violation]:
                 continue
             said = [one for one in course.said if one.letter.kind is Kind.ACK]
             for letter in (*course.sent, *said):
-                is_late = letter.at_ns > broken.at_ns + BROKEN_NS
+                is_late = letter.at_ns > broken.at_ns + release_ns(case, node)
                 if broken.order < letter.order < end and is_late and not _is_withheld(course):
                     text = f"{letter.packet} left after the disk broke"
                     yield _at("I42", course, text, letter.order)

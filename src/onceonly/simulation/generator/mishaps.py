@@ -114,7 +114,7 @@ def _rare_points(sketch: Sketch) -> list[tuple[str, str]]:
             found += [pair for node in ends for pair in _around("purge", node)]
         if "cleared" in sketch.tags:
             # Several times in the list, since hardly another world comes by there.
-            found += 3 * [("after-clear", node) for node in ends]
+            found += 9 * [("after-clear", node) for node in ends]
     return found
 
 
