@@ -77,16 +77,23 @@ def test_every_doubt_is_recovered():
 
 @pytest.mark.parametrize("code", list(ErrorCode))
 def test_only_what_the_same_bytes_cannot_get_over_is_a_refusal_for_good(code):
-    """Silence, a busy peer, a number and an age may be other next time; a refusal is not."""
+    """Silence, a busy peer and a number may be other next time; a refusal is not."""
     state = in_doubt().state._replace(error_code=code)
     passing = {
         ErrorCode.DELIVERY_FAILURE,
         ErrorCode.TRANSIENT_ERROR,
         ErrorCode.INVALID_SEQUENCE_NUMBER,
-        ErrorCode.TIME_TO_LIVE_EXPIRED,
     }
-    assert was_refused(state) == (code not in passing)
-    assert not was_refused(state._replace(error_code=None))
+    assert was_refused(state, at(1)) == (code not in passing)
+    assert not was_refused(state._replace(error_code=None), at(1))
+
+
+def test_an_age_is_a_refusal_for_good_until_the_message_is_really_that_old():
+    """Two clocks disagree, and neither a minute nor another Timestamp helps (R-21)."""
+    state = in_doubt().state._replace(error_code=ErrorCode.TIME_TO_LIVE_EXPIRED)
+    expired = state._replace(expires_at=at(5).at)
+    assert was_refused(expired, at(5))
+    assert not was_refused(expired, at(6))
 
 
 def test_certainty_needs_no_recovery():

@@ -129,10 +129,9 @@ _MAY_BE_TAKEN = frozenset(
         ErrorCode.DELIVERY_FAILURE,
         ErrorCode.TRANSIENT_ERROR,
         ErrorCode.INVALID_SEQUENCE_NUMBER,
-        ErrorCode.TIME_TO_LIVE_EXPIRED,
     }
 )
-"""Why a message was given up that another copy, number or minute may bring through."""
+"""Why a message was given up that another copy or number may bring through."""
 
 
 def step(state: Outbound, event: SendingEvent, now: Now, terms: DeliveryTerms) -> Step:
@@ -161,8 +160,14 @@ def can_be_sent_again(state: Outbound, now: Now) -> bool:
     )
 
 
-def was_refused(state: Outbound) -> bool:
-    """Whether the partner will not have the message: it would refuse the same bytes again."""
+def was_refused(state: Outbound, now: Now) -> bool:
+    """Whether the partner will not have the message: it would refuse the same bytes again.
+
+    Too old before its time is a matter of two clocks, and neither minutes nor another Timestamp
+    mend that.
+    """
+    if state.error_code is ErrorCode.TIME_TO_LIVE_EXPIRED:
+        return not schedule.is_past(state.expires_at, now)
     return state.error_code is not None and state.error_code not in _MAY_BE_TAKEN
 
 

@@ -110,7 +110,7 @@ class Reports:
                 return [RecoveryWork(message_id, PongReceived(report.is_accepted))]
             case InquiryKind.STATUS:
                 # By rule only what may be taken: refusal and remedy would chase each other.
-                is_refused = was_refused(entry.state)
+                is_refused = was_refused(entry.state, now)
                 told = recovering.ReportReceived(
                     report.status,
                     report.processing,
