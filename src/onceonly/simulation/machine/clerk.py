@@ -43,6 +43,8 @@ class Clerk:
         self._away_until_ns = 0
         self._marked = 0
         self._at_work = 0
+        self._answered: dict[str, int] = {}
+        """By MessageId, where in the inbox the item was that has been answered."""
 
     @property
     def is_at_rest(self) -> bool:
@@ -162,6 +164,9 @@ class Clerk:
             return  # An answer is not answered.
         if self._likes("answers", item, self._habits.answers):
             name = f"re-{message.message_id.partition('@')[0]}"
+            if self._answered.setdefault(message.message_id, item.offset) != item.offset:
+                # BestEffort brought it twice: the second answer is another one.
+                name = f"{name}-{item.offset}"
             self._submit(
                 to=name_of(str(message.from_ids[0])),
                 id=name,
