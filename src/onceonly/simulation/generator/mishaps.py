@@ -112,9 +112,6 @@ def _rare_points(sketch: Sketch) -> list[tuple[str, str]]:
             found += _around("report", letter.target) + _around("inquire", letter.source)
         if "purge" in sketch.tags:
             found += [pair for node in ends for pair in _around("purge", node)]
-        if "cleared" in sketch.tags:
-            # Several times in the list, since hardly another world comes by there.
-            found += 9 * [("after-clear", node) for node in ends]
     return found
 
 

@@ -172,6 +172,10 @@ def _until_files_go(sketch: Sketch) -> tuple[int, int]:
     """A file of the spool goes an hour after the first look that found no row with its name."""
     for name in sketch.everybody:
         sketch.set(name, purge_interval_s=900)
+    if sketch.chance.random() < 0.4:
+        # Hardly another world comes by there, and these are long.
+        node = sketch.chance.choice(sketch.everybody)
+        sketch.act(20, "arm", node, point="after-clear", count=1, down_ms=1_000)
     heal_ms = (_kept_s(sketch) + UNMENTIONED_S + 2 * 900) * 1000
     return heal_ms, heal_ms + 1_000
 
