@@ -56,4 +56,4 @@ def _in_processes(chunks: Iterator[tuple[int, int]], jobs: int) -> Iterator[Summ
                 running |= {pool.submit(_summary, chunk) for chunk in islice(chunks, len(done))}
                 yield from (future.result() for future in done)
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)

@@ -315,8 +315,15 @@ def _answers(case: Case, course: Course) -> Iterator[Violation]:
             death == NEVER
             and _was_long_awake(case, course.node, row.at_ns)
             and not (case.was_recovered(row) and row.record.event is Event.DUPLICATE_ELIMINATED)
+            and not _is_taken_back(course, row)
         ):
             yield _at("I4", course, f"{row.record.event}, and no acknowledgement", row.order)
+
+
+def _is_taken_back(course: Course, stored: Row) -> bool:
+    """R-08: confirmed before an acknowledgement could leave, which it need not any more."""
+    cancel = course.first_into(Event.CANCEL_CONFIRMED)
+    return cancel is not None and cancel.order > stored.order
 
 
 def _owes_answer(row: Row) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 from onceonly.gateway.sending.submit import Part, Submission
 from onceonly.gateway.wiring import Gateway
 from onceonly.message.errors import LocalError
+from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
 from onceonly.protocol.pairing import PairStatus
 from onceonly.simulation.cast import party
@@ -70,6 +71,8 @@ class Application:
         key = MessageKey(str(party(self._node.name)), str(party(to)), name)
 
         async def call(gateway: Gateway) -> None:
+            if self._may_be_used_up(name):
+                return
             sinks = [gateway.spool.open_sink() for _ in content]
             for sink, body in zip(sinks, content, strict=True):
                 sink.write(body)
@@ -93,6 +96,16 @@ class Application:
             self._note_accepted(given, content, ref, name)
 
         self.call(call, is_repeated=True)
+
+    def _may_be_used_up(self, message_id: str) -> bool:
+        """Given once and forgotten since (R-19): who keeps to its times uses no such id again."""
+        was_given = any(key.message_id == message_id for key, _ in self._accepted)
+        if not was_given or self._node.snapshot().find_outbound(message_id) is not None:
+            return False
+        return any(
+            row.record.event is Event.PURGED and row.node == self._node.name
+            for row in self._history.rows
+        )
 
     def _note_accepted(
         self, key: MessageKey, content: tuple[bytes, ...], ref: str | None, submission: str
