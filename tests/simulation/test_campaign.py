@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 from collections import Counter
+from select import select
 from typing import TYPE_CHECKING
 
 import pytest
@@ -126,6 +128,38 @@ def test_more_processes_find_the_same():
     one, two = (local.run(0, 120, jobs=jobs) for jobs in (1, 2))
     one.seconds = two.seconds = 0
     assert one == two
+
+
+ENDS_WITHIN_S = 60.0
+"""A worker that is told to end has nothing to finish."""
+
+WORKERS = """
+import os, sys
+from onceonly.simulation.campaign.local import pool
+if __name__ == "__main__":
+    with pool(2) as workers:
+        print(workers.submit(os.getpid).result(), flush=True)
+        sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux has handles on processes")
+def test_a_campaign_that_is_killed_leaves_no_worker_behind(tmp_path: Path):
+    """Nobody gives them work any more, and nobody is there to end them."""
+    script = tmp_path / "workers.py"
+    script.write_text(WORKERS)
+    process = subprocess.Popen(
+        [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdout is not None
+        worker = os.pidfd_open(int(process.stdout.readline()))
+        try:
+            process.kill()
+            ended, _, _ = select([worker], [], [], ENDS_WITHIN_S)
+        finally:
+            os.close(worker)
+    assert ended
 
 
 def test_a_violation_fails_a_campaign_and_names_its_smallest_seed():

@@ -12,11 +12,9 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -25,6 +23,7 @@ from onceonly.message.message import AckRequested, Profile
 from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
 from onceonly.simulation import checkers
 from onceonly.simulation.campaign.code import code_digest
+from onceonly.simulation.campaign.local import pool
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import History
 from onceonly.simulation.machine.node import Node
@@ -374,9 +373,8 @@ def run_on(
     report does not depend on `processes`, but for the seconds.
     """
     reports: list[Report] = []
-    # Spawned, not forked: who calls may have threads (a progress bar), which a fork would cut.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        for report in pool.map(partial(_run_or_read, depth, shards, kept), range(shards)):
+    with pool(processes) as workers:
+        for report in workers.map(partial(_run_or_read, depth, shards, kept), range(shards)):
             reports.append(report)
             if progress is not None:
                 progress(len(reports))

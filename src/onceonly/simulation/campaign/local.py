@@ -4,10 +4,12 @@ Knows processes and no worlds. What comes out does not depend on the number of p
 the time it took.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from time import perf_counter
 
 from onceonly.simulation.campaign.ledger import pieces
@@ -44,16 +46,33 @@ def _summary(chunk: tuple[int, int]) -> Summary:
     return summary
 
 
-def _in_processes(chunks: Iterator[tuple[int, int]], jobs: int) -> Iterator[Summary]:
+def pool(processes: int) -> ProcessPoolExecutor:
+    """So many processes that end with this one, however it ends."""
     # Spawned, not forked: who calls may have threads (a progress bar), which a fork would cut.
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    return ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_follow)
+
+
+def _follow() -> None:
+    """A worker waits for work that nobody gives any more, where its parent was killed."""
+    parent = parent_process()
+    assert parent is not None, "only workers follow"
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
+
+
+def _in_processes(chunks: Iterator[tuple[int, int]], jobs: int) -> Iterator[Summary]:
+    with pool(jobs) as workers:
         running: set[Future[Summary]] = {
-            pool.submit(_summary, chunk) for chunk in islice(chunks, jobs * _AHEAD)
+            workers.submit(_summary, chunk) for chunk in islice(chunks, jobs * _AHEAD)
         }
         try:
             while running:
                 done, running = wait(running, return_when=FIRST_COMPLETED)
-                running |= {pool.submit(_summary, chunk) for chunk in islice(chunks, len(done))}
+                running |= {workers.submit(_summary, chunk) for chunk in islice(chunks, len(done))}
                 yield from (future.result() for future in done)
         finally:
-            pool.shutdown(cancel_futures=True)
+            workers.shutdown(cancel_futures=True)
