@@ -5,6 +5,7 @@ program: it repeats a call that found no gateway and remembers by itself how far
 It must not know the link, the kills or the journal.
 """
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -39,7 +40,7 @@ class Posting:
         self.conversation = conversation
 
 
-class Program:
+class Program(ABC):
     """A thread that works until it is done or told to stop; `check` raises what it ended with."""
 
     def __init__(self, name: str, stop: Event) -> None:
@@ -69,9 +70,9 @@ class Program:
         except LocalError as error:
             raise DemoFailed(f"{self._name}: {error.name}: {error}") from error
 
+    @abstractmethod
     def work(self) -> None:
         """What the program does."""
-        raise NotImplementedError
 
     def _insist(self, call: Callable[[], T]) -> T | None:
         """The result of the call, repeated while the gateway is down; None when told to stop."""

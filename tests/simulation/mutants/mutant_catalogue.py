@@ -1,5 +1,6 @@
 """Every mutant, in one list."""
 
+from forgetting_mutants import MUTANTS as FORGETTING
 from receiving_mutants import MUTANTS as RECEIVING
 from recovery_mutants import MUTANTS as RECOVERY
 from relaying_mutants import MUTANTS as RELAYING
@@ -8,7 +9,7 @@ from store_mutants import MUTANTS as STORE
 from turn_mutants import MUTANTS as TURNS
 from wire_mutants import MUTANTS as WIRE
 
-MUTANTS = (*SENDING, *TURNS, *RECEIVING, *STORE, *RELAYING, *RECOVERY, *WIRE)
+MUTANTS = (*SENDING, *TURNS, *RECEIVING, *FORGETTING, *STORE, *RELAYING, *RECOVERY, *WIRE)
 
 OF_THE_DESIGN = {
     "ack_before_fsync": "ack_before_the_commit",
