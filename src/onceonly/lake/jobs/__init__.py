@@ -1,0 +1,29 @@
+"""The lake's jobs: ordinary functions and ordinary scripts, one file each.
+
+Here frames become numbers, and the clock is read; the rules are in the pure modules around.
+"""
+
+from onceonly.lake.jobs.compacting import compact
+from onceonly.lake.jobs.finding import DIFFERENCES_SHOWN, EVIDENCE_SHOWN, PAIRS_SHOWN
+from onceonly.lake.jobs.ingesting import AVAILABLE_NOW, IngestSummary, ingest
+from onceonly.lake.jobs.reconciling import LEDGER_FOLDER, ReconcileSummary, reconcile
+from onceonly.lake.jobs.reporting import report
+from onceonly.lake.jobs.script import main
+from onceonly.lake.jobs.session import APP_NAME, Lakes
+
+__all__ = [
+    "APP_NAME",
+    "AVAILABLE_NOW",
+    "DIFFERENCES_SHOWN",
+    "EVIDENCE_SHOWN",
+    "LEDGER_FOLDER",
+    "PAIRS_SHOWN",
+    "IngestSummary",
+    "Lakes",
+    "ReconcileSummary",
+    "compact",
+    "ingest",
+    "main",
+    "reconcile",
+    "report",
+]

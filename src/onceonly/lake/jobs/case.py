@@ -1,0 +1,90 @@
+"""The evidence of some lakes, opened and judged: what reconciliation and report both begin with."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake import checks, invariants, model, runner, verdicts
+from onceonly.lake.reports import reconciliation
+from onceonly.lake.reports.findings import InvariantResult, Judged
+from onceonly.lake.verdicts import Policy
+
+ROWS_MAX: Final = 10_000
+"""Most rows that any small frame may bring to the driver."""
+
+
+class Case(NamedTuple):
+    """The evidence, opened."""
+
+    journal: DataFrame
+    coverage: DataFrame
+    judged: DataFrame
+    as_of: int
+    policy: Policy
+
+
+def open_case(spark: SparkSession, lakes: Sequence[str], as_of: int | None, policy: Policy) -> Case:
+    """What the lakes hold, judged at `as_of`; None is now, or the last row where that is later."""
+    journal = runner.journal(spark, lakes)
+    coverage = model.merge_coverage(runner.read(spark, lakes, "coverage")).persist()
+    if as_of is None:
+        [last] = runner.rows(coverage.agg(F.max("last_at").alias("at")), 1)
+        as_of = max(time.time_ns() // 1_000, last["at"] or 0)
+    lifecycle = model.merge(runner.read(spark, lakes, "lifecycle"))
+    judged = verdicts.verdict(lifecycle, coverage, as_of=as_of, policy=policy)
+    return Case(journal, coverage, judged.persist(), as_of, policy)
+
+
+def judge(case: Case) -> Judged:
+    """Count the verdicts and fill in the once-and-only-once sheet."""
+    whole = runner.rows(checks.wholeness(case.journal), ROWS_MAX)
+    return Judged(
+        as_of=case.as_of,
+        policy=case.policy,
+        matrix=runner.rows(reconciliation.matrix(case.judged), ROWS_MAX),
+        invariants=(*_sheet(case), _chain(whole)),
+        journals=_journals(case, whole),
+    )
+
+
+def _sheet(case: Case) -> list[InvariantResult]:
+    tried = invariants.breaches(case.judged, as_of=case.as_of, policy=case.policy)
+    found = {row["name"]: row for row in runner.rows(invariants.sheet(tried), ROWS_MAX)}
+    untried = {"messages": 0, "breaches": 0, "examples": []}
+    lines = [(line, found.get(line.name, untried)) for line in invariants.INVARIANTS]
+    return [
+        InvariantResult(
+            line.name, line.claim, row["messages"], row["breaches"], tuple(row["examples"])
+        )
+        for line, row in lines
+    ]
+
+
+def _chain(whole: Sequence[dict[str, Any]]) -> InvariantResult:
+    broken = {row["party"]: row["missing"] + row["edited"] + row["forks"] for row in whole}
+    examples = [
+        f"{row['party']} row {row['first_bad_seq']}" for row in whole if row["first_bad_seq"]
+    ]
+    return InvariantResult(
+        "E3",
+        "No journal row is missing, edited, inserted or moved: the hash chains are whole.",
+        sum(row["rows"] for row in whole),
+        sum(broken.values()),
+        tuple(examples[: invariants.EXAMPLES_MAX]),
+    )
+
+
+def _journals(case: Case, whole: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    sums = ("suspensions", "quarantines", "resumptions", "security_events", "starts", "drills")
+    periods = case.coverage.groupBy("party").agg(
+        F.min("first_at").alias("first_at"),
+        F.max("last_at").alias("last_at"),
+        F.max("epochs").alias("epochs"),
+        *[F.sum(name).alias(name) for name in sums],
+    )
+    chains = {row["party"]: row for row in whole}
+    found = runner.rows(periods.orderBy("party"), ROWS_MAX)
+    return [{**row, **chains[row["party"]]} for row in found]

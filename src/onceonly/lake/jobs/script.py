@@ -1,0 +1,67 @@
+"""The jobs as a script: arguments in, one JSON object out.
+
+python -m onceonly.lake.jobs reconcile --lake DIR [--lake DIR …] [--master URL]
+spark-submit --master … …/onceonly/lake/jobs/__main__.py reconcile --lake DIR
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from onceonly.lake.jobs.compacting import compact
+from onceonly.lake.jobs.ingesting import AVAILABLE_NOW, ingest
+from onceonly.lake.jobs.reconciling import reconcile
+from onceonly.lake.jobs.reporting import report
+from onceonly.message.errors import OnceonlyError
+
+_DIFFERENCES_FOUND: Final = 11
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The jobs as a script; the result is one JSON object on stdout."""
+    parser = argparse.ArgumentParser(prog="python -m onceonly.lake.jobs", description=__doc__)
+    parser.add_argument("job", choices=("ingest", "compact", "reconcile", "report"))
+    parser.add_argument("--lake", action="append", required=True, help="may be given repeatedly")
+    parser.add_argument("--master", help="given to Spark as it is")
+    parser.add_argument("--trigger", default=AVAILABLE_NOW)
+    parser.add_argument("--as-of", type=int, help="instant of judgement, microseconds UTC")
+    parser.add_argument("--out", help="folder of the ledger, or file of the report")
+    given = parser.parse_args(arguments)
+    try:
+        code, found = _run(given)
+    except OnceonlyError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    sys.stdout.write(json.dumps(found) + "\n")
+    return code
+
+
+def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    if given.job in ("ingest", "compact"):
+        done = (
+            ingest(given.lake, master=given.master, trigger=given.trigger)
+            if given.job == "ingest"
+            else compact(given.lake, master=given.master)
+        )
+        return 0, {"batches": done.batches, "last_seq": done.last_seq}
+    if given.job == "report":
+        path = report(
+            given.lake,
+            master=given.master,
+            out=Path(given.out or "report.html"),
+            as_of=given.as_of,
+        )
+        return 0, {"report": str(path)}
+    found = reconcile(given.lake, master=given.master, as_of=given.as_of, out=given.out)
+    return (
+        0 if found.holds else _DIFFERENCES_FOUND,
+        {
+            "verdicts": found.verdicts,
+            "differences": found.differences,
+            "breaches": {line.name: line.breaches for line in found.invariants},
+            "ledger": found.ledger,
+        },
+    )

@@ -1,0 +1,24 @@
+"""A Spark session for a job, and how a caller may name the lakes."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from onceonly.lake import manifest, runner
+
+APP_NAME: Final = "onceonly"
+
+Lakes = str | Sequence[str]
+"""One lake directory, or several: paths or URLs."""
+
+
+def directories(lake: Lakes) -> list[str]:
+    """The lake directories, one or many."""
+    return [lake] if isinstance(lake, str) else list(lake)
+
+
+def start(lake: Lakes, master: str | None) -> SparkSession:
+    """The running session, or a new one that fits what has been published in the lakes."""
+    size = manifest.journal_bytes(directories(lake))
+    return runner.session(master, APP_NAME, journal_bytes=size)
