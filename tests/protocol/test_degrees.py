@@ -184,6 +184,21 @@ def test_exactly_once_outlives_refusals_and_transient_errors():
 
 
 @pytest.mark.statement("S3-14", ruling="R-17")
+def test_exactly_once_that_is_put_off_for_ever_goes_to_the_operator():
+    """Behind as many pauses as end a message of another degree; the acknowledgement calms him."""
+    terms = DeliveryTerms(semantics=DeliverySemantics.EXACTLY_ONCE, transient_retries=2)
+    run = Run(terms).sent()
+    for _ in range(2):
+        run.on(run.due_s, COME_AGAIN, DUE, Transmitted(1, ACCEPTED))
+    assert run.of(OpenIncident) == []
+    run.on(run.due_s, COME_AGAIN)
+    assert run.of(OpenIncident) == [OpenIncident("the peer kept answering TransientError")]
+    run.on(run.due_s, DUE, Transmitted(1, ACCEPTED))
+    run.on(run.due_s, DUE, Transmitted(2, ACCEPTED))
+    assert run.on(9001, AckReceived()).of(ResolveIncident) == [ResolveIncident()]
+
+
+@pytest.mark.statement("S3-14", ruling="R-17")
 def test_exactly_once_that_is_reported_as_undelivered_goes_to_the_operator():
     """Somebody had acknowledged it: pathological, and no notice."""
     run = Run(EXACTLY_ONCE).sent().on(1, AckReceived()).on(9, UNDELIVERED)

@@ -32,7 +32,7 @@ from onceonly.protocol.events import (
     Transmitted,
 )
 from onceonly.protocol.sending import Exposure, OutboundStatus, Silence
-from onceonly.protocol.transmitting import was_overdue
+from onceonly.protocol.transmitting import needed_an_operator
 
 PING = Inquire(InquiryKind.PING)
 YES, NO = PongReceived(is_available=True), PongReceived(is_available=False)
@@ -219,8 +219,8 @@ def test_the_waits_before_and_behind_the_good_answer_add_up():
     quick = run.state
     run.on(3700, DUE, Transmitted(32, ACCEPTED))
     assert len(run.of(OpenIncident)) == 1
-    assert not was_overdue(quick, run.terms)
-    assert was_overdue(run.state, run.terms)
+    assert not needed_an_operator(quick, run.terms)
+    assert needed_an_operator(run.state, run.terms)
 
 
 def test_a_refused_connection_after_a_good_answer_is_like_any_other():

@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from onceonly.simulation.campaign import shrink
-from onceonly.simulation.campaign.sometimes import reached
-from onceonly.simulation.campaign.worlds import run_plan
+from onceonly.simulation.campaign.worlds import judged, run_plan
 from onceonly.simulation.generator.workload import plan_of
-from onceonly.simulation.plan import Plan
+from onceonly.simulation.plan import Action, Plan
 
 SEEDS_MAX = 3000
 """By then a world in which each of the states below comes up has been seen many times."""
@@ -32,7 +31,7 @@ def first_plan_that_reaches(state: str) -> Plan:
 
 def shrunk_to(state: str) -> Plan:
     return shrink.shrink_to(
-        first_plan_that_reaches(state), lambda world: state in reached(world)
+        first_plan_that_reaches(state), lambda world: state in judged(world)[1]
     ).plan
 
 
@@ -46,11 +45,21 @@ def small() -> Plan:
 def test_what_is_left_shows_the_same_in_few_events(state: str):
     """A state shrinks to a schedule without chance that a person can follow."""
     plan = first_plan_that_reaches(state)
-    small, runs = shrink.shrink_to(plan, lambda world: state in reached(world))
+    small, runs = shrink.shrink_to(plan, lambda world: state in judged(world)[1])
     assert state in run_plan(small).sometimes
     assert shrink.size_of(small) <= EVENTS_MAX
     assert not small.is_drawn
     assert runs < shrink.RUNS_MAX
+
+
+def test_a_world_that_ends_early_shrinks_like_any_other():
+    """What ends it is a finding about it, and no traceback of the search."""
+    plan = plan_of(1)
+    nobody = Action(1, "submit", plan.machines[0].name, {"to": "nobody"})
+    broken = replace(plan, actions=(*plan.actions, nobody))
+    small = shrink.shrink(broken, "bug")
+    assert small.actions == (nobody,)
+    assert [one.invariant for one in run_plan(small).violations] == ["bug"]
 
 
 def test_nothing_that_is_left_can_go(small: Plan):

@@ -81,7 +81,8 @@ class Outbound(NamedTuple):
     sequence_number: int | None = None
     expires_at: int | None = None
     transients: int = 0
-    """Pauses asked for by TransientError since the last counted transmission."""
+    """Pauses asked for by TransientError since the last counted transmission; with ExactlyOnce,
+    since the message was admitted."""
     silence: Silence = Silence.NONE
     pings: int = 0
     """Pings without a good answer since the message was admitted (level 2)."""

@@ -185,11 +185,11 @@ def _acknowledge(state: Outbound, event: AckReceived, now: Now, terms: DeliveryT
     if state.silence is Silence.PINGING and state.exposure is Exposure.NEVER:
         return _drop_orphan_ack(state, event, now, terms)
     was_told = state.error_code is not None
-    was_overdue = transmitting.was_overdue(state, terms)
+    was_alarming = transmitting.needed_an_operator(state, terms)
     state = _acknowledged(state)
     row = (_ack_row(state, event),)
     news = _late_news(state, event, terms) if was_told else row
-    calm = (ResolveIncident(),) if was_overdue else ()
+    calm = (ResolveIncident(),) if was_alarming else ()
     return state, (*news, release(state, abandoned=False), *calm)
 
 
@@ -277,6 +277,10 @@ def _take_error(  # noqa: PLR0911 - because it is the table of what a peer can s
     return state, (row,)
 
 
+PUT_OFF = "the peer kept answering TransientError"
+"""Why a message is given up; why an operator is told, where it never is (R-17)."""
+
+
 def _take_transient_error(
     state: Outbound, event: ErrorReceived, now: Now, terms: DeliveryTerms
 ) -> Step:
@@ -289,17 +293,16 @@ def _take_transient_error(
         return verdict.refused(state, event, row, terms)
     if state.silence in (Silence.HELD, Silence.PINGING):
         return state, (row,)
-    is_bounded = terms.semantics is not DeliverySemantics.EXACTLY_ONCE
-    if is_bounded and state.transients >= terms.transient_retries:
-        reason = "the peer kept answering TransientError"
-        state, effects = verdict.give_up(state, ErrorCode.TRANSIENT_ERROR, reason, terms)
+    is_enough = state.transients >= terms.transient_retries
+    if is_enough and terms.semantics is not DeliverySemantics.EXACTLY_ONCE:
+        state, effects = verdict.give_up(state, ErrorCode.TRANSIENT_ERROR, PUT_OFF, terms)
         return state, (row, *effects)
     state = state._replace(
         transients=state.transients + 1,
         silence=Silence.PAUSED,
         due_ns=schedule.pause_ends_ns(event.min_retry_s, now, terms),
     )
-    return state, (row,)
+    return state, (row, OpenIncident(PUT_OFF)) if is_enough else (row,)
 
 
 def _take_error_after_all(

@@ -189,7 +189,9 @@ def _resend_or_give_up(state: Outbound, terms: DeliveryTerms) -> Step:
     retries = _retries(terms)
     if retries is None or state.attempt <= retries:
         alarm = _alarm(state, terms)
-        state, effects = transmit(state._replace(transients=0), state.attempt + 1)
+        # Where nothing ends, the pauses add up, so that the operator's incident is known to be one.
+        state = state if retries is None else state._replace(transients=0)
+        state, effects = transmit(state, state.attempt + 1)
         return state, (*alarm, *effects)
     reason = "no acknowledgement after the last retry"
     return verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
@@ -212,10 +214,12 @@ def _alarm(state: Outbound, terms: DeliveryTerms) -> Effects:
     return (OpenIncident(OVERDUE),) if _is_overdue(_waits(state), terms) else ()
 
 
-def was_overdue(state: Outbound, terms: DeliveryTerms) -> bool:
-    """Whether an operator was told of it before the wait that is going on."""
+def needed_an_operator(state: Outbound, terms: DeliveryTerms) -> bool:
+    """Whether an ExactlyOnce message has an incident of what was waited for until now (R-17)."""
+    if terms.semantics is not DeliverySemantics.EXACTLY_ONCE:
+        return False
     waits = _waits(state) - 1
-    return waits > 0 and _is_overdue(waits, terms)
+    return state.transients > terms.transient_retries or (waits > 0 and _is_overdue(waits, terms))
 
 
 def _waits(state: Outbound) -> int:

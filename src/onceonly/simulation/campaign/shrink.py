@@ -14,7 +14,7 @@ from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
 from onceonly.message.terms import DeliveryTerms
-from onceonly.simulation.checkers import check
+from onceonly.simulation.campaign.worlds import judged
 from onceonly.simulation.machine.application import Application
 from onceonly.simulation.network import Fate
 from onceonly.simulation.plan import CALM, Action, Line, Machine, Plan
@@ -47,7 +47,8 @@ def shrink_counted(plan: Plan, invariant: str) -> Shrunk:
     """The same, with the number of worlds that were run for it. Raises `Unbroken`."""
 
     def breaks(world: World) -> bool:
-        return any(violation.invariant == invariant for violation in check(world))
+        violations, _ = judged(world)
+        return any(violation.invariant == invariant for violation in violations)
 
     try:
         return shrink_to(plan, breaks)
@@ -56,7 +57,7 @@ def shrink_counted(plan: Plan, invariant: str) -> Shrunk:
 
 
 def shrink_to(plan: Plan, shows: Callable[[World], bool]) -> Shrunk:
-    """The smallest plan found whose world, once it has run, shows this. Raises `Unbroken`."""
+    """The smallest plan found whose world, run by `shows`, shows this. Raises `Unbroken`."""
     search = _Search(shows)
     explicit = search.explicit(plan)
     found, is_smaller = explicit, True
@@ -94,7 +95,6 @@ class _Search:
     def _run(self, plan: Plan) -> tuple[bool, dict[str, Fate]]:
         self.runs += 1
         world = World(plan)
-        world.run()
         shows = self._shows(world)
         world.close()
         return shows, world.network.told

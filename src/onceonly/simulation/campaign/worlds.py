@@ -58,11 +58,7 @@ def replay(plan: Plan, *, keeps_trace: bool = False) -> tuple[Result, list[str]]
     """The same, with everything that happened in it as lines, if these are to be kept."""
     world = World(plan, keeps_trace=keeps_trace)
     history = world.history
-    try:
-        world.run()
-        violations, states = tuple(check(world)), reached(world)
-    except Exception as error:  # noqa: BLE001 - because whatever ends a world is a finding about it
-        violations, states = (_end(error, history),), frozenset()
+    violations, states = judged(world)
     events, virtual_ms = world.timeline.events, world.timeline.now_ns // NS_PER_MS
     world.close()
     verdicts = _verdicts(history)
@@ -85,6 +81,15 @@ def replay(plan: Plan, *, keeps_trace: bool = False) -> tuple[Result, list[str]]
         trace_hash=history.trace_hash,
     )
     return result, history.trace
+
+
+def judged(world: World) -> tuple[tuple[Violation, ...], frozenset[str]]:
+    """Run the world to its end: what it breaks, and the states that it reached."""
+    try:
+        world.run()
+        return tuple(check(world)), reached(world)
+    except Exception as error:  # noqa: BLE001 - because whatever ends a world is a finding about it
+        return (_end(error, world.history),), frozenset()
 
 
 def run_seed(seed: int) -> Result:

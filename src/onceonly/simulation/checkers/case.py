@@ -441,6 +441,11 @@ class Case:
         """Names of the packages of which some copy arrived, whole or not."""
         return frozenset(arrived.packet.name for arrived in self.history.arrived)
 
+    def has_incident(self, course: Course) -> bool:
+        """Whether an operator was told of the sending pair of the message, once at least."""
+        incidents = self.world.nodes[course.node].snapshot().list_incidents(is_open=False)
+        return any(tuple(one.pair) == course.key[:2] for one in incidents)
+
     def was_resumed(self, course: Course, first: int, last: int) -> bool:
         """Whether the sending pair of the message was resumed between two places in the order."""
         return any(

@@ -101,10 +101,8 @@ def _verdict(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Viola
 def _known_to_operator(case: Case, course: Course, status: OutboundStatus) -> Iterator[Violation]:
     """I25: asked, and still in doubt, is an operator's matter, who was told (R-17, R-21)."""
     rows = [row.record.event for row in course.out]
-    incidents = case.world.nodes[course.node].snapshot().list_incidents(is_open=False)
-    was_opened = any(tuple(one.pair) == course.key[:2] for one in incidents)
     was_answered = Event.REPORT_RECEIVED in rows
-    if not was_opened and not was_answered:
+    if not was_answered and not case.has_incident(course):
         text = f"still {status}, and neither the partner nor an operator knows"
         yield _at("I25", course, text, case.end_order)
 
@@ -117,8 +115,7 @@ def _operator_was_told(case: Case, course: Course, terms: DeliveryTerms) -> Iter
     waited_s = terms.timeout_s + (waits - 1) * terms.retry_interval_s
     if waits == 0 or waited_s < terms.persist_duration_s:
         return
-    incidents = case.world.nodes[course.node].snapshot().list_incidents(is_open=False)
-    if not any(tuple(one.pair) == course.key[:2] for one in incidents):
+    if not case.has_incident(course):
         text = f"waited {waits} times, and no operator was told"
         yield _at("R-17", course, text, case.end_order)
 

@@ -207,9 +207,8 @@ class _Walk:
 
     def _asks_on(self, attempt: int) -> bool:
         """Whether this is one pause more than the agreement has."""
-        is_bounded = self.terms.semantics is not DeliverySemantics.EXACTLY_ONCE
         is_again = attempt == self.attempt and self.paused is not None
-        return is_bounded and is_again and self.transients > self.terms.transient_retries
+        return is_again and self.transients > self.terms.transient_retries
 
     def _was_resumed(self, row: Row) -> bool:
         last = self.last
@@ -225,7 +224,10 @@ class _Walk:
         assert self.last is not None, "what is repeated was there"
         if self._asks_on(attempt):
             text = f"still asked after {self.transients} pauses of {self.terms.transient_retries}"
-            yield self._wrong("R-15", text, row)
+            if self.terms.semantics is not DeliverySemantics.EXACTLY_ONCE:
+                yield self._wrong("R-15", text, row)
+            elif self.is_fixed and not self.case.has_incident(self.course):
+                yield self._wrong("R-17", f"{text}, and no operator was told", row)
         is_restart = self._is_restart(row)
         if attempt == self.attempt + 1:
             if self.paused is not None and self.is_fixed:
