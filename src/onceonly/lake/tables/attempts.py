@@ -1,32 +1,39 @@
-"""Every transmission that ended: the raw material of retry, availability and error reports."""
+"""Every transmission of anything: the raw material of retry, availability and error reports."""
 
 from typing import Final
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
-
-from onceonly.lake.expressions import is_event
-from onceonly.lake.schemas import KEY
-from onceonly.lake.tables.definition import Definition
-from onceonly.message.event import Event
+from onceonly.lake.tables.definition import (
+    KEY_COLUMNS,
+    Definition,
+    duration,
+    instant,
+    ordinal,
+    text,
+)
 
 DEFINITION: Final = Definition(
     "attempts",
-    "one row per transmission of a message or an acknowledgement that ended",
-    "what the transport knew about it: accepted, refused or unknown; none of them is a verdict",
+    None,
+    "one row per transmission: of a message, an acknowledgement, an error, an inquiry, a "
+    "report, a receipt, a notice, or an intermediary's copy",
+    "what the transport knew about it; accepted is not acknowledged. Of messages the "
+    "beginning is known too, and one that a crash cut off has no end",
+    (
+        text("party", "who transmitted"),
+        *KEY_COLUMNS,
+        text("what", "message, acknowledgement, error, inquiry, report, receipt, notice or copy"),
+        text("peer", "the other end: the partner, or of an intermediary's the next address"),
+        ordinal("attempt", "number of the transmission; begins again at 1 after a resume"),
+        instant("began_at", "its first byte may have left; null where only the end is journalled"),
+        instant("ended_at", "it ended; null where a crash cut it off, or it is still under way"),
+        duration("took_us", "from beginning to end, by the clock that never jumps"),
+        text("outcome", "accepted, refused or unknown; null where it has no end"),
+        ordinal("status_code", "HTTP status or SMTP reply, where there was one"),
+        text("transport", "how it travelled"),
+        text("endpoint", "where it was posted"),
+        text("agreement_id", "TPAId or CPAId"),
+        ordinal("hop", "which hop transmitted, where an intermediary did"),
+        text("reason", "what the transport said, in words"),
+        ordinal("seq", "number of its row in that journal"),
+    ),
 )
-
-
-def table(journal: DataFrame) -> DataFrame:
-    """The transmissions in the journal."""
-    return journal.where(is_event(Event.TRANSMITTED, Event.ACK_SENT)).select(
-        *KEY,
-        F.when(is_event(Event.TRANSMITTED), "message").otherwise("acknowledgement").alias("what"),
-        F.timestamp_micros("at").alias("ended_at"),
-        "attempt",
-        "transport",
-        "endpoint",
-        "outcome",
-        "status_code",
-        "reason",
-    )

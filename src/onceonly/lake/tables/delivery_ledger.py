@@ -6,15 +6,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import is_event
+from onceonly.lake.model import FOLDS
 from onceonly.lake.schemas import KEY
-from onceonly.lake.tables.definition import Definition
-from onceonly.message.event import Event
-
-DEFINITION: Final = Definition(
-    "delivery_ledger",
-    "one row per message, whichever journal knows it",
-    "when it was submitted, sent, stored, acknowledged and handed over, how often, and the verdict",
+from onceonly.lake.tables.definition import (
+    KEY_COLUMNS,
+    Definition,
+    count,
+    flag,
+    instant,
+    size,
+    text,
 )
+from onceonly.message.event import Event
 
 INSTANTS: Final = (
     "submitted_at",
@@ -42,10 +45,28 @@ COUNTS: Final = (
     "hand_overs",
     "collisions",
     "rejections",
-    "sent_bytes",
-    "stored_bytes",
 )
+BYTES: Final = ("sent_bytes", "stored_bytes")
 HEADER: Final = ("conversation_id", "agreement_id", "semantics", "service", "action", "digest")
+
+_MEANINGS: Final = {fold.name: fold.meaning for fold in FOLDS}
+
+DEFINITION: Final = Definition(
+    "delivery_ledger",
+    1,
+    "one row per message, whichever journal knows it",
+    "when it was submitted, sent, stored, acknowledged and handed over, how often, and the verdict",
+    (
+        *KEY_COLUMNS,
+        text("verdict", "its class, the first that holds"),
+        text("standing", "what the class asks of people"),
+        flag("is_two_sided", "both parties' journals are in the lake"),
+        *[text(name, "as submitted") for name in HEADER],
+        *[instant(name, _MEANINGS[name]) for name in INSTANTS],
+        *[count(name, "rows", _MEANINGS[name]) for name in COUNTS],
+        *[size(name, _MEANINGS[name]) for name in BYTES],
+    ),
+)
 
 
 def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
@@ -61,6 +82,7 @@ def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
         *HEADER,
         *[_instant(name) for name in INSTANTS],
         *COUNTS,
+        *BYTES,
     )
 
 

@@ -14,12 +14,37 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 
 from onceonly.lake.expressions import seconds
 from onceonly.lake.schemas import KEY
-from onceonly.lake.tables.definition import Definition
+from onceonly.lake.tables.definition import (
+    KEY_COLUMNS,
+    Definition,
+    duration,
+    flag,
+    instant,
+    ordinal,
+    text,
+)
 
 DEFINITION: Final = Definition(
     "duplicates",
-    "one row per message with eliminated copies",
-    "how many copies were eliminated, how late the first one was, and why they came",
+    None,
+    "one row per eliminated copy or collision, as it arrived",
+    "when it came and what was known then. Why copies came is told per message and pair in "
+    "duplicate_causes",
+    (
+        text("party", "the receiver"),
+        *KEY_COLUMNS,
+        text("kind", "repeat, or collision where the MessageId came with another content"),
+        ordinal("number", "1 for the first such arrival of the message"),
+        instant("arrived_at", "when it came"),
+        duration("after_us", "since the original was stored"),
+        flag(
+            "was_answered_before",
+            "an acknowledgement that the transport did not refuse had left",
+        ),
+        ordinal("sequence_number", "SequenceNumber of the copy"),
+        text("reason", "what stands beside it, in words"),
+        ordinal("seq", "number of its row in that journal"),
+    ),
 )
 
 DOUBLED: Final = "doubled on the way"

@@ -7,13 +7,33 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 
 from onceonly.lake.expressions import is_event
 from onceonly.lake.schemas import KEY
-from onceonly.lake.tables.definition import Definition
+from onceonly.lake.tables.definition import (
+    KEY_COLUMNS,
+    Definition,
+    instant,
+    ordinal,
+    text,
+)
 from onceonly.message.event import Event
 
 DEFINITION: Final = Definition(
     "notices",
+    None,
     "one row per notice in an application's notification inbox",
-    "what the application was told, and how sure the gateway was",
+    "what the application was told, and how sure the gateway was. Whether the application "
+    "took it is not in the journal",
+    (
+        text("party", "whose application"),
+        *KEY_COLUMNS,
+        instant("told_at", "put into the notification inbox"),
+        text("kind", "DeliveryFailure or AcknowledgedLate"),
+        text(
+            "severity",
+            "Error where certainly nothing was delivered, Warning where it may have been",
+        ),
+        text("error_code", "code on the wire"),
+        ordinal("seq", "number of its row in that journal"),
+    ),
 )
 
 

@@ -1,0 +1,36 @@
+"""Every message as each party keeps it: the header that evidence needs."""
+
+from typing import Final
+
+from onceonly.lake.tables.definition import (
+    KEY_COLUMNS,
+    Definition,
+    instant,
+    ordinal,
+    size,
+    text,
+)
+
+DEFINITION: Final = Definition(
+    "messages",
+    None,
+    "one row per party and message that it submitted, stored, or took into its care",
+    "what the message was: its header, size and digest, and who keeps it in which role",
+    (
+        text("party", "whose journal tells it"),
+        text("role", "sender, receiver or intermediary"),
+        *KEY_COLUMNS,
+        instant("kept_at", "in that party's persistent storage"),
+        ordinal("seq", "number of that row in its journal"),
+        text("ref_to_message_id", "the message that it answers"),
+        text("conversation_id", "ConversationId"),
+        text("agreement_id", "TPAId or CPAId"),
+        text("profile", "the wire form and its rules"),
+        text("semantics", "the agreed delivery semantics"),
+        text("service", "Service"),
+        text("action", "Action"),
+        size("size_bytes", "sum of the payloads"),
+        text("digest", "SHA-256 of the content, hexadecimal"),
+        text("actor", "who submitted it, where a job or a person did"),
+    ),
+)
