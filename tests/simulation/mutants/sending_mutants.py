@@ -118,8 +118,18 @@ def _cancel(\
         "A peer that answers TransientError for ever is asked for ever.",
         Edit(
             "protocol/sending.py",
-            "    if is_bounded and state.transients >= terms.transient_retries:",
-            "    if is_bounded and state.transients < 0:",
+            "    is_enough = state.transients >= terms.transient_retries",
+            "    is_enough = False",
+        ),
+    ),
+    Mutant(
+        "put_off_in_silence",
+        "R-17",
+        "ExactlyOnce that a peer puts off for ever calls no operator.",
+        Edit(
+            "protocol/sending.py",
+            "    return state, (row, OpenIncident(PUT_OFF)) if is_enough else (row,)",
+            "    return state, (row,)",
         ),
     ),
 )

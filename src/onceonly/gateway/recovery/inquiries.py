@@ -231,8 +231,9 @@ class Inquiries:
             told = self._status(txn, asked, entry)
             return told._replace(is_accepted=False, acknowledgment=None)
         if answer.rows:
-            # The message was made before its cancel, so no copy is older than one made now.
-            keep_until_at = schedule.forgettable_at(now.at, now, terms)
+            # By its sender's clock the message was made before its cancel, whatever ours says.
+            made_at = asked.inquiry.header.timestamp_at
+            keep_until_at = schedule.forgettable_at(made_at, now, terms)
             txn.cancel_inbound(asked.key, at=now.at, keep_until_at=keep_until_at)
             rows.extend(answer.rows)
         return Reply()

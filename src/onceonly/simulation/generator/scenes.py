@@ -79,7 +79,7 @@ def _nothing(sketch: Sketch) -> None:
 # Terms that are over soon. Whatever was drawn for recovery and does not fit any more is left out.
 
 
-def _quick(terms: DeliveryTerms, retries: int, **changes: object) -> DeliveryTerms:
+def _quick(terms: DeliveryTerms, retries: int | None, **changes: object) -> DeliveryTerms:
     quick: dict[str, object] = {
         "timeout_s": 1,
         "retry_interval_s": 1,
@@ -129,7 +129,8 @@ def _impatient(chance: Random, terms: DeliveryTerms) -> DeliveryTerms:
 
 
 def _pausing(chance: Random, terms: DeliveryTerms) -> DeliveryTerms:
-    return _quick(terms, 3, transient_retries=chance.choice((0, 1, 2, 3)))
+    retries = None if terms.semantics is DeliverySemantics.EXACTLY_ONCE else 3
+    return _quick(terms, retries, transient_retries=chance.choice((0, 1, 2, 3)))
 
 
 def _reporting(chance: Random, terms: DeliveryTerms) -> DeliveryTerms:
@@ -271,7 +272,11 @@ SCENES: Mapping[str, Scene] = MappingProxyType(
         ),
         "late-word": Scene(_close_by_hand, _impatient, fates={Fate.LATE: 0.1}, delay_ms=2_000),
         "nobody-behind-the-relay": Scene(
-            _let_nobody_be_behind_the_relay, _pausing, has_relay=True, fates={}
+            _let_nobody_be_behind_the_relay,
+            _pausing,
+            semantics=(*_ONCE, *_ONCE, DeliverySemantics.EXACTLY_ONCE),
+            has_relay=True,
+            fates={},
         ),
         "keyed": Scene(_name_by_key, _as_drawn),
     }
