@@ -259,10 +259,16 @@ def _response(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Viol
         return  # None is expected to a response.
     due_ns = max(submitted.at_ns + within_s * NS_PER_S, case.healed_ns)
     said = (Event.RESPONSE_OVERDUE, Event.RESPONSE_RECEIVED, Event.CANCELLED, Event.EXPIRED)
-    is_said = any(row.record.event in said for row in course.out)
+    # What had failed before its cancel was confirmed stays failed, and nothing answers it.
+    is_said = any(row.record.event in said or _is_confirmed(row) for row in course.out)
     if case.end_ns > due_ns + SLACK_NS and not is_said:
         text = f"no response came within {within_s} s, and no row says so"
         yield _at("R-21", course, text, case.end_order)
+
+
+def _is_confirmed(row: Row) -> bool:
+    is_report = row.record.event is Event.REPORT_RECEIVED
+    return is_report and (row.record.reason or "").startswith("cancel confirmed")
 
 
 def _is_response(case: Case, course: Course) -> bool:
