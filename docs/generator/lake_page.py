@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from generator.words import attribute_docs, code, table
 from onceonly.lake import invariants, model, tables, verdicts
+from onceonly.lake.reports import duplicate_causes
 from onceonly.lake.schemas import KEY
-from onceonly.lake.tables import delivery_ledger, duplicates
+from onceonly.lake.tables import delivery_ledger
 from onceonly.lake.tables.definition import Definition
 from onceonly.message.instant import US_PER_S
 
@@ -87,7 +88,9 @@ def page() -> str:
             LEDGER,
             _ledger(),
             CAUSES,
-            table(("Cause", "Counted in"), ((k, f"`{v}`") for k, v in duplicates.CAUSES.items())),
+            table(
+                ("Cause", "Counted in"), ((k, f"`{v}`") for k, v in duplicate_causes.CAUSES.items())
+            ),
             LIFECYCLE,
             f"Key: {key}.\n\n",
             _lifecycle(),

@@ -25,8 +25,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.journal.record import METHOD_TRANSPORT
-from onceonly.lake.expressions import holder, is_event, is_passing, subject
+from onceonly.lake.expressions import (
+    bin_start,
+    holder,
+    is_event,
+    is_outbound,
+    is_passing,
+    is_true,
+    one_if,
+    subject,
+)
 from onceonly.lake.schemas import KEY
+from onceonly.lake.verdicts import is_promised
 from onceonly.message.errors import Severity
 from onceonly.message.event import Event
 from onceonly.message.message import DeliverySemantics
@@ -228,8 +238,28 @@ FOLDS: Final = (
         f"{_is(Event.NOTIFIED)} AND {_FAILURE_TOLD} AND severity = '{Severity.ERROR.value}'",
         "journal number of the last failure notice that says no byte ever left",
     ),
+    Fold(
+        "given_up_seq",
+        How.MAX,
+        "seq",
+        f"{_is(Event.EXHAUSTED)} OR ({_is(Event.NOTIFIED)} AND {_FAILURE_TOLD})",
+        "journal number of the last row that gives the message up",
+    ),
+    Fold(
+        "last_requeued_seq",
+        How.MAX,
+        "seq",
+        _is(Event.REQUEUED),
+        f"journal number of the last {Event.REQUEUED.value}",
+    ),
     _count("submissions", Event.SUBMITTED),
     _count("transmissions", Event.TRANSMITTING),
+    _count(
+        "starts",
+        Event.TRANSMITTING,
+        meaning="transmissions that began anew at attempt 1",
+        only="attempt = 1",
+    ),
     _outcome("sends_accepted", Event.TRANSMITTED, Outcome.ACCEPTED),
     _outcome("sends_refused", Event.TRANSMITTED, Outcome.REFUSED),
     _outcome("sends_unknown", Event.TRANSMITTED, Outcome.UNKNOWN),
@@ -343,6 +373,9 @@ def partial(journal: DataFrame) -> DataFrame:
     is_named = F.col("to_party").isNotNull() | is_event(Event.ORPHAN_ACK_RECEIVED)
     rows = rows.where(F.col("message_id").isNotNull() & is_named)
     wanted = is_event(*SENDER_EVENTS, *RECEIVER_EVENTS, Event.ORPHAN_ACK_RECEIVED)
+    # A row that our own gateway refused never was a message; only receivers refuse messages.
+    is_own_refusal = is_event(Event.REJECTED) & is_outbound()
+    rows = rows.where(~is_true(is_own_refusal))
     on_the_way = F.col(PASSING).isin([event.value for event in PASSING_EVENTS])
     return rows.where(wanted | on_the_way).groupBy(*KEY).agg(*[fold.of_rows() for fold in FOLDS])
 
@@ -380,3 +413,45 @@ def coverage(journal: DataFrame) -> DataFrame:
 def merge_coverage(partials: DataFrame) -> DataFrame:
     """Coverage from any union of partials of disjoint rows."""
     return partials.groupBy(*COVERAGE_KEY).agg(*[fold.of_folds() for fold in COVERAGE_FOLDS])
+
+
+def stats(judged: DataFrame, *, width_us: int) -> DataFrame:
+    """How the exchange went, per pair and bin of the first transmission (`bin_at`, µs UTC).
+
+    Bins go by the time of *sending*, so that each is complete as soon as its messages have a
+    verdict. `judged` is what `verdicts.verdict` gives. Only messages for which an acknowledgement
+    was agreed are `sent`; `timed` of them have a turnaround, by the sender's clock.
+    """
+    is_owed = is_promised()
+    acked = F.least("acked_at", "late_acked_at")
+    is_over = F.coalesce("failed_at", "expired_at", "cancelled_at").isNotNull()
+    took = acked - F.col("first_sent_at")
+    took = F.when(is_owed & (took >= F.lit(0)), took)
+    return (
+        judged.where(F.col("first_sent_at").isNotNull())
+        .withColumn("bin_at", bin_start(F.col("first_sent_at"), width_us))
+        .groupBy("bin_at", "from_party", "to_party")
+        .agg(
+            F.sum(one_if(is_owed)).alias("sent"),
+            F.sum(one_if(is_owed & acked.isNotNull())).alias("acknowledged"),
+            F.sum(one_if(is_owed & (F.col("hand_overs") > 0))).alias("handed_over"),
+            F.sum(one_if(is_owed & F.col("is_two_sided"))).alias("two_sided"),
+            F.sum(one_if(is_owed & acked.isNull() & is_over)).alias("settled"),
+            F.sum(F.when(is_owed, F.col("repeats")).otherwise(F.lit(0))).alias("eliminated"),
+            F.sum(one_if(~is_owed)).alias("unpromised"),
+            F.sum(F.when(is_owed, F.col("transmissions")).otherwise(F.lit(0))).alias(
+                "transmissions"
+            ),
+            F.sum(F.when(is_owed, F.col("sent_bytes")).otherwise(F.lit(0))).alias("sent_bytes"),
+            F.count(took).alias("timed"),
+            *[
+                F.percentile_approx(took, share, _ACCURACY).alias(name)
+                for name, share in _QUANTILES.items()
+            ],
+        )
+    )
+
+
+_ACCURACY: Final = 10_000
+"""Of approximate quantiles: right to one part in this many of the rows."""
+_QUANTILES: Final = {"p50_us": 0.5, "p90_us": 0.9, "p95_us": 0.95, "p99_us": 0.99}

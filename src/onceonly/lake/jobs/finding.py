@@ -7,10 +7,9 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 
 from onceonly.lake import runner
 from onceonly.lake.jobs.case import ROWS_MAX, Case
-from onceonly.lake.reports import reconciliation, traffic
+from onceonly.lake.reports import duplicate_causes, reconciliation, traffic
 from onceonly.lake.reports.findings import Findings, Judged
 from onceonly.lake.schemas import KEY
-from onceonly.lake.tables import duplicates
 
 DIFFERENCES_SHOWN: Final = 50
 """Differences on the page; all of them are in the ledger."""
@@ -39,7 +38,7 @@ def find(case: Case, judged: Judged) -> Findings:
         retries=runner.rows(traffic.retries(case.judged), ROWS_MAX),
         outcomes=runner.rows(traffic.outcomes(case.judged), PAIRS_SHOWN),
         duplicate_causes=runner.rows(
-            traffic.duplicate_causes(duplicates.table(case.judged)), PAIRS_SHOWN
+            traffic.duplicate_causes(duplicate_causes.causes(case.judged)), PAIRS_SHOWN
         ),
         volume=runner.rows(traffic.volume(case.journal), PAIRS_SHOWN),
     )

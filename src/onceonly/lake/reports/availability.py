@@ -2,6 +2,12 @@
 
 from typing import Final
 
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import one_if
+from onceonly.lake.reports.columns import of
+from onceonly.lake.reports.outages import runs
 from onceonly.lake.tables.definition import (
     Definition,
     count,
@@ -10,6 +16,7 @@ from onceonly.lake.tables.definition import (
     share,
     text,
 )
+from onceonly.protocol.events import Outcome
 
 DEFINITION: Final = Definition(
     "availability",
@@ -39,3 +46,31 @@ DEFINITION: Final = Definition(
         flag("is_down", "the last transmission was not accepted"),
     ),
 )
+
+
+def table(journal: DataFrame) -> DataFrame:
+    """The availability of every peer."""
+    up, down = F.col("is_up"), ~F.col("is_up")
+    is_over = down & F.col("until_us").isNotNull()
+
+    def time(condition: Column) -> Column:
+        return F.coalesce(F.sum(F.when(condition, F.col("length_us"))), F.lit(0))
+
+    outages = F.sum(one_if(down))
+    return (
+        runs(journal)
+        .groupBy("party", "peer")
+        .agg(
+            F.sum("transmissions").alias("transmissions"),
+            *[F.sum(outcome.value).alias(outcome.value) for outcome in Outcome],
+            outages.alias("outages"),
+            time(up).alias("up_us"),
+            time(down).alias("down_us"),
+            F.when(outages > 0, (time(up) / outages).cast("bigint")).alias("mtbf_us"),
+            F.avg(F.when(is_over, F.col("length_us"))).cast("bigint").alias("mttr_us"),
+            F.max(F.when(down, F.col("length_us"))).alias("longest_outage_us"),
+            F.max_by(down, "run").alias("is_down"),
+        )
+        .withColumn("availability_share", of(F.col("up_us"), F.col("up_us") + F.col("down_us")))
+        .select(*DEFINITION.names)
+    )

@@ -2,6 +2,13 @@
 
 from typing import Final
 
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import bin_start, is_passing
+from onceonly.lake.reports.columns import ended, is_there
+from onceonly.lake.reports.reconciliation import PAIR
+from onceonly.lake.tables import channel_intervals
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
     Definition,
@@ -32,3 +39,110 @@ DEFINITION: Final = Definition(
         duration("suspended_us", "of the bin, the pair was suspended or quarantined by its sender"),
     ),
 )
+
+
+_NEVER: Final = 9_223_372_036_854_775_807
+"""Bin of what has not happened: behind every bin."""
+_COUNTS: Final = ("submitted", "started", "settled", "left_queue", "left_flight")
+
+
+def table(judged: DataFrame, journal: DataFrame, *, as_of: int, width_us: int) -> DataFrame:
+    """The queues in bins of `width_us`; the last bin is judged at `as_of` (µs UTC)."""
+    moves = _moves(judged, width_us)
+    here = Window.partitionBy(*PAIR).orderBy("bin")
+    so_far = here.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    later = here.rowsBetween(1, Window.unboundedFollowing)
+    # Whoever leaves the queue later than this bin and was there at its end waited then.
+    oldest = F.min("earliest").over(later)
+    counted = moves.withColumns(
+        {
+            "end": F.least(F.col("bin") + F.lit(width_us), F.lit(as_of)),
+            "queued": F.sum(F.col("submitted") - F.col("left_queue")).over(so_far),
+            "in_flight": F.sum(F.col("started") - F.col("left_flight")).over(so_far),
+            "oldest": oldest,
+        }
+    ).where(F.col("bin") < F.lit(_NEVER))
+    waits = F.col("end") - F.col("oldest")
+    return (
+        _with_suspensions(counted, journal, as_of)
+        .withColumns(
+            {
+                "bin_at": F.timestamp_micros("bin"),
+                "oldest_queued_us": F.when((F.col("queued") > 0) & (waits >= 0), waits),
+            }
+        )
+        .select(*DEFINITION.names)
+    )
+
+
+def _moves(judged: DataFrame, width_us: int) -> DataFrame:
+    """What happens in each bin of each pair, dense from its first bin to its last."""
+    left = F.coalesce("first_sent_at", "ended")
+    turn = F.when(F.col("ended") >= F.col("first_sent_at"), F.col("ended") - F.col("first_sent_at"))
+    zero, nothing = F.lit(0), F.lit(None).cast("bigint")
+
+    def move(at: Column, wanted: str, also: str = "", earliest: Column = nothing) -> Column:
+        bins = F.coalesce(bin_start(at, width_us), F.lit(_NEVER))
+        counts = [F.lit(int(name in (wanted, also))).cast("bigint").alias(name) for name in _COUNTS]
+        turns = turn if wanted == "settled" else nothing
+        return F.struct(bins.alias("bin"), *counts, earliest.alias("earliest"), turns.alias("turn"))
+
+    was_sent = is_there("first_sent_at")
+    moves = F.array(
+        move(F.col("submitted_at"), "submitted"),
+        move(left, "left_queue", earliest=F.col("submitted_at")),
+        F.when(was_sent, move(F.col("first_sent_at"), "started")),
+        F.when(was_sent & is_there("ended"), move(F.col("ended"), "left_flight")),
+        F.when(is_there("ended"), move(F.col("ended"), "settled")),
+    )
+    happened = (
+        judged.where(is_there("submitted_at"))
+        .withColumn("ended", ended())
+        .select(*PAIR, F.inline(F.array_compact(moves)))
+        .groupBy(*PAIR, "bin")
+        .agg(
+            *[F.sum(name).alias(name) for name in _COUNTS],
+            F.min("earliest").alias("earliest"),
+            F.max("turn").alias("longest_turn_us"),
+        )
+    )
+    spans = (
+        happened.where(F.col("bin") < F.lit(_NEVER))
+        .groupBy(*PAIR)
+        .agg(F.min("bin").alias("first"), F.max("bin").alias("last"))
+    )
+    steps = F.sequence("first", "last", F.lit(width_us).cast("bigint"))
+    bins = spans.select(*PAIR, F.explode(steps).alias("bin"))
+    kept = [F.coalesce(name, zero).alias(name) for name in _COUNTS]
+    return bins.join(happened, [*PAIR, "bin"], "full").select(
+        *PAIR, "bin", *kept, "earliest", "longest_turn_us"
+    )
+
+
+def _with_suspensions(bins: DataFrame, journal: DataFrame, as_of: int) -> DataFrame:
+    """With the part of each bin in which its sender kept the pair closed.
+
+    An intermediary that owns the delivery has a pair of the same names; it is left out.
+    """
+    between = journal.where(is_passing()).select("party", *PAIR).distinct()
+    closed = (
+        channel_intervals.table(journal, as_of=as_of)
+        .where("side = 'sending' AND state != 'open'")
+        .join(between, ["party", *PAIR], "left_anti")
+        .select(
+            *PAIR,
+            F.unix_micros("from_at").alias("from_us"),
+            (F.unix_micros("from_at") + F.col("length_us")).alias("until_us"),
+        )
+    )
+    overlap = F.least("end", "until_us") - F.greatest("bin", "from_us")
+    shut = (
+        bins.select(*PAIR, "bin", "end")
+        .join(closed, list(PAIR))
+        .where((F.col("from_us") < F.col("end")) & (F.col("until_us") > F.col("bin")))
+        .groupBy(*PAIR, "bin")
+        .agg(F.sum(overlap).alias("suspended_us"))
+    )
+    return bins.join(shut, [*PAIR, "bin"], "left").withColumn(
+        "suspended_us", F.coalesce("suspended_us", F.lit(0))
+    )

@@ -2,6 +2,12 @@
 
 from typing import Final
 
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import is_event, is_outbound, one_if
+from onceonly.lake.reports.columns import is_acknowledged, is_given_up, is_there
+from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     Definition,
     count,
@@ -10,6 +16,8 @@ from onceonly.lake.tables.definition import (
     size,
     text,
 )
+from onceonly.lake.tables.operator_actions import JOB_ACTOR
+from onceonly.message.event import Event
 
 DEFINITION: Final = Definition(
     "bulk_jobs",
@@ -41,3 +49,77 @@ DEFINITION: Final = Definition(
         size("payload_bytes", "size of the payloads accepted"),
     ),
 )
+
+
+FATES: Final = ("acknowledged", "taken_back", "failed", "sent", "in_doubt", "under_way")
+"""What may become of an accepted row; the first that holds."""
+
+
+def rows_of_jobs(journal: DataFrame) -> DataFrame:
+    """The rows that jobs had taken or refused, with `job` and `is_taken`."""
+    told = is_event(Event.SUBMITTED) | (is_event(Event.REJECTED) & is_outbound())
+    name = F.substring("actor", len(JOB_ACTOR) + 1, _NAME_CHARS_MAX)
+    return journal.where(told & F.col("actor").startswith(JOB_ACTOR)).withColumns(
+        {"job": name, "is_taken": is_event(Event.SUBMITTED)}
+    )
+
+
+_NAME_CHARS_MAX: Final = 1 << 20
+"""More than any name of a job: the rest of the text."""
+
+
+def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
+    """The jobs in the journal.
+
+    A row counts once, however often the job tried it: taken if it ever was, else refused.
+    """
+    rows = (
+        rows_of_jobs(journal)
+        .groupBy("party", "job", *KEY)
+        .agg(
+            F.max("is_taken").alias("is_taken"),
+            F.min("at").alias("first"),
+            F.max("at").alias("last"),
+            F.max(F.when(F.col("is_taken"), F.col("size_bytes"))).alias("bytes"),
+        )
+    )
+    lives = judged.select(*KEY, _fate().alias("fate"))
+    counts = {fate: F.sum(one_if(_taken() & (F.col("fate") == F.lit(fate)))) for fate in FATES}
+    accepted, rejected = F.sum(one_if(_taken())), F.sum(one_if(~_taken()))
+    became = F.col("acknowledged") + F.col("sent") + F.col("failed") + F.col("taken_back")
+    open_ones = F.col("in_doubt") + F.col("under_way")
+    return (
+        rows.join(lives, list(KEY), "left")
+        .groupBy("party", "job")
+        .agg(
+            F.timestamp_micros(F.min("first")).alias("first_at"),
+            F.timestamp_micros(F.max("last")).alias("last_at"),
+            F.count("*").alias("told"),
+            accepted.alias("accepted"),
+            rejected.alias("rejected"),
+            *[value.alias(fate) for fate, value in counts.items()],
+            F.coalesce(F.sum("bytes"), F.lit(0)).alias("payload_bytes"),
+        )
+        .withColumns(
+            {
+                "adds_up": F.col("accepted") == became + open_ones,
+                "is_settled": open_ones == F.lit(0),
+            }
+        )
+        .select(*DEFINITION.names)
+    )
+
+
+def _taken() -> Column:
+    return F.col("is_taken")
+
+
+def _fate() -> Column:
+    return (
+        F.when(is_acknowledged(), F.lit("acknowledged"))
+        .when(is_there("cancelled_at"), F.lit("taken_back"))
+        .when(is_there("failed_at") | is_there("expired_at"), F.lit("failed"))
+        .when(is_there("sent_only_at"), F.lit("sent"))
+        .when(is_given_up(), F.lit("in_doubt"))
+        .otherwise(F.lit("under_way"))
+    )

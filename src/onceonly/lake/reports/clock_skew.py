@@ -2,10 +2,16 @@
 
 from typing import Final
 
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import bin_start
+from onceonly.lake.reports.columns import acknowledged, quantiles
+from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
-    Column,
     Definition,
+    column,
     count,
     duration,
     flag,
@@ -35,7 +41,7 @@ DEFINITION: Final = Definition(
             "the bounds do not cross; else a clock was set or drifted within the bin",
         ),
         flag("is_within_accuracy", "some difference within mshTimeAccuracy is possible"),
-        Column(
+        column(
             "drift_ppm",
             "double",
             "parts per million",
@@ -43,3 +49,53 @@ DEFINITION: Final = Definition(
         ),
     ),
 )
+
+
+_PPM: Final = 1_000_000
+
+
+def table(judged: DataFrame, *, width_us: int, accuracy_us: int) -> DataFrame:
+    """The bounds in bins of `width_us`, held against `accuracy_us` (mshTimeAccuracy).
+
+    A message that an intermediary acknowledged for itself bounds nothing: its acknowledgement may
+    come before the store.
+    """
+    after, until = F.col("stored_at") - F.col("first_sent_at"), F.col("stored_at") - F.col("acked")
+    bounded = judged.withColumn("acked", acknowledged()).where(
+        F.col("acked").isNotNull()
+        & F.col("first_sent_at").isNotNull()
+        & F.col("stored_at").isNotNull()
+        & (F.col("custodies") == 0)
+    )
+    pair = Window.partitionBy(*PAIR).orderBy("bin")
+    change = F.col("skew_us") - F.lag("skew_us").over(pair)
+    passed = F.col("bin") - F.lag("bin").over(pair)
+    accuracy = F.lit(accuracy_us)
+    return (
+        bounded.withColumns(
+            {
+                "bin": bin_start(F.col("first_sent_at"), width_us),
+                "upper": after,
+                "lower": until,
+                "middle": F.floor((after + until) / 2),
+            }
+        )
+        .groupBy("bin", *PAIR)
+        .agg(
+            F.count("*").alias("messages"),
+            F.max("lower").alias("lower_us"),
+            F.min("upper").alias("upper_us"),
+            *quantiles(F.col("middle"), {"median_us": 0.5}),
+        )
+        .withColumn("skew_us", F.floor((F.col("lower_us") + F.col("upper_us")) / 2))
+        .withColumns(
+            {
+                "bin_at": F.timestamp_micros("bin"),
+                "is_consistent": F.col("lower_us") <= F.col("upper_us"),
+                "is_within_accuracy": (F.col("lower_us") <= accuracy)
+                & (F.col("upper_us") >= -accuracy),
+                "drift_ppm": change / passed * _PPM,
+            }
+        )
+        .select(*DEFINITION.names)
+    )

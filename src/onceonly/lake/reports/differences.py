@@ -2,6 +2,10 @@
 
 from typing import Final
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.reports.columns import acknowledged
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
     Definition,
@@ -9,6 +13,7 @@ from onceonly.lake.tables.definition import (
     instant,
     text,
 )
+from onceonly.lake.verdicts import DIFFERENCES
 
 DEFINITION: Final = Definition(
     "differences",
@@ -29,3 +34,21 @@ DEFINITION: Final = Definition(
         count("collisions", "arrivals", "with the same MessageId and another content"),
     ),
 )
+
+
+def table(judged: DataFrame) -> DataFrame:
+    """The messages that differ; readers sort them."""
+    wanted = [verdict.value for verdict in DIFFERENCES]
+    return (
+        judged.where(F.col("verdict").isin(wanted))
+        .withColumns(
+            {
+                "submitted_at": F.timestamp_micros("submitted_at"),
+                "last_sent_at": F.timestamp_micros("last_sent_at"),
+                "stored_at": F.timestamp_micros("stored_at"),
+                "acked_at": F.timestamp_micros(acknowledged()),
+                "notified_at": F.timestamp_micros("notified_at"),
+            }
+        )
+        .select(*DEFINITION.names)
+    )

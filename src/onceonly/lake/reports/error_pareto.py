@@ -2,6 +2,10 @@
 
 from typing import Final
 
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import is_event, is_outbound, is_true
 from onceonly.lake.tables.definition import (
     Definition,
     count,
@@ -9,6 +13,8 @@ from onceonly.lake.tables.definition import (
     share,
     text,
 )
+from onceonly.message.event import Event
+from onceonly.protocol.events import Outcome
 
 DEFINITION: Final = Definition(
     "error_pareto",
@@ -30,3 +36,73 @@ DEFINITION: Final = Definition(
         share("cumulative_share", "of the phase's occurrences, with every more frequent one"),
     ),
 )
+
+
+_OUTGOING: Final = (Event.TRANSMITTED, Event.FORWARDED)
+_ANSWERING: Final = (
+    Event.ACK_SENT,
+    Event.ACK_RELAYED,
+    Event.ERROR_SENT,
+    Event.RECEIPT_SENT,
+    Event.REPORT_SENT,
+)
+_ARRIVING: Final = (Event.REJECTED, Event.COLLISION_DETECTED)
+_DECIDING: Final = (Event.EXHAUSTED, Event.EXPIRED, Event.FAILED)
+
+
+def errors(journal: DataFrame) -> DataFrame:
+    """The journal's rows that tell of an error, with `phase`, `code` and `peer`."""
+    peer = F.when(is_outbound(), F.col("to_party")).otherwise(F.col("from_party"))
+    return (
+        journal.withColumn("phase", _phase())
+        .where(F.col("phase").isNotNull())
+        .withColumns({"code": _code(), "peer": peer})
+    )
+
+
+def table(journal: DataFrame) -> DataFrame:
+    """The errors by phase and code."""
+    phase = Window.partitionBy("phase")
+    place = ("code", "party", "peer", "transport")
+    ranked = phase.orderBy(F.col("occurrences").desc(), *place)
+    so_far = ranked.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    whole = F.sum("occurrences").over(phase)
+    return (
+        errors(journal)
+        .groupBy("phase", *place)
+        .agg(
+            F.count("*").alias("occurrences"),
+            F.count_distinct("message_id").alias("messages"),
+            F.timestamp_micros(F.min("at")).alias("first_at"),
+            F.timestamp_micros(F.max("at")).alias("last_at"),
+        )
+        .withColumns(
+            {
+                "phase_share": F.col("occurrences") / whole,
+                "cumulative_share": F.sum("occurrences").over(so_far) / whole,
+            }
+        )
+        .select(*DEFINITION.names)
+    )
+
+
+def _phase() -> Column:
+    is_bad = is_true(F.col("outcome") != F.lit(Outcome.ACCEPTED.value))
+    return (
+        F.when(is_event(Event.REJECTED) & is_outbound(), F.lit("submit"))
+        .when(is_event(*_OUTGOING) & is_bad, F.lit("transmit"))
+        .when(is_event(Event.ERROR_RECEIVED), F.lit("answer"))
+        .when(is_event(*_ARRIVING), F.lit("arrival"))
+        .when(is_event(*_ANSWERING) & is_bad, F.lit("acknowledge"))
+        .when(is_event(*_DECIDING), F.lit("verdict"))
+    )
+
+
+def _code() -> Column:
+    """The code on the wire; of a transmission, what the transport said."""
+    is_mail = F.coalesce("transport", F.lit("")).startswith("smtp")
+    protocol = F.when(is_mail, F.lit("SMTP")).otherwise(F.lit("HTTP"))
+    status = F.concat_ws(" ", protocol, F.col("status_code").cast("string"))
+    said = F.when(F.col("status_code").isNotNull(), status).otherwise(F.col("outcome"))
+    by_transport = F.col("phase").isin("transmit", "acknowledge")
+    return F.when(by_transport, said).otherwise(F.coalesce("error_code", F.lit("none")))

@@ -2,6 +2,11 @@
 
 from typing import Final
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import bin_start
+from onceonly.lake.reports.error_pareto import errors
 from onceonly.lake.tables.definition import (
     Definition,
     count,
@@ -21,3 +26,13 @@ DEFINITION: Final = Definition(
         count("occurrences", "rows", "with it"),
     ),
 )
+
+
+def table(journal: DataFrame, *, width_us: int) -> DataFrame:
+    """The errors in bins of `width_us`."""
+    return (
+        errors(journal)
+        .withColumn("bin_at", F.timestamp_micros(bin_start(F.col("at"), width_us)))
+        .groupBy("bin_at", "phase", "code")
+        .agg(F.count("*").alias("occurrences"))
+    )

@@ -2,6 +2,12 @@
 
 from typing import Final
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import any_of, one_if
+from onceonly.lake.reports.columns import is_there, quantiles, utc_day
+from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
     Definition,
@@ -9,6 +15,7 @@ from onceonly.lake.tables.definition import (
     day,
     duration,
 )
+from onceonly.lake.verdicts import is_promised
 
 DEFINITION: Final = Definition(
     "failure_notices",
@@ -34,3 +41,29 @@ DEFINITION: Final = Definition(
         duration("worst_us", "longest"),
     ),
 )
+
+
+def table(judged: DataFrame) -> DataFrame:
+    """The failures and their notices, per pair and day."""
+    is_final = is_there("failed_at") | is_there("expired_at")
+    is_failure = is_promised() & (is_final | is_there("exhausted_at"))
+    notices = [F.col(name) > 0 for name in ("notices_error", "notices_warning", "notices_late")]
+    took = F.col("notified_at") - F.col("submitted_at")
+    return (
+        judged.where(is_there("submitted_at") & (is_failure | any_of(*notices)))
+        .withColumns(
+            {"day": utc_day(F.col("submitted_at")), "took_us": F.when(took >= F.lit(0), took)}
+        )
+        .groupBy("day", *PAIR)
+        .agg(
+            F.sum(one_if(is_failure)).alias("failures"),
+            F.sum(one_if(is_failure & is_there("notified_at"))).alias("told"),
+            F.sum(one_if(is_promised() & is_final & ~is_there("notified_at"))).alias("missing"),
+            F.sum("notices_error").alias("notices_error"),
+            F.sum("notices_warning").alias("notices_warning"),
+            F.sum("notices_late").alias("notices_late"),
+            *quantiles(F.col("took_us"), {"p50_us": 0.5, "p95_us": 0.95}),
+            F.max("took_us").alias("worst_us"),
+        )
+        .select(*DEFINITION.names)
+    )

@@ -2,6 +2,12 @@
 
 from typing import Final
 
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import is_event
+from onceonly.lake.reports.columns import age_class, is_given_up, is_there
+from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
     Definition,
@@ -11,6 +17,9 @@ from onceonly.lake.tables.definition import (
     size,
     text,
 )
+from onceonly.lake.verdicts import Verdict, is_promised
+from onceonly.message.event import Event
+from onceonly.message.signals import MessageStatus
 
 DEFINITION: Final = Definition(
     "in_doubt",
@@ -37,3 +46,96 @@ DEFINITION: Final = Definition(
         text("suggested_action", "what to do next; resending the same message is always safe"),
     ),
 )
+
+
+STORED: Final = "stored"
+NOT_STORED: Final = "not stored"
+NO_JOURNAL: Final = "no journal"
+
+SETTLE_DELIVERED: Final = "settle as delivered"
+SETTLE_TAKEN_BACK: Final = "settle as taken back"
+SEND_AGAIN: Final = "send the same message again"
+ASK_ON_THE_WAY: Final = "ask again: an intermediary has it"
+WAIT_FOR_EVIDENCE: Final = "wait for the partner's journal"
+ASK: Final = "ask the partner for its status, or for its journal"
+
+
+def doubted(judged: DataFrame) -> DataFrame:
+    """The judged lifecycles in doubt, with `in_doubt_since` (µs UTC)."""
+    return judged.where(
+        is_promised() & is_there("submitted_at") & is_there("first_sent_at") & is_given_up()
+    ).withColumn("in_doubt_since", F.least("exhausted_at", "notified_at"))
+
+
+def table(judged: DataFrame, journal: DataFrame, *, as_of: int) -> DataFrame:
+    """The register at `as_of` (µs UTC); the gravest verdicts are not first, readers sort."""
+    age_us = F.lit(as_of) - F.col("in_doubt_since")
+    return (
+        doubted(judged)
+        .join(_told(journal), list(KEY), "left")
+        .withColumns(
+            {
+                "age_us": F.greatest(age_us, F.lit(0)),
+                "partner_evidence": _evidence(),
+                "sent_bytes": F.col("sent_bytes"),
+            }
+        )
+        .withColumns(
+            {
+                "age_bucket": age_class(F.col("age_us")),
+                "suggested_action": _action(),
+                "submitted_at": F.timestamp_micros("submitted_at"),
+                "first_sent_at": F.timestamp_micros("first_sent_at"),
+                "last_sent_at": F.timestamp_micros("last_sent_at"),
+                "in_doubt_since_at": F.timestamp_micros("in_doubt_since"),
+            }
+        )
+        .select(*DEFINITION.names)
+    )
+
+
+def _told(journal: DataFrame) -> DataFrame:
+    """What the sender's journal has beside the lifecycle: the agreement and the last answer."""
+    answer = F.when(is_event(Event.REPORT_RECEIVED), F.struct("seq", "at", "reason"))
+    agreement = F.when(is_event(Event.SUBMITTED), F.struct("seq", "agreement_id"))
+    return (
+        journal.where(is_event(Event.SUBMITTED, Event.REPORT_RECEIVED))
+        .groupBy(*KEY)
+        .agg(F.min(agreement).alias("first"), F.max(answer).alias("last"))
+        .select(
+            *KEY,
+            F.col("first.agreement_id").alias("agreement_id"),
+            F.col("last.reason").alias("last_answer"),
+            F.timestamp_micros("last.at").alias("last_answer_at"),
+        )
+    )
+
+
+def _evidence() -> Column:
+    return (
+        F.when(is_there("stored_at"), F.lit(STORED))
+        .when(F.col("is_two_sided"), F.lit(NOT_STORED))
+        .otherwise(F.lit(NO_JOURNAL))
+    )
+
+
+def _says(*statuses: MessageStatus) -> Column:
+    # The answer may go on after the status: how far the application is.
+    status = F.substring_index(F.coalesce("last_answer", F.lit("")), ",", 1)
+    return status.isin([status.value for status in statuses])
+
+
+def _action() -> Column:
+    is_withheld = (F.col("withholdings") > 0) & (F.col("hand_overs") == 0)
+    is_waiting = F.col("verdict") == F.lit(Verdict.IN_FLIGHT.value)
+    return (
+        F.when(is_there("cancel_confirmed_at"), F.lit(SETTLE_TAKEN_BACK))
+        .when(is_there("stored_at") & ~is_withheld, F.lit(SETTLE_DELIVERED))
+        .when(is_there("stored_at"), F.lit(SEND_AGAIN))
+        .when(_says(MessageStatus.RECEIVED, MessageStatus.PROCESSED), F.lit(SETTLE_DELIVERED))
+        .when(_says(MessageStatus.FORWARDED), F.lit(ASK_ON_THE_WAY))
+        .when(_says(MessageStatus.NOT_RECOGNIZED), F.lit(SEND_AGAIN))
+        .when(F.col("is_two_sided") & ~is_waiting, F.lit(SEND_AGAIN))
+        .when(F.col("is_two_sided"), F.lit(WAIT_FOR_EVIDENCE))
+        .otherwise(F.lit(ASK))
+    )

@@ -2,6 +2,10 @@
 
 from typing import Final
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.reports.bulk_jobs import rows_of_jobs
 from onceonly.lake.tables.definition import (
     Definition,
     count,
@@ -23,3 +27,17 @@ DEFINITION: Final = Definition(
         text("example", "the least MessageId"),
     ),
 )
+
+
+def table(journal: DataFrame) -> DataFrame:
+    """The refusals in the journal, also of rows that were taken later."""
+    return (
+        rows_of_jobs(journal)
+        .where(~F.col("is_taken"))
+        .groupBy("party", "job", "error_code", "reason")
+        .agg(
+            F.count("*").alias("rejected"),
+            F.count_distinct("message_id").alias("messages"),
+            F.min("message_id").alias("example"),
+        )
+    )

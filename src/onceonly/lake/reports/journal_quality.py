@@ -2,6 +2,12 @@
 
 from typing import Final
 
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.journal.record import SCHEMA_VERSION
+from onceonly.lake import checks
+from onceonly.lake.expressions import any_of, is_event, is_true, one_if
 from onceonly.lake.tables.definition import (
     Definition,
     count,
@@ -11,6 +17,8 @@ from onceonly.lake.tables.definition import (
     ordinal,
     text,
 )
+from onceonly.lake.verdicts import Policy, Verdict
+from onceonly.message.event import Event
 
 DEFINITION: Final = Definition(
     "journal_quality",
@@ -53,3 +61,111 @@ DEFINITION: Final = Definition(
         count("drills", "rows", "that say that times and faults are not real"),
     ),
 )
+
+
+_COUNTS: Final = tuple(
+    column.name for column in DEFINITION.columns if column.unit in ("rows", "openings", "jumps")
+)
+
+
+def table(
+    journal: DataFrame, judged: DataFrame, coverage: DataFrame, *, policy: Policy
+) -> DataFrame:
+    """The quality of each party's evidence; clocks are held against `policy`'s accuracy.
+
+    A gateway that sends under several PartyIds has one row, under the name of its journal.
+    """
+    owners = coverage.groupBy("holder").agg(F.min("party").alias("party"))
+    faults = (
+        _faults(judged)
+        .join(owners, "holder", "left")
+        .withColumn("party", F.coalesce("party", "holder"))
+        .groupBy("party")
+        .agg(
+            F.sum("order_violations").alias("order_violations"),
+            F.sum("unmatched_messages").alias("unmatched_messages"),
+        )
+    )
+    zeros = {name: F.coalesce(name, F.lit(0)) for name in (*_COUNTS, *_OF_MESSAGES)}
+    return (
+        _rows(journal, policy)
+        .join(checks.wholeness(journal), "party", "left")
+        .withColumn("has_journal", F.expr("true"))
+        .join(faults, "party", "full")
+        .withColumns({**zeros, "has_journal": is_true(F.col("has_journal"))})
+        .select(*DEFINITION.names)
+    )
+
+
+_OF_MESSAGES: Final = ("order_violations", "unmatched_messages")
+
+
+def _rows(journal: DataFrame, policy: Policy) -> DataFrame:
+    """What each party's own rows show."""
+    line = Window.partitionBy("party").orderBy("seq")
+    before = {
+        f"previous_{name}": F.lag(name).over(line)
+        for name in ("at", "monotonic_ns", "store_epoch", "event")
+    }
+    went = F.col("at") - F.col("previous_at")
+    is_one_life = F.col("store_epoch") == F.col("previous_store_epoch")
+    jump = F.abs(went - F.expr("(monotonic_ns - previous_monotonic_ns) div 1000"))
+    is_jump = is_one_life & (jump > F.lit(policy.clock_accuracy_us))
+    known = [event.value for event in Event]
+    opens = is_event(Event.STARTED) & F.col("previous_event").isNotNull()
+    return (
+        journal.dropDuplicates(list(checks.LINK))
+        .withColumns(before)
+        .groupBy("party")
+        .agg(
+            F.timestamp_micros(F.min("at")).alias("first_at"),
+            F.timestamp_micros(F.max("at")).alias("last_at"),
+            F.sum(one_if(~F.col("event").isin(known))).alias("unknown_events"),
+            F.sum(one_if(F.col("schema_version") > F.lit(SCHEMA_VERSION))).alias("newer_rows"),
+            (F.max("store_epoch") - F.min("store_epoch")).alias("restarts"),
+            F.sum(one_if(opens & (F.col("previous_event") != F.lit(Event.STOPPED.value)))).alias(
+                "unclean_stops"
+            ),
+            F.sum(one_if(went < 0)).alias("backward_steps"),
+            F.sum(one_if(is_jump)).alias("clock_jumps"),
+            F.max(F.when(is_jump, jump)).alias("largest_jump_us"),
+            F.sum(one_if(is_event(Event.DRILL))).alias("drills"),
+        )
+    )
+
+
+def _faults(judged: DataFrame) -> DataFrame:
+    """Per message and holder: whether its rows contradict their order, or are not there."""
+    sender = (
+        ("first_sent_seq", "submitted_seq"),
+        ("acked_seq", "first_sent_seq"),
+    )
+    receiver = (
+        ("ack_sent_seq", "stored_seq"),
+        ("handed_over_seq", "stored_seq"),
+        ("first_repeat_seq", "stored_seq"),
+    )
+    has_sender = F.col("sender_rows") > 0
+    has_receiver = F.col("receiver_rows") > 0
+    one_sided = ~F.col("is_two_sided")
+    verdict = F.col("verdict")
+    lacks_sender = (verdict == Verdict.RECEIVED_NOT_SENT.value) | (one_sided & ~has_sender)
+    lacks_receiver = (verdict == Verdict.ACKED_NOT_STORED.value) | (one_sided & ~has_receiver)
+    faults = F.array(
+        _fault("from_party", _is_out_of_order(*sender), lacks_sender),
+        _fault("to_party", _is_out_of_order(*receiver), lacks_receiver),
+    )
+    return judged.select(F.inline(faults)).where(F.col("holder").isNotNull())
+
+
+def _is_out_of_order(*orders: tuple[str, str]) -> Column:
+    """Whether some later row has a smaller number than the earlier one, both being there."""
+    return any_of(*[F.col(later) < F.col(earlier) for later, earlier in orders])
+
+
+def _fault(holder: str, violates: Column, lacks: Column) -> Column:
+    return F.struct(
+        F.col(holder).alias("holder"),
+        one_if(violates).alias("order_violations"),
+        one_if(lacks).alias("unmatched_messages"),
+    )

@@ -2,6 +2,11 @@
 
 from typing import Final
 
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import is_event, subject
+from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
     Definition,
@@ -11,6 +16,8 @@ from onceonly.lake.tables.definition import (
     ordinal,
     text,
 )
+from onceonly.message.event import Event
+from onceonly.protocol.effects import NoticeKind
 
 DEFINITION: Final = Definition(
     "late_acks",
@@ -29,3 +36,35 @@ DEFINITION: Final = Definition(
         ordinal("seq", "number of its row in that journal"),
     ),
 )
+
+
+def table(journal: DataFrame) -> DataFrame:
+    """The late and the orphan acknowledgements in the journal."""
+    message = Window.partitionBy("party", *KEY)
+    is_notice = is_event(Event.NOTIFIED)
+    failure = is_notice & (F.col("reason") == F.lit(NoticeKind.DELIVERY_FAILURE.value))
+    correction = is_notice & (F.col("reason") == F.lit(NoticeKind.ACKNOWLEDGED_LATE.value))
+    is_late = is_event(Event.LATE_ACK_RECEIVED)
+    rows = (
+        journal.where(is_event(Event.NOTIFIED, Event.LATE_ACK_RECEIVED, Event.ORPHAN_ACK_RECEIVED))
+        .withColumns({"message_id": subject(), "from_party": F.coalesce("from_party", "party")})
+        .withColumns(
+            {
+                "told": F.min(F.when(failure, F.col("at"))).over(message),
+                "corrected": F.max(correction).over(message),
+            }
+        )
+    )
+    return (
+        rows.where(~is_notice)
+        .withColumns(
+            {
+                "kind": F.when(is_late, F.lit("late")).otherwise(F.lit("orphan")),
+                "notified_at": F.when(is_late, F.timestamp_micros("told")),
+                "after_us": F.when(is_late, F.greatest(F.col("at") - F.col("told"), F.lit(0))),
+                "was_corrected": F.when(is_late, F.col("corrected")),
+            }
+        )
+        .withColumn("at", F.timestamp_micros("at"))
+        .select(*DEFINITION.names)
+    )

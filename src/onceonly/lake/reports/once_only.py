@@ -2,14 +2,19 @@
 
 from typing import Final
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.invariants import INVARIANTS, breaches, sheet
 from onceonly.lake.tables.definition import (
-    Column,
     Definition,
+    column,
     count,
     flag,
     ordinal,
     text,
 )
+from onceonly.lake.verdicts import Policy
 
 DEFINITION: Final = Definition(
     "once_only",
@@ -23,6 +28,23 @@ DEFINITION: Final = Definition(
         count("messages", "messages", "that it was tried on"),
         count("breaches", "messages", "that break it"),
         flag("holds", "none does"),
-        Column("examples", "array<string>", "", "MessageIds that break it, the least first"),
+        column("examples", "array<string>", "", "MessageIds that break it, the least first"),
     ),
 )
+
+
+def table(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
+    """The sheet at `as_of` (µs UTC); a line that no message was tried on holds with 0 messages."""
+    lines = judged.sparkSession.createDataFrame(
+        [(place, line.name, line.claim) for place, line in enumerate(INVARIANTS, 1)],
+        "line bigint, name string, claim string",
+    )
+    found = sheet(breaches(judged, as_of=as_of, policy=policy))
+    examples = F.coalesce("examples", F.array().cast("array<string>"))
+    counted = {name: F.coalesce(name, F.lit(0)) for name in ("messages", "breaches")}
+    return (
+        lines.join(found, "name", "left")
+        .withColumns({**counted, "examples": examples})
+        .withColumn("holds", F.col("breaches") == F.lit(0))
+        .select(*DEFINITION.names)
+    )

@@ -2,6 +2,11 @@
 
 from typing import Final
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.reports.budgets import Terms, agreed, lifetime
+from onceonly.lake.reports.columns import ended, is_there, with_agreement
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
     Definition,
@@ -11,6 +16,7 @@ from onceonly.lake.tables.definition import (
     instant,
     text,
 )
+from onceonly.lake.verdicts import is_promised
 
 DEFINITION: Final = Definition(
     "open_budgets",
@@ -37,3 +43,27 @@ DEFINITION: Final = Definition(
         flag("is_overdue", "the verdict is due already"),
     ),
 )
+
+
+def table(judged: DataFrame, journal: DataFrame, *, as_of: int, terms: Terms) -> DataFrame:
+    """The open messages at `as_of` (µs UTC) under `terms`."""
+    is_open = is_promised() & is_there("submitted_at") & ended().isNull()
+    due = F.col("first_sent_at") + F.col("worst_case_us")
+    expiry = F.col("submitted_at") + lifetime()
+    return (
+        with_agreement(judged.where(is_open), journal)
+        .withColumns(agreed(terms))
+        .withColumns({"due": due, "expiry": expiry})
+        .withColumns(
+            {
+                "age_us": F.lit(as_of) - F.col("submitted_at"),
+                "verdict_due_at": F.timestamp_micros("due"),
+                "expires_at": F.timestamp_micros("expiry"),
+                "margin_us": F.col("expiry") - F.col("due"),
+                "is_overdue": F.col("due") < F.lit(as_of),
+                "submitted_at": F.timestamp_micros("submitted_at"),
+                "first_sent_at": F.timestamp_micros("first_sent_at"),
+            }
+        )
+        .select(*DEFINITION.names)
+    )

@@ -2,6 +2,11 @@
 
 from typing import Final
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.schemas import KEY
+from onceonly.lake.tables import operator_actions
 from onceonly.lake.tables.definition import (
     Definition,
     count,
@@ -27,3 +32,20 @@ DEFINITION: Final = Definition(
         instant("last_at", "last time"),
     ),
 )
+
+
+def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
+    """The actions by what they led to."""
+    verdicts = judged.select(*KEY, "verdict", "standing")
+    return (
+        operator_actions.table(journal)
+        .join(verdicts, list(KEY), "left")
+        .groupBy("party", "actor", "action", "reason", "verdict", "standing")
+        .agg(
+            F.count("*").alias("actions"),
+            F.count_distinct("message_id").alias("messages"),
+            F.min("at").alias("first_at"),
+            F.max("at").alias("last_at"),
+        )
+        .select(*DEFINITION.names)
+    )

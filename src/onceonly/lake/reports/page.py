@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from onceonly.lake.reports import plots
+from onceonly.lake.reports.duplicate_causes import CAUSES
 from onceonly.lake.reports.findings import Findings, InvariantResult, Judged
 from onceonly.lake.reports.markup import (
     Html,
@@ -23,7 +24,6 @@ from onceonly.lake.reports.markup import (
     tag,
     text,
 )
-from onceonly.lake.tables.duplicates import CAUSES
 from onceonly.lake.verdicts import CLASSES, STANDING_OF, Standing, Verdict, VerdictClass
 
 PAIRS_ABREAST: Final = 4

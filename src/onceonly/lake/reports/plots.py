@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from onceonly.lake.reports.duplicate_causes import CAUSES
 from onceonly.lake.reports.findings import Findings, Rows
-from onceonly.lake.tables.duplicates import CAUSES
 from onceonly.message.instant import to_datetime
 
 _COLOURS: Final = {

@@ -2,6 +2,11 @@
 
 from typing import Final
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.model import stats
+from onceonly.lake.reports.columns import of
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
     Definition,
@@ -36,3 +41,17 @@ DEFINITION: Final = Definition(
         share("completeness_share", "acknowledged of sent"),
     ),
 )
+
+
+def table(judged: DataFrame, *, width_us: int) -> DataFrame:
+    """The bins of `width_us`; a bin in which nothing was sent has no row."""
+    return (
+        stats(judged, width_us=width_us)
+        .withColumns(
+            {
+                "bin_at": F.timestamp_micros("bin_at"),
+                "completeness_share": of(F.col("acknowledged"), F.col("sent")),
+            }
+        )
+        .select(*DEFINITION.names)
+    )

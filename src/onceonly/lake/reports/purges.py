@@ -2,12 +2,18 @@
 
 from typing import Final
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import is_event
+from onceonly.lake.reports.columns import utc_day
 from onceonly.lake.tables.definition import (
     Definition,
     count,
     day,
     text,
 )
+from onceonly.message.event import Event
 
 DEFINITION: Final = Definition(
     "purges",
@@ -25,3 +31,24 @@ DEFINITION: Final = Definition(
         count("steps", "transactions", "in which"),
     ),
 )
+
+
+_WORDS: Final = r"^(\\d+) (.*)$"
+"""How a Purged row's `reason` says how many of what."""
+
+
+def table(journal: DataFrame) -> DataFrame:
+    """The purges in the journal."""
+    count = F.regexp_extract("reason", _WORDS, 1).try_cast("bigint")
+    return (
+        journal.where(is_event(Event.PURGED))
+        .withColumns(
+            {
+                "day": utc_day(F.col("at")),
+                "what": F.regexp_extract("reason", _WORDS, 2),
+                "count": count,
+            }
+        )
+        .groupBy("party", "day", "what")
+        .agg(F.sum("count").alias("forgotten"), F.count("*").alias("steps"))
+    )

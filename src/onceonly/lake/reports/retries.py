@@ -2,6 +2,12 @@
 
 from typing import Final
 
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import one_if
+from onceonly.lake.reports.columns import ended, is_acknowledged, of
+from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
     Definition,
@@ -10,6 +16,7 @@ from onceonly.lake.tables.definition import (
     share,
     size,
 )
+from onceonly.lake.verdicts import is_promised
 
 DEFINITION: Final = Definition(
     "retries",
@@ -45,3 +52,43 @@ DEFINITION: Final = Definition(
         ),
     ),
 )
+
+
+def table(judged: DataFrame) -> DataFrame:
+    """The transmissions of the pairs by their number."""
+    is_needless = is_acknowledged() & (F.col("repeats") > 0) & (F.col("transmissions") > 1)
+    is_ended = ended().isNotNull()
+    by_last = (
+        judged.where(is_promised() & (F.col("transmissions") > 0))
+        .groupBy(*PAIR, "transmissions")
+        .agg(
+            F.count("*").alias("messages"),
+            F.sum(one_if(is_acknowledged())).alias("acked"),
+            F.sum(one_if(is_needless)).alias("needless_then"),
+            F.sum(one_if(~is_acknowledged() & is_ended)).alias("ended_then"),
+            F.sum(one_if(~is_ended)).alias("waiting_then"),
+            F.sum(F.coalesce("sent_bytes", F.lit(0))).alias("bytes_each"),
+        )
+    )
+    # Few rows: one for each pair and number. Whoever was sent n times was sent 1 to n times.
+    steps = F.sequence(F.lit(1).cast("bigint"), F.col("transmissions"))
+    is_last = F.col("transmission") == F.col("transmissions")
+    gone_on = F.col("messages") - F.when(is_last, F.col("waiting_then")).otherwise(F.lit(0))
+
+    def then(name: str) -> Column:
+        return F.sum(F.when(is_last, F.col(name)).otherwise(F.lit(0)))
+
+    return (
+        by_last.withColumn("transmission", F.explode(steps))
+        .groupBy(*PAIR, "transmission")
+        .agg(
+            F.sum(gone_on).alias("reached"),
+            then("acked").alias("acknowledged"),
+            then("needless_then").alias("needless"),
+            then("ended_then").alias("given_up"),
+            then("waiting_then").alias("waiting"),
+            F.sum("bytes_each").alias("payload_bytes"),
+        )
+        .withColumn("effectiveness_share", of(F.col("acknowledged"), F.col("reached")))
+        .select(*DEFINITION.names)
+    )

@@ -2,6 +2,10 @@
 
 from typing import Final
 
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import is_event, is_outbound, is_passing, is_true
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
     Definition,
@@ -10,6 +14,9 @@ from onceonly.lake.tables.definition import (
     ordinal,
     text,
 )
+from onceonly.message.errors import ErrorCode
+from onceonly.message.event import Event
+from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics
 
 DEFINITION: Final = Definition(
     "sequence_gaps",
@@ -35,3 +42,63 @@ DEFINITION: Final = Definition(
         ordinal("seq", "number of its row in that journal"),
     ),
 )
+
+
+def table(journal: DataFrame) -> DataFrame:
+    """What does not simply go on; the first number that a journal tells has nothing before it.
+
+    Repeated transmissions of a message carry its number again and are no news.
+    """
+    side = F.when(is_outbound(), F.lit("sending")).otherwise(F.lit("receiving"))
+    pair = Window.partitionBy("party", "side", "from_party", "to_party").orderBy("seq")
+    before = pair.rowsBetween(Window.unboundedPreceding, -1)
+    is_number = is_event(Event.TRANSMITTING, Event.STORED)
+    rows = (
+        journal.where(_is_told() & ~is_passing())
+        .withColumn("side", side)
+        .withColumns(
+            {
+                "previous_number": F.last(
+                    F.when(is_number, F.col("sequence_number")), ignorenulls=True
+                ).over(before),
+                "previous_id": F.last(
+                    F.when(is_number, F.col("message_id")), ignorenulls=True
+                ).over(before),
+            }
+        )
+        .where(~is_number | is_true(F.col("message_id") != F.col("previous_id")))
+        .withColumn("kind", _kind())
+    )
+    is_gap = F.col("kind") == F.lit("gap")
+    between = F.col("sequence_number") - F.col("previous_number") - F.lit(1)
+    return (
+        rows.where(F.col("kind").isNotNull())
+        .withColumns({"missing": F.when(is_gap, between), "at": F.timestamp_micros("at")})
+        .select(*DEFINITION.names)
+    )
+
+
+def _is_told() -> Column:
+    """Rows with a number of a reliable message, or about numbers."""
+    is_numbered = F.col("sequence_number").isNotNull()
+    reliable = F.coalesce("semantics", F.lit("")) != F.lit(DeliverySemantics.BEST_EFFORT.value)
+    refused = F.col("error_code") == F.lit(ErrorCode.INVALID_SEQUENCE_NUMBER.value)
+    return (
+        (is_event(Event.TRANSMITTING, Event.STORED) & is_numbered & reliable)
+        | is_true(is_event(Event.REJECTED) & refused)
+        | is_event(Event.SEQUENCE_RESET)
+    )
+
+
+def _kind() -> Column:
+    number, before = F.col("sequence_number"), F.col("previous_number")
+    return (
+        F.when(is_event(Event.SEQUENCE_RESET), F.lit("announced"))
+        .when(is_event(Event.REJECTED), F.lit("refused"))
+        .when(before.isNull() | (number == before + 1), F.lit(None))
+        .when((number == 1) & (before == SEQUENCE_NUMBER_MAX), F.lit("wrap"))
+        .when(number == 1, F.lit("reset"))
+        .when(number == before, F.lit("same"))
+        .when(number < before, F.lit("back"))
+        .otherwise(F.lit("gap"))
+    )

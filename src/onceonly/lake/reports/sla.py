@@ -1,7 +1,22 @@
 """Report 7, the scorecard: how many messages kept the target of their agreement."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import US_PER_S, one_if
+from onceonly.lake.reports.columns import (
+    acknowledged,
+    is_acknowledged,
+    is_final,
+    is_there,
+    of,
+    quantiles,
+    utc_day,
+    with_agreement,
+)
+from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
     Definition,
@@ -12,6 +27,7 @@ from onceonly.lake.tables.definition import (
     share,
     text,
 )
+from onceonly.lake.verdicts import is_promised
 
 DEFINITION: Final = Definition(
     "sla",
@@ -45,3 +61,44 @@ DEFINITION: Final = Definition(
         duration("worst_us", "longest"),
     ),
 )
+
+
+class Target(NamedTuple):
+    """What a scorecard is kept against. Durations in microseconds."""
+
+    within_us: int = 86_400 * US_PER_S
+    """Longest time from submission to acknowledgement."""
+    share: float = 0.99
+    """How many of the messages have to keep it."""
+
+
+def table(judged: DataFrame, journal: DataFrame, *, as_of: int, target: Target) -> DataFrame:
+    """The scorecard at `as_of` (µs UTC)."""
+    took = acknowledged() - F.col("submitted_at")
+    due = F.col("submitted_at") + F.lit(target.within_us)
+    is_met = is_acknowledged() & (took <= F.lit(target.within_us))
+    is_taken_back = is_there("cancelled_at") & ~is_acknowledged()
+    is_over = is_acknowledged() | is_final() | (due < F.lit(as_of))
+    is_missed = ~is_met & ~is_taken_back & is_over
+    rows = with_agreement(judged.where(is_promised() & is_there("submitted_at")), journal)
+    months = F.trunc(utc_day(F.col("submitted_at")), "month")
+    met, missed = F.sum(one_if(is_met)), F.sum(one_if(is_missed))
+    return (
+        rows.withColumns({"month": months, "took_us": F.when(took >= 0, took)})
+        .groupBy("month", *PAIR, "agreement_id")
+        .agg(
+            F.count("*").alias("messages"),
+            F.lit(target.within_us).cast("bigint").alias("target_us"),
+            F.lit(target.share).alias("target_share"),
+            met.alias("met"),
+            missed.alias("missed"),
+            F.sum(one_if(~is_met & ~is_taken_back & ~is_over)).alias("pending"),
+            F.sum(one_if(is_taken_back)).alias("excused"),
+            of(met, met + missed).alias("met_share"),
+            F.avg("took_us").cast("bigint").alias("mean_us"),
+            *quantiles(F.col("took_us"), {"p95_us": 0.95}),
+            F.max("took_us").alias("worst_us"),
+        )
+        .withColumn("is_kept", F.col("met_share") >= F.col("target_share"))
+        .select(*DEFINITION.names)
+    )

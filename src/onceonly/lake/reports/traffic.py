@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import bin_start, is_event, one_if, seconds
+from onceonly.lake.reports.duplicate_causes import CAUSES
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.message.event import Event
 
@@ -108,8 +109,6 @@ def volume(journal: DataFrame) -> DataFrame:
 
 
 def duplicate_causes(duplicates: DataFrame) -> DataFrame:
-    """Report 9, per pair: eliminated copies by cause (`tables.duplicates`)."""
-    names = ("doubled", "after_lost_ack", "after_slow_ack")
-    return (
-        duplicates.groupBy(*PAIR).agg(*[F.sum(name).alias(name) for name in names]).orderBy(*PAIR)
-    )
+    """Report 9, per pair: eliminated copies by cause (`duplicate_causes.causes`)."""
+    sums = [F.sum(name).alias(name) for name in CAUSES.values()]
+    return duplicates.groupBy(*PAIR).agg(*sums).orderBy(*PAIR)

@@ -2,14 +2,30 @@
 
 from typing import Final
 
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import never, one_if
+from onceonly.lake.reports.columns import (
+    ACCURACY,
+    QUANTILES,
+    acknowledged,
+    is_acknowledged,
+    is_there,
+    of,
+    quantiles,
+    turnaround,
+)
+from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
-    Column,
     Definition,
+    column,
     count,
     duration,
     share,
 )
+from onceonly.lake.verdicts import is_promised
 
 DEFINITION: Final = Definition(
     "turnaround",
@@ -39,7 +55,7 @@ DEFINITION: Final = Definition(
             "of what was sent, not acknowledged within that limit; what is younger counts"
             " for nothing",
         ),
-        Column(
+        column(
             "curve_us",
             "array<bigint>",
             "µs",
@@ -47,3 +63,43 @@ DEFINITION: Final = Definition(
         ),
     ),
 )
+
+
+CURVE_POINTS: Final = 100
+"""Steps of the distribution curve: one per cent each."""
+
+
+def table(judged: DataFrame, *, as_of: int, timeout_us: int | None = None) -> DataFrame:
+    """The quantiles per pair at `as_of` (µs UTC), and the share over `timeout_us` where given."""
+    since_last = F.col("acked_us") - F.col("last_sent_at")
+    points = [step / CURVE_POINTS for step in range(CURVE_POINTS + 1)]
+    sent = judged.where(is_promised() & is_there("first_sent_at")).withColumns(
+        {"acked_us": acknowledged(), "took_us": turnaround()}
+    )
+    late, decided = _over(as_of, timeout_us)
+    return (
+        sent.groupBy(*PAIR)
+        .agg(
+            F.count("*").alias("messages"),
+            F.sum(one_if(is_acknowledged())).alias("acknowledged"),
+            F.sum(one_if(is_acknowledged() & ~is_there("took_us"))).alias("untimed"),
+            *quantiles(F.col("took_us"), QUANTILES),
+            F.max("took_us").alias("worst_us"),
+            *quantiles(
+                F.when(since_last >= 0, since_last), {"last_p50_us": 0.5, "last_p95_us": 0.95}
+            ),
+            F.lit(timeout_us).cast("bigint").alias("timeout_us"),
+            of(F.sum(one_if(late)), F.sum(one_if(decided))).alias("over_timeout_share"),
+            F.percentile_approx("took_us", points, ACCURACY).alias("curve_us"),
+        )
+        .select(*DEFINITION.names)
+    )
+
+
+def _over(as_of: int, timeout_us: int | None) -> tuple[Column, Column]:
+    """Whether the message was not acknowledged within the limit, and whether that is decided."""
+    if timeout_us is None:
+        return never(), never()
+    limit = F.col("first_sent_at") + F.lit(timeout_us)
+    is_late = F.coalesce(F.col("acked_us") > limit, limit < F.lit(as_of))
+    return is_late, is_late | is_acknowledged()

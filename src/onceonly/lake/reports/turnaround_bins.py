@@ -2,6 +2,10 @@
 
 from typing import Final
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.model import stats
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
     Definition,
@@ -25,3 +29,13 @@ DEFINITION: Final = Definition(
         duration("p99_us", "99 of 100"),
     ),
 )
+
+
+def table(judged: DataFrame, *, width_us: int) -> DataFrame:
+    """The bins of `width_us` in which something that is acknowledged was sent."""
+    return (
+        stats(judged, width_us=width_us)
+        .where(F.col("timed") > 0)
+        .withColumns({"bin_at": F.timestamp_micros("bin_at"), "messages": F.col("timed")})
+        .select(*DEFINITION.names)
+    )

@@ -2,6 +2,12 @@
 
 from typing import Final
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import US_PER_S
+from onceonly.lake.reports.columns import quantiles, turnaround
+from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
     Definition,
@@ -24,3 +30,29 @@ DEFINITION: Final = Definition(
         duration("p95_us", "19 of 20"),
     ),
 )
+
+
+_HOUR_US: Final = 3_600 * US_PER_S
+_THURSDAY: Final = 3
+"""Of 1970-01-01, counted from Monday 0."""
+
+
+def table(judged: DataFrame) -> DataFrame:
+    """The hours of the week in which something that is acknowledged was sent, UTC."""
+    hours = F.floor(F.col("first_sent_at") / _HOUR_US)
+    days = F.floor(hours / 24)
+    return (
+        judged.withColumn("took_us", turnaround())
+        .where(F.col("took_us").isNotNull())
+        .withColumns(
+            {
+                "weekday": (F.pmod(days + _THURSDAY, F.lit(7)) + 1).cast("bigint"),
+                "hour": F.pmod(hours, F.lit(24)).cast("bigint"),
+            }
+        )
+        .groupBy(*PAIR, "weekday", "hour")
+        .agg(
+            F.count("*").alias("messages"),
+            *quantiles(F.col("took_us"), {"p50_us": 0.5, "p95_us": 0.95}),
+        )
+    )

@@ -2,6 +2,13 @@
 
 from typing import Final
 
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import bin_start, is_event, is_passing, one_if
+from onceonly.lake.reports.columns import quantiles
+from onceonly.lake.reports.reconciliation import PAIR
+from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
     Definition,
@@ -10,6 +17,7 @@ from onceonly.lake.tables.definition import (
     size,
     text,
 )
+from onceonly.message.event import Event
 
 DEFINITION: Final = Definition(
     "volume",
@@ -29,3 +37,23 @@ DEFINITION: Final = Definition(
         size("largest_bytes", "largest"),
     ),
 )
+
+
+def table(journal: DataFrame, *, width_us: int) -> DataFrame:
+    """The volume in bins of `width_us`, each message once."""
+    is_stored = is_event(Event.STORED)
+    told_first = Window.partitionBy(*KEY).orderBy(is_stored, "seq")
+    return (
+        journal.where(is_event(Event.SUBMITTED, Event.STORED) & ~is_passing())
+        .withColumn("rank", F.row_number().over(told_first))
+        .where("rank = 1")
+        .withColumn("bin_at", F.timestamp_micros(bin_start(F.col("at"), width_us)))
+        .groupBy("bin_at", *PAIR, "service", "action")
+        .agg(
+            F.count("*").alias("messages"),
+            F.sum(one_if(is_stored)).alias("received_only"),
+            F.sum("size_bytes").alias("payload_bytes"),
+            *quantiles(F.col("size_bytes"), {"p50_bytes": 0.5, "p95_bytes": 0.95}),
+            F.max("size_bytes").alias("largest_bytes"),
+        )
+    )

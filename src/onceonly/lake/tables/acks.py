@@ -2,6 +2,10 @@
 
 from typing import Final
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import is_event, is_passing, subject
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
     Definition,
@@ -10,6 +14,7 @@ from onceonly.lake.tables.definition import (
     ordinal,
     text,
 )
+from onceonly.message.event import Event
 
 DEFINITION: Final = Definition(
     "acks",
@@ -29,3 +34,32 @@ DEFINITION: Final = Definition(
         ordinal("seq", "number of its row in that journal"),
     ),
 )
+
+
+WHAT: Final = {
+    Event.ACK_SENT: "sent",
+    Event.ACK_RELAYED: "relayed",
+    Event.ACK_RECEIVED: "received",
+    Event.LATE_ACK_RECEIVED: "late",
+    Event.REPEATED_ACK_RECEIVED: "repeated",
+    Event.ORPHAN_ACK_RECEIVED: "orphan",
+}
+"""What each row says of an acknowledgement."""
+
+
+def table(journal: DataFrame) -> DataFrame:
+    """The acknowledgements in the journal."""
+    words = [F.when(is_event(event), F.lit(word)) for event, word in WHAT.items()]
+    return (
+        journal.where(is_event(*WHAT))
+        .withColumns(
+            {
+                "message_id": subject(),
+                "from_party": F.coalesce("from_party", "party"),
+                "what": F.coalesce(*words),
+                "at": F.timestamp_micros("at"),
+                "is_intermediate": is_passing(),
+            }
+        )
+        .select(*DEFINITION.names)
+    )

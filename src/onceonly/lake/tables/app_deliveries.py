@@ -2,6 +2,11 @@
 
 from typing import Final
 
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import is_event, is_passing
+from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
     Definition,
@@ -10,6 +15,8 @@ from onceonly.lake.tables.definition import (
     ordinal,
     text,
 )
+from onceonly.message.event import Event
+from onceonly.message.signals import ReportedProcessing
 
 DEFINITION: Final = Definition(
     "app_deliveries",
@@ -31,3 +38,50 @@ DEFINITION: Final = Definition(
         ordinal("seq", "number of its row in that journal"),
     ),
 )
+
+
+_EVENTS: Final = (
+    Event.STORED,
+    Event.HANDED_OVER,
+    Event.PROCESSING_CHANGED,
+    Event.APPLICATION_REFUSED,
+)
+
+
+def table(journal: DataFrame) -> DataFrame:
+    """The hand-overs in the journal."""
+    message = Window.partitionBy("party", *KEY)
+    in_turn = message.orderBy("seq")
+    before = in_turn.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+
+    def first_of(condition: Column) -> Column:
+        return F.min(F.when(condition, F.col("at"))).over(message)
+
+    said = {word: is_event(Event.PROCESSING_CHANGED) & _says(word) for word in ReportedProcessing}
+    rows = journal.where(is_event(*_EVENTS) & ~is_passing()).withColumns(
+        {
+            "number": F.sum(F.when(is_event(Event.HANDED_OVER), F.lit(1))).over(before),
+            "stored_us": first_of(is_event(Event.STORED)),
+            "begun_us": first_of(said[ReportedProcessing.IN_PROGRESS]),
+            "done_us": first_of(said[ReportedProcessing.COMPLETE]),
+            "refused_us": first_of(is_event(Event.APPLICATION_REFUSED)),
+        }
+    )
+    return (
+        rows.where(is_event(Event.HANDED_OVER))
+        .withColumns(
+            {
+                "stored_at": F.timestamp_micros("stored_us"),
+                "handed_over_at": F.timestamp_micros("at"),
+                "waited_us": F.greatest(F.col("at") - F.col("stored_us"), F.lit(0)),
+                "in_progress_at": F.timestamp_micros("begun_us"),
+                "complete_at": F.timestamp_micros("done_us"),
+                "refused_at": F.timestamp_micros("refused_us"),
+            }
+        )
+        .select(*DEFINITION.names)
+    )
+
+
+def _says(word: ReportedProcessing) -> Column:
+    return F.col("reason") == F.lit(word.value)

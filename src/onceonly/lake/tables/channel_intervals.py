@@ -2,6 +2,10 @@
 
 from typing import Final
 
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import is_event, is_outbound
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
     Definition,
@@ -10,6 +14,7 @@ from onceonly.lake.tables.definition import (
     ordinal,
     text,
 )
+from onceonly.message.event import Event
 
 DEFINITION: Final = Definition(
     "channel_intervals",
@@ -28,3 +33,33 @@ DEFINITION: Final = Definition(
         ordinal("seq", "number of the row that began it"),
     ),
 )
+
+
+STATES: Final = {
+    Event.PAIR_RESUMED: "open",
+    Event.PAIR_SUSPENDED: "suspended",
+    Event.PAIR_QUARANTINED: "quarantined",
+}
+"""The state that each row begins."""
+
+
+def table(journal: DataFrame, *, as_of: int) -> DataFrame:
+    """The states of the pairs, up to `as_of` (µs UTC)."""
+    pair = Window.partitionBy("party", "side", "from_party", "to_party").orderBy("seq")
+    side = F.when(is_outbound(), F.lit("sending")).otherwise(F.lit("receiving"))
+    words = [F.when(is_event(event), F.lit(word)) for event, word in STATES.items()]
+    until = F.lead("at").over(pair)
+    return (
+        journal.where(is_event(*STATES))
+        .withColumn("side", side)
+        .withColumns({"state": F.coalesce(*words), "until": until})
+        .withColumns(
+            {
+                "from_at": F.timestamp_micros("at"),
+                "until_at": F.timestamp_micros("until"),
+                # A clock that was set back between two rows makes no time.
+                "length_us": F.greatest(F.coalesce("until", F.lit(as_of)) - F.col("at"), F.lit(0)),
+            }
+        )
+        .select(*DEFINITION.names)
+    )

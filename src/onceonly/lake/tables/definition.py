@@ -80,6 +80,11 @@ def share(name: str, meaning: str) -> Column:
     return Column(name, "double", "0 to 1", meaning)
 
 
+def column(name: str, kind: str, unit: str, meaning: str) -> Column:
+    """Anything else: rates, lists."""
+    return Column(name, kind, unit, meaning)
+
+
 PAIR_COLUMNS: Final = (
     text("from_party", "first PartyId of the sender"),
     text("to_party", "first PartyId of the receiver"),

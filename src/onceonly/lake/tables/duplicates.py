@@ -1,18 +1,11 @@
-"""Report 9, every copy that was eliminated, with the likeliest cause.
-
-The cause is read off counts of both halves, message by message:
-
-    more copies arrived than were sent        the network doubled the surplus
-    more acknowledgements left than came       that many were lost on the way back
-    the rest                                   the acknowledgement was slower than the retry
-"""
+"""Every copy that was eliminated, and every MessageId that came with two contents."""
 
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import seconds
+from onceonly.lake.expressions import is_event, is_passing, is_true
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
@@ -23,6 +16,8 @@ from onceonly.lake.tables.definition import (
     ordinal,
     text,
 )
+from onceonly.message.event import Event
+from onceonly.protocol.events import Outcome
 
 DEFINITION: Final = Definition(
     "duplicates",
@@ -47,28 +42,41 @@ DEFINITION: Final = Definition(
     ),
 )
 
-DOUBLED: Final = "doubled on the way"
-ACK_LOST: Final = "acknowledgement lost"
-ACK_SLOW: Final = "acknowledgement slow"
-CAUSES: Final = {DOUBLED: "doubled", ACK_LOST: "after_lost_ack", ACK_SLOW: "after_slow_ack"}
-"""Cause in words, to the column that counts it."""
+_ARRIVALS: Final = (Event.DUPLICATE_ELIMINATED, Event.COLLISION_DETECTED)
 
 
-def table(lifecycle: DataFrame) -> DataFrame:
-    """The messages with eliminated copies; the three causes add up to `repeats`."""
-    surplus = F.greatest(F.col("repeats") + 1 - F.col("transmissions"), F.lit(0))
-    lost = F.greatest(F.col("acks_sent") - F.col("acks_received"), F.lit(0))
+def table(journal: DataFrame) -> DataFrame:
+    """The arrivals that were no new message.
+
+    `after_us` goes by the clock that never jumps while the gateway was not restarted in between.
+    """
+    wanted = is_event(Event.STORED, Event.ACK_SENT, *_ARRIVALS)
+    message = Window.partitionBy("party", *KEY)
+    before = message.orderBy("seq").rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    same = Window.partitionBy("party", *KEY, "event").orderBy("seq")
+    left = is_event(Event.ACK_SENT) & (F.col("outcome") != F.lit(Outcome.REFUSED.value))
+    stored = F.when(is_event(Event.STORED), F.struct("seq", "at", "monotonic_ns", "store_epoch"))
+    rows = journal.where(wanted & ~is_passing()).withColumns(
+        {
+            "stored": F.min(stored).over(before),
+            "was_answered_before": is_true(F.max(left).over(before)),
+            "number": F.row_number().over(same).cast("bigint"),
+        }
+    )
+    by_monotonic = F.expr("(monotonic_ns - stored.monotonic_ns) div 1000")
+    is_one_life = F.col("store_epoch") == F.col("stored.store_epoch")
+    by_wall = F.greatest(F.col("at") - F.col("stored.at"), F.lit(0))
+    is_repeat = is_event(Event.DUPLICATE_ELIMINATED)
     return (
-        lifecycle.where(F.col("repeats") > 0)
-        .select(
-            *KEY,
-            "repeats",
-            seconds(F.col("first_repeat_at") - F.col("stored_at")).alias("first_after_s"),
-            F.least("repeats", surplus).alias("doubled"),
-            lost.alias("acks_lost"),
+        rows.where(is_event(*_ARRIVALS))
+        .withColumns(
+            {
+                "kind": F.when(is_repeat, F.lit("repeat")).otherwise(F.lit("collision")),
+                "arrived_at": F.timestamp_micros("at"),
+                "after_us": F.when(is_one_life, by_monotonic).when(
+                    F.col("stored").isNotNull(), by_wall
+                ),
+            }
         )
-        .withColumn(
-            "after_lost_ack", F.least(F.col("repeats") - F.col("doubled"), F.col("acks_lost"))
-        )
-        .withColumn("after_slow_ack", F.col("repeats") - F.col("doubled") - F.col("after_lost_ack"))
+        .select(*DEFINITION.names)
     )

@@ -2,6 +2,11 @@
 
 from typing import Final
 
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import is_event, is_passing, is_true, one_if
+from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
     Definition,
@@ -11,6 +16,8 @@ from onceonly.lake.tables.definition import (
     ordinal,
     text,
 )
+from onceonly.message.event import Event
+from onceonly.protocol.events import Outcome
 
 DEFINITION: Final = Definition(
     "hops",
@@ -34,3 +41,53 @@ DEFINITION: Final = Definition(
         flag("is_given_up", "the intermediary failed to deliver what it had taken into its care"),
     ),
 )
+
+
+_EVENTS: Final = (
+    Event.ARRIVED_IN_TRANSIT,
+    Event.STORED,
+    Event.DUPLICATE_ELIMINATED,
+    Event.TRANSMITTING,
+    Event.TRANSMITTED,
+    Event.FORWARDED,
+    Event.ACK_RECEIVED,
+    Event.ACK_SENT,
+    Event.ACK_RELAYED,
+    Event.ERROR_RECEIVED,
+    Event.EXHAUSTED,
+    Event.EXPIRED,
+    Event.FAILED,
+)
+
+
+def table(journal: DataFrame) -> DataFrame:
+    """The passages in the journals of intermediaries."""
+    went = ~is_true(F.col("outcome") == F.lit(Outcome.REFUSED.value))
+    accepted = F.col("outcome") == F.lit(Outcome.ACCEPTED.value)
+    came = is_event(Event.ARRIVED_IN_TRANSIT, Event.STORED, Event.DUPLICATE_ELIMINATED)
+    ended = is_event(Event.FORWARDED, Event.TRANSMITTED)
+    answered = is_event(Event.ACK_SENT, Event.ACK_RELAYED)
+    ends = is_event(Event.EXHAUSTED, Event.EXPIRED, Event.FAILED)
+    accepts = F.max(is_event(Event.STORED))
+    return (
+        journal.where(is_passing() & is_event(*_EVENTS) & F.col("message_id").isNotNull())
+        .groupBy("party", *KEY)
+        .agg(
+            F.max("hop").alias("hop"),
+            F.when(accepts, F.lit("accept")).otherwise(F.lit("relay")).alias("mode"),
+            _first("arrived_at", came),
+            _first("forwarded_at", ended & went),
+            _first("acked_at", is_event(Event.ACK_RECEIVED)),
+            _first("answered_at", answered & went),
+            F.sum(one_if(came)).alias("copies_in"),
+            F.sum(one_if(is_event(Event.FORWARDED, Event.TRANSMITTING))).alias("copies_out"),
+            F.sum(one_if(ended & accepted)).alias("copies_accepted"),
+            F.sum(one_if(is_event(Event.ERROR_RECEIVED))).alias("errors"),
+            F.max(ends).alias("is_given_up"),
+        )
+        .select(*DEFINITION.names)
+    )
+
+
+def _first(name: str, condition: Column) -> Column:
+    return F.timestamp_micros(F.min(F.when(condition, F.col("at")))).alias(name)

@@ -2,6 +2,11 @@
 
 from typing import Final
 
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import is_event, is_passing
+from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
     Definition,
@@ -10,6 +15,7 @@ from onceonly.lake.tables.definition import (
     size,
     text,
 )
+from onceonly.message.event import Event
 
 DEFINITION: Final = Definition(
     "messages",
@@ -34,3 +40,21 @@ DEFINITION: Final = Definition(
         text("actor", "who submitted it, where a job or a person did"),
     ),
 )
+
+
+def table(journal: DataFrame) -> DataFrame:
+    """The messages that these journals took in, each once per party and role."""
+    role = (
+        F.when(is_passing(), F.lit("intermediary"))
+        .when(is_event(Event.SUBMITTED), F.lit("sender"))
+        .otherwise(F.lit("receiver"))
+    )
+    first = Window.partitionBy("party", "role", *KEY).orderBy("seq")
+    return (
+        journal.where(is_event(Event.SUBMITTED, Event.STORED))
+        .withColumn("role", role)
+        .withColumn("rank", F.row_number().over(first))
+        .where("rank = 1")
+        .withColumn("kept_at", F.timestamp_micros("at"))
+        .select(*DEFINITION.names)
+    )

@@ -6,7 +6,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import is_event
-from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
     Definition,
@@ -39,10 +38,8 @@ DEFINITION: Final = Definition(
 
 def table(journal: DataFrame) -> DataFrame:
     """The notices in the journal."""
-    return journal.where(is_event(Event.NOTIFIED)).select(
-        *KEY,
-        F.timestamp_micros("at").alias("told_at"),
-        F.col("reason").alias("kind"),
-        "severity",
-        "error_code",
+    return (
+        journal.where(is_event(Event.NOTIFIED))
+        .withColumns({"told_at": F.timestamp_micros("at"), "kind": F.col("reason")})
+        .select(*DEFINITION.names)
     )

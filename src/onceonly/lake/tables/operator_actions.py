@@ -2,6 +2,10 @@
 
 from typing import Final
 
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import is_event, is_true
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
     Definition,
@@ -9,6 +13,7 @@ from onceonly.lake.tables.definition import (
     ordinal,
     text,
 )
+from onceonly.message.event import Event
 
 DEFINITION: Final = Definition(
     "operator_actions",
@@ -26,3 +31,45 @@ DEFINITION: Final = Definition(
         ordinal("seq", "number of its row in that journal"),
     ),
 )
+
+
+JOB_ACTOR: Final = "job:"
+"""How the `actor` of a bulk job's rows begins; a job is no operator."""
+
+_VERBS: Final = {
+    Event.PAIR_SUSPENDED: "suspend",
+    Event.PAIR_RESUMED: "resume",
+    Event.REQUEUED: "resend",
+    Event.CANCELLED: "cancel",
+}
+_GIVING_UP: Final = (Event.EXHAUSTED, Event.NOTIFIED)
+
+
+def table(journal: DataFrame) -> DataFrame:
+    """The rows that tell of somebody's word.
+
+    A suspension in the same step as a message that was given up is the gateway's own. A cancel that
+    the receiver confirmed has a reason, and may be a rule's.
+    """
+    is_named = F.col("actor").isNotNull() & ~F.col("actor").startswith(JOB_ACTOR)
+    step = Window.partitionBy("party", "from_party", "to_party", "at")
+    rows = journal.where(is_event(*_VERBS, *_GIVING_UP) | is_named).withColumn(
+        "gives_up", F.max(is_event(*_GIVING_UP)).over(step)
+    )
+    by_operator = F.col("reason").contains("operator")
+    asked = (
+        is_true(is_named)
+        | is_true(is_event(Event.PAIR_SUSPENDED) & ~F.col("gives_up"))
+        | is_true(is_event(Event.PAIR_RESUMED, Event.REQUEUED) & by_operator)
+        | (is_event(Event.CANCELLED) & F.col("reason").isNull())
+    )
+    return (
+        rows.where(asked)
+        .withColumns({"action": _action(), "at": F.timestamp_micros("at")})
+        .select(*DEFINITION.names)
+    )
+
+
+def _action() -> Column:
+    verbs = [F.when(is_event(event), F.lit(verb)) for event, verb in _VERBS.items()]
+    return F.coalesce(*verbs, F.col("event"))

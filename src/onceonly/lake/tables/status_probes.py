@@ -2,6 +2,10 @@
 
 from typing import Final
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.lake.expressions import is_event
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
     Definition,
@@ -9,6 +13,8 @@ from onceonly.lake.tables.definition import (
     ordinal,
     text,
 )
+from onceonly.message.event import Event
+from onceonly.message.signals import InquiryKind
 
 DEFINITION: Final = Definition(
     "status_probes",
@@ -27,3 +33,40 @@ DEFINITION: Final = Definition(
         ordinal("seq", "number of its row in that journal"),
     ),
 )
+
+
+WE_ASKED: Final = "we asked"
+PARTNER_ANSWERED: Final = "partner answered"
+PARTNER_ASKED: Final = "partner asked"
+WE_ANSWERED: Final = "we answered"
+WHAT: Final = {
+    Event.PING_SENT: WE_ASKED,
+    Event.INQUIRY_SENT: WE_ASKED,
+    Event.PONG_RECEIVED: PARTNER_ANSWERED,
+    Event.REPORT_RECEIVED: PARTNER_ANSWERED,
+    Event.INQUIRY_RECEIVED: PARTNER_ASKED,
+    Event.REPORT_SENT: WE_ANSWERED,
+}
+"""Who said each row's words to whom."""
+
+
+def table(journal: DataFrame) -> DataFrame:
+    """The questions and answers in the journal."""
+    words = [F.when(is_event(event), F.lit(word)) for event, word in WHAT.items()]
+    is_ping = is_event(Event.PING_SENT, Event.PONG_RECEIVED)
+    has_kind = is_event(Event.INQUIRY_SENT, Event.INQUIRY_RECEIVED, Event.REPORT_SENT)
+    is_said = is_event(Event.PONG_RECEIVED, Event.REPORT_RECEIVED)
+    return (
+        journal.where(is_event(*WHAT))
+        .withColumns(
+            {
+                "what": F.coalesce(*words),
+                "kind": F.when(is_ping, F.lit(InquiryKind.PING.value)).when(
+                    has_kind, F.col("reason")
+                ),
+                "said": F.when(is_said, F.col("reason")),
+                "at": F.timestamp_micros("at"),
+            }
+        )
+        .select(*DEFINITION.names)
+    )

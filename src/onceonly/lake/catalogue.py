@@ -1,0 +1,194 @@
+"""Every table of the lake, in one place: silver ones from rows, gold ones from verdicts.
+
+Knows which function makes each table from the evidence, and nothing of where it is kept.
+`onceonly lake reconcile` writes them all, and the reference prints them all.
+"""
+
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from pyspark.sql import DataFrame
+
+from onceonly.lake.expressions import US_PER_S
+from onceonly.lake.reports import (
+    availability,
+    backlog,
+    budgets,
+    bulk_jobs,
+    clock_skew,
+    differences,
+    duplicate_causes,
+    error_pareto,
+    error_trend,
+    failure_notices,
+    hop_waterfall,
+    in_doubt,
+    in_doubt_ages,
+    job_rejects,
+    journal_quality,
+    late_acks,
+    once_only,
+    open_budgets,
+    operator_effects,
+    outages,
+    promise,
+    purges,
+    reconciliation_days,
+    retention,
+    retries,
+    sequence_gaps,
+    sla,
+    turnaround,
+    turnaround_bins,
+    turnaround_heat,
+    volume,
+)
+from onceonly.lake.reports.budgets import Terms
+from onceonly.lake.reports.sla import Target
+from onceonly.lake.tables import (
+    acks,
+    agreements,
+    app_deliveries,
+    attempts,
+    channel_intervals,
+    delivery_ledger,
+    duplicates,
+    hops,
+    messages,
+    notices,
+    operator_actions,
+    status_probes,
+)
+from onceonly.lake.tables.definition import Definition
+from onceonly.lake.verdicts import Policy
+
+HOUR_US: Final = 3_600 * US_PER_S
+
+
+class Evidence(NamedTuple):
+    """All that any table is made of. Instants and durations in microseconds."""
+
+    journal: DataFrame
+    """Every row once."""
+    coverage: DataFrame
+    """What `model.merge_coverage` gives."""
+    judged: DataFrame
+    """What `verdicts.verdict` gives at `as_of`."""
+    as_of: int
+    policy: Policy
+    width_us: int = HOUR_US
+    """Of every bin of time."""
+    target: Target = Target()
+    """What the scorecard is kept against."""
+    terms: Terms = MappingProxyType({})
+    """What was agreed, by agreement id, where somebody told; the journal does not."""
+
+    @property
+    def timeout_us(self) -> int | None:
+        """Timeout, where the known agreements have the same."""
+        timeouts = {one.timeout_s for one in self.terms.values()}
+        return timeouts.pop() * US_PER_S if len(timeouts) == 1 else None
+
+
+class Table(NamedTuple):
+    """One table: what it is, and how it is made."""
+
+    definition: Definition
+    make: Callable[[Evidence], DataFrame]
+
+    @property
+    def name(self) -> str:
+        """Its name, which is its folder's too."""
+        return self.definition.name
+
+
+TABLES: Final = (
+    Table(messages.DEFINITION, lambda e: messages.table(e.journal)),
+    Table(attempts.DEFINITION, lambda e: attempts.table(e.journal)),
+    Table(acks.DEFINITION, lambda e: acks.table(e.journal)),
+    Table(duplicates.DEFINITION, lambda e: duplicates.table(e.journal)),
+    Table(notices.DEFINITION, lambda e: notices.table(e.journal)),
+    Table(status_probes.DEFINITION, lambda e: status_probes.table(e.journal)),
+    Table(app_deliveries.DEFINITION, lambda e: app_deliveries.table(e.journal)),
+    Table(hops.DEFINITION, lambda e: hops.table(e.journal)),
+    Table(
+        channel_intervals.DEFINITION,
+        lambda e: channel_intervals.table(e.journal, as_of=e.as_of),
+    ),
+    Table(agreements.DEFINITION, lambda e: agreements.table(e.journal)),
+    Table(operator_actions.DEFINITION, lambda e: operator_actions.table(e.journal)),
+    Table(delivery_ledger.DEFINITION, lambda e: delivery_ledger.table(e.judged, e.journal)),
+    Table(in_doubt.DEFINITION, lambda e: in_doubt.table(e.judged, e.journal, as_of=e.as_of)),
+    Table(
+        in_doubt_ages.DEFINITION,
+        lambda e: in_doubt_ages.table(e.judged, as_of=e.as_of, width_us=e.width_us),
+    ),
+    Table(reconciliation_days.DEFINITION, lambda e: reconciliation_days.table(e.judged)),
+    Table(differences.DEFINITION, lambda e: differences.table(e.judged)),
+    Table(
+        once_only.DEFINITION,
+        lambda e: once_only.table(e.judged, as_of=e.as_of, policy=e.policy),
+    ),
+    Table(promise.DEFINITION, lambda e: promise.table(e.judged, width_us=e.width_us)),
+    Table(
+        turnaround.DEFINITION,
+        lambda e: turnaround.table(e.judged, as_of=e.as_of, timeout_us=e.timeout_us),
+    ),
+    Table(
+        turnaround_bins.DEFINITION,
+        lambda e: turnaround_bins.table(e.judged, width_us=e.width_us),
+    ),
+    Table(turnaround_heat.DEFINITION, lambda e: turnaround_heat.table(e.judged)),
+    Table(
+        sla.DEFINITION,
+        lambda e: sla.table(e.judged, e.journal, as_of=e.as_of, target=e.target),
+    ),
+    Table(retries.DEFINITION, lambda e: retries.table(e.judged)),
+    Table(duplicate_causes.DEFINITION, lambda e: duplicate_causes.table(e.judged)),
+    Table(late_acks.DEFINITION, lambda e: late_acks.table(e.journal)),
+    Table(sequence_gaps.DEFINITION, lambda e: sequence_gaps.table(e.journal)),
+    Table(failure_notices.DEFINITION, lambda e: failure_notices.table(e.judged)),
+    Table(
+        budgets.DEFINITION,
+        lambda e: budgets.table(e.judged, e.journal, as_of=e.as_of, terms=e.terms),
+    ),
+    Table(
+        open_budgets.DEFINITION,
+        lambda e: open_budgets.table(e.judged, e.journal, as_of=e.as_of, terms=e.terms),
+    ),
+    Table(volume.DEFINITION, lambda e: volume.table(e.journal, width_us=e.width_us)),
+    Table(
+        backlog.DEFINITION,
+        lambda e: backlog.table(e.judged, e.journal, as_of=e.as_of, width_us=e.width_us),
+    ),
+    Table(availability.DEFINITION, lambda e: availability.table(e.journal)),
+    Table(outages.DEFINITION, lambda e: outages.table(e.journal)),
+    Table(error_pareto.DEFINITION, lambda e: error_pareto.table(e.journal)),
+    Table(error_trend.DEFINITION, lambda e: error_trend.table(e.journal, width_us=e.width_us)),
+    Table(
+        hop_waterfall.DEFINITION,
+        lambda e: hop_waterfall.table(
+            e.judged, e.journal, as_of=e.as_of, grace_us=e.policy.grace_us
+        ),
+    ),
+    Table(
+        clock_skew.DEFINITION,
+        lambda e: clock_skew.table(
+            e.judged, width_us=e.width_us, accuracy_us=e.policy.clock_accuracy_us
+        ),
+    ),
+    Table(
+        retention.DEFINITION,
+        lambda e: retention.table(e.judged, e.journal, as_of=e.as_of, terms=e.terms),
+    ),
+    Table(purges.DEFINITION, lambda e: purges.table(e.journal)),
+    Table(bulk_jobs.DEFINITION, lambda e: bulk_jobs.table(e.judged, e.journal)),
+    Table(job_rejects.DEFINITION, lambda e: job_rejects.table(e.journal)),
+    Table(operator_effects.DEFINITION, lambda e: operator_effects.table(e.judged, e.journal)),
+    Table(
+        journal_quality.DEFINITION,
+        lambda e: journal_quality.table(e.journal, e.judged, e.coverage, policy=e.policy),
+    ),
+)
+"""Silver tables first, then the reports in the order of their numbers."""

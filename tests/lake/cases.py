@@ -1,0 +1,58 @@
+"""Evidence made of journals made to measure, as the tables take it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from journals import MUCH_LATER, PLANTS, Exchange, Ledger, Passage, plant, two_parties
+
+from onceonly.lake import model
+from onceonly.lake.catalogue import TABLES, Evidence
+from onceonly.lake.verdicts import Policy, verdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from onceonly.journal.record import Record
+
+BETWEEN = "urn:duns:333333333"
+_MAKERS = {table.name: table.make for table in TABLES}
+
+
+def evidence(
+    journal: DataFrame, as_of: int = MUCH_LATER, policy: Policy | None = None, **more: Any
+) -> Evidence:
+    """The rows, folded and judged at `as_of`."""
+    allowed = policy or Policy()
+    coverage = model.coverage(journal)
+    judged = verdict(model.partial(journal), coverage, as_of=as_of, policy=allowed)
+    return Evidence(journal, coverage, judged, as_of, allowed, **more)
+
+
+def kept(case: Evidence) -> Evidence:
+    """The evidence, computed once for many tables."""
+    return case._replace(journal=case.journal.persist(), judged=case.judged.persist())
+
+
+def made(name: str, case: Evidence) -> list[dict[str, Any]]:
+    """The rows of the table, as dictionaries."""
+    return [row.asDict(recursive=True) for row in _MAKERS[name](case).collect()]
+
+
+def records(*exchanges: Exchange) -> list[Record]:
+    """The rows of all ledgers of the exchanges, each once."""
+    ledgers = {
+        id(one): one for exchange in exchanges for one in (exchange.sender, exchange.receiver)
+    }
+    return [row for ledger in ledgers.values() for row in ledger.records]
+
+
+def planted_records() -> list[Record]:
+    """A message of every fate, also on the way through an intermediary."""
+    there, _ = two_parties()
+    plant(there, PLANTS)
+    passage = Passage(there, Ledger(BETWEEN))
+    passage.relayed("relayed@example")
+    passage.delivered("in-care@example")
+    passage.undeliverable("undeliverable@example")
+    return records(there) + passage.between.records

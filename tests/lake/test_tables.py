@@ -1,0 +1,72 @@
+"""Every table is what its definition says: its columns, their types, and nothing run on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from cases import evidence, kept, planted_records
+
+from onceonly.lake.catalogue import TABLES, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from onceonly.journal.record import Record
+    from onceonly.lake.catalogue import Evidence
+
+    Frame = Callable[[Sequence[Record]], DataFrame]
+
+pytestmark = pytest.mark.spark
+
+every_table = pytest.mark.parametrize("table", TABLES, ids=[table.name for table in TABLES])
+
+
+@pytest.fixture(scope="module")
+def planted(frame: Frame) -> Iterator[list[Evidence]]:
+    """A message of every fate, from both ends of the journals."""
+    rows = planted_records()
+    cases = [kept(evidence(frame(records))) for records in (rows, rows[::-1])]
+    yield cases
+    for case in cases:
+        case.judged.unpersist()
+
+
+def test_names_are_folders():
+    """No two tables have the same name, and each is a plain word."""
+    names = [table.name for table in TABLES]
+    assert len(set(names)) == len(names)
+    assert all(name.isidentifier() and name.islower() for name in names)
+
+
+@every_table
+def test_declared_columns_are_the_frame_s(table: Table, planted: list[Evidence]):
+    """Names, order and types: whoever reads the reference reads the table."""
+    made = table.make(planted[0])
+    declared = [(column.name, column.type) for column in table.definition.columns]
+    assert [(field.name, field.dataType.simpleString()) for field in made.schema] == declared
+
+
+@every_table
+def test_units_stand_in_the_names(table: Table):
+    """What is measured says so in its name, and what is said is said."""
+    for column in table.definition.columns:
+        assert column.meaning
+        assert (column.unit == "µs") == column.name.endswith("_us"), column
+        assert (column.unit == "bytes") == column.name.endswith("_bytes"), column
+        assert (column.unit == "0 to 1") == column.name.endswith("_share"), column
+        assert (column.type == "timestamp") == (
+            column.name.endswith("_at") or column.name == "at"
+        ), column
+        assert (column.type == "boolean") == column.name.startswith(
+            ("is_", "has_", "was_", "holds", "adds_")
+        ), column
+
+
+@every_table
+def test_a_table_does_not_depend_on_the_order_of_rows(table: Table, planted: list[Evidence]):
+    """With every fate planted each table computes, and the same from rows in another order."""
+    one, other = (sorted(map(repr, table.make(case).collect())) for case in planted)
+    assert one == other
