@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from onceonly.journal.record import CHAIN_START, Record, chain
-from onceonly.journal.segment import segment_name, to_parquet
+import pyarrow as pa
+
+from onceonly.journal.record import CHAIN_START, COLUMNS, SCHEMA_VERSION, Record, chain
+from onceonly.journal.segment import SEGMENT_SCHEMA, segment_name, to_parquet
 from onceonly.lake.verdicts import Verdict
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
@@ -420,18 +422,20 @@ class Passage:
         self.ends.tell(message_id)
 
 
-def two_parties() -> tuple[Exchange, Exchange]:
+def two_parties(names: tuple[str, str] = (BUYER, SELLER)) -> tuple[Exchange, Exchange]:
     """Both directions between two fresh journals."""
-    buyer, seller = Ledger(BUYER), Ledger(SELLER)
+    buyer, seller = map(Ledger, names)
     for ledger in (buyer, seller):
         ledger.write(Event.STARTED, DAWN)
     return Exchange(buyer, seller), Exchange(seller, buyer)
 
 
-def healthy(seed: int, messages: int) -> tuple[Exchange, Exchange]:
+def healthy(
+    seed: int, messages: int, names: tuple[str, str] = (BUYER, SELLER)
+) -> tuple[Exchange, Exchange]:
     """Both directions after `messages` messages each, none of them harmed."""
     chance = random.Random(seed)
-    exchanges = two_parties()
+    exchanges = two_parties(names)
     fates, weights = zip(*HEALTHY, strict=True)
     for number in range(messages):
         for exchange, way in zip(exchanges, ("order", "response"), strict=True):
@@ -460,3 +464,24 @@ def publish(lake: Path, ledger: Ledger, *, first: int = 1, last: int | None = No
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(to_parquet(ledger.records[first - 1 : last]))
     return path
+
+
+def chained(
+    records: Sequence[Record], *, more: dict[str, str] | None = None, less: Sequence[str] = ()
+) -> pa.Table:
+    """The same rows as another version of the journal would have them: chained by its columns."""
+    more = more or {}
+    columns = [name for name in COLUMNS if name not in (*less, "chain_hash")] + list(more)
+    version = SCHEMA_VERSION + (1 if more else 0)
+    rows, previous = [], CHAIN_START
+    for record in records:
+        row = {**record._asdict(), **more, "schema_version": version}
+        parts = [
+            "~" if row[name] is None else f"{len(str(row[name]))}:{row[name]}" for name in columns
+        ]
+        previous = sha256("|".join([previous, *parts]).encode()).hexdigest()
+        rows.append({**{name: row[name] for name in columns}, "chain_hash": previous})
+    types = {field.name: field.type for field in SEGMENT_SCHEMA}
+    return pa.Table.from_pylist(
+        rows, pa.schema([(name, types.get(name, pa.utf8())) for name in [*columns, "chain_hash"]])
+    )

@@ -44,12 +44,16 @@ def _publish_from_store(configuration: object) -> int:
         raise Failure(Exit.UNEXPECTED, str(error)) from error
 
 
+_master_option = click.option(
+    "--master", help="Spark master, given to Spark as it is.  [default: local[*]]"
+)
+
+
 def _spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """What every Spark job takes: the lakes and the master, passed on as given."""
-    command = click.option(
-        "--master", help="Spark master, given to Spark as it is.  [default: local[*]]"
-    )(command)
-    return click.argument("lakes", nargs=-1, required=True, metavar="LAKE…")(command)
+    return click.argument("lakes", nargs=-1, required=True, metavar="LAKE…")(
+        _master_option(command)
+    )
 
 
 def _with_spark(job: Callable[[Any], Any]) -> Any:
@@ -66,22 +70,76 @@ def _with_spark(job: Callable[[Any], Any]) -> Any:
 
 
 @lake.command()
-@_spark_options
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
+@_master_option
+@click.option("--into", metavar="LAKE", help="Where the rows go.  [default: the source itself]")
 @click.option(
     "--trigger",
     default="available-now",
     show_default=True,
-    help="available-now, or an interval such as '30 seconds' (runs until stopped).",
+    help="available-now, or an interval such as 30s or 5m (runs until stopped).",
 )
 @output_option
-def ingest(lakes: tuple[str, ...], master: str | None, trigger: str, output: str) -> None:
-    """Take newly published segments in; again, it changes nothing."""
-    done = _with_spark(lambda jobs: jobs.ingest(lakes, master=master, trigger=trigger))
+def ingest(
+    sources: tuple[str, ...], master: str | None, into: str | None, trigger: str, output: str
+) -> None:
+    """Take newly published segments in; again, it changes nothing.
+
+    Every segment is looked at first. One that is damaged, edited, misnamed or no journal is
+    quarantined: it is named on stderr, none of its rows count, and it is looked at again when it
+    has changed. Exit code 11 while there is one.
+
+    \b
+    onceonly lake ingest buyer/lake
+    onceonly lake ingest sftp://partner.example/lake --into lake
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    done = _with_spark(
+        lambda jobs: (
+            jobs.ingest(sources, into=into, master=master, trigger=trigger, tell=say)
+            if trigger != "available-now"
+            else jobs.ingest(sources, into=into, master=master)
+        )
+    )
     rows = [
         {"journal": name, "batches": count, "last_seq": done.last_seq[name]}
         for name, count in sorted(done.batches.items())
     ]
     print_rows(rows, ("journal", "batches", "last_seq"), output)
+    _say_what_is_wrong(done)
+    sys.exit(Exit.OK if done.is_trusted else Exit.DIFFERENCES)
+
+
+def _say_what_is_wrong(done: Any) -> None:
+    for name, found in sorted(done.manifests.items()):
+        for one in found.quarantined:
+            say(f"quarantined {one.segment}: {one.fault}")
+        for first, last in found.missing:
+            say(f"missing so far: rows {first} to {last} of {name}")
+        if found.forks:
+            say(
+                f"forked: {found.forks} rows of {name} stand beside others, from {found.first_fork}"
+            )
+
+
+@lake.command()
+@_spark_options
+@click.option(
+    "--keep",
+    "keep_hours",
+    type=click.FloatRange(min=0),
+    default=24.0,
+    show_default=True,
+    help="Hours for which folders stay that a running job may still read.",
+)
+@output_option
+def compact(lakes: tuple[str, ...], master: str | None, keep_hours: float, output: str) -> None:
+    """Fold the small folders of many ingests into few; no verdict changes."""
+    done = _with_spark(lambda jobs: jobs.compact(lakes, master=master, keep_s=keep_hours * 3_600.0))
+    rows = [
+        {"journal": name, "folders": sum(map(len, found.products.values()))}
+        for name, found in sorted(done.manifests.items())
+    ]
+    print_rows(rows, ("journal", "folders"), output)
 
 
 @lake.command()

@@ -1,59 +1,178 @@
-"""What of a lake is published: one small file per party names the batches that count.
+"""What of a lake is published: one small file per party names the folders that count.
 
-A batch is written into a folder of its own and exists for readers only once the manifest names
-it; the manifest is replaced by a temporary file and a rename. So a batch that was half written
-when the job died was never there, and writing it again replaces it. Knows files and names, no
-Spark. Lake directories may be local paths or URLs that `pyarrow.fs` understands.
+A folder exists for readers only once the manifest names it; the manifest is replaced by a
+temporary file and a rename. So a batch that was half written when its job died was never there.
+The manifest also says what is *not* there: row numbers that are missing, segments that are kept
+apart, rows that stand in the journal twice with different content. Knows names and numbers, no
+Spark.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, Final
-
-from pyarrow import fs
+from typing import Any, Final, NamedTuple
+from uuid import uuid4
 
 from onceonly.journal.segment import JOURNAL_FOLDER
+from onceonly.lake import lease, storage
+from onceonly.lake.storage import lake_url
 from onceonly.message.errors import LocalError
 
+__all__ = [
+    "INGESTED_FOLDER",
+    "MANIFEST_VERSION",
+    "Manifest",
+    "Quarantined",
+    "Range",
+    "Retired",
+    "Shelf",
+    "change",
+    "count",
+    "fresh_name",
+    "joined",
+    "journal_bytes",
+    "lake_url",
+    "load",
+    "load_or_renew",
+    "publish",
+    "shelves",
+]
+
 INGESTED_FOLDER: Final = "ingested"
-MANIFEST_VERSION: Final = 1
-_MANIFEST = "manifest.json"
+MANIFEST_VERSION: Final = 2
+_MANIFEST: Final = "manifest.json"
+
+Range = tuple[int, int]
+"""First and last row number, both in it."""
+
+
+class Quarantined(NamedTuple):
+    """A segment none of whose rows count, or one that changed after its rows were taken in."""
+
+    segment: str
+    """Relative to the lake, or a URL or path where it lies outside."""
+    length: int
+    modified_at: int
+    """Milliseconds UTC; with `length`, what it was like when it was looked at."""
+    fault: str
+    bad_seq: int | None
+    """The first row that cannot be right, where one can be named."""
+
+
+class Retired(NamedTuple):
+    """A folder that the manifest no longer names, for readers that still do."""
+
+    folder: str
+    retired_at: int
+    """Microseconds UTC."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The published batches of one party."""
+    """The published folders of one party."""
 
-    generation: int = 0
-    """How often ingesting began from nothing; part of every batch's name."""
-    home: str = ""
-    """Lake directory in which it began: a query's offsets are full paths, good only there."""
-    batches: tuple[str, ...] = ()
-    """Every batch that was ever published, in order; a batch named here is never done again."""
-    ranges: tuple[tuple[int, int], ...] = ()
-    """First and last row number of each."""
+    batches: int = 0
+    """How often rows were taken in."""
+    rows: int = 0
+    """Rows that are in, each once."""
+    ranges: tuple[Range, ...] = ()
+    """Row numbers that are in: in order, and apart."""
+    first_fork: int | None = None
+    """The first row number that stands in the journal twice, with different content."""
     products: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Folders that hold each product; compaction replaces many by one."""
-    has_repeats: bool = False
-    """Whether the journal batches hold some row twice; the folded ones never do."""
+    unknown_columns: Mapping[str, int] = field(default_factory=dict)
+    """Columns of newer journals that this version left out, and in how many rows."""
+    quarantined: tuple[Quarantined, ...] = ()
+    """Segments that wait for somebody to publish them anew."""
+    retired: tuple[Retired, ...] = ()
 
-    def with_batch(self, name: str, first: int, last: int, products: Sequence[str]) -> "Manifest":
-        """The manifest with one more batch."""
-        grown = {
-            product: (*self.products.get(product, ()), f"{product}/{name}") for product in products
-        }
+    @property
+    def last_seq(self) -> int:
+        """The last row number that is in; 0 where none is."""
+        return self.ranges[-1][1] if self.ranges else 0
+
+    @property
+    def missing(self) -> list[Range]:
+        """Row numbers that are not in, although a later one is."""
+        starts = [low for low, _ in self.ranges]
+        ends = [0, *(high for _, high in self.ranges)]
+        return [
+            (end + 1, start - 1)
+            for end, start in zip(ends, starts, strict=False)
+            if start > end + 1
+        ]
+
+    @property
+    def forks(self) -> int:
+        """Rows with a number that another row has too."""
+        return self.rows - self.numbers
+
+    @property
+    def first_bad_seq(self) -> int | None:
+        """The first row number that is missing, doubled, or known to be wrong."""
+        bad = [low for low, _ in self.missing]
+        bad += [one.bad_seq for one in self.quarantined if one.bad_seq is not None]
+        bad += [] if self.first_fork is None else [self.first_fork]
+        return min(bad, default=None)
+
+    @property
+    def numbers(self) -> int:
+        """How many row numbers are in."""
+        return count(self.ranges)
+
+    def with_folders(
+        self, product: str, instead_of: Sequence[str], name: str, now: int
+    ) -> "Manifest":
+        """The manifest with one more folder of `product`; others in whose place it is retire."""
+        kept = [one for one in self.products.get(product, ()) if one not in instead_of]
+        gone = tuple(Retired(one, now) for one in instead_of)
+        products = {**self.products, product: (*kept, name)}
+        return replace(self, products=products, retired=(*self.retired, *gone))
+
+    def without_rows(self, products: Sequence[str], now: int) -> "Manifest":
+        """The manifest with none of the rows that it had; their folders retire."""
+        gone = [name for product in products for name in self.products.get(product, ())]
+        kept = {name: folders for name, folders in self.products.items() if name not in products}
         return replace(
             self,
-            batches=(*self.batches, name),
-            ranges=(*self.ranges, (first, last)),
-            products={**self.products, **grown},
+            rows=0,
+            ranges=(),
+            first_fork=None,
+            unknown_columns={},
+            products=kept,
+            retired=(*self.retired, *(Retired(one, now) for one in gone)),
         )
 
-    def overlaps(self, first: int, last: int) -> bool:
-        """Whether a published batch may hold rows with numbers from `first` to `last`."""
-        return any(low <= last and first <= high for low, high in self.ranges)
+    def without_retired(self, before: int) -> "Manifest":
+        """The manifest without folders that retired before an instant, in microseconds UTC."""
+        return replace(self, retired=tuple(one for one in self.retired if one.retired_at >= before))
+
+    def is_named(self, folder: str) -> bool:
+        """Whether readers find this folder, or may still hold it."""
+        in_use = [name for names in self.products.values() for name in names]
+        return folder in (*in_use, *(one.folder for one in self.retired))
+
+
+def fresh_name() -> str:
+    """A folder's name that no folder ever had: what a dead job left under its own harms nobody."""
+    return uuid4().hex[:16]
+
+
+def count(ranges: Iterable[Range]) -> int:
+    """How many numbers stand in these ranges, which must be apart."""
+    return sum(high - low + 1 for low, high in ranges)
+
+
+def joined(ranges: Iterable[Range]) -> tuple[Range, ...]:
+    """The same numbers in order and apart."""
+    merged: list[Range] = []
+    for low, high in sorted(ranges):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return tuple(merged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +185,17 @@ class Shelf:
 
     @property
     def journal(self) -> str:
-        """Where the gateway publishes segments."""
+        """Where the gateway publishes segments, if it does so into this lake."""
         return f"{self.lake}/{JOURNAL_FOLDER}/{self.folder}"
 
     @property
     def root(self) -> str:
-        """Where everything that is made of them is."""
+        """Where everything that is made of segments is."""
         return f"{self.lake}/{INGESTED_FOLDER}/{self.folder}"
-
-    def checkpoint(self, generation: int) -> str:
-        """Where the ingesting query keeps its offsets."""
-        return f"{self.root}/checkpoint-{generation}"
 
     def paths(self, manifest: Manifest, product: str) -> list[str]:
         """Folders to read for `product`."""
         return [f"{self.root}/{name}" for name in manifest.products.get(product, ())]
-
-
-def lake_url(directory: str) -> str:
-    """The lake directory as Spark and `pyarrow.fs` both take it: absolute, without a last slash."""
-    if "://" in directory:
-        return directory.rstrip("/")
-    return str(Path(directory).absolute())
 
 
 def shelves(lakes: Sequence[str], *, within: str = INGESTED_FOLDER) -> list[Shelf]:
@@ -97,96 +205,91 @@ def shelves(lakes: Sequence[str], *, within: str = INGESTED_FOLDER) -> list[Shel
     Raises `LocalError` (NoLake) where a directory does not exist.
     """
     found = []
-    for lake in map(lake_url, lakes):
-        files, root = _files(lake)
-        if files.get_file_info(root).type != fs.FileType.Directory:
+    for lake in dict.fromkeys(map(lake_url, lakes)):
+        if not storage.is_folder(lake):
             raise LocalError("NoLake", f"there is no lake directory {lake}")
-        wanted = fs.FileSelector(f"{root}/{within}", allow_not_found=True)
-        found += [
-            Shelf(lake, entry.base_name)
-            for entry in files.get_file_info(wanted)
-            if entry.type == fs.FileType.Directory and entry.base_name.startswith("party=")
-        ]
+        names = storage.folders(f"{lake}/{within}")
+        found += [Shelf(lake, name) for name in names if name.startswith("party=")]
     return sorted(found, key=lambda shelf: (shelf.lake, shelf.folder))
 
 
 def journal_bytes(lakes: Sequence[str]) -> int:
     """Size of all published segments. Raises `LocalError` (NoLake)."""
-    total = 0
-    for shelf in shelves(lakes, within=JOURNAL_FOLDER):
-        files, root = _files(shelf.journal)
-        found = files.get_file_info(fs.FileSelector(root))
-        total += sum(entry.size or 0 for entry in found if entry.type == fs.FileType.File)
-    return total
+    found = shelves(lakes, within=JOURNAL_FOLDER)
+    return sum(one.length for shelf in found for one in storage.listed(shelf.journal))
 
 
 def load(shelf: Shelf) -> Manifest:
-    """The party's manifest; an empty one where nothing was ever published."""
-    files, root = _files(shelf.root)
-    name = f"{root}/{_MANIFEST}"
-    if files.get_file_info(name).type != fs.FileType.File:
-        return Manifest()
-    with files.open_input_file(name) as source:
-        return _parsed(json.loads(source.readall()), name)
+    """The party's manifest; an empty one where nothing was ever published.
 
-
-def begin(shelf: Shelf) -> Manifest:
-    """The party's manifest, ready for its ingesting query.
-
-    Where the query's offsets are lost, or the lake was moved from where they point to, a new
-    generation reads everything again; what is published already is known by its hashes.
+    Raises `LocalError`: OlderLake, NewerLake, BadManifest.
     """
-    known = load(shelf)
-    goes_on = known.home == shelf.lake and _has_folder(shelf.checkpoint(known.generation))
-    if not goes_on:
-        known = replace(known, generation=known.generation + 1, home=shelf.lake)
-        publish(shelf, known)
-    return known
+    name = f"{shelf.root}/{_MANIFEST}"
+    content = storage.read_bytes(name)
+    if content is None:
+        return Manifest()
+    try:
+        return _parsed(json.loads(content), name)
+    except (ValueError, KeyError, TypeError) as error:
+        raise LocalError("BadManifest", f"{name} is no manifest: {error!r}") from error
+
+
+def load_or_renew(shelf: Shelf) -> Manifest:
+    """The party's manifest for an ingest, which begins anew behind one of an older version."""
+    try:
+        return load(shelf)
+    except LocalError as error:
+        if error.name != "OlderLake":
+            raise
+        return Manifest()
+
+
+def change(shelf: Shelf, how: Callable[[Manifest], Manifest]) -> Manifest:
+    """Replace the party's manifest by what `how` makes of it: from here on readers see that."""
+    with lease.changing(shelf.root):
+        before = load_or_renew(shelf)
+        after = how(before)
+        if after != before:
+            publish(shelf, after)
+    return after
 
 
 def publish(shelf: Shelf, manifest: Manifest) -> None:
-    """Replace the party's manifest: from here on readers see these batches."""
-    files, root = _files(shelf.root)
-    files.create_dir(root)
-    # The name begins with a dot, which every reader of folders takes for hidden.
-    temporary = f"{root}/.{_MANIFEST}"
-    with files.open_output_stream(temporary) as sink:
-        sink.write(json.dumps(_written(manifest), indent=1).encode())
-    files.move(temporary, f"{root}/{_MANIFEST}")
-
-
-def _has_folder(path: str) -> bool:
-    files, root = _files(path)
-    return bool(files.get_file_info(root).type == fs.FileType.Directory)
-
-
-def _files(path: str) -> tuple[Any, str]:
-    if "://" in path:
-        files, root = fs.FileSystem.from_uri(path)
-        return files, root
-    return fs.LocalFileSystem(), path
+    """Replace the party's manifest, whatever it says."""
+    content = json.dumps(_written(manifest), indent=1).encode()
+    storage.replace_bytes(f"{shelf.root}/{_MANIFEST}", content)
 
 
 def _written(manifest: Manifest) -> dict[str, Any]:
     return {
         "version": MANIFEST_VERSION,
-        "generation": manifest.generation,
-        "home": manifest.home,
         "batches": manifest.batches,
+        "rows": manifest.rows,
         "ranges": manifest.ranges,
+        "first_fork": manifest.first_fork,
         "products": dict(manifest.products),
-        "has_repeats": manifest.has_repeats,
+        "unknown_columns": dict(manifest.unknown_columns),
+        "quarantined": [one._asdict() for one in manifest.quarantined],
+        "retired": [one._asdict() for one in manifest.retired],
     }
 
 
 def _parsed(read: dict[str, Any], name: str) -> Manifest:
-    if read["version"] != MANIFEST_VERSION:
-        raise LocalError("NewerLake", f"{name} has version {read['version']}, which is not ours")
+    version = read["version"]
+    if version < MANIFEST_VERSION:
+        raise LocalError(
+            "OlderLake",
+            f"{name} has version {version}, in which no segment was looked at: ingest once more",
+        )
+    if version > MANIFEST_VERSION:
+        raise LocalError("NewerLake", f"{name} has version {version}, which is not ours")
     return Manifest(
-        generation=read["generation"],
-        home=read["home"],
-        batches=tuple(read["batches"]),
+        batches=read["batches"],
+        rows=read["rows"],
         ranges=tuple((low, high) for low, high in read["ranges"]),
+        first_fork=read["first_fork"],
         products={product: tuple(names) for product, names in read["products"].items()},
-        has_repeats=read["has_repeats"],
+        unknown_columns=read["unknown_columns"],
+        quarantined=tuple(Quarantined(**one) for one in read["quarantined"]),
+        retired=tuple(Retired(**one) for one in read["retired"]),
     )

@@ -6,20 +6,18 @@ Everything that it carries between storage and storage is made by the pure funct
 
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any, Final
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
-from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
-from onceonly.lake import checks, java, manifest, model, schemas
+from onceonly.lake import checks, java, manifest, model, schemas, storage
+from onceonly.lake.ingest import segments
 from onceonly.lake.manifest import Manifest, Shelf
-
-SEGMENTS_PER_BATCH: Final = 500
-"""Most segments in one batch, so that a back-fill of years is many small steps."""
+from onceonly.lake.wholeness import Wholeness, of_copies
 
 SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
@@ -46,7 +44,26 @@ _FOLDED: Final = {
         + [StructField(fold.name, LongType()) for fold in model.COVERAGE_FOLDS]
     ),
 }
-_SCHEMAS: Final = {"journal": schemas.JOURNAL, **_FOLDED}
+_TYPES: Final = {"bigint": LongType, "boolean": BooleanType, "string": StringType}
+_SCHEMAS: Final = {
+    "journal": schemas.JOURNAL,
+    "segments": StructType(
+        [StructField(name, _TYPES[kind]()) for name, kind in segments.TYPES.items()]
+    ),
+    **_FOLDED,
+}
+
+
+def _as_they_are(rows: DataFrame) -> DataFrame:
+    return rows
+
+
+OF_ROWS: Final[Mapping[str, Callable[[DataFrame], DataFrame]]] = {
+    "journal": _as_they_are,
+    "lifecycle": model.partial,
+    "coverage": model.coverage,
+}
+"""What is made of journal rows, by product."""
 
 
 LITTLE_BYTES: Final = 64 << 20
@@ -83,111 +100,86 @@ def session(master: str | None, app_name: str, *, journal_bytes: int | None = No
     return spark
 
 
-def ingest(spark: SparkSession, shelves: Sequence[Shelf], trigger: dict[str, Any]) -> None:
-    """Take in the segments that the parties published since the last time: one query for each.
-
-    Every batch ends in its party's manifest exactly once, however often the job dies and starts
-    again. Returns when all queries have ended; raises what ended one of them early.
-    """
-    queries: list[StreamingQuery] = []
-    try:
-        queries += [_start(spark, shelf, trigger) for shelf in shelves]
-        for query in queries:
-            query.awaitTermination()
-    finally:
-        for query in queries:
-            query.stop()
-
-
-def _start(spark: SparkSession, shelf: Shelf, trigger: dict[str, Any]) -> StreamingQuery:
-    generation = manifest.begin(shelf).generation
-
-    def take(rows: DataFrame, batch: int) -> None:
-        _take_batch(shelf, rows, f"batch-{generation}-{batch}")
-
-    return (
-        spark.readStream.schema(schemas.JOURNAL)
-        .option("maxFilesPerTrigger", SEGMENTS_PER_BATCH)
-        .parquet(shelf.journal)
-        .writeStream.queryName(f"ingest {shelf.lake} {shelf.folder}")
-        .option("checkpointLocation", shelf.checkpoint(generation))
-        .foreachBatch(take)
-        .trigger(**trigger)
-        .start()
-    )
-
-
-def _take_batch(shelf: Shelf, rows: DataFrame, name: str) -> None:
-    known = manifest.load(shelf)
-    if name in known.batches:
-        return
-    spark = rows.sparkSession
-    write(rows, f"{shelf.root}/journal/{name}")
-    batch = _read(spark, "journal", [f"{shelf.root}/journal/{name}"])
-    [extent] = batch.agg(
-        F.min("seq").alias("first"),
-        F.max("seq").alias("last"),
-        F.count("*").alias("rows"),
-        F.count_distinct("seq").alias("numbers"),
-    ).collect()
-    if extent["rows"] == 0:
-        return
-    if extent["rows"] > extent["numbers"] or known.overlaps(extent["first"], extent["last"]):
-        known = replace(known, has_repeats=True)
-        batch = _unseen(batch, _read(spark, "journal", shelf.paths(known, "journal")), extent)
-    write(model.partial(batch), f"{shelf.root}/lifecycle/{name}")
-    write(model.coverage(batch), f"{shelf.root}/coverage/{name}")
-    manifest.publish(shelf, known.with_batch(name, extent["first"], extent["last"], list(_SCHEMAS)))
-
-
-def _unseen(batch: DataFrame, published: DataFrame, extent: Row) -> DataFrame:
-    """The rows that no batch has yet: a publisher that died may publish a row in two segments."""
-    seen = published.where(F.col("seq").between(extent["first"], extent["last"]))
-    link = list(checks.LINK)
-    return (
-        batch.dropDuplicates(link)
-        .join(seen.select(*link), link, "left_anti")
-        .select(*batch.columns)
-    )
-
-
-def compact(spark: SparkSession, shelf: Shelf) -> Manifest:
-    """Fold the party's folded batches into one; readers see the old ones or the new one."""
-    known = manifest.load(shelf)
-    if len(known.batches) < 2:
-        return known
-    name = f"compact-{known.batches[-1]}"
-    folds = {"lifecycle": model.merge, "coverage": model.merge_coverage}
-    for product, fold in folds.items():
-        write(
-            fold(_read(spark, product, shelf.paths(known, product))),
-            f"{shelf.root}/{product}/{name}",
-        )
-    products = {**known.products, **{product: (f"{product}/{name}",) for product in folds}}
-    compacted = replace(known, products=products)
-    manifest.publish(shelf, compacted)
-    return compacted
-
-
 def read(spark: SparkSession, lakes: Sequence[str], product: str) -> DataFrame:
-    """Everything published of `journal`, `lifecycle` or `coverage`, unmerged."""
-    paths = [
-        path
-        for shelf in manifest.shelves(lakes)
-        for path in shelf.paths(manifest.load(shelf), product)
-    ]
-    return _read(spark, product, paths)
+    """Everything published of `journal`, `lifecycle`, `coverage` or `segments`, unmerged.
+
+    No journal row counts twice, although several lakes may hold the journal of one party.
+    """
+    paths, frames = [], []
+    for copies in _by_party(lakes).values():
+        if product in OF_ROWS and _overlap(copies):
+            frames.append(OF_ROWS[product](_each_once(spark, copies)))
+        else:
+            paths += _paths(copies, product)
+    return reduce(DataFrame.unionByName, [folders(spark, product, paths), *frames])
+
+
+def wholeness(spark: SparkSession, lakes: Sequence[str]) -> list[Wholeness]:
+    """Whether each party's journal is whole."""
+    found = []
+    for folder, copies in _by_party(lakes).items():
+        counted = _counted(_each_once(spark, copies)) if _overlap(copies) else {}
+        found.append(of_copies(folder, [known for _, known in copies], counted))
+    return found
+
+
+_Copies = list[tuple[Shelf, Manifest]]
+
+
+def _by_party(lakes: Sequence[str]) -> dict[str, _Copies]:
+    found: dict[str, _Copies] = {}
+    for shelf in manifest.shelves(lakes):
+        found.setdefault(shelf.folder, []).append((shelf, manifest.load(shelf)))
+    return found
+
+
+def _paths(copies: _Copies, product: str) -> list[str]:
+    return [path for shelf, known in copies for path in shelf.paths(known, product)]
+
+
+def _overlap(copies: _Copies) -> bool:
+    """Whether a row may stand in two of the copies."""
+    ranges = [one for _, known in copies for one in known.ranges]
+    return manifest.count(manifest.joined(ranges)) < manifest.count(ranges)
+
+
+def _each_once(spark: SparkSession, copies: _Copies) -> DataFrame:
+    return folders(spark, "journal", _paths(copies, "journal")).dropDuplicates(list(checks.LINK))
+
+
+def _counted(journal: DataFrame) -> dict[str, Any]:
+    [found] = (
+        journal.groupBy("seq")
+        .count()
+        .agg(
+            F.sum("count").alias("rows"),
+            F.min(F.when(F.col("count") > F.lit(1), F.col("seq"))).alias("first_fork"),
+        )
+        .collect()
+    )
+    return found.asDict()
 
 
 def journal(spark: SparkSession, lakes: Sequence[str]) -> DataFrame:
     """Every published journal row, each once."""
-    rows = read(spark, lakes, "journal")
-    return rows.dropDuplicates(list(checks.LINK)) if has_repeats(lakes) else rows
+    return read(spark, lakes, "journal")
 
 
-def has_repeats(lakes: Sequence[str]) -> bool:
-    """Whether some row may be published twice."""
-    return any(manifest.load(shelf).has_repeats for shelf in manifest.shelves(lakes))
+def folders(spark: SparkSession, product: str, paths: Sequence[str]) -> DataFrame:
+    """What is in these folders of `product`, each row as it stands there."""
+    if not paths:
+        return spark.createDataFrame([], _SCHEMAS[product])
+    return spark.read.schema(_SCHEMAS[product]).parquet(*map(storage.literal, paths))
+
+
+def folder(spark: SparkSession, path: str, schema: StructType) -> DataFrame:
+    """What is in one folder, by a declared schema."""
+    return spark.read.schema(schema).parquet(storage.literal(path))
+
+
+def schema(product: str) -> StructType:
+    """The declared schema of a product."""
+    return _SCHEMAS[product]
 
 
 def write(frame: DataFrame, path: str) -> None:
@@ -198,9 +190,3 @@ def write(frame: DataFrame, path: str) -> None:
 def rows(frame: DataFrame, limit: int) -> list[dict[str, Any]]:
     """At most `limit` rows of the frame, for people."""
     return [row.asDict(recursive=True) for row in frame.limit(limit).collect()]
-
-
-def _read(spark: SparkSession, product: str, paths: list[str]) -> DataFrame:
-    if not paths:
-        return spark.createDataFrame([], _SCHEMAS[product])
-    return spark.read.schema(_SCHEMAS[product]).parquet(*paths)

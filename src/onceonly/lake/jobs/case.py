@@ -7,10 +7,12 @@ from typing import Any, Final, NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake import checks, invariants, model, runner, verdicts
+from onceonly.journal.segment import party_folder
+from onceonly.lake import invariants, model, runner, verdicts
 from onceonly.lake.reports import reconciliation
 from onceonly.lake.reports.findings import InvariantResult, Judged
 from onceonly.lake.verdicts import Policy
+from onceonly.lake.wholeness import Wholeness
 
 ROWS_MAX: Final = 10_000
 """Most rows that any small frame may bring to the driver."""
@@ -24,6 +26,8 @@ class Case(NamedTuple):
     judged: DataFrame
     as_of: int
     policy: Policy
+    wholeness: Sequence[Wholeness]
+    """Of every party's journal."""
 
 
 def open_case(spark: SparkSession, lakes: Sequence[str], as_of: int | None, policy: Policy) -> Case:
@@ -35,12 +39,12 @@ def open_case(spark: SparkSession, lakes: Sequence[str], as_of: int | None, poli
         as_of = max(time.time_ns() // 1_000, last["at"] or 0)
     lifecycle = model.merge(runner.read(spark, lakes, "lifecycle"))
     judged = verdicts.verdict(lifecycle, coverage, as_of=as_of, policy=policy)
-    return Case(journal, coverage, judged.persist(), as_of, policy)
+    return Case(journal, coverage, judged.persist(), as_of, policy, runner.wholeness(spark, lakes))
 
 
 def judge(case: Case) -> Judged:
     """Count the verdicts and fill in the once-and-only-once sheet."""
-    whole = runner.rows(checks.wholeness(case.journal), ROWS_MAX)
+    whole = case.wholeness
     return Judged(
         as_of=case.as_of,
         policy=case.policy,
@@ -63,21 +67,18 @@ def _sheet(case: Case) -> list[InvariantResult]:
     ]
 
 
-def _chain(whole: Sequence[dict[str, Any]]) -> InvariantResult:
-    broken = {row["party"]: row["missing"] + row["edited"] + row["forks"] for row in whole}
-    examples = [
-        f"{row['party']} row {row['first_bad_seq']}" for row in whole if row["first_bad_seq"]
-    ]
+def _chain(whole: Sequence[Wholeness]) -> InvariantResult:
+    examples = [example for one in whole if one.breaches for example in one.examples]
     return InvariantResult(
         "E3",
         "No journal row is missing, edited, inserted or moved: the hash chains are whole.",
-        sum(row["rows"] for row in whole),
-        sum(broken.values()),
+        sum(one.rows for one in whole),
+        sum(one.breaches for one in whole),
         tuple(examples[: invariants.EXAMPLES_MAX]),
     )
 
 
-def _journals(case: Case, whole: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _journals(case: Case, whole: Sequence[Wholeness]) -> list[dict[str, Any]]:
     sums = ("suspensions", "quarantines", "resumptions", "security_events", "starts", "drills")
     periods = case.coverage.groupBy("party").agg(
         F.min("first_at").alias("first_at"),
@@ -85,6 +86,6 @@ def _journals(case: Case, whole: Sequence[dict[str, Any]]) -> list[dict[str, Any
         F.max("epochs").alias("epochs"),
         *[F.sum(name).alias(name) for name in sums],
     )
-    chains = {row["party"]: row for row in whole}
+    chains = {one.folder: one.as_row() for one in whole}
     found = runner.rows(periods.orderBy("party"), ROWS_MAX)
-    return [{**row, **chains[row["party"]]} for row in found]
+    return [{**row, **chains[party_folder(row["party"])]} for row in found]

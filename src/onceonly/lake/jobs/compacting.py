@@ -1,19 +1,23 @@
-"""`compact`: the small batches of many ingests into one."""
+"""`compact`: the small folders of many batches into few, and those that nobody holds removed."""
 
-from onceonly.lake import manifest, runner
+from onceonly.lake import compaction, manifest
 from onceonly.lake.jobs.ingesting import IngestSummary
 from onceonly.lake.jobs.session import Lakes, directories, start
 
 
-def compact(lake: Lakes, *, master: str | None = None) -> IngestSummary:
-    """Fold the small batches of many ingests into one per party; no verdict changes."""
+def compact(
+    lake: Lakes, *, master: str | None = None, keep_s: float = compaction.KEEP_S
+) -> IngestSummary:
+    """Fold the small folders of many batches into one; no verdict changes.
+
+    Folders whose place was taken more than `keep_s` seconds ago are removed: no job that began to
+    read before then may still run. Raises `LocalError` (NoLake, NoJava).
+    """
     spark = start(lake, master)
-    shelves = manifest.shelves(directories(lake))
-    known = {f"{shelf.lake}/{shelf.folder}": runner.compact(spark, shelf) for shelf in shelves}
+    found = manifest.shelves(directories(lake))
     return IngestSummary(
-        batches={name: len(found.products.get("lifecycle", ())) for name, found in known.items()},
-        last_seq={
-            name: max((last for _, last in found.ranges), default=0)
-            for name, found in known.items()
-        },
+        {
+            f"{shelf.lake}/{shelf.folder}": compaction.compact(spark, shelf, keep_s=keep_s)
+            for shelf in found
+        }
     )

@@ -1,42 +1,133 @@
 """`ingest`: every published segment into the lake, once."""
 
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from onceonly.journal.segment import JOURNAL_FOLDER
-from onceonly.lake import manifest, runner
+from onceonly.lake import lease, manifest, storage
+from onceonly.lake.ingest import mirror
+from onceonly.lake.ingest.intake import Intake, intakes
+from onceonly.lake.ingest.stream import Run
 from onceonly.lake.jobs.session import Lakes, directories, start
+from onceonly.lake.manifest import INGESTED_FOLDER, Manifest, Quarantined, Range, Shelf
+from onceonly.message.errors import LocalError
 
 AVAILABLE_NOW: Final = "available-now"
+
+_INTERVAL: Final = re.compile(r"(\d+)\s*(s|m|h)(?:ec(?:ond)?s?|in(?:ute)?s?|ours?)?")
+_UNITS: Final = {"s": 1, "m": 60, "h": 3_600}
 
 
 @dataclass(frozen=True, slots=True)
 class IngestSummary:
-    """What is in the lake after an ingest, per party folder: published batches and last row."""
+    """What is in the lakes after an ingest, per party folder."""
 
-    batches: dict[str, int]
-    last_seq: dict[str, int]
+    manifests: Mapping[str, Manifest]
+
+    @property
+    def batches(self) -> dict[str, int]:
+        """How often rows were taken in."""
+        return {name: found.batches for name, found in self.manifests.items()}
+
+    @property
+    def last_seq(self) -> dict[str, int]:
+        """The last row number that is in."""
+        return {name: found.last_seq for name, found in self.manifests.items()}
+
+    @property
+    def missing(self) -> dict[str, list[Range]]:
+        """Row numbers that are not in, although a later one is."""
+        return {name: found.missing for name, found in self.manifests.items()}
+
+    @property
+    def quarantined(self) -> list[Quarantined]:
+        """Segments that are kept apart."""
+        return [one for found in self.manifests.values() for one in found.quarantined]
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether no segment is kept apart and no number stands twice."""
+        return not self.quarantined and self.forks == 0
+
+    @property
+    def forks(self) -> int:
+        """Rows with a number that another row has too."""
+        return sum(found.forks for found in self.manifests.values())
 
 
 def ingest(
-    lake: Lakes, *, master: str | None = None, trigger: str = AVAILABLE_NOW
+    source: Lakes,
+    *,
+    into: str | None = None,
+    master: str | None = None,
+    trigger: str = AVAILABLE_NOW,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> IngestSummary:
     """Take in every segment published since the last time; again, it changes nothing.
 
-    `trigger` is `available-now`, or an interval such as `1 minute`, which runs until stopped.
-    Raises `LocalError` (NoLake, NoJava).
+    Sources are directories or URLs that hold a `journal` folder. What is made of their segments
+    goes `into` a lake, by default into the source itself; nothing else in a source is touched.
+    `trigger` is `available-now`, or an interval such as `30s`, which runs until interrupted.
+    `tell` gets a line for every segment that is quarantined, when it is.
+    Raises `LocalError`: NoLake, NoSource, LakeBusy, BadTrigger, NoJava.
     """
-    spark = start(lake, master)
-    how: dict[str, Any] = (
-        {"availableNow": True} if trigger == AVAILABLE_NOW else {"processingTime": trigger}
-    )
-    shelves = manifest.shelves(directories(lake), within=JOURNAL_FOLDER)
-    runner.ingest(spark, shelves, how)
-    known = {f"{shelf.lake}/{shelf.folder}": manifest.load(shelf) for shelf in shelves}
+    every_s = _interval(trigger)
+    ways = [(one, _lake_of(one, into)) for one in map(storage.lake_url, directories(source))]
+    spark = start([one for one, _ in ways if storage.is_local(one)], master)
+
+    def find() -> Sequence[Intake]:
+        found = []
+        for one, lake in ways:
+            is_far = mirror.is_needed(spark, one)
+            if not is_far and not storage.is_folder(one):
+                raise LocalError("NoLake", f"there is no lake directory {one}")
+            found += intakes(mirror.fetch(one, lake) if is_far else one, lake)
+        return list(dict.fromkeys(found))
+
+    def on_quarantine(shelf: Shelf, one: Quarantined) -> None:
+        tell(line(shelf, one))
+
+    lakes = list(dict.fromkeys(lake for _, lake in ways))
+    with ExitStack() as leases:
+        for lake in lakes:
+            leases.enter_context(lease.ingesting(f"{lake}/{INGESTED_FOLDER}"))
+        run = Run(spark, find, on_quarantine)
+        if every_s is None:
+            run.catch_up()
+        else:
+            run.go_on(every_s)
+    return summary(lakes)
+
+
+def summary(lakes: Sequence[str]) -> IngestSummary:
+    """What is in the lakes."""
     return IngestSummary(
-        batches={name: len(found.batches) for name, found in known.items()},
-        last_seq={
-            name: max((last for _, last in found.ranges), default=0)
-            for name, found in known.items()
-        },
+        {f"{shelf.lake}/{shelf.folder}": manifest.load(shelf) for shelf in manifest.shelves(lakes)}
     )
+
+
+def line(shelf: Shelf, one: Quarantined) -> str:
+    """A quarantined segment for people."""
+    return f"quarantined {one.segment} of {shelf.lake}: {one.fault}"
+
+
+def _lake_of(source: str, into: str | None) -> str:
+    if into is not None:
+        return storage.lake_url(into)
+    if not storage.is_arrows_own(source):
+        raise LocalError("NoLake", f"{source} needs a lake to be ingested into (--into)")
+    return source
+
+
+def _interval(trigger: str) -> int | None:
+    if trigger == AVAILABLE_NOW:
+        return None
+    found = _INTERVAL.fullmatch(trigger.strip())
+    if found is None or int(found[1]) == 0:
+        raise LocalError(
+            "BadTrigger",
+            f"{trigger!r} is no trigger: {AVAILABLE_NOW}, or an interval such as 30s or 5m",
+        )
+    return int(found[1]) * _UNITS[found[2]]

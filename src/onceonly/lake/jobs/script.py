@@ -25,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m onceonly.lake.jobs", description=__doc__)
     parser.add_argument("job", choices=("ingest", "compact", "reconcile", "report"))
     parser.add_argument("--lake", action="append", required=True, help="may be given repeatedly")
+    parser.add_argument("--into", help="lake that the segments are ingested into")
     parser.add_argument("--master", help="given to Spark as it is")
     parser.add_argument("--trigger", default=AVAILABLE_NOW)
     parser.add_argument("--as-of", type=int, help="instant of judgement, microseconds UTC")
@@ -42,11 +43,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if given.job in ("ingest", "compact"):
         done = (
-            ingest(given.lake, master=given.master, trigger=given.trigger)
+            ingest(
+                given.lake,
+                into=given.into,
+                master=given.master,
+                trigger=given.trigger,
+                tell=_tell,
+            )
             if given.job == "ingest"
             else compact(given.lake, master=given.master)
         )
-        return 0, {"batches": done.batches, "last_seq": done.last_seq}
+        return 0 if done.is_trusted else _DIFFERENCES_FOUND, {
+            "batches": done.batches,
+            "last_seq": done.last_seq,
+            "missing": done.missing,
+            "quarantined": [one._asdict() for one in done.quarantined],
+        }
     if given.job == "report":
         path = report(
             given.lake,
@@ -65,3 +77,7 @@ def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
             "ledger": found.ledger,
         },
     )
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(f"{line}\n")

@@ -20,5 +20,6 @@ def directories(lake: Lakes) -> list[str]:
 
 def start(lake: Lakes, master: str | None) -> SparkSession:
     """The running session, or a new one that fits what has been published in the lakes."""
-    size = manifest.journal_bytes(directories(lake))
+    lakes = directories(lake)
+    size = manifest.journal_bytes(lakes) if lakes else None
     return runner.session(master, APP_NAME, journal_bytes=size)

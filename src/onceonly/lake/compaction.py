@@ -1,0 +1,70 @@
+"""The small folders of many batches into few large ones; no row and no verdict changes.
+
+Readers see the old folders or the new one, whichever their manifest named. What a manifest no
+longer names stays for as long as a reader may still hold it, and is removed by a later compaction.
+A folder that is large already is left alone, so that a compaction costs in proportion to what came
+since the last one, not to the history.
+"""
+
+import time
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from onceonly.lake import manifest, model, runner, storage
+from onceonly.lake.ingest import register
+from onceonly.lake.manifest import Manifest, Shelf
+
+SMALL_BYTES: Final = 256 << 20
+"""A folder of this size is worth a reader's opening it, and is not rewritten any more."""
+KEEP_S: Final = 86_400.0
+"""How long a folder outlives its name in the manifest: longer than any job that may hold it."""
+
+_FOLDS: Final = {"lifecycle": model.merge, "coverage": model.merge_coverage}
+
+
+def compact(
+    spark: SparkSession, shelf: Shelf, *, keep_s: float = KEEP_S, small_bytes: int = SMALL_BYTES
+) -> Manifest:
+    """Fold the party's small folders together; then remove what nobody can hold any more."""
+    known = manifest.load(shelf)
+    for product in runner.OF_ROWS:
+        small = [
+            name
+            for name in known.products.get(product, ())
+            if storage.size(f"{shelf.root}/{name}") < small_bytes
+        ]
+        if len(small) > 1:
+            known = _fold(spark, shelf, product, small)
+    return _sweep(shelf, keep_s)
+
+
+def _fold(spark: SparkSession, shelf: Shelf, product: str, names: list[str]) -> Manifest:
+    rows = runner.folders(spark, product, [f"{shelf.root}/{name}" for name in names])
+    folded = _FOLDS[product](rows) if product in _FOLDS else rows
+    target = f"{product}/compact-{manifest.fresh_name()}"
+    runner.write(folded, f"{shelf.root}/{target}")
+
+    def swap(found: Manifest) -> Manifest:
+        # An ingest that took all rows anew meanwhile has retired what was folded here.
+        if not set(names) <= set(found.products.get(product, ())):
+            return found
+        return found.with_folders(product, names, target, time.time_ns() // 1_000)
+
+    return manifest.change(shelf, swap)
+
+
+def _sweep(shelf: Shelf, keep_s: float) -> Manifest:
+    now = time.time_ns() // 1_000
+    until = now - int(keep_s * 1_000_000)
+    retired = manifest.load(shelf).retired
+    known = manifest.change(shelf, lambda found: found.without_retired(until))
+    dropped = {one.folder for one in retired if one.retired_at < until}
+    for product in (*runner.OF_ROWS, register.PRODUCT):
+        for entry in storage.entries(f"{shelf.root}/{product}"):
+            name = f"{product}/{entry.name}"
+            # What no manifest ever named is of a job that died, or of one that still writes it.
+            is_left = entry.modified_at * 1_000 < now - int(KEEP_S * 1_000_000)
+            if not known.is_named(name) and (name in dropped or is_left):
+                storage.remove(f"{shelf.root}/{name}")
+    return known

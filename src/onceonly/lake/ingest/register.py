@@ -1,0 +1,77 @@
+"""The register of a party's segments: what was found in each that is whole in itself.
+
+It is the lake's product `segments`, one small Parquet file per batch; the last look at a segment
+counts. By it a segment that comes again is recognised, whoever lost the number of its batch.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from onceonly.lake import manifest, storage
+from onceonly.lake.ingest import segments
+from onceonly.lake.ingest.segments import Look
+from onceonly.lake.manifest import Manifest, Shelf
+from onceonly.lake.storage import Listed
+
+PRODUCT: Final = "segments"
+FILES_MAX: Final = 64
+"""So many small files become one."""
+GONE: Final = "gone"
+"""The fault of a segment that is to be forgotten."""
+
+
+class Known(NamedTuple):
+    """What a lake holds of one party."""
+
+    shelf: Shelf
+    manifest: Manifest
+    looks: Mapping[str, Look]
+    """By the name of the segment."""
+
+    def seen(self, prefix: str) -> set[Listed]:
+        """Files whose names begin with `prefix`, as they were when they were last looked at."""
+        states = {one.segment: (one.length, one.modified_at) for one in self.looks.values()}
+        states |= {one.segment: (one.length, one.modified_at) for one in self.manifest.quarantined}
+        return {
+            Listed(name.removeprefix(prefix), *state)
+            for name, state in states.items()
+            if name.startswith(prefix)
+        }
+
+
+def read(shelf: Shelf) -> Known:
+    """What the lake holds of a party now."""
+    found = manifest.load_or_renew(shelf)
+    looks: dict[str, Look] = {}
+    for path in shelf.paths(found, PRODUCT):
+        content = storage.read_bytes(path)
+        assert content is not None, "a file that a manifest names is there"
+        rows = pq.read_table(pa.BufferReader(content), use_threads=False).to_pylist()
+        looks |= {row["segment"]: Look(**row) for row in rows}
+    return Known(shelf, found, {name: one for name, one in looks.items() if one.fault != GONE})
+
+
+class Entry(NamedTuple):
+    """A file of looks that no manifest names yet."""
+
+    file: str
+    instead_of: tuple[str, ...]
+    """Files in whose place it stands."""
+
+
+def write(known: Known, looks: Iterable[Look]) -> Entry:
+    """Write new looks; together with all the old ones, where those lie in too many files."""
+    files = known.manifest.products.get(PRODUCT, ())
+    new = {one.segment: one for one in looks}
+    if len(files) < FILES_MAX:
+        files = ()
+    else:
+        new = {**known.looks, **new}
+    name = f"{PRODUCT}/{manifest.fresh_name()}.parquet"
+    sink = pa.BufferOutputStream()
+    pq.write_table(segments.to_table(list(new.values())), sink, compression="zstd")
+    storage.replace_bytes(f"{known.shelf.root}/{name}", sink.getvalue().to_pybytes())
+    return Entry(name, files)

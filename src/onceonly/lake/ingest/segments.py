@@ -1,0 +1,289 @@
+"""One look at one segment: whether it is what its name says, and whole (invariant E3).
+
+A segment comes from another machine, perhaps from another company: it may be cut short, damaged,
+edited, or not a segment at all. Whatever is wrong with it is said in `Look.fault`, in words for
+people; nothing is ever raised for it. Needs nothing of this package but `storage` and constants,
+so that Spark's workers can be given it by value.
+
+The chain is computed over the columns that the segment itself has, in their order, up to the hash
+(`journal.record.chain`). So a segment with columns that this version does not know is verified
+like any other. Only its first row cannot be: the row before it lies in another segment (`seams`).
+"""
+
+import re
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from onceonly.journal.record import CHAIN_START, SCHEMA_VERSION
+from onceonly.journal.segment import SEGMENT_SCHEMA
+from onceonly.lake import storage
+
+NAME: Final = re.compile(r"segment-(\d{20})-(\d{20})\.parquet")
+ROWS_AT_ONCE: Final = 16_384
+"""Rows of one step through a segment: some ten megabytes, however large the file is."""
+FIELD_BYTES_MAX: Final = 1 << 20
+"""Longest text of a row. Names, addresses and reasons are far shorter; more is an attack."""
+BYTES_AT_ONCE: Final = 256 << 20
+"""Most text of one step; a gateway's rows take some ten megabytes."""
+SEGMENT_BYTES_MAX: Final = 1 << 30
+"""Most bytes of uncompressed pages; a gateway closes its segments at some twenty megabytes."""
+
+_HASH: Final = "chain_hash"
+_KNOWN: Final = {field.name: field.type for field in SEGMENT_SCHEMA}
+_ALWAYS: Final = [field.name for field in SEGMENT_SCHEMA if not field.nullable]
+_CHAINABLE: Final = (pa.int64(), pa.utf8())
+"""Types whose text is the same for every program."""
+_CODECS: Final = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW"})
+"""What Spark reads without further jars."""
+_HEXADECIMAL: Final = re.compile(r"[0-9a-f]{64}")
+
+
+class Look(NamedTuple):
+    """What one look at a segment found."""
+
+    segment: str
+    """Relative to the lake, or a URL or path where it lies outside."""
+    length: int = 0
+    modified_at: int = 0
+    """Milliseconds UTC; with `length`, what the file was like."""
+    first_seq: int = 0
+    last_seq: int = 0
+    """As the name says."""
+    party: str | None = None
+    """Whose journal it is of."""
+    schema_version: int | None = None
+    """The greatest of its rows'."""
+    unknown_columns: str = ""
+    """Columns that this version does not know, with commas between; they are left out."""
+    is_plain: bool = True
+    """Whether its columns are exactly those of this version, so that its rows as they stand in
+    the lake give their hashes."""
+    head: str | None = None
+    """The first row as the text under its hash, without what comes before it."""
+    head_hash: str | None = None
+    tail_hash: str | None = None
+    bad_seq: int | None = None
+    """The first row that cannot be right."""
+    fault: str | None = None
+    """Why none of its rows count; None where all may."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows are in a whole segment."""
+        return self.last_seq - self.first_seq + 1
+
+    @property
+    def content(self) -> tuple[int, int, str | None]:
+        """Equal for two whole segments with the same rows: a hash is over every row before it."""
+        return self.first_seq, self.last_seq, self.tail_hash
+
+    def is_followed_by(self, other: "Look") -> bool:
+        """Whether the first row of `other` is the one behind the last row of this segment."""
+        return _chained(self.tail_hash or "", other.head or "") == other.head_hash
+
+
+_ARROW_TYPES: Final = {"bigint": pa.int64(), "boolean": pa.bool_(), "string": pa.utf8()}
+_NUMBERS: Final = frozenset(
+    {"length", "modified_at", "first_seq", "last_seq", "schema_version", "bad_seq"}
+)
+_FLAGS: Final = frozenset({"is_plain"})
+TYPES: Final = {
+    name: "bigint" if name in _NUMBERS else "boolean" if name in _FLAGS else "string"
+    for name in Look._fields
+}
+"""Spark's types of a `Look`."""
+ROW: Final = ", ".join(f"{name} {kind}" for name, kind in TYPES.items())
+"""`Look` as Spark declares it."""
+SCHEMA: Final = pa.schema([pa.field(name, _ARROW_TYPES[kind]) for name, kind in TYPES.items()])
+"""`Look` in Arrow's types."""
+
+
+class _FaultError(Exception):
+    """Why no row of the segment counts."""
+
+    def __init__(self, text: str, bad_seq: int | None = None) -> None:
+        super().__init__(text)
+        self.bad_seq = bad_seq
+
+
+def to_table(looks: list[Look]) -> pa.Table:
+    """The looks as columns."""
+    return pa.Table.from_pylist([one._asdict() for one in looks], schema=SCHEMA)
+
+
+def look_at_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """`url` and an empty `Look` of each to what was found: what Spark's workers run."""
+    for batch in batches:
+        looks = [look(row.pop("url"), Look(**row)) for row in batch.to_pylist()]
+        yield from to_table(looks).to_batches()
+
+
+def look(url: str, asked: Look) -> Look:
+    """Read the whole segment once; what was `asked` says how it is called."""
+    found = asked
+    try:
+        first, last = _numbers(url)
+        found = found._replace(first_seq=first, last_seq=last)
+        files, path = storage.opened(url)
+        with files.open_input_file(path) as source:
+            return _read(source, found)
+    except _FaultError as fault:
+        return found._replace(fault=str(fault), bad_seq=fault.bad_seq)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        return found._replace(fault=f"unreadable: {_line(error)}", bad_seq=found.first_seq or None)
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
+
+
+def _numbers(url: str) -> tuple[int, int]:
+    name = url.rpartition("/")[2]
+    found = NAME.fullmatch(name)
+    if found is None:
+        raise _FaultError("misnamed: it is not called as a segment is")
+    first, last = int(found[1]), int(found[2])
+    if not 0 < first <= last < 1 << 63:
+        raise _FaultError(f"misnamed: no journal rows are numbered {first} to {last}")
+    return first, last
+
+
+def _read(source: Any, found: Look) -> Look:
+    parquet = pq.ParquetFile(source, pre_buffer=False)
+    names = parquet.schema_arrow.names
+    _check_columns(parquet.schema_arrow)
+    _check_size(parquet)
+    texts = [field.name for field in parquet.schema_arrow if field.type != pa.int64()]
+    # In this thread and no other: a worker ends while other threads still hold the file.
+    parquet = pq.ParquetFile(source, pre_buffer=False, read_dictionary=texts)
+    found = found._replace(
+        unknown_columns=",".join(name for name in names if name not in _KNOWN),
+        is_plain=names == list(_KNOWN),
+    )
+    expected_seq, version = found.first_seq, 0
+    for batch in parquet.iter_batches(ROWS_AT_ONCE, use_threads=False):
+        _check_lengths(batch, expected_seq)
+        found = found._replace(party=_check_rows(batch, expected_seq, found.party))
+        version = max(version, pc.max(batch.column("schema_version")).as_py() or 0)
+        found = _check_chain(batch, expected_seq, found)
+        expected_seq += batch.num_rows
+    if expected_seq <= found.last_seq:
+        raise _FaultError(f"cut short: its rows end at {expected_seq - 1}", expected_seq)
+    return found._replace(schema_version=version or SCHEMA_VERSION)
+
+
+def _check_columns(schema: pa.Schema) -> None:
+    missing = [name for name in _ALWAYS if name not in schema.names]
+    if missing:
+        raise _FaultError(f"no journal: it lacks {', '.join(missing)}")
+    # Spark does not tell capitals apart in the names of columns.
+    folded = [name.lower() for name in schema.names]
+    if len(set(folded)) != len(folded):
+        raise _FaultError("no journal: two of its columns have one name")
+    for field in schema:
+        of = pa.utf8() if field.type == pa.large_utf8() else field.type
+        if field.name.lower() in _KNOWN and of != _KNOWN.get(field.name):
+            raise _FaultError(
+                f"no journal: {field.name} is {field.type} and not {_KNOWN[field.name.lower()]}"
+            )
+        if of not in _CHAINABLE:
+            raise _FaultError(
+                f"{field.name} is {field.type}, which no chain of this version covers"
+            )
+
+
+def _check_size(parquet: pq.ParquetFile) -> None:
+    metadata = parquet.metadata
+    size = 0
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            size += column.total_uncompressed_size
+            if column.compression not in _CODECS:
+                raise _FaultError(f"compressed by {column.compression}, which Spark cannot read")
+    if size > SEGMENT_BYTES_MAX:
+        raise _FaultError(f"no journal: {size} bytes of pages are no segment of a gateway")
+
+
+def _check_lengths(batch: pa.RecordBatch, first_seq: int) -> None:
+    """A dictionary says much with few bytes: it is measured before its texts are written out."""
+    size = 0
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if not pa.types.is_dictionary(column.type):
+            continue
+        lengths = pc.binary_length(column.dictionary).take(column.indices)
+        if (pc.max(lengths).as_py() or 0) > FIELD_BYTES_MAX:
+            at = pc.index(pc.greater(lengths, FIELD_BYTES_MAX), value=True).as_py()
+            raise _FaultError(
+                f"no journal: {name} is longer than {FIELD_BYTES_MAX} bytes", first_seq + at
+            )
+        size += pc.sum(lengths).as_py() or 0
+    if size > BYTES_AT_ONCE:
+        raise _FaultError("no journal: its rows are far larger than any row", first_seq)
+
+
+def _check_rows(batch: pa.RecordBatch, first_seq: int, party: str | None) -> str | None:
+    for name in _ALWAYS:
+        if batch.column(name).null_count:
+            at = pc.index(batch.column(name).is_null(), value=True).as_py()
+            raise _FaultError(f"no journal: a row lacks its {name}", first_seq + at)
+    expected = pa.array(range(first_seq, first_seq + batch.num_rows), pa.int64())
+    wrong = pc.index(pc.equal(batch.column("seq"), expected), value=False).as_py()
+    if wrong >= 0:
+        seq, right = batch.column("seq")[wrong].as_py(), first_seq + wrong
+        raise _FaultError(f"misnumbered: row {seq} stands where {right} belongs", right)
+    holders = batch.column("party").dictionary_decode()
+    party = party or holders[0].as_py()
+    other = pc.index(pc.equal(holders, party), value=False).as_py()
+    if other >= 0:
+        raise _FaultError(f"mixed: a row is of another party than {party}", first_seq + other)
+    return party
+
+
+def _check_chain(batch: pa.RecordBatch, first_seq: int, found: Look) -> Look:
+    previous = found.tail_hash or (CHAIN_START if first_seq == 1 else None)
+    hashes = batch.column(_HASH).to_pylist()
+    texts = _texts(batch)
+    for seq, (text, claimed) in enumerate(zip(texts, hashes, strict=True), first_seq):
+        if previous is None:
+            is_right = _HEXADECIMAL.fullmatch(claimed) is not None
+        else:
+            is_right = _chained(previous, text) == claimed
+        if not is_right:
+            raise _FaultError(f"edited: row {seq} does not give its hash", seq)
+        previous = claimed
+    if found.head is None and texts:
+        found = found._replace(head=texts[0], head_hash=hashes[0])
+    return found._replace(tail_hash=previous)
+
+
+def _texts(batch: pa.RecordBatch) -> list[str]:
+    """Every row as the text under its hash, without the hash before it."""
+    names = [name for name in batch.schema.names if name != _HASH]
+    columns = [_chainable(batch.column(name)) for name in names]
+    if all(isinstance(column, pa.Scalar) for column in columns):
+        return []
+    texts: list[str] = pc.binary_join_element_wise(*columns, "|").to_pylist()
+    return texts
+
+
+def _chainable(column: pa.Array) -> pa.Array:
+    if column.null_count == len(column):
+        return pa.scalar("~")
+    if pa.types.is_dictionary(column.type):
+        parts = _prefixed(column.dictionary.cast(pa.utf8())).take(column.indices)
+    else:
+        parts = _prefixed(column.cast(pa.utf8()))
+    return pc.fill_null(parts, "~") if parts.null_count else parts
+
+
+def _prefixed(texts: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(pc.utf8_length(texts).cast(pa.utf8()), texts, ":")
+
+
+def _chained(previous: str, text: str) -> str:
+    return sha256(f"{previous}|{text}".encode()).hexdigest()

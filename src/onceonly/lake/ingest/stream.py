@@ -1,0 +1,116 @@
+"""Structured Streaming around `taking`: one query per party, which streams the *names* of segments.
+
+What is in a segment is read only once it is known to be whole, so the query itself never opens
+one. A query tells each path once; segments that were looked at and changed since are found by the
+run itself, which also starts queries for parties that appear.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from onceonly.lake import storage
+from onceonly.lake.ingest import register, taking
+from onceonly.lake.ingest.intake import Intake
+from onceonly.lake.manifest import Quarantined, Shelf
+
+SEGMENTS_PER_BATCH: Final = 500
+"""Most segments in one batch, so that a back-fill of years is many small steps."""
+QUERIES_AT_ONCE: Final = 8
+"""Most parties that are caught up with at the same time; each costs the driver a thread."""
+
+_NAMES: Final = "path string, modificationTime timestamp, length bigint, content binary"
+_SETTINGS: Final = {
+    "maxFilesPerTrigger": str(SEGMENTS_PER_BATCH),
+    # A copy keeps the age of its original: evidence that comes late is no less evidence.
+    "maxFileAge": "36500d",
+}
+
+Find = Callable[[], Sequence[Intake]]
+"""Every intake that there is now."""
+Tell = Callable[[Shelf, Quarantined], None]
+"""Called for every segment that is quarantined."""
+
+
+class Run:
+    """One run of an ingest; `find` is asked again wherever new parties may have appeared."""
+
+    def __init__(self, spark: SparkSession, find: Find, tell: Tell) -> None:
+        self._spark = spark
+        self._find = find
+        self._tell = tell
+        self._turns: defaultdict[Shelf, Lock] = defaultdict(Lock)
+        self._queries: dict[Intake, StreamingQuery] = {}
+
+    def catch_up(self) -> None:
+        """Take everything that is published now, and return."""
+        intakes = list(self._find())
+        for intake in intakes:
+            self._look_again(intake)
+        try:
+            for start in range(0, len(intakes), QUERIES_AT_ONCE):
+                some = intakes[start : start + QUERIES_AT_ONCE]
+                for query in [self._start(intake, {"availableNow": True}) for intake in some]:
+                    query.awaitTermination()
+        finally:
+            self._stop()
+        for intake in intakes:
+            self._take(intake, [one.name for one in storage.listed(intake.journal)])
+
+    def go_on(self, every_s: float) -> None:
+        """Take what is published, every so many seconds, until somebody interrupts it.
+
+        Raises what ended one of the queries.
+        """
+        trigger = {"processingTime": f"{every_s} seconds"}
+        try:
+            while True:
+                for intake in self._find():
+                    self._look_again(intake)
+                    if intake not in self._queries:
+                        self._start(intake, trigger)
+                self._spark.streams.awaitAnyTermination(max(1, int(every_s)))
+        finally:
+            self._stop()
+
+    def _start(self, intake: Intake, trigger: dict[str, Any]) -> StreamingQuery:
+        def take(names: DataFrame, _batch: int) -> None:
+            self._take(intake, [intake.file(row["path"]) for row in names.collect()])
+
+        # Columns that nobody asks for are not read: this source opens no segment.
+        names = self._spark.readStream.format("binaryFile").schema(_NAMES).options(**_SETTINGS)
+        query = (
+            names.load(storage.literal(intake.journal))
+            .select("path")
+            .writeStream.queryName(f"ingest {intake.shelf.lake} {intake.journal}")
+            .option("checkpointLocation", intake.checkpoint)
+            .foreachBatch(take)
+            .trigger(**trigger)
+            .start()
+        )
+        self._queries[intake] = query
+        return query
+
+    def _stop(self) -> None:
+        for query in self._queries.values():
+            query.stop()
+        self._queries.clear()
+
+    def _take(self, intake: Intake, files: Sequence[str]) -> None:
+        with self._turns[intake.shelf]:
+            for one in taking.take(self._spark, intake, files):
+                self._tell(intake.shelf, one)
+
+    def _look_again(self, intake: Intake) -> None:
+        """Take what was looked at and has changed since; forget what is gone."""
+        with self._turns[intake.shelf]:
+            known = register.read(intake.shelf)
+            before = {one.name for one in known.seen(intake.prefix)}
+            if before:
+                present = [one.name for one in storage.listed(intake.journal)]
+                taking.forget(intake, present)
+        self._take(intake, sorted(before.intersection(present)) if before else [])

@@ -1,0 +1,192 @@
+"""A batch of segments into a lake: looked at, laid beside what is there, its rows written.
+
+A batch's rows become three folders of Parquet (journal rows, folded lives, coverage), and what was
+found in its segments goes into the register. All of it counts once the party's manifest names it,
+at once; a job may die anywhere before that, and nothing has happened.
+
+A segment that cannot be trusted is quarantined: none of its rows count, the manifest names it with
+its fault, and it is looked at again when it has changed.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+from pyspark import cloudpickle
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.journal.segment import party_folder
+from onceonly.lake import checks, manifest, model, runner, schemas, storage
+from onceonly.lake.ingest import register, segments
+from onceonly.lake.ingest.change import Change, decide
+from onceonly.lake.ingest.intake import Intake, url
+from onceonly.lake.ingest.register import Entry, Known
+from onceonly.lake.ingest.segments import Look
+from onceonly.lake.manifest import Manifest, Quarantined, Range, Shelf
+from onceonly.lake.storage import Listed
+from onceonly.message.errors import LocalError
+
+SEGMENTS_PER_TASK: Final = 8
+"""Fewer would pay more for starting a task than for looking."""
+TRIES_MAX: Final = 3
+"""How often a batch is read again because its files changed meanwhile."""
+
+# What workers run is sent to them by value: they need Arrow, and nothing of this package.
+for _module in (segments, storage):
+    cloudpickle.register_pickle_by_value(_module)  # type: ignore[no-untyped-call]  # because Spark's copy of it has no types
+
+
+def take(
+    spark: SparkSession, intake: Intake, files: Sequence[str], tries: int = TRIES_MAX
+) -> list[Quarantined]:
+    """Take these files of an intake in; returns those that are kept apart since.
+
+    Raises `LocalError` (Restless) where files go on changing while they are read.
+    """
+    before = register.read(intake.shelf)
+    seen = before.seen(intake.prefix)
+    listed = [one for one in storage.look_up(intake.journal, files) if one not in seen]
+    if not listed:
+        return []
+    change = decide(before, look_at(spark, intake, listed))
+    entry = register.write(before, change.looks)
+    rows = _write_rows(spark, before, change)
+    if storage.look_up(intake.journal, [one.name for one in listed]) != listed:
+        if tries == 1:
+            raise LocalError("Restless", f"segments in {intake.journal} change while they are read")
+        return take(spark, intake, files, tries - 1)
+    now = time.time_ns() // 1_000
+    after = manifest.change(intake.shelf, lambda found: _published(found, change, entry, rows, now))
+    return [one for one in after.quarantined if one not in before.manifest.quarantined]
+
+
+def forget(intake: Intake, present: Iterable[str]) -> None:
+    """Segments that are no longer there are no longer kept apart: their rows are missing."""
+    before = register.read(intake.shelf)
+    there = {intake.name(file) for file in present}
+    gone = [
+        one.segment
+        for one in before.manifest.quarantined
+        if one.segment.startswith(intake.prefix) and one.segment not in there
+    ]
+    if not gone:
+        return
+    tombs = [
+        before.looks[name]._replace(fault=register.GONE) for name in gone if name in before.looks
+    ]
+    entry = register.write(before, tombs)
+    kept = tuple(one for one in before.manifest.quarantined if one.segment not in gone)
+    now = time.time_ns() // 1_000
+    manifest.change(
+        intake.shelf, lambda found: replace(_registered(found, entry, now), quarantined=kept)
+    )
+
+
+def look_at(spark: SparkSession, intake: Intake, files: Sequence[Listed]) -> list[Look]:
+    """One look at each file, taken by Spark's workers."""
+    asked = [Look(intake.name(one.name), one.length, one.modified_at) for one in files]
+    urls = pa.array([url(intake.shelf.lake, one.segment) for one in asked], pa.utf8())
+    frame = spark.createDataFrame(segments.to_table(asked).append_column("url", urls))
+    tasks = 1 + (len(asked) - 1) // SEGMENTS_PER_TASK
+    looked = frame.repartition(tasks).mapInArrow(segments.look_at_all, segments.ROW)
+    found = [Look(**row) for row in looked.toArrow().to_pylist()]
+    return [_placed(intake.shelf, one) for one in sorted(found, key=lambda one: one.segment)]
+
+
+def _placed(shelf: Shelf, found: Look) -> Look:
+    if found.fault is not None or party_folder(found.party or "") == shelf.folder:
+        return found
+    return found._replace(fault=f"foreign: its rows are of {found.party}", bad_seq=found.first_seq)
+
+
+class Rows(NamedTuple):
+    """The rows of a batch, written, before any manifest names them."""
+
+    batch: str
+    """Name of its folders under every product; empty where there are no rows."""
+    number: int
+    ranges: tuple[Range, ...]
+    first_fork: int | None
+    unknown_columns: dict[str, int]
+
+
+def _write_rows(spark: SparkSession, before: Known, change: Change) -> Rows:
+    root, looks = before.shelf.root, change.rows_of
+    if not looks:
+        return Rows("", 0, (), None, {})
+    known = Manifest() if change.is_rebuilt else before.manifest
+    ranges = [(one.first_seq, one.last_seq) for one in looks]
+    paths = [storage.literal(url(before.shelf.lake, one.segment)) for one in looks]
+    rows = spark.read.schema(schemas.JOURNAL).parquet(*paths)
+    name = f"batch-{manifest.fresh_name()}"
+    written = manifest.count(ranges)
+    fork = None
+    if manifest.count(manifest.joined((*known.ranges, *ranges))) < known.numbers + written:
+        published = runner.folders(spark, "journal", before.shelf.paths(known, "journal"))
+        rows = _unseen(rows, published, ranges)
+        runner.write(rows, f"{root}/journal/{name}")
+        batch = runner.folders(spark, "journal", [f"{root}/journal/{name}"])
+        written, fork = batch.count(), _first_fork(batch, published, ranges)
+    else:
+        runner.write(rows, f"{root}/journal/{name}")
+        batch = runner.folders(spark, "journal", [f"{root}/journal/{name}"])
+    runner.write(model.partial(batch), f"{root}/lifecycle/{name}")
+    runner.write(model.coverage(batch), f"{root}/coverage/{name}")
+    return Rows(name if written else "", written, manifest.joined(ranges), fork, _unknown(looks))
+
+
+def _unseen(rows: DataFrame, published: DataFrame, ranges: Sequence[Range]) -> DataFrame:
+    """The rows that no batch has yet: a publisher that died may publish a row in two segments."""
+    link = list(checks.LINK)
+    seen = _within(published, ranges).select(*link)
+    return rows.dropDuplicates(link).join(seen, link, "left_anti").select(*rows.columns)
+
+
+def _first_fork(rows: DataFrame, published: DataFrame, ranges: Sequence[Range]) -> int | None:
+    """The first number that stands twice, with different content."""
+    numbers = rows.select("seq").union(_within(published, ranges).select("seq"))
+    doubled = numbers.groupBy("seq").count().where(F.col("count") > F.lit(1))
+    [first] = doubled.agg(F.min("seq").alias("seq")).collect()
+    return None if first["seq"] is None else int(first["seq"])
+
+
+def _within(rows: DataFrame, ranges: Sequence[Range]) -> DataFrame:
+    first, last = min(low for low, _ in ranges), max(high for _, high in ranges)
+    return rows.where(F.col("seq").between(first, last))
+
+
+def _unknown(looks: Iterable[Look]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for one in looks:
+        for name in filter(None, one.unknown_columns.split(",")):
+            found[name] = found.get(name, 0) + one.rows
+    return found
+
+
+def _registered(found: Manifest, entry: Entry, now: int) -> Manifest:
+    return found.with_folders(register.PRODUCT, entry.instead_of, entry.file, now)
+
+
+def _published(found: Manifest, change: Change, entry: Entry, rows: Rows, now: int) -> Manifest:
+    """The manifest with the batch in it."""
+    found = _registered(replace(found, quarantined=change.quarantined), entry, now)
+    if change.is_rebuilt:
+        found = found.without_rows(list(runner.OF_ROWS), now)
+    if not rows.batch:
+        return found
+    for product in runner.OF_ROWS:
+        found = found.with_folders(product, (), f"{product}/{rows.batch}", now)
+    forks = [fork for fork in (found.first_fork, rows.first_fork) if fork is not None]
+    columns = {*found.unknown_columns, *rows.unknown_columns}
+    counts = (found.unknown_columns, rows.unknown_columns)
+    return replace(
+        found,
+        batches=found.batches + 1,
+        rows=found.rows + rows.number,
+        ranges=manifest.joined((*found.ranges, *rows.ranges)),
+        first_fork=min(forks, default=None),
+        unknown_columns={name: sum(one.get(name, 0) for one in counts) for name in sorted(columns)},
+    )

@@ -1,0 +1,173 @@
+"""Where lakes are: paths and URLs, as Spark and the driver's own file access both take them.
+
+Knows file systems, and nothing of what lies in them. Needs nothing of this package, so that
+Spark's workers can be given it by value.
+"""
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from pyarrow import ArrowInvalid, fs
+
+_WILD: Final = re.compile(r"([\\{}\[\]*?])")
+
+
+class Listed(NamedTuple):
+    """One file, as the storage lists it."""
+
+    name: str
+    """Relative to the folder that was listed."""
+    length: int
+    modified_at: int
+    """Milliseconds UTC."""
+
+
+def lake_url(directory: str) -> str:
+    """The lake directory as Spark and `opened` both take it: absolute, without a last slash."""
+    if "://" in directory:
+        return directory.rstrip("/")
+    return str(Path(directory).absolute())
+
+
+def opened(url: str) -> tuple[Any, str]:
+    """The file system of a path or URL, and the path in it.
+
+    Arrow's own where it knows the scheme, else the one that fsspec has for it. Raises `ValueError`
+    for a scheme that neither knows, `ImportError` where fsspec lacks the driver.
+    """
+    if is_local(url):
+        return fs.LocalFileSystem(), url
+    try:
+        found, path = fs.FileSystem.from_uri(url)
+    except ArrowInvalid:
+        import fsspec  # noqa: PLC0415 - because a worker that never needs it need not have it
+
+        other, path = fsspec.core.url_to_fs(url)
+        return fs.PyFileSystem(fs.FSSpecHandler(other)), path
+    return found, path
+
+
+def is_local(url: str) -> bool:
+    """Whether it is a path of this machine."""
+    return "://" not in url
+
+
+def is_arrows_own(url: str) -> bool:
+    """Whether Arrow itself knows the storage, so that a lake may be kept there."""
+    if is_local(url):
+        return True
+    try:
+        fs.FileSystem.from_uri(url)
+    except ArrowInvalid:
+        return False
+    return True
+
+
+def literal(path: str) -> str:
+    """The path as Spark's readers take it: they read `[`, `{`, `*` and `?` as patterns."""
+    return _WILD.sub(r"\\\1", path)
+
+
+def is_folder(url: str) -> bool:
+    """Whether there is a folder."""
+    files, path = opened(url)
+    return bool(files.get_file_info(path).type == fs.FileType.Directory)
+
+
+def folders(url: str) -> list[str]:
+    """Names of the folders in a folder; none where there is no such folder."""
+    return sorted(entry.base_name for entry in _entries(url, fs.FileType.Directory))
+
+
+def listed(url: str) -> list[Listed]:
+    """Every file of a folder by name, none of those that readers take for hidden."""
+    return sorted(
+        _listed(entry)
+        for entry in _entries(url, fs.FileType.File)
+        if not entry.base_name.startswith((".", "_"))
+    )
+
+
+def look_up(folder: str, names: Iterable[str]) -> list[Listed]:
+    """These files of a folder as they are now, in order; those that are gone are left out."""
+    files, root = opened(folder)
+    wanted = list(names)
+    found = files.get_file_info([f"{root}/{name}" for name in wanted])
+    return [
+        _listed(entry)._replace(name=name)
+        for name, entry in zip(wanted, found, strict=True)
+        if entry.type == fs.FileType.File
+    ]
+
+
+def _entries(url: str, kind: Any) -> list[Any]:
+    files, root = opened(url)
+    found = files.get_file_info(fs.FileSelector(root, allow_not_found=True))
+    return [entry for entry in found if entry.type == kind]
+
+
+def _listed(entry: Any) -> Listed:
+    return Listed(entry.base_name, entry.size or 0, (entry.mtime_ns or 0) // 1_000_000)
+
+
+def read_bytes(url: str) -> bytes | None:
+    """What is in a file; None where there is none."""
+    files, path = opened(url)
+    if files.get_file_info(path).type != fs.FileType.File:
+        return None
+    with files.open_input_file(path) as source:
+        return bytes(source.readall())
+
+
+def replace_bytes(url: str, content: bytes) -> None:
+    """Put a file in the place of the one before, so that readers see either, and whole.
+
+    A local file is on the disk when this returns.
+    """
+    files, path = opened(url)
+    folder, _, name = path.rpartition("/")
+    files.create_dir(folder)
+    # The name begins with a dot, which every reader of folders takes for hidden.
+    temporary = f"{folder}/.{name}.new"
+    with files.open_output_stream(temporary) as sink:
+        sink.write(content)
+    if isinstance(files, fs.LocalFileSystem):
+        _sync(temporary)
+        files.move(temporary, path)
+        _sync(folder)
+    else:
+        files.move(temporary, path)
+
+
+def _sync(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def entries(url: str) -> list[Listed]:
+    """Every file and folder in a folder, hidden ones too; none where there is no such folder."""
+    files, root = opened(url)
+    return sorted(map(_listed, files.get_file_info(fs.FileSelector(root, allow_not_found=True))))
+
+
+def size(url: str) -> int:
+    """Bytes in a folder and all folders in it."""
+    files, root = opened(url)
+    found = files.get_file_info(fs.FileSelector(root, allow_not_found=True, recursive=True))
+    return sum(entry.size or 0 for entry in found)
+
+
+def remove(url: str) -> None:
+    """Remove a file, or a folder and what is in it, if it is there."""
+    files, path = opened(url)
+    kind = files.get_file_info(path).type
+    if kind == fs.FileType.Directory:
+        files.delete_dir(path)
+    elif kind == fs.FileType.File:
+        files.delete_file(path)

@@ -1,0 +1,87 @@
+"""Whether the journals are whole, as their ingest found it (invariant E3).
+
+Every row was verified when its segment was taken in, so nothing has to be read again: the manifests
+say which numbers are in, which are missing, which stand twice, and which segments are kept apart.
+`checks` asks the same of the rows themselves.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from onceonly.lake import manifest
+from onceonly.lake.manifest import Manifest
+
+
+class Wholeness(NamedTuple):
+    """One party's journal."""
+
+    folder: str
+    """`party=<quoted>`."""
+    rows: int
+    missing: int
+    """Row numbers that are not in, although a later one is."""
+    quarantined: int
+    """Segments that are kept apart."""
+    forks: int
+    """Rows with a number that another row has too."""
+    first_bad_seq: int | None
+    faults: tuple[str, ...] = ()
+    """Of the quarantined segments, each with its name."""
+
+    @property
+    def party(self) -> str:
+        """The party, as far as the name of its folder tells."""
+        return unquote(self.folder.partition("=")[2])
+
+    @property
+    def breaches(self) -> int:
+        """How much is wrong; 0 where the journal is whole."""
+        return self.missing + self.quarantined + self.forks
+
+    @property
+    def examples(self) -> list[str]:
+        """What is wrong, for people."""
+        rows = [] if self.first_bad_seq is None else [f"{self.party} row {self.first_bad_seq}"]
+        return [*rows, *self.faults]
+
+    def as_row(self) -> dict[str, Any]:
+        """For the page; what was edited is what is kept apart."""
+        return {
+            "rows": self.rows,
+            "missing": self.missing,
+            "edited": self.quarantined,
+            "forks": self.forks,
+            "first_bad_seq": self.first_bad_seq,
+        }
+
+
+def of_copies(folder: str, copies: Sequence[Manifest], counted: Mapping[str, Any]) -> Wholeness:
+    """One party's journal, from what several lakes hold of it.
+
+    `counted` has `rows`, `forks` and the first of them, `first_fork`, where the copies share
+    numbers, which manifests alone cannot tell apart; it is empty where they do not.
+    """
+    ranges = manifest.joined(one for found in copies for one in found.ranges)
+    together = Manifest(
+        rows=counted.get("rows", sum(found.rows for found in copies)),
+        ranges=ranges,
+        first_fork=min(
+            [
+                fork
+                for fork in (*(found.first_fork for found in copies), counted.get("first_fork"))
+                if fork is not None
+            ],
+            default=None,
+        ),
+        quarantined=tuple(one for found in copies for one in found.quarantined),
+    )
+    return Wholeness(
+        folder,
+        together.rows,
+        sum(high - low + 1 for low, high in together.missing),
+        len(together.quarantined),
+        together.forks,
+        together.first_bad_seq,
+        tuple(f"{one.segment}: {one.fault}" for one in together.quarantined),
+    )

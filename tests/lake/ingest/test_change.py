@@ -1,0 +1,131 @@
+"""What counts is a function of the set of segments, never of the order in which they came (E4)."""
+
+from __future__ import annotations
+
+import random
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from journals import healthy, publish
+
+from onceonly.lake.ingest.change import Change, decide
+from onceonly.lake.ingest.register import Known
+from onceonly.lake.ingest.segments import Look, look
+from onceonly.lake.manifest import Manifest, Shelf, joined
+
+SHELF = Shelf("/lake", "party=p")
+
+
+@pytest.fixture(scope="module")
+def journals(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Look], list[Look]]:
+    """The same numbers twice: a journal in segments of ten rows, and another history."""
+    found = []
+    for seed in (1, 2):
+        lake = tmp_path_factory.mktemp("lake")
+        ledger = healthy(seed=seed, messages=20)[0].sender
+        paths = [publish(lake, ledger, first=row, last=row + 9) for row in range(1, 80, 10)]
+        found.append([look(str(path), Look(f"{seed}/{path.name}")) for path in paths])
+    return found[0], found[1]
+
+
+def known(looks: list[Look], manifest: Manifest | None = None) -> Known:
+    return Known(SHELF, manifest or Manifest(), {one.segment: one for one in looks})
+
+
+def rows_of(change: Change) -> set[tuple[int, int]]:
+    return {(one.first_seq, one.last_seq) for one in change.rows_of}
+
+
+def test_whole_segments_count_whatever_is_missing_between_them(journals):
+    """A gap is no fault of the segments around it."""
+    looks, _ = journals
+    change = decide(known([]), [*looks[:3], *looks[5:]])
+    assert len(change.rows_of) == 6
+    assert (change.quarantined, change.is_rebuilt) == ((), False)
+
+
+def test_a_segment_that_does_not_follow_is_kept_apart(journals):
+    """It is of another history; the one behind it in its own history is not believed either."""
+    looks, others = journals
+    change = decide(known(looks[:3]), [others[3], looks[4]])
+    [apart] = change.quarantined
+    assert (apart.segment, apart.bad_seq) == (others[3].segment, 31)
+    assert "does not follow" in apart.fault
+    assert rows_of(change) == {(41, 50)}
+
+
+def test_a_segment_that_counted_may_turn_out_to_be_contradicted(journals):
+    """The one before it comes at last, and all rows are taken anew without it."""
+    looks, others = journals
+    change = decide(known([*looks[:2], others[3]]), [looks[2]])
+    assert change.is_rebuilt
+    assert rows_of(change) == {(1, 10), (11, 20), (21, 30)}
+    assert [one.segment for one in change.quarantined] == [others[3].segment]
+
+
+def test_a_segment_published_again_in_place_of_a_false_one_counts(journals):
+    """What was kept apart for its neighbour's sake comes back when that is right."""
+    looks, others = journals
+    false = others[3]._replace(segment=looks[3].segment)
+    apart = decide(known(looks[:3]), [false]).quarantined
+    before = known([*looks[:3], false], Manifest(quarantined=apart))
+    change = decide(before, [looks[3]])
+    assert (change.quarantined, rows_of(change)) == ((), {(31, 40)})
+
+
+def test_the_same_rows_again_are_taken_once(journals):
+    """Under another name, in the same batch or a later one."""
+    looks, _ = journals
+    again = [one._replace(segment=f"copy/{one.segment}") for one in looks]
+    assert len(decide(known([]), [*looks, *again]).rows_of) == len(looks)
+    assert decide(known(looks), again).rows_of == []
+
+
+def test_a_segment_that_changed_after_it_was_taken_in_is_named(journals):
+    """Its rows of before count on; what stands there now is kept apart until it is as it was."""
+    looks, others = journals
+    harmed = looks[2]._replace(modified_at=9, fault="unreadable: noise", bad_seq=21)
+    other = others[3]._replace(segment=looks[3].segment, modified_at=9)
+    change = decide(known(looks), [harmed, other])
+    assert [one.fault for one in change.quarantined] == [
+        "changed after it was taken in: unreadable: noise",
+        "changed after it was taken in: it holds other rows",
+    ]
+    assert (change.rows_of, change.looks) == ([], [])
+    before = known(looks, Manifest(quarantined=change.quarantined))
+    mended = [looks[2]._replace(modified_at=10), looks[3]._replace(modified_at=10)]
+    assert decide(before, mended).quarantined == ()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_counts_does_not_depend_on_the_order_of_arrival(journals, seed: int):
+    """Two histories under the same numbers, in random batches: the same segments are accepted."""
+    chance = random.Random(seed)
+    pool = [one for both in journals for one in both]
+    chosen = chance.sample(pool, chance.randrange(2, len(pool)))
+    at_once = decide(known([]), chosen)
+    chance.shuffle(chosen)
+    cuts = sorted({0, len(chosen), *(chance.randrange(len(chosen)) for _ in range(4))})
+    manifest, looks = Manifest(), []
+    taken: set[str] = set()
+    for low, high in pairwise(cuts):
+        change = decide(known(looks, manifest), chosen[low:high])
+        taken = (set() if change.is_rebuilt else taken) | {one.segment for one in change.rows_of}
+        looks += change.looks
+        manifest = Manifest(quarantined=change.quarantined)
+    assert manifest.quarantined == at_once.quarantined
+    assert taken == {one.segment for one in at_once.rows_of}
+
+
+def test_row_numbers_are_joined_and_missing_ones_named():
+    """Ranges in order and apart; what lies between them is missing, and what stands twice forks."""
+    found = Manifest(rows=31, ranges=joined([(1, 10), (5, 12), (13, 20), (31, 40)]))
+    assert found.ranges == ((1, 20), (31, 40))
+    assert found.missing == [(21, 30)]
+    assert (found.numbers, found.forks, found.last_seq, found.first_bad_seq) == (30, 1, 40, 21)
+    assert Manifest(rows=5, ranges=((3, 7),)).missing == [(1, 2)]

@@ -1,0 +1,216 @@
+"""One look at one segment says whether its rows may count, and if not, why (E3)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from onceonly.journal.record import CHAIN_START, SCHEMA_VERSION
+from onceonly.journal.segment import to_table
+from onceonly.lake.ingest import segments
+from onceonly.lake.ingest.segments import Look, look
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from journals import BUYER, chained, healthy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROWS = healthy(seed=3, messages=12)[0].sender.records
+TABLE = to_table(ROWS)
+NAME = f"segment-{1:020d}-{len(ROWS):020d}.parquet"
+
+
+def looked_at(folder: Path, table: pa.Table, name: str = NAME, **options: object) -> Look:
+    path = folder / name
+    pq.write_table(table, path, **options)
+    return look(str(path), Look(name))
+
+
+def with_column(name: str, values: pa.Array) -> pa.Table:
+    return TABLE.set_column(TABLE.schema.get_field_index(name), name, values)
+
+
+def with_value(name: str, row: int, value: object) -> pa.Table:
+    values = TABLE.column(name).to_pylist()
+    values[row] = value
+    return with_column(name, pa.array(values, TABLE.schema.field(name).type))
+
+
+def test_a_whole_segment_is_told_by_its_ends(tmp_path: Path):
+    """Party, numbers, version and both ends of the chain; no fault."""
+    found = looked_at(tmp_path, TABLE)
+    assert found.fault is None
+    assert (found.party, found.first_seq, found.last_seq) == (BUYER, 1, len(ROWS))
+    assert (found.head_hash, found.tail_hash) == (ROWS[0].chain_hash, ROWS[-1].chain_hash)
+    assert (found.schema_version, found.unknown_columns, found.is_plain) == (1, "", True)
+    assert Look(NAME, tail_hash=CHAIN_START).is_followed_by(found)
+
+
+def test_a_segment_in_the_middle_is_followed_by_the_next(tmp_path: Path):
+    """Its last hash is that of the row before the next segment, and of no other."""
+    first, second, third = (
+        looked_at(
+            tmp_path, TABLE.slice(start, 20), f"segment-{start + 1:020d}-{start + 20:020d}.parquet"
+        )
+        for start in (0, 20, 40)
+    )
+    assert first.is_followed_by(second)
+    assert second.is_followed_by(third)
+    assert not first.is_followed_by(third)
+
+
+def test_a_chain_goes_on_from_step_to_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """However few rows are read at once, the look is the same."""
+    whole = looked_at(tmp_path, TABLE)
+    monkeypatch.setattr(segments, "ROWS_AT_ONCE", 7)
+    assert looked_at(tmp_path, TABLE) == whole
+
+
+def renamed(old: str, new: str) -> pa.Table:
+    return TABLE.rename_columns([new if name == old else name for name in TABLE.schema.names])
+
+
+EDITS: dict[str, tuple[Callable[[], pa.Table], str, int | None]] = {
+    "edited": (lambda: with_value("size_bytes", 9, 77), "edited: row 10 does not", 10),
+    "edited in its first row": (lambda: with_value("at", 0, 1), "edited: row 1 does not", 1),
+    "emptied": (lambda: with_value("message_id", 30, None), "edited: row 31 does not", 31),
+    "with a hash of nothing": (lambda: with_value("chain_hash", 5, ""), "edited: row 6", 6),
+    "cut short": (lambda: TABLE.slice(0, 40), "cut short: its rows end at 40", 41),
+    "of too many rows": (
+        lambda: pa.concat_tables([TABLE, TABLE.slice(len(ROWS) - 1)]),
+        "misnumbered",
+        len(ROWS) + 1,
+    ),
+    "beheaded": (lambda: TABLE.slice(1), "misnumbered: row 2 stands where 1", 1),
+    "shuffled": (lambda: TABLE.take([1, 0, *range(2, len(ROWS))]), "misnumbered", 1),
+    "with a row left out": (
+        lambda: pa.concat_tables([TABLE.slice(0, 6), TABLE.slice(7)]),
+        "misnumbered: row 8 stands where 7",
+        7,
+    ),
+    "empty": (lambda: TABLE.slice(0, 0), "cut short", 1),
+    "of two parties": (lambda: with_value("party", 3, "urn:other"), "mixed", 4),
+    "without a hash": (lambda: with_value("chain_hash", 8, None), "lacks its chain_hash", 9),
+    "without a column": (lambda: TABLE.drop_columns(["event"]), "it lacks event", None),
+    "with text for a number": (
+        lambda: with_column("size_bytes", TABLE.column("size_bytes").cast(pa.utf8())),
+        "size_bytes is string and not int64",
+        None,
+    ),
+    "with fractions for instants": (
+        lambda: with_column("at", TABLE.column("at").cast(pa.float64())),
+        "at is double and not int64",
+        None,
+    ),
+    "with dates in a new column": (
+        lambda: TABLE.append_column("day", pa.nulls(len(ROWS), pa.date32())),
+        "day is date32[day], which no chain",
+        None,
+    ),
+    "with one column in capitals": (lambda: renamed("reason", "Reason"), "Reason is string", None),
+    "with a column twice": (
+        lambda: TABLE.append_column("EVENT", TABLE.column("event")),
+        "two of its columns have one name",
+        None,
+    ),
+    "with a field that no row has": (
+        lambda: with_value("reason", 11, "x" * (2 << 20)),
+        "reason is longer than",
+        12,
+    ),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_what_is_wrong_with_a_segment_is_said(tmp_path: Path, edit: str):
+    """No row counts, and fault and first bad row are named."""
+    make, fault, bad_seq = EDITS[edit]
+    found = looked_at(tmp_path, make())
+    assert fault in (found.fault or "whole")
+    assert found.bad_seq == bad_seq
+
+
+def test_a_file_that_is_no_parquet_is_unreadable(tmp_path: Path):
+    """Noise, a cut file, a flipped bit, nothing, no file: a fault each, never an exception."""
+    path = tmp_path / NAME
+    pq.write_table(TABLE, path)
+    whole = path.read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 0xFF
+    for content in (b"", b"PAR1", whole[: len(whole) // 2], whole[:-9], bytes(flipped)):
+        path.write_bytes(content)
+        assert look(str(path), Look(NAME)).fault is not None
+    path.unlink()
+    assert "unreadable" in (look(str(path), Look(NAME)).fault or "")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "segment-1-58.parquet",
+        f"segment-{58:020d}-{1:020d}.parquet",
+        f"segment-{0:020d}-{5:020d}.parquet",
+        f"{NAME}.bak",
+        "notes.txt",
+    ],
+)
+def test_a_file_with_another_name_is_misnamed(tmp_path: Path, name: str):
+    """What is not called as a segment is named, not passed over."""
+    assert (looked_at(tmp_path, TABLE, name).fault or "").startswith("misnamed")
+
+
+def test_a_segment_under_the_numbers_of_another_is_misnumbered(tmp_path: Path):
+    """A whole segment with the name of the one behind it."""
+    count = len(ROWS)
+    name = f"segment-{count + 1:020d}-{2 * count:020d}.parquet"
+    found = looked_at(tmp_path, TABLE, name)
+    assert (found.bad_seq, "misnumbered" in (found.fault or "")) == (count + 1, True)
+
+
+def test_a_newer_version_is_verified_by_its_own_columns(tmp_path: Path):
+    """A column that this version does not know is under the hash, and counted, and no fault."""
+    found = looked_at(tmp_path, chained(ROWS, more={"tenant": "north"}))
+    assert (found.fault, found.unknown_columns, found.is_plain) == (None, "tenant", False)
+    assert found.schema_version == SCHEMA_VERSION + 1
+
+
+def test_an_older_version_is_verified_by_its_own_columns(tmp_path: Path):
+    """A column that did not exist yet is not under the hash."""
+    found = looked_at(tmp_path, chained(ROWS, less=("hop", "actor")))
+    assert (found.fault, found.unknown_columns, found.is_plain) == (None, "", False)
+
+
+def test_other_writers_are_read(tmp_path: Path):
+    """Long strings, other codecs and pages, row groups of any size: the rows are the same."""
+    large = TABLE.cast(
+        pa.schema(
+            [(f.name, pa.large_utf8() if f.type == pa.utf8() else f.type) for f in TABLE.schema]
+        )
+    )
+    for table, options in (
+        (large, {}),
+        (TABLE, {"compression": "gzip", "row_group_size": 10}),
+        (TABLE, {"use_dictionary": False, "data_page_version": "2.0"}),
+    ):
+        assert looked_at(tmp_path, table, **options).tail_hash == ROWS[-1].chain_hash
+
+
+def test_a_small_file_may_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A dictionary that says a long text in every row is measured before it is written out."""
+    monkeypatch.setattr(segments, "BYTES_AT_ONCE", 1 << 20)
+    text = pa.array(["y" * 100_000] * len(ROWS))
+    assert "far larger" in (looked_at(tmp_path, with_column("reason", text)).fault or "")
+    monkeypatch.setattr(segments, "SEGMENT_BYTES_MAX", 1_000)
+    assert "bytes of pages" in (looked_at(tmp_path, TABLE).fault or "")
+
+
+def test_a_codec_that_spark_lacks_is_named(tmp_path: Path):
+    """Before Spark fails on it, batch after batch."""
+    assert "BROTLI" in (looked_at(tmp_path, TABLE, compression="brotli").fault or "")
