@@ -1,0 +1,302 @@
+"""From a folder of segments to rows that count: what is wrong is named, all the rest is in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from journals import BUYER, SELLER, chained, healthy, publish
+
+from onceonly.cli.main import cli
+from onceonly.journal.record import chain
+from onceonly.journal.segment import party_folder, segment_name, to_records, to_table
+from onceonly.lake import jobs, manifest, runner
+from onceonly.lake.lease import ingesting
+from onceonly.message.errors import LocalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from journals import Ledger
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def in_three(lake: Path, ledger: Ledger) -> list[Path]:
+    """The journal as segments of twenty rows and one of the rest."""
+    last = len(ledger.records)
+    return [
+        publish(lake, ledger, first=low, last=high) for low, high in ((1, 20), (21, 40), (41, last))
+    ]
+
+
+def rewrite(path: Path, edit: Callable[[pa.Table], pa.Table]) -> None:
+    pq.write_table(edit(pq.read_table(path)), path, compression="zstd")
+
+
+def with_value(table: pa.Table, name: str, row: int, value: object) -> pa.Table:
+    values = table.column(name).to_pylist()
+    values[row] = value
+    field = table.schema.field(name)
+    return table.set_column(table.schema.get_field_index(name), field, pa.array(values, field.type))
+
+
+def rechained(table: pa.Table, row: int) -> pa.Table:
+    """Edited by somebody who knows the chain: every hash from there on is computed anew."""
+    records = to_records(table)
+    records[row] = records[row]._replace(size_bytes=1)
+    for at in range(row, len(records)):
+        previous = records[at - 1].chain_hash
+        records[at] = records[at]._replace(chain_hash=chain(previous, records[at]))
+    return to_table(records)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def swap(path: Path) -> None:
+    """The names of two segments exchanged."""
+    other = path.with_name(sorted(one.name for one in path.parent.iterdir())[2])
+    content = path.read_bytes()
+    path.write_bytes(other.read_bytes())
+    other.write_bytes(content)
+
+
+HARMS: dict[str, tuple[Callable[[Path], object], set[int], str]] = {
+    "edited": (lambda p: rewrite(p, lambda t: with_value(t, "at", 7, 5)), {1}, "edited: row 28"),
+    "edited-first": (
+        lambda p: rewrite(p, lambda t: with_value(t, "at", 0, 5)),
+        {1},
+        "edited: row 21 does not follow",
+    ),
+    "rechained": (lambda p: rewrite(p, lambda t: rechained(t, 9)), {2}, "row 41 does not follow"),
+    "cut": (cut, {1}, "unreadable"),
+    "emptied": (lambda p: p.write_bytes(b""), {1}, "unreadable"),
+    "noise": (lambda p: p.write_bytes(b"PAR1" * 999), {1}, "unreadable"),
+    "retyped": (
+        lambda p: rewrite(p, lambda t: t.set_column(2, "at", t.column("at").cast(pa.float64()))),
+        {1},
+        "at is double",
+    ),
+    "short": (lambda p: rewrite(p, lambda t: t.slice(0, 12)), {1}, "cut short: its rows end at 32"),
+    "misnamed": (lambda p: p.rename(p.with_name("segment-21-40.parquet")), {1}, "misnamed"),
+    "swapped": (swap, {1, 2}, "misnumbered"),
+}
+"""Harm to the second of three segments: which of the three no longer count, and why."""
+ROWS_OF = ({*range(1, 21)}, {*range(21, 41)})
+
+
+@pytest.fixture(scope="module")
+def harmed(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, jobs.IngestSummary, list[str]]:
+    """A source with a party for every harm, and one that has a folder of another's segments."""
+    source, lake = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("lake")
+    for name, (harm, _, _) in HARMS.items():
+        ledger = healthy(seed=7, messages=8, names=(name, SELLER))[0].sender
+        harm(in_three(source, ledger)[1])
+    ledger = healthy(seed=7, messages=8, names=("stranger", SELLER))[0].sender
+    publish(source, ledger).parent.rename(source / "journal" / "party=foreign")
+    before = sorted((one.name, one.stat().st_mtime_ns) for one in source.rglob("*"))
+    told: list[str] = []
+    summary = jobs.ingest(str(source), into=str(lake), tell=told.append)
+    assert sorted((one.name, one.stat().st_mtime_ns) for one in source.rglob("*")) == before
+    return lake, summary, told
+
+
+def test_every_harmed_segment_is_named_and_all_others_count(
+    spark: SparkSession, harmed: tuple[Path, jobs.IngestSummary, list[str]]
+):
+    """One party per harm: fault and segment are in the manifest and told, all other rows are in."""
+    lake, summary, told = harmed
+    for name, (_, gone, fault) in HARMS.items():
+        found = summary.manifests[f"{lake}/party={name}"]
+        assert len(found.quarantined) == len(gone), name
+        assert all(
+            fault in one.fault or "does not follow" in one.fault for one in found.quarantined
+        )
+        assert any(fault in one.fault for one in found.quarantined), found.quarantined
+        rows = runner.folders(
+            spark, "journal", manifest.Shelf(str(lake), f"party={name}").paths(found, "journal")
+        )
+        seqs = {row["seq"] for row in rows.select("seq").collect()}
+        last = {*range(41, max(seqs) + 1)} if 2 not in gone else set()
+        assert seqs == {*range(1, 21)} | (ROWS_OF[1] if 1 not in gone else set()) | last
+        assert any(f"party={name}/" in line and fault in line for line in told)
+    [foreign] = summary.manifests[f"{lake}/party=foreign"].quarantined
+    assert foreign.fault == "foreign: its rows are of stranger"
+    assert not summary.is_trusted
+
+
+def test_the_sheet_names_what_is_kept_apart(
+    spark: SparkSession, harmed: tuple[Path, jobs.IngestSummary, list[str]]
+):
+    """E3 is broken by every quarantined segment, with the party and the first bad row."""
+    lake, _, _ = harmed
+    whole = {one.party: one for one in runner.wholeness(spark, [str(lake)])}
+    assert (whole["edited"].missing, whole["edited"].first_bad_seq) == (20, 21)
+    assert (whole["rechained"].missing, whole["rechained"].first_bad_seq) == (0, 41)
+    assert whole["cut"].quarantined == 1
+    found = jobs.reconcile(str(lake))
+    [line] = [line for line in found.invariants if line.name == "E3"]
+    assert line.breaches == sum(one.breaches for one in whole.values())
+    assert not found.holds
+
+
+def test_a_mended_segment_is_taken_and_a_removed_one_forgotten(spark: SparkSession, tmp_path: Path):
+    """Looked at again since it changed; the command names the rest, and ends with 11."""
+    source = tmp_path / "source"
+    ledger = healthy(seed=8, messages=8)[0].sender
+    first, second, third = in_three(source, ledger)
+    right = second.read_bytes()
+    cut(second)
+    (second.parent / "notes.txt").write_text("not a segment")
+    (second.parent / "_segment.tmp").write_text("a publisher is at work")
+    result = CliRunner().invoke(cli, ["lake", "ingest", str(source)])
+    assert result.exit_code == 11
+    assert len([line for line in result.stderr.splitlines() if "quarantined" in line]) == 2
+    assert "notes.txt: misnamed" in result.stderr
+    assert "missing so far: rows 21 to 40" in result.stderr
+
+    second.write_bytes(right)
+    (second.parent / "notes.txt").unlink()
+    rewrite(first, lambda table: with_value(table, "at", 3, 5))
+    result = CliRunner().invoke(cli, ["lake", "ingest", str(source)])
+    assert result.exit_code == 11
+    assert "changed after it was taken in: edited: row 4" in result.stderr
+    [shelf] = manifest.shelves([str(source)])
+    found = manifest.load(shelf)
+    assert found.ranges == ((1, len(ledger.records)),)
+    assert [Path(one.segment).name for one in found.quarantined] == [first.name]
+
+    publish(source, ledger, first=1, last=20)
+    assert CliRunner().invoke(cli, ["lake", "ingest", str(source)]).exit_code == 0
+    assert manifest.load(shelf).rows == len(ledger.records)
+    assert third.is_file()
+
+
+def test_a_segment_that_followed_nobody_is_taken_back_when_its_neighbour_comes(
+    spark: SparkSession, tmp_path: Path
+):
+    """The rows of another history counted until then, and none of them does after."""
+    one, two = (healthy(seed=seed, messages=8)[0].sender for seed in (1, 2))
+    publish(tmp_path, one, first=1, last=20)
+    publish(tmp_path, two, first=41, last=60)
+    jobs.ingest(str(tmp_path))
+    publish(tmp_path, one, first=21, last=40)
+    summary = jobs.ingest(str(tmp_path))
+    [found] = summary.manifests.values()
+    assert (found.rows, found.ranges) == (40, ((1, 40),))
+    assert [entry.bad_seq for entry in found.quarantined] == [41]
+    assert runner.journal(spark, [str(tmp_path)]).count() == 40
+
+
+def test_other_versions_of_the_journal_are_taken(spark: SparkSession, tmp_path: Path):
+    """An older one has nulls, of a newer one unknown columns are left out and counted."""
+    for party, how in (
+        ("older", {"less": ("hop", "reason")}),
+        ("newer", {"more": {"tenant": "x"}}),
+    ):
+        records = healthy(seed=4, messages=5, names=(party, SELLER))[0].sender.records
+        path = tmp_path / segment_name(party, 1, len(records))
+        path.parent.mkdir(parents=True)
+        pq.write_table(chained(records, **how), path)
+    summary = jobs.ingest(str(tmp_path))
+    assert summary.is_trusted
+    newer = summary.manifests[f"{tmp_path}/party=newer"]
+    assert newer.unknown_columns == {"tenant": newer.rows}
+    rows = runner.journal(spark, [str(tmp_path)])
+    assert "tenant" not in rows.columns
+    assert rows.where("party = 'older' AND reason IS NOT NULL").count() == 0
+    assert all(one.breaches == 0 for one in runner.wholeness(spark, [str(tmp_path)]))
+
+
+def test_evidence_that_comes_a_week_late_is_taken(spark: SparkSession, tmp_path: Path):
+    """A copy keeps the age of its original: older files than those taken in are still new."""
+    ledger = healthy(seed=5, messages=8)[0].sender
+    publish(tmp_path, ledger, first=21, last=40)
+    jobs.ingest(str(tmp_path))
+    late = publish(tmp_path, ledger, first=1, last=20)
+    long_ago = late.stat().st_mtime - 30 * 86_400
+    os.utime(late, (long_ago, long_ago))
+    [found] = jobs.ingest(str(tmp_path)).manifests.values()
+    assert found.ranges == ((1, 40),)
+
+
+def test_a_far_source_is_mirrored(spark: SparkSession, tmp_path: Path):
+    """A scheme that Spark lacks: segments come through fsspec, and a changed one comes again."""
+    local, lake = tmp_path / "local", tmp_path / "lake"
+    ledger = healthy(seed=6, messages=8)[0].sender
+    path = publish(local, ledger, first=1, last=20)
+    memory = fsspec.filesystem("memory")
+    place = f"/far/journal/{party_folder(BUYER)}/{path.name}"
+    memory.pipe_file(place, path.read_bytes()[:-50])
+    summary = jobs.ingest("memory://far", into=str(lake))
+    assert "unreadable" in summary.quarantined[0].fault
+    memory.pipe_file(place, path.read_bytes())
+    summary = jobs.ingest("memory://far", into=str(lake))
+    assert summary.is_trusted
+    assert list(summary.last_seq.values()) == [20]
+    memory.rm("/far", recursive=True)
+    with pytest.raises(LocalError, match="cannot be read"):
+        jobs.ingest("memory://far", into=str(lake))
+    with pytest.raises(LocalError, match="needs a lake"):
+        jobs.ingest("memory://far")
+
+
+def test_one_ingest_at_a_time(spark: SparkSession, tmp_path: Path):
+    """A second one is told, and changes nothing."""
+    with (
+        ingesting(str(tmp_path / "ingested")),
+        pytest.raises(LocalError, match="another ingest"),
+    ):
+        jobs.ingest(str(tmp_path))
+    assert jobs.ingest(str(tmp_path)).manifests == {}
+
+
+@pytest.mark.parametrize("trigger", ["now", "0s", "5 parsecs", "-1m"])
+def test_a_trigger_that_is_none_is_refused(tmp_path: Path, trigger: str):
+    """Before Spark is started."""
+    with pytest.raises(LocalError, match="no trigger"):
+        jobs.ingest(str(tmp_path), trigger=trigger)
+
+
+def test_a_lake_of_before_segments_were_looked_at_is_ingested_once_more(
+    spark: SparkSession, tmp_path: Path
+):
+    """Readers are told to; the ingest begins anew and takes every row."""
+    ledger = healthy(seed=9, messages=5)[0].sender
+    publish(tmp_path, ledger)
+    shelf = manifest.Shelf(str(tmp_path), party_folder(BUYER))
+    Path(shelf.root).mkdir(parents=True)
+    (Path(shelf.root) / "manifest.json").write_text('{"version": 1, "generation": 1}')
+    with pytest.raises(LocalError, match="ingest once more"):
+        jobs.reconcile(str(tmp_path))
+    [found] = jobs.ingest(str(tmp_path)).manifests.values()
+    assert found.rows == len(ledger.records)
+    (Path(shelf.root) / "manifest.json").write_text("{")
+    with pytest.raises(LocalError, match="is no manifest"):
+        manifest.load(shelf)
+
+
+def test_a_party_whose_folder_vanished_keeps_its_rows(spark: SparkSession, tmp_path: Path):
+    """What was taken in does not need its source any more."""
+    ledger = healthy(seed=9, messages=5)[0].sender
+    path = publish(tmp_path / "source", ledger)
+    jobs.ingest(str(tmp_path / "source"), into=str(tmp_path / "lake"))
+    shutil.rmtree(path.parent)
+    [found] = jobs.ingest(str(tmp_path / "source"), into=str(tmp_path / "lake")).manifests.values()
+    assert found.rows == len(ledger.records)
