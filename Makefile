@@ -5,7 +5,7 @@ READY := .venv/ready
 export PYTHONUNBUFFERED := 1
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test check bench docs conformance coverage excepts nemesis fuzz mutants lock clean
+.PHONY: help setup demo test check bench bench-lake docs conformance coverage excepts nemesis fuzz mutants lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
@@ -47,6 +47,9 @@ check: $(READY)  ## style, types, rings, docs
 
 bench: $(READY)  ## ratios against the floor of this machine, measured side by side
 	$(BIN)/python -m bench.run $(ARGS)
+
+bench-lake: $(READY)  ## the lake beside Spark's floor, DuckDB and polars; ARGS="--events 200000000" for the long run
+	$(BIN)/python -m bench.lake.run $(ARGS)
 
 simulate: $(READY)  ## simulated worlds that this commit has not seen, the small ones exhaustively, power cuts
 	$(BIN)/onceonly simulate --fresh 20000 --exhaustive --power-cuts 100000 $(ARGS)

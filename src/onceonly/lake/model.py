@@ -25,6 +25,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.journal.record import METHOD_TRANSPORT
+from onceonly.lake import marks
 from onceonly.lake.expressions import (
     bin_start,
     holder,
@@ -35,6 +36,7 @@ from onceonly.lake.expressions import (
     one_if,
     subject,
 )
+from onceonly.lake.marks import RECEIVER_EVENTS, SENDER_EVENTS
 from onceonly.lake.schemas import KEY
 from onceonly.lake.verdicts import is_promised
 from onceonly.message.errors import Severity
@@ -50,6 +52,7 @@ class How(StrEnum):
     MIN = "min"
     MAX = "max"
     SUM = "sum"
+    OR = "bit_or"
 
 
 class Fold(NamedTuple):
@@ -69,59 +72,20 @@ class Fold(NamedTuple):
     def of_rows(self) -> Column:
         """The fold over journal rows."""
         otherwise = " ELSE 0L" if self.how is How.SUM else ""
-        share = f"CASE WHEN {self.when} THEN {self.value}{otherwise} END"
+        is_for_all = self.when == "TRUE"
+        share = (
+            self.value if is_for_all else f"CASE WHEN {self.when} THEN {self.value}{otherwise} END"
+        )
         return F.expr(f"{self.how}({share}) AS {self.name}")
+
+    def in_numbers(self) -> "Fold":
+        """The same fold over journal rows that have their `marks.KIND`."""
+        return self._replace(when=marks.in_numbers(self.when, passing=PASSING))
 
     def of_folds(self) -> Column:
         """The fold over values of itself."""
         return F.expr(f"{self.how}({self.name}) AS {self.name}")
 
-
-SENDER_EVENTS: Final = (
-    Event.SUBMITTED,
-    Event.TRANSMITTING,
-    Event.TRANSMITTED,
-    Event.ACK_RECEIVED,
-    Event.LATE_ACK_RECEIVED,
-    Event.REPEATED_ACK_RECEIVED,
-    Event.ERROR_RECEIVED,
-    Event.EXHAUSTED,
-    Event.EXPIRED,
-    Event.FAILED,
-    Event.CANCELLED,
-    Event.SENT,
-    Event.REQUEUED,
-    Event.NOTIFIED,
-    Event.RESPONSE_RECEIVED,
-    Event.RESPONSE_OVERDUE,
-    Event.RECEIPT_RECEIVED,
-)
-"""What only the sender of a message writes. An orphan acknowledgement is about nobody's."""
-
-RECEIVER_EVENTS: Final = (
-    Event.STORED,
-    Event.DUPLICATE_ELIMINATED,
-    Event.COLLISION_DETECTED,
-    Event.REJECTED,
-    Event.ACK_SENT,
-    Event.ERROR_SENT,
-    Event.HANDED_OVER,
-    Event.WITHHELD,
-    Event.CANCEL_CONFIRMED,
-    Event.PROCESSING_CHANGED,
-    Event.APPLICATION_REFUSED,
-    Event.RECEIPT_SENT,
-)
-"""What only the receiver of a message writes."""
-
-PASSING_EVENTS: Final = (
-    Event.STORED,
-    Event.ACK_SENT,
-    Event.ARRIVED_IN_TRANSIT,
-    Event.FORWARDED,
-    Event.ACK_RELAYED,
-)
-"""What intermediaries write about a message that passes them (R-13)."""
 
 _RELEASING: Final = (
     Event.ACK_RECEIVED,
@@ -183,22 +147,15 @@ def _notices(name: str, severity: Severity, meaning: str) -> Fold:
 PASSING: Final = "passing"
 """The event of an intermediary's row; `event` is null there, so that no half takes it."""
 
-CONTENT_DIGITS: Final = 15
-"""Hexadecimal digits of the SHA-256 that fit a bigint: 60 bits.
+CONTENT: Final = "content"
+"""The digest of Submitted, Stored and HandedOver as a number of 64 bits (xxHash).
 
 Enough to see that two contents differ; fixed-width numbers fold fast where strings do not. The
 receiver compares all 256 bits before it calls a copy a duplicate, and differences are shown with
 the whole digest.
 """
-_CONTENT = f"CAST(conv(substring(digest, 1, {CONTENT_DIGITS}), 16, 10) AS BIGINT)"
-
-
-def _content(half: str, event: Event) -> tuple[Fold, Fold]:
-    meaning = f"digest in {event.value}, as a number of 60 bits"
-    return (
-        Fold(f"{half}_content_min", How.MIN, _CONTENT, _is(event), f"least {meaning}"),
-        Fold(f"{half}_content_max", How.MAX, _CONTENT, _is(event), f"greatest {meaning}"),
-    )
+_WITH_CONTENT: Final = (Event.SUBMITTED, Event.STORED, Event.HANDED_OVER)
+_CONTENT_MEANING: Final = "digest of Submitted, Stored and HandedOver, as a number of 64 bits"
 
 
 FOLDS: Final = (
@@ -348,9 +305,9 @@ FOLDS: Final = (
     _passing("copies_forwarded", Event.FORWARDED, "copies that went on to a next hop"),
     _passing("acks_relayed", Event.ACK_RELAYED, "acknowledgements that went on to a previous hop"),
     # Both halves.
-    *_content("sent", Event.SUBMITTED),
-    *_content("stored", Event.STORED),
-    *_content("handed", Event.HANDED_OVER),
+    Fold("marks", How.OR, marks.MARKS_OF_ROW, "TRUE", "what ever happened, one bit for each"),
+    Fold("content_min", How.MIN, CONTENT, "TRUE", f"least {_CONTENT_MEANING}"),
+    Fold("content_max", How.MAX, CONTENT, "TRUE", f"greatest {_CONTENT_MEANING}"),
     _count("sender_rows", *SENDER_EVENTS, meaning="rows of the sender's journal"),
     _count("receiver_rows", *RECEIVER_EVENTS, meaning="rows of the receiver's journal"),
     Fold("first_at", How.MIN, "at", "TRUE", "first row, in either journal"),
@@ -361,23 +318,38 @@ FOLDS: Final = (
 
 def partial(journal: DataFrame) -> DataFrame:
     """Lifecycles as far as these rows tell: one row per message key in them."""
-    rows = journal.withColumns(
-        {
-            "message_id": subject(),
-            "from_party": F.coalesce("from_party", "party"),
-            "event": F.when(~is_passing(), F.col("event")),
-            PASSING: F.when(is_passing(), F.col("event")),
-        }
-    )
     # An orphan acknowledgement names a message, but nobody knows for whom that was.
     is_named = F.col("to_party").isNotNull() | is_event(Event.ORPHAN_ACK_RECEIVED)
-    rows = rows.where(F.col("message_id").isNotNull() & is_named)
-    wanted = is_event(*SENDER_EVENTS, *RECEIVER_EVENTS, Event.ORPHAN_ACK_RECEIVED)
+    wanted = is_event(*marks.OF_ENDS) & ~is_passing()
+    on_the_way = is_event(*marks.OF_PASSING) & is_passing()
     # A row that our own gateway refused never was a message; only receivers refuse messages.
     is_own_refusal = is_event(Event.REJECTED) & is_outbound()
-    rows = rows.where(~is_true(is_own_refusal))
-    on_the_way = F.col(PASSING).isin([event.value for event in PASSING_EVENTS])
-    return rows.where(wanted | on_the_way).groupBy(*KEY).agg(*[fold.of_rows() for fold in FOLDS])
+    rows = journal.where(
+        subject().isNotNull() & is_named & (wanted | on_the_way) & ~is_true(is_own_refusal)
+    )
+    folded = rows.select(
+        F.coalesce("from_party", "party").alias("from_party"),
+        "to_party",
+        subject().alias("message_id"),
+        *_FOLDED_COLUMNS,
+        marks.kind().alias(marks.KIND),
+        F.when(is_event(*_WITH_CONTENT) & ~is_passing(), F.xxhash64("digest")).alias(CONTENT),
+    )
+    return folded.groupBy(*KEY).agg(*[fold.in_numbers().of_rows() for fold in FOLDS])
+
+
+_FOLDED_COLUMNS: Final = (
+    "at",
+    "seq",
+    "attempt",
+    "outcome",
+    "severity",
+    "reason",
+    "semantics",
+    "sequence_number",
+    "size_bytes",
+)
+"""Columns of a row that folds ask for, beside its kind and its content."""
 
 
 def merge(partials: DataFrame) -> DataFrame:

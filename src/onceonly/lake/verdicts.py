@@ -19,7 +19,9 @@ from typing import Final, NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import US_PER_S, always, any_of, is_true
+from onceonly.lake.expressions import US_PER_S, always, is_true
+from onceonly.lake.marks import ever, ever_passing, is_without_promise, was_told
+from onceonly.message.event import Event
 
 
 class Policy(NamedTuple):
@@ -281,33 +283,26 @@ def with_sides(lifecycle: DataFrame, coverage: DataFrame) -> DataFrame:
 
 
 def _facts(as_of: int, policy: Policy) -> Facts:
-    def is_there(name: str) -> Column:
-        return F.col(name).isNotNull()
-
-    def is_counted(name: str, least: int = 1) -> Column:
-        return is_true(F.col(name) >= F.lit(least))
-
     def is_overdue(name: str) -> Column:
         return is_true(F.col(name) + F.lit(policy.grace_us) <= F.lit(as_of))
 
-    told = [is_there(name) for name in ("notified_at", "failed_at", "expired_at", "cancelled_at")]
     return Facts(
         promised=is_promised(),
-        submitted=is_there("submitted_at"),
-        sent=is_counted("transmissions"),
-        acked=is_there("acked_at") | is_there("late_acked_at"),
-        acked_late=is_there("late_acked_at"),
-        told=any_of(*told),
-        cancelled=is_there("cancelled_at"),
-        stored=is_there("stored_at"),
-        withheld=is_counted("withholdings") & ~is_counted("hand_overs"),
-        confirmed=is_there("cancel_confirmed_at"),
-        in_custody=is_counted("custodies"),
-        handed=is_counted("hand_overs"),
-        handed_twice=is_counted("hand_overs", 2),
-        collided=is_counted("collisions"),
-        rejected=is_counted("rejections"),
-        orphaned=is_counted("orphan_acks"),
+        submitted=ever(Event.SUBMITTED),
+        sent=ever(Event.TRANSMITTING),
+        acked=ever(Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED),
+        acked_late=ever(Event.LATE_ACK_RECEIVED),
+        told=was_told(),
+        cancelled=ever(Event.CANCELLED),
+        stored=ever(Event.STORED),
+        withheld=ever(Event.WITHHELD) & ~ever(Event.HANDED_OVER),
+        confirmed=ever(Event.CANCEL_CONFIRMED),
+        in_custody=ever_passing(Event.STORED),
+        handed=ever(Event.HANDED_OVER),
+        handed_twice=is_true(F.col("hand_overs") >= F.lit(2)),
+        collided=ever(Event.COLLISION_DETECTED),
+        rejected=ever(Event.REJECTED),
+        orphaned=ever(Event.ORPHAN_ACK_RECEIVED),
         altered=is_altered(),
         two_sided=F.col("is_two_sided"),
         store_overdue=is_true(
@@ -320,15 +315,9 @@ def _facts(as_of: int, policy: Policy) -> Facts:
 
 def is_promised() -> Column:
     """Whether the gateways owed more than to try: not under BestEffort or method Transport."""
-    flags = F.coalesce("best_effort", F.lit(0)) + F.coalesce("transport_only", F.lit(0))
-    return is_true(flags == F.lit(0)) & F.col("sent_only_at").isNull()
-
-
-_CONTENTS: Final = ("sent_content", "stored_content", "handed_content")
+    return ~is_without_promise()
 
 
 def is_altered() -> Column:
     """Whether two of the message's digests differ, in whichever rows they stand."""
-    least = F.least(*[f"{name}_min" for name in _CONTENTS])
-    greatest = F.greatest(*[f"{name}_max" for name in _CONTENTS])
-    return is_true(least < greatest)
+    return is_true(F.col("content_min") < F.col("content_max"))

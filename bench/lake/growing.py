@@ -1,0 +1,61 @@
+"""A lake that grows: taking the whole history in, then one day more on top of it.
+
+The day's cost is set beside what the same day costs in an empty lake: in proportion to the day
+means about the same.
+"""
+
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from bench.lake import journals
+from onceonly.lake import jobs
+
+
+def measure(spark: SparkSession, lake: journals.Lake) -> dict[str, Any]:
+    """Seconds and rates of taking in, in lakes of links to the generated segments."""
+    assert SparkSession.getActiveSession() is spark, "jobs run in the measured session"
+    work = lake.folder / "growing"
+    shutil.rmtree(work, ignore_errors=True)
+    try:
+        grown, alone = work / "grown", work / "alone"
+        _link(lake.path, grown)
+        first = _ingest(grown)
+        _link(lake.next_path, grown)
+        day = _ingest(grown)
+        _link(lake.next_path, alone)
+        fresh = _ingest(alone)
+        bare = _nothing_new(grown)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return {
+        "ingest_s": round(first, 3),
+        "ingest_events_per_s": round(lake.events / first),
+        "day_events": lake.next_events,
+        "day_on_top_s": round(day, 3),
+        "day_alone_s": round(fresh, 3),
+        "nothing_new_s": round(bare, 3),
+        "day_on_top_to_alone": round(day / fresh, 3),
+    }
+
+
+def _link(source: str, target: Path) -> None:
+    for segment in Path(source).glob("journal/*/*.parquet"):
+        linked = target / segment.relative_to(source)
+        linked.parent.mkdir(parents=True, exist_ok=True)
+        os.link(segment, linked)
+
+
+def _ingest(lake: Path) -> float:
+    began = time.perf_counter()
+    jobs.ingest(str(lake))
+    return time.perf_counter() - began
+
+
+def _nothing_new(lake: Path) -> float:
+    """An ingest that finds nothing: what starting and stopping the queries costs."""
+    return _ingest(lake)
