@@ -1,14 +1,13 @@
 """Reference: verdicts, the once-and-only-once sheet, tables and lifecycle columns of the lake."""
 
-import importlib
-import pkgutil
 from collections.abc import Iterator
 
 from generator.words import attribute_docs, code, table
-from onceonly.lake import invariants, model, tables, verdicts
+from onceonly.lake import invariants, model, verdicts
+from onceonly.lake.catalogue import TABLES as MADE
 from onceonly.lake.reports import duplicate_causes
+from onceonly.lake.reports.sla import Target
 from onceonly.lake.schemas import KEY
-from onceonly.lake.tables import delivery_ledger
 from onceonly.lake.tables.definition import Definition
 from onceonly.message.instant import US_PER_S
 
@@ -46,17 +45,24 @@ Each line is tried on every message that it applies to; the count of breaches mu
 TABLES = """
 ## Tables
 
-Zstd Parquet in the lake directory.
+`onceonly lake reconcile` writes each into a folder of its own, `LAKE/tables/<name>`, as zstd
+Parquet, and replaces only what it computed anew. Instants are UTC timestamps and end in `_at`;
+`_us` are microseconds, `_bytes` bytes, `_share` a share from 0 to 1. A number that the journals do
+not tell is null, never guessed. In Python each is a function of `onceonly.lake.catalogue.TABLES`.
 
 """
 
-LEDGER = """
-### Columns of the delivery ledger
+TARGET = """
+### What a scorecard is kept against
 
 """
 
 CAUSES = """
 ### Why duplicates came
+
+The cause is read off counts of both halves, message by message: more copies arrived than were sent;
+the message was begun anew after its sender had given up; more acknowledgements left than came; and
+the rest.
 
 """
 
@@ -68,6 +74,8 @@ row numbers. They fold in any order and any cut, so late, repeated and out-of-or
 no special case. The last column is the condition on a journal row, in Spark SQL.
 
 """
+
+TABLES_OF_THE_LAKE = tuple(one.definition for one in MADE)
 
 
 def page() -> str:
@@ -85,8 +93,9 @@ def page() -> str:
             _sheet(),
             TABLES,
             _tables(),
-            LEDGER,
-            _ledger(),
+            *map(_columns, TABLES_OF_THE_LAKE),
+            TARGET,
+            _target(),
             CAUSES,
             table(
                 ("Cause", "Counted in"), ((k, f"`{v}`") for k, v in duplicate_causes.CAUSES.items())
@@ -126,31 +135,37 @@ def _sheet() -> str:
     return table(("Line", "Claim"), ((one.name, one.claim) for one in invariants.INVARIANTS))
 
 
-def definitions() -> Iterator[Definition]:
-    """Every table's definition, in the order of the modules' names."""
-    for module in pkgutil.iter_modules(tables.__path__, f"{tables.__name__}."):
-        definition = getattr(importlib.import_module(module.name), "DEFINITION", None)
-        if definition is not None:
-            yield definition
-
-
 def _tables() -> str:
-    rows = ((f"`{one.name}`", one.grain, one.meaning) for one in definitions())
-    return table(("Table", "One row is", "It answers"), rows)
+    rows = (
+        (f"[`{one.name}`](#{one.name})", "" if one.number is None else one.number, one.grain)
+        for one in TABLES_OF_THE_LAKE
+    )
+    return table(("Table", "Report", "Grain"), rows)
 
 
-def _ledger() -> str:
-    meanings = {fold.name: fold.meaning for fold in model.FOLDS}
-    header = [(f"`{name}`", "text", "as submitted") for name in delivery_ledger.HEADER]
-    instants = [(f"`{name}`", "timestamp", meanings[name]) for name in delivery_ledger.INSTANTS]
-    counts = [(f"`{name}`", "bigint", meanings[name]) for name in delivery_ledger.COUNTS]
-    first = [
-        *((f"`{name}`", "text", "key") for name in KEY),
-        ("`verdict`", "text", "one of the verdicts above"),
-        ("`standing`", "text", "its standing"),
-        ("`is_two_sided`", "boolean", "both parties' journals are in the lake"),
-    ]
-    return table(("Column", "Type", "Meaning"), [*first, *header, *instants, *counts])
+def _columns(one: Definition) -> str:
+    """A section of its own for one table."""
+    number = "" if one.number is None else f"Report {one.number}. "
+    heading = f"\n### {one.name}\n\n"
+    words = f"{number}{_sentence(one.meaning)} {_sentence(one.grain)}\n\n"
+    rows = (
+        (f"`{column.name}`", column.type, column.unit, column.meaning) for column in one.columns
+    )
+    return heading + words + table(("Column", "Type", "Unit", "Meaning"), rows)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _target() -> str:
+    docs = attribute_docs(Target)
+    rows = ((f"`{name}`", _default(name, value), docs[name]) for name, value in _defaults())
+    return table(("Target", "Default", "Meaning"), rows)
+
+
+def _defaults() -> Iterator[tuple[str, int]]:
+    yield from Target()._asdict().items()
 
 
 def _lifecycle() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from journals import MUCH_LATER, PLANTS, Exchange, Ledger, Passage, plant, two_parties
@@ -35,8 +36,15 @@ def kept(case: Evidence) -> Evidence:
 
 
 def made(name: str, case: Evidence) -> list[dict[str, Any]]:
-    """The rows of the table, as dictionaries."""
-    return [row.asDict(recursive=True) for row in _MAKERS[name](case).collect()]
+    """The rows of the table, as dictionaries; instants in UTC wherever the test runs."""
+    return [
+        {column: _in_utc(value) for column, value in row.asDict(recursive=True).items()}
+        for row in _MAKERS[name](case).collect()
+    ]
+
+
+def _in_utc(value: Any) -> Any:
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
 def records(*exchanges: Exchange) -> list[Record]:

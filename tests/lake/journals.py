@@ -90,6 +90,12 @@ class Exchange:
         columns = {"direction": Direction.IN, **self.key(message_id), **columns}
         self.receiver.write(event, self.now, **columns)
 
+    def of_pair(self, event: Event, **columns: Any) -> None:
+        """A row of the sender's about the pair and no message."""
+        self.now += 5_000
+        pair = {"from_party": self.sender.party, "to_party": self.receiver.party}
+        self.sender.write(event, self.now, direction=Direction.OUT, **pair, **columns)
+
     def header(self, message_id: str, size_bytes: int = 4_096) -> dict[str, Any]:
         return {
             "conversation_id": f"conversation-{message_id}",

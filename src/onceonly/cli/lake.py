@@ -12,6 +12,7 @@ from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.output import output_option, print_json, print_rows, say
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.message.errors import LocalError
+from onceonly.message.terms import DeliveryTerms
 
 
 @click.group()
@@ -44,19 +45,17 @@ def _publish_from_store(configuration: object) -> int:
         raise Failure(Exit.UNEXPECTED, str(error)) from error
 
 
-_master_option = click.option(
+master_option = click.option(
     "--master", help="Spark master, given to Spark as it is.  [default: local[*]]"
 )
 
 
-def _spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """What every Spark job takes: the lakes and the master, passed on as given."""
-    return click.argument("lakes", nargs=-1, required=True, metavar="LAKE…")(
-        _master_option(command)
-    )
+    return click.argument("lakes", nargs=-1, required=True, metavar="LAKE…")(master_option(command))
 
 
-def _with_spark(job: Callable[[Any], Any]) -> Any:
+def with_spark(job: Callable[[Any], Any]) -> Any:
     """Run a job of `onceonly.lake.jobs`; a missing Spark or lake is one line and an exit code."""
     try:
         from onceonly.lake import jobs  # noqa: PLC0415 - because only these verbs need Spark
@@ -71,7 +70,7 @@ def _with_spark(job: Callable[[Any], Any]) -> Any:
 
 @lake.command()
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
-@_master_option
+@master_option
 @click.option("--into", metavar="LAKE", help="Where the rows go.  [default: the source itself]")
 @click.option(
     "--trigger",
@@ -93,7 +92,7 @@ def ingest(
     onceonly lake ingest buyer/lake
     onceonly lake ingest sftp://partner.example/lake --into lake
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
-    done = _with_spark(
+    done = with_spark(
         lambda jobs: (
             jobs.ingest(sources, into=into, master=master, trigger=trigger, tell=say)
             if trigger != "available-now"
@@ -122,7 +121,7 @@ def _say_what_is_wrong(done: Any) -> None:
 
 
 @lake.command()
-@_spark_options
+@spark_options
 @click.option(
     "--keep",
     "keep_hours",
@@ -134,7 +133,7 @@ def _say_what_is_wrong(done: Any) -> None:
 @output_option
 def compact(lakes: tuple[str, ...], master: str | None, keep_hours: float, output: str) -> None:
     """Fold the small folders of many ingests into few; no verdict changes."""
-    done = _with_spark(lambda jobs: jobs.compact(lakes, master=master, keep_s=keep_hours * 3_600.0))
+    done = with_spark(lambda jobs: jobs.compact(lakes, master=master, keep_s=keep_hours * 3_600.0))
     rows = [
         {"journal": name, "folders": sum(map(len, found.products.values()))}
         for name, found in sorted(done.manifests.items())
@@ -143,22 +142,57 @@ def compact(lakes: tuple[str, ...], master: str | None, keep_hours: float, outpu
 
 
 @lake.command()
-@_spark_options
+@spark_options
 @click.option("--as-of", type=int, help="Instant of judgement, microseconds UTC.  [default: now]")
 @click.option("--out", help="Folder for the delivery ledger.  [default: in the first lake]")
+@click.option(
+    "--table",
+    "tables",
+    multiple=True,
+    metavar="NAME",
+    help="A table to write into the first lake; may be repeated.  [default: every one]",
+)
+@click.option("--ledger-only", is_flag=True, help="Write the delivery ledger and no other table.")
+@click.option(
+    "--terms",
+    "configurations",
+    multiple=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A gateway's configuration, for what its agreements say; may be repeated.",
+)
 @output_option
-def reconcile(
-    lakes: tuple[str, ...], master: str | None, as_of: int | None, out: str | None, output: str
+def reconcile(  # noqa: PLR0913 - because each is one of the command's options
+    *,
+    lakes: tuple[str, ...],
+    master: str | None,
+    as_of: int | None,
+    out: str | None,
+    tables: tuple[str, ...],
+    ledger_only: bool,
+    configurations: tuple[Path, ...],
+    output: str,
 ) -> None:
-    """Match the journals of both parties and judge every message.
+    """Match the journals of both parties, judge every message, and write the tables.
 
     Exit code 11 where anything differs or an invariant is broken.
 
     \b
     onceonly lake ingest buyer/lake seller/lake
     onceonly lake reconcile buyer/lake seller/lake
+    onceonly lake reconcile buyer/lake seller/lake --table in_doubt --terms buyer.toml
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
-    found = _with_spark(lambda jobs: jobs.reconcile(lakes, master=master, as_of=as_of, out=out))
+    terms = _terms(configurations)
+    found = with_spark(
+        lambda jobs: jobs.reconcile(
+            lakes,
+            master=master,
+            as_of=as_of,
+            out=out,
+            tables=() if ledger_only else tables or None,
+            terms=terms,
+        )
+    )
     if output == "json":
         print_json(
             {
@@ -166,6 +200,7 @@ def reconcile(
                 "differences": found.differences,
                 "invariants": {line.name: line.breaches for line in found.invariants},
                 "ledger": found.ledger,
+                "tables": found.tables,
             }
         )
     else:
@@ -175,11 +210,22 @@ def reconcile(
             if line.breaches:
                 say(f"BROKEN {line.name}: {line.claim} {line.breaches}: {', '.join(line.examples)}")
         say(f"{found.differences} differences; ledger: {found.ledger}")
+        if found.tables:
+            say(f"{len(found.tables)} tables beside it: {', '.join(sorted(found.tables))}")
     sys.exit(Exit.OK if found.holds else Exit.DIFFERENCES)
 
 
+def _terms(configurations: tuple[Path, ...]) -> dict[str, DeliveryTerms]:
+    """What the gateways' agreements say, by agreement id; a later file goes before an earlier."""
+    return {
+        agreement.id: agreement.terms
+        for path in configurations
+        for agreement in load_configuration(path).agreements
+    }
+
+
 @lake.command()
-@_spark_options
+@spark_options
 @click.option(
     "--out",
     default=Path("report.html"),
@@ -189,4 +235,4 @@ def reconcile(
 )
 def report(lakes: tuple[str, ...], master: str | None, out: Path) -> None:
     """Write one static HTML page: verdicts, invariants, plots; no network needed to read it."""
-    click.echo(_with_spark(lambda jobs: jobs.report(lakes, master=master, out=out)))
+    click.echo(with_spark(lambda jobs: jobs.report(lakes, master=master, out=out)))

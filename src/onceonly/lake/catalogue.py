@@ -62,6 +62,7 @@ from onceonly.lake.tables import (
 )
 from onceonly.lake.tables.definition import Definition
 from onceonly.lake.verdicts import Policy
+from onceonly.message.errors import LocalError
 
 HOUR_US: Final = 3_600 * US_PER_S
 
@@ -192,3 +193,13 @@ TABLES: Final = (
     ),
 )
 """Silver tables first, then the reports in the order of their numbers."""
+
+NAMES: Final = tuple(table.name for table in TABLES)
+
+
+def find(name: str) -> Table:
+    """The table of that name. Raises `LocalError` (UnknownTable)."""
+    for table in TABLES:
+        if table.name == name:
+            return table
+    raise LocalError("UnknownTable", f"there is no table {name!r}; there are {', '.join(NAMES)}")

@@ -1,19 +1,25 @@
-"""`reconcile`: a verdict on every message, and the delivery ledger."""
+"""`reconcile`: a verdict on every message, the delivery ledger, and the tables of the catalogue."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
-from onceonly.lake import manifest, runner
+from onceonly.lake import runner
+from onceonly.lake.catalogue import NAMES
 from onceonly.lake.jobs.case import judge, open_case
 from onceonly.lake.jobs.finding import find
 from onceonly.lake.jobs.reporting import write_report
 from onceonly.lake.jobs.session import Lakes, directories, start
+from onceonly.lake.jobs.tabling import TABLES_FOLDER, folder, write_tables
 from onceonly.lake.reports.findings import InvariantResult, Judged
 from onceonly.lake.tables import delivery_ledger
 from onceonly.lake.verdicts import Policy
+from onceonly.message.terms import DeliveryTerms
 
-LEDGER_FOLDER: Final = "tables/delivery_ledger"
+LEDGER: Final = delivery_ledger.DEFINITION.name
+LEDGER_FOLDER: Final = f"{TABLES_FOLDER}/{LEDGER}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +29,8 @@ class ReconcileSummary:
     judged: Judged
     ledger: str
     """Folder of the delivery ledger: Parquet, one row per message, with its verdict."""
+    tables: Mapping[str, str] = field(default_factory=dict)
+    """Folder of each table that was written beside it, by name."""
 
     @property
     def verdicts(self) -> dict[str, int]:
@@ -45,7 +53,7 @@ class ReconcileSummary:
         return self.judged.holds
 
 
-def reconcile(
+def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     lake: Lakes,
     *,
     master: str | None = None,
@@ -53,21 +61,30 @@ def reconcile(
     out: str | None = None,
     policy: Policy = Policy(),  # noqa: B008 - because a Policy is frozen
     report_to: Path | None = None,
+    tables: Sequence[str] | None = (),
+    terms: Mapping[str, DeliveryTerms] = MappingProxyType({}),
 ) -> ReconcileSummary:
     """Judge every message of the lakes and write the delivery ledger.
 
     `as_of` is the instant of judgement in microseconds UTC, by default now, or the last row where
     that is later (a drill's clock runs ahead). `out` is the ledger's folder, by default
     `tables/delivery_ledger` in the first lake. With `report_to` the HTML report is written there
-    too, from the same judgement. Raises `LocalError` (NoLake, NoJava).
+    too, from the same judgement.
+
+    `tables` names more tables of the `catalogue` to write into the first lake, None every one;
+    `terms` is what was agreed, by agreement id, for those that ask: the journal does not tell.
+
+    Raises `LocalError` (NoLake, NoJava, UnknownTable).
     """
     lakes = directories(lake)
     spark = start(lake, master)
     case = open_case(spark, lakes, as_of, policy)
-    ledger = out or f"{manifest.lake_url(lakes[0])}/{LEDGER_FOLDER}"
+    ledger = out or folder(lakes[0], LEDGER)
     runner.write(delivery_ledger.table(case.judged, case.journal), ledger)
     judged = judge(case)
     if report_to is not None:
         write_report(find(case, judged), report_to)
+    more = [name for name in (NAMES if tables is None else tables) if name != LEDGER]
+    written = write_tables(case, more, lakes[0], terms)
     case.judged.unpersist()
-    return ReconcileSummary(judged, ledger)
+    return ReconcileSummary(judged, ledger, written)

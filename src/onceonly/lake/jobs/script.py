@@ -30,6 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--trigger", default=AVAILABLE_NOW)
     parser.add_argument("--as-of", type=int, help="instant of judgement, microseconds UTC")
     parser.add_argument("--out", help="folder of the ledger, or file of the report")
+    parser.add_argument(
+        "--table",
+        action="append",
+        dest="tables",
+        help="a table that reconcile writes beside the ledger; by default every one",
+    )
     given = parser.parse_args(arguments)
     try:
         code, found = _run(given)
@@ -67,7 +73,13 @@ def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
             as_of=given.as_of,
         )
         return 0, {"report": str(path)}
-    found = reconcile(given.lake, master=given.master, as_of=given.as_of, out=given.out)
+    found = reconcile(
+        given.lake,
+        master=given.master,
+        as_of=given.as_of,
+        out=given.out,
+        tables=given.tables,
+    )
     return (
         0 if found.holds else _DIFFERENCES_FOUND,
         {
@@ -75,6 +87,7 @@ def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
             "differences": found.differences,
             "breaches": {line.name: line.breaches for line in found.invariants},
             "ledger": found.ledger,
+            "tables": found.tables,
         },
     )
 

@@ -41,8 +41,8 @@ DEFINITION: Final = Definition(
 )
 
 
-_NEVER: Final = 9_223_372_036_854_775_807
-"""Bin of what has not happened: behind every bin."""
+_NEVER: Final = 1 << 62
+"""Bin of what has not happened: behind every bin, and still a number that can be added to."""
 _COUNTS: Final = ("submitted", "started", "settled", "left_queue", "left_flight")
 
 

@@ -33,7 +33,7 @@ DEFINITION: Final = Definition(
 )
 
 
-_WORDS: Final = r"^(\\d+) (.*)$"
+_WORDS: Final = r"^(\d+) (.*)$"
 """How a Purged row's `reason` says how many of what."""
 
 

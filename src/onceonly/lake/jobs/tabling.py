@@ -1,0 +1,34 @@
+"""Write tables of the catalogue: each replaces its own folder and no other."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from onceonly.lake import catalogue, runner, storage
+from onceonly.lake.catalogue import Evidence
+from onceonly.lake.jobs.case import Case
+from onceonly.message.terms import DeliveryTerms
+
+TABLES_FOLDER: Final = "tables"
+"""Folder of a lake directory with a folder for each table."""
+
+
+def write_tables(
+    case: Case, names: Sequence[str], lake: str, terms: Mapping[str, DeliveryTerms]
+) -> dict[str, str]:
+    """Write these tables into the lake directory; name to folder.
+
+    Raises `LocalError` (UnknownTable) before anything is written.
+    """
+    tables = [catalogue.find(name) for name in names]
+    evidence = Evidence(
+        case.journal, case.coverage, case.judged, case.as_of, case.policy, terms=terms
+    )
+    folders = {table.name: folder(lake, table.name) for table in tables}
+    for table in tables:
+        runner.write(table.make(evidence), folders[table.name])
+    return folders
+
+
+def folder(lake: str, name: str) -> str:
+    """Where the table of that name is kept in the lake directory."""
+    return f"{storage.lake_url(lake)}/{TABLES_FOLDER}/{name}"

@@ -1,0 +1,528 @@
+"""Planted cases, each for the report that has to see it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cases import BETWEEN, evidence, kept, made, records
+from journals import (
+    BUYER,
+    DAWN,
+    MUCH_LATER,
+    SECOND,
+    SELLER,
+    Exchange,
+    Ledger,
+    Passage,
+    digest_of,
+    two_parties,
+)
+
+from onceonly.lake.reports import in_doubt
+from onceonly.message.errors import ErrorCode
+from onceonly.message.event import Direction, Event
+from onceonly.message.terms import DeliveryTerms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from onceonly.journal.record import Record
+
+    Frame = Callable[[Sequence[Record]], DataFrame]
+
+pytestmark = pytest.mark.spark
+
+MS = 1_000
+TERMS = DeliveryTerms(
+    timeout_s=30, retries=3, retry_interval_s=60, persist_duration_s=86_400, time_to_live_s=3_600
+)
+
+
+def part(row: dict[str, Any], *names: str) -> tuple[Any, ...]:
+    return tuple(row[name] for name in names)
+
+
+def in_doubt_at_sender(there: Exchange, message_id: str) -> None:
+    there.submit(message_id)
+    there.send(message_id, outcome="unknown")
+    there.tell(message_id)
+
+
+def test_each_doubt_has_one_action_and_its_evidence(frame: Frame):
+    """Answers of the partner, its journal, and words taken back by a resume."""
+    there, _ = two_parties()
+    answers = {
+        "received": "Received, not-started",
+        "unknown": "NotRecognized",
+        "on the way": "Forwarded",
+        "silent": None,
+    }
+    for message_id, said in answers.items():
+        in_doubt_at_sender(there, message_id)
+        if said is not None:
+            there.out(Event.INQUIRY_SENT, message_id, outcome="accepted", reason="StatusRequest")
+            there.out(Event.REPORT_RECEIVED, message_id, reason="nothing")
+            there.out(Event.REPORT_RECEIVED, message_id, reason=said)
+    in_doubt_at_sender(there, "taken up again")
+    there.send("taken up again")
+    in_doubt_at_sender(there, "queued again")
+    there.out(Event.REQUEUED, "queued again", reason="an operator asked for it")
+    alone = evidence(frame(there.sender.records))
+    found = {row["message_id"]: row["suggested_action"] for row in made("in_doubt", alone)}
+    assert found == {
+        "received": in_doubt.SETTLE_DELIVERED,
+        "unknown": in_doubt.SEND_AGAIN,
+        "on the way": in_doubt.ASK_ON_THE_WAY,
+        "silent": in_doubt.ASK,
+    }
+    both = made("in_doubt", evidence(frame(records(there))))
+    [silent] = [row for row in both if row["message_id"] == "silent"]
+    assert part(silent, "partner_evidence", "suggested_action") == (
+        in_doubt.NOT_STORED,
+        in_doubt.SEND_AGAIN,
+    )
+    probes = Counter(row["what"] for row in made("status_probes", alone))
+    assert probes == {"we asked": 3, "partner answered": 6}
+
+
+def test_doubts_are_counted_while_they_last(frame: Frame):
+    """One that ends in the second bin, one that stays; an age is the one at the bin's end."""
+    there, _ = two_parties()
+    in_doubt_at_sender(there, "settled")
+    in_doubt_at_sender(there, "open")
+    there.now = DAWN + 90 * SECOND
+    there.ack("settled", Event.LATE_ACK_RECEIVED)
+    case = evidence(frame(records(there)), as_of=DAWN + 150 * SECOND)
+    rows = made("in_doubt_ages", case._replace(width_us=60 * SECOND))
+    # The first bin begins 20 seconds before dawn, at the full minute.
+    counts = [part(row, "age_bucket", "messages") for row in rows]
+    assert sorted(counts) == [
+        ("1 min to 1 h", 1),
+        ("1 min to 1 h", 1),
+        ("under 1 min", 2),
+    ]
+
+
+def test_one_journal_alone_says_what_it_can(frame: Frame):
+    """Without the sender: volume from the store, no cause for a repeat, nobody called lost."""
+    there, _ = two_parties()
+    there.matched_after_lost_ack("m@example")
+    case = evidence(frame(there.receiver.records))
+    [volume] = made("volume", case)
+    assert part(volume, "messages", "received_only") == (1, 1)
+    [causes] = made("duplicate_causes", case)
+    assert part(causes, "repeats", "unexplained", "after_slow_ack") == (1, 1, 0)
+    [row] = made("reconciliation", case)
+    assert part(row, "verdict", "one_sided") == ("ONE_SIDED", 1)
+    quality = {row["party"]: row for row in made("journal_quality", case)}
+    assert part(quality[BUYER], "has_journal", "rows", "unmatched_messages") == (False, 0, 1)
+    assert part(quality[SELLER], "has_journal", "unmatched_messages") == (True, 0)
+    assert made("promise", case) == []
+
+
+def test_a_resend_is_a_cause_of_its_own(frame: Frame):
+    """Given up, sent again on somebody's word, and eliminated as a repeat."""
+    there, _ = two_parties()
+    there.submit("m@example")
+    there.send("m@example", outcome="unknown")
+    there.arrive("m@example", outcome="unknown")
+    there.tell("m@example")
+    there.out(Event.REQUEUED, "m@example", reason="an operator asked for it")
+    there.send("m@example")
+    there.repeat("m@example")
+    there.ack("m@example")
+    case = evidence(frame(records(there)))
+    [causes] = made("duplicate_causes", case)
+    assert part(causes, "repeats", "by_resend", "after_lost_ack") == (1, 1, 0)
+    [action] = made("operator_effects", case)
+    assert part(action, "action", "actor", "verdict", "actions") == (
+        "resend",
+        None,
+        "MATCHED_LATE",
+        1,
+    )
+
+
+def test_operators_words_are_told_from_the_gateway_s_own(frame: Frame):
+    """A suspension with a message that was given up is a rule's; the others were asked for."""
+    there, _ = two_parties()
+    in_doubt_at_sender(there, "m@example")
+    there.out(Event.PAIR_SUSPENDED, "m@example", after_ms=0, reason="no acknowledgement")
+    there.of_pair(Event.PAIR_RESUMED, reason="operator")
+    there.of_pair(Event.PAIR_SUSPENDED, reason="maintenance")
+    there.now += 9 * SECOND
+    there.of_pair(Event.PAIR_RESUMED, reason="acknowledged late")
+    there.submit("n@example", actor="job:night")
+    there.out(Event.CANCELLED, "n@example", actor="ann")
+    case = evidence(frame(records(there)))
+    actions = sorted(made("operator_actions", case), key=lambda row: row["seq"])
+    assert [part(row, "action", "actor", "reason") for row in actions] == [
+        ("resume", None, "operator"),
+        ("suspend", None, "maintenance"),
+        ("cancel", "ann", None),
+    ]
+    intervals = made("channel_intervals", case)
+    lengths = {row["reason"]: row["length_us"] for row in intervals}
+    assert lengths["maintenance"] == 9 * SECOND + 5 * MS
+    assert lengths["no acknowledgement"] == 5 * MS
+    [row] = made("backlog", case)
+    assert row["suspended_us"] == 9 * SECOND + 10 * MS
+
+
+def test_a_partner_is_down_until_something_is_accepted(frame: Frame):
+    """Two outages, one of them still on; nothing is known between transmissions."""
+    there, _ = two_parties()
+    there.submit("m@example")
+    attempts = ("accepted", "unknown", "refused", "accepted", "unknown")
+    for attempt, outcome in enumerate(attempts, 1):
+        there.send("m@example", attempt, outcome)
+        there.now += SECOND - 10 * MS
+    case = evidence(frame(records(there)))
+    [row] = made("availability", case)
+    assert part(row, "party", "peer", "transmissions", "accepted", "refused", "unknown") == (
+        BUYER,
+        SELLER,
+        5,
+        2,
+        1,
+        2,
+    )
+    assert part(row, "outages", "up_us", "down_us", "is_down") == (2, 2 * SECOND, 2 * SECOND, True)
+    assert part(row, "availability_share", "mtbf_us", "mttr_us") == (0.5, SECOND, 2 * SECOND)
+    timeline = sorted(made("outages", case), key=lambda row: row["from_at"])
+    assert [part(row, "state", "transmissions", "length_us") for row in timeline] == [
+        ("up", 1, SECOND),
+        ("down", 2, 2 * SECOND),
+        ("up", 1, SECOND),
+        ("down", 1, 0),
+    ]
+
+
+def test_a_crash_leaves_a_transmission_without_an_end(frame: Frame):
+    """What began and never ended is there, with no outcome; the next one is another."""
+    there, _ = two_parties()
+    there.matched_through_crash("m@example")
+    rows = made("attempts", evidence(frame(records(there))))
+    sent = [row for row in rows if row["what"] == "message"]
+    assert sorted(part(row, "outcome", "took_us") for row in sent if row["outcome"]) == [
+        ("accepted", 5 * MS)
+    ]
+    assert [row["ended_at"] for row in sent if not row["outcome"]] == [None]
+
+
+def test_numbers_that_do_not_go_on_are_told(frame: Frame):
+    """A gap, a reset that was announced, a wrap, a step back, and one that was refused."""
+    there, _ = two_parties()
+    for number in (1, 2, 5, 1, 999_999_999, 1, 7, 6):
+        message_id = f"{number}-{there.now}@example"
+        there.number = number
+        there.send(message_id)
+        there.send(message_id, 2)
+    there.of_pair(Event.SEQUENCE_RESET, reason="abandoned")
+    there.into(
+        Event.REJECTED,
+        "late@example",
+        sequence_number=9,
+        error_code=ErrorCode.INVALID_SEQUENCE_NUMBER,
+    )
+    rows = made("sequence_gaps", evidence(frame(records(there))))
+    by_number = sorted(rows, key=lambda row: (row["side"] == "receiving", row["seq"]))
+    assert [
+        part(row, "kind", "previous_number", "sequence_number", "missing") for row in by_number
+    ] == [
+        ("gap", 2, 5, 2),
+        ("reset", 5, 1, None),
+        ("gap", 1, 999_999_999, 999_999_997),
+        ("wrap", 999_999_999, 1, None),
+        ("gap", 1, 7, 5),
+        ("back", 7, 6, None),
+        ("announced", 6, None, None),
+        ("refused", None, 9, None),
+    ]
+
+
+def test_budgets_are_held_against_the_terms_that_are_given(frame: Frame):
+    """Without terms the journal says nothing of them; with terms the margin is theirs."""
+    there, _ = two_parties()
+    there.matched_after_lost_message("m@example", losses=2)
+    there.sent_not_received("open@example")
+    case = evidence(frame(records(there)), as_of=DAWN + 60 * SECOND)
+    [unknown] = made("budgets", case)
+    assert part(unknown, "messages", "open", "most_attempts", "worst_case_us", "is_at_risk") == (
+        2,
+        1,
+        3,
+        None,
+        None,
+    )
+    assert unknown["longest_verdict_us"] == 6 * SECOND + 60 * MS
+    known = case._replace(terms={"tpa-1": TERMS})
+    [row] = made("budgets", known)
+    # 30 s and three times 60 s, against an hour and a day.
+    assert part(row, "worst_case_us", "margin_us", "is_at_risk") == (
+        210 * SECOND,
+        3_390 * SECOND,
+        False,
+    )
+    [waiting] = made("open_budgets", known)
+    assert part(waiting, "message_id", "transmissions", "is_overdue") == ("open@example", 1, False)
+    assert waiting["margin_us"] == 3_390 * SECOND - 5 * MS
+    [late] = made("open_budgets", known._replace(as_of=DAWN + 300 * SECOND))
+    assert late["is_overdue"] is True
+
+
+def test_what_may_be_purged_is_settled_and_old(frame: Frame):
+    """Per role, state and age; whether anything may go is known with the terms only."""
+    there, _ = two_parties()
+    there.matched("m@example")
+    there.queued("open@example")
+    there.receiver.write(Event.PURGED, there.now, reason="12 received")
+    there.receiver.write(Event.PURGED, there.now, reason="3 received")
+    case = evidence(frame(records(there)))
+    kept_rows = {part(row, "role", "state"): row for row in made("retention", case)}
+    assert {key: row["purgeable"] for key, row in kept_rows.items()} == {
+        ("sender", "settled"): None,
+        ("sender", "queued"): None,
+        ("receiver", "handed over"): None,
+    }
+    assert kept_rows["receiver", "handed over"]["remembered"] == 1
+    known = made("retention", case._replace(terms={"tpa-1": TERMS}))
+    assert {part(row, "role", "state"): row["purgeable"] for row in known} == {
+        ("sender", "settled"): 1,
+        ("sender", "queued"): 0,
+        ("receiver", "handed over"): 1,
+    }
+    [purged] = made("purges", case)
+    assert part(purged, "party", "what", "forgotten", "steps") == (SELLER, "received", 15, 2)
+
+
+def test_rows_of_a_job_add_up(frame: Frame):
+    """Accepted and refused, and every accepted row is somewhere; a refusal mended is none."""
+    there, _ = two_parties()
+    job = {"actor": "job:night"}
+
+    def refuse(message_id: str) -> None:
+        there.out(
+            Event.REJECTED,
+            message_id,
+            **job,
+            error_code="PayloadTooLarge",
+            reason="9 MB",
+        )
+
+    for message_id in ("acked", "doubted", "queued"):
+        there.submit(message_id, **job)
+    there.send("acked")
+    there.arrive("acked")
+    there.ack("acked")
+    there.send("doubted", outcome="unknown")
+    there.tell("doubted")
+    refuse("refused")
+    refuse("refused")
+    refuse("mended")
+    there.submit("mended", **job)
+    there.matched("of nobody's job")
+    case = evidence(frame(records(there)))
+    [row] = made("bulk_jobs", case)
+    assert part(row, "job", "told", "accepted", "rejected") == ("night", 5, 4, 1)
+    assert part(row, "acknowledged", "in_doubt", "under_way", "failed") == (1, 1, 2, 0)
+    assert part(row, "adds_up", "is_settled", "payload_bytes") == (True, False, 4 * 4_096)
+    [reject] = made("job_rejects", case)
+    assert part(reject, "error_code", "rejected", "messages", "example") == (
+        "PayloadTooLarge",
+        3,
+        2,
+        "mended",
+    )
+    ledger = {row["message_id"] for row in made("delivery_ledger", case)}
+    assert "refused" not in ledger
+    [submit] = [row for row in made("error_pareto", case) if row["phase"] == "submit"]
+    assert part(submit, "code", "occurrences") == ("PayloadTooLarge", 3)
+
+
+def passed(frame: Frame) -> Any:
+    there, _ = two_parties()
+    passage = Passage(there, Ledger(BETWEEN))
+    passage.relayed("relayed")
+    passage.relayed("relayed too")
+    passage.delivered("in care")
+    passage.undeliverable("undeliverable")
+    there.submit("lost behind the hop")
+    there.send("lost behind the hop")
+    passage.note(Event.ARRIVED_IN_TRANSIT, "lost behind the hop", Direction.IN)
+    there.matched("direct")
+    return kept(evidence(frame(records(there) + passage.between.records)))
+
+
+def test_a_passage_is_timed_by_one_clock_at_a_time(frame: Frame):
+    """Stages at the ends and at each hop; the wire is what is left of the turnaround."""
+    case = passed(frame)
+    hops = {row["message_id"]: row for row in made("hops", case)}
+    assert part(hops["relayed"], "mode", "copies_in", "copies_out", "copies_accepted") == (
+        "relay",
+        1,
+        1,
+        1,
+    )
+    assert part(hops["in care"], "mode", "is_given_up", "hop") == ("accept", False, 2)
+    assert hops["undeliverable"]["is_given_up"] is True
+    assert "direct" not in hops
+    stages = {part(row, "stage", "place"): row for row in made("hop_waterfall", case)}
+    counts = {key: part(row, "entered", "left", "lost") for key, row in stages.items()}
+    assert counts == {
+        ("queue", BUYER): (5, 5, 0),
+        # The acknowledgements of the two in care are the intermediary's own.
+        ("turnaround", BUYER): (5, 4, 1),
+        ("hold", BETWEEN): (5, 2, 3),
+        ("ack hold", BETWEEN): (4, 4, 0),
+        ("receive", SELLER): (3, 3, 0),
+        ("hand over", SELLER): (3, 3, 0),
+        ("wire", None): (2, 2, 0),
+    }
+    # Relayed: 60 ms in all, of which 5 are held, 5 the acknowledgement, 5 the receiver's.
+    assert stages["hold", BETWEEN]["p50_us"] == 5 * MS
+    assert stages["wire", None]["p50_us"] == 45 * MS
+
+
+def shifted(rows: list[Record], by_us: int) -> list[Record]:
+    return [row._replace(at=row.at + by_us) for row in rows]
+
+
+def test_every_message_bounds_the_difference_of_the_clocks(frame: Frame):
+    """A receiver 100 seconds ahead: the bounds hold it, though its acknowledgements were slow."""
+    there, _ = two_parties()
+    there.matched("m@example")
+    there.matched_after_lost_ack("n@example")
+    rows = there.sender.records + shifted(there.receiver.records, 100 * SECOND)
+    case = evidence(frame(rows))
+    [row] = made("clock_skew", case)
+    # Stored 10 ms after the first transmission and 30 ms before the acknowledgement.
+    assert part(row, "lower_us", "upper_us", "skew_us") == (
+        100 * SECOND - 30 * MS,
+        100 * SECOND + 10 * MS,
+        100 * SECOND - 10 * MS,
+    )
+    assert part(row, "messages", "is_consistent", "is_within_accuracy", "drift_ppm") == (
+        2,
+        True,
+        False,
+        None,
+    )
+
+
+def test_a_clock_that_was_set_shows_in_the_quality_of_the_journal(frame: Frame):
+    """A step back of an hour, a crash, an unknown event, and no evidence of the partner."""
+    there, _ = two_parties()
+    there.matched("m@example")
+    there.sender.restart(there.now)
+    there.matched("n@example")
+    there.delivered_twice("o@example")
+    rows = there.sender.records
+    cut = next(i for i, row in enumerate(rows) if row.message_id == "n@example")
+    turned = rows[:cut] + shifted(rows[cut:], -3_600 * SECOND)
+    strange = turned[-1]._replace(seq=len(rows) + 1, schema_version=9)
+    case = evidence(frame([*turned, strange]))
+    quality = {row["party"]: row for row in made("journal_quality", case)}
+    mine = quality[BUYER]
+    assert part(mine, "restarts", "unclean_stops", "backward_steps", "clock_jumps") == (1, 1, 1, 1)
+    assert part(mine, "largest_jump_us", "newer_rows", "order_violations") == (
+        3_600 * SECOND,
+        1,
+        0,
+    )
+    assert mine["edited"] > 0
+    assert part(quality[SELLER], "has_journal", "unmatched_messages") == (False, 3)
+
+
+def test_a_turnaround_before_its_beginning_is_no_turnaround(frame: Frame):
+    """The sender's clock was set back by an hour between transmission and acknowledgement."""
+    there, _ = two_parties()
+    there.matched("m@example")
+    there.submit("n@example")
+    there.send("n@example")
+    there.arrive("n@example")
+    there.now -= 3_600 * SECOND
+    there.ack("n@example")
+    case = evidence(frame(records(there)))
+    [row] = made("turnaround", case)
+    assert part(row, "acknowledged", "untimed", "worst_us") == (2, 1, 40 * MS)
+    [skew] = made("clock_skew", case)
+    assert skew["is_consistent"] is False
+
+
+def test_exactly_once_that_is_never_given_up_is_under_way(frame: Frame):
+    """No time to a verdict was agreed, so it is open, and in no register of doubts."""
+    there, _ = two_parties()
+    there.submit("m@example", semantics="ExactlyOnce")
+    for attempt in range(1, 6):
+        there.send("m@example", attempt, "unknown")
+        there.now += 60 * SECOND
+    case = evidence(frame(records(there)), as_of=MUCH_LATER)
+    assert made("in_doubt", case) == []
+    rows = made("retries", case)
+    assert {row["transmission"]: part(row, "reached", "waiting") for row in rows} == {
+        1: (1, 0),
+        2: (1, 0),
+        3: (1, 0),
+        4: (1, 0),
+        5: (0, 1),
+    }
+    [row] = made("backlog", case._replace(width_us=86_400 * SECOND))
+    assert part(row, "queued", "in_flight") == (0, 1)
+
+
+def test_the_oldest_in_the_queue_is_found_behind_the_head(frame: Frame):
+    """Three submitted at once, sent one after the other, a minute apart."""
+    there, _ = two_parties()
+    ids = ("1", "2", "3")
+    for message_id in ids:
+        there.submit(message_id)
+    for message_id in ids:
+        there.send(message_id)
+        there.arrive(message_id)
+        there.now += 60 * SECOND
+        there.ack(message_id)
+    case = evidence(frame(records(there)))
+    rows = sorted(
+        made("backlog", case._replace(width_us=60 * SECOND)), key=lambda row: row["bin_at"]
+    )
+    assert [
+        part(row, "submitted", "started", "settled", "queued", "in_flight") for row in rows
+    ] == [
+        (3, 1, 0, 2, 1),
+        (0, 1, 1, 1, 1),
+        (0, 1, 1, 0, 1),
+        (0, 0, 1, 0, 0),
+    ]
+    # Dawn is 20 seconds into its minute; the second message was submitted 10 ms after dawn.
+    oldest = [row["oldest_queued_us"] for row in rows]
+    assert oldest == [40 * SECOND - 10 * MS, 100 * SECOND - 15 * MS, None, None]
+    assert rows[1]["longest_turn_us"] == 60 * SECOND + 40 * MS
+
+
+def test_a_collision_is_an_arrival_and_no_duplicate(frame: Frame):
+    """The same MessageId with another content is counted apart from repeats."""
+    there, _ = two_parties()
+    there.collision("m@example")
+    case = evidence(frame(records(there)))
+    [row] = made("duplicates", case)
+    assert part(row, "kind", "number", "was_answered_before") == ("collision", 1, True)
+    [causes] = made("duplicate_causes", case)
+    assert part(causes, "repeats", "collisions") == (0, 1)
+    [matrix] = made("reconciliation", case)
+    assert matrix["verdict"] == "COLLISION"
+
+
+def test_processing_states_stand_beside_the_hand_over(frame: Frame):
+    """In progress, complete; each at its first word."""
+    there, _ = two_parties()
+    there.matched("m@example")
+    there.into(Event.PROCESSING_CHANGED, "m@example", reason="in-progress")
+    there.into(Event.PROCESSING_CHANGED, "m@example", reason="complete")
+    [row] = made("app_deliveries", evidence(frame(records(there))))
+    assert row["in_progress_at"] < row["complete_at"]
+    assert part(row, "number", "digest", "refused_at") == (1, digest_of("m@example"), None)
