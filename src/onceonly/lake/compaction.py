@@ -7,6 +7,7 @@ since the last one, not to the history.
 """
 
 import time
+from dataclasses import replace
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -28,6 +29,8 @@ def compact(
 ) -> Manifest:
     """Fold the party's small folders together; then remove what nobody can hold any more."""
     known = manifest.load(shelf)
+    if runner.is_outdated(known):
+        known = refold(spark, shelf)
     for product in runner.OF_ROWS:
         small = [
             name
@@ -37,6 +40,26 @@ def compact(
         if len(small) > 1:
             known = _fold(spark, shelf, product, small)
     return _sweep(shelf, keep_s)
+
+
+def refold(spark: SparkSession, shelf: Shelf) -> Manifest:
+    """Fold all rows of a party anew, by the folds of this version."""
+    known = manifest.load(shelf)
+    rows = runner.folders(spark, "journal", shelf.paths(known, "journal"))
+    name = f"refold-{manifest.fresh_name()}"
+    for product in runner.FOLDED:
+        runner.write(runner.OF_ROWS[product](rows), f"{shelf.root}/{product}/{name}")
+
+    def swap(found: Manifest) -> Manifest:
+        if found.rows != known.rows:
+            return found
+        now = time.time_ns() // 1_000
+        for product in runner.FOLDED:
+            old = found.products.get(product, ())
+            found = found.with_folders(product, old, f"{product}/{name}", now)
+        return replace(found, folds=runner.FOLDS_MARK)
+
+    return manifest.change(shelf, swap)
 
 
 def _fold(spark: SparkSession, shelf: Shelf, product: str, names: list[str]) -> Manifest:

@@ -81,6 +81,8 @@ class Manifest:
     """The first row number that stands in the journal twice, with different content."""
     products: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Folders that hold each product; compaction replaces many by one."""
+    folds: str = ""
+    """Mark of the folds by which the lives were folded."""
     unknown_columns: Mapping[str, int] = field(default_factory=dict)
     """Columns of newer journals that this version left out, and in how many rows."""
     quarantined: tuple[Quarantined, ...] = ()
@@ -268,6 +270,7 @@ def _written(manifest: Manifest) -> dict[str, Any]:
         "ranges": manifest.ranges,
         "first_fork": manifest.first_fork,
         "products": dict(manifest.products),
+        "folds": manifest.folds,
         "unknown_columns": dict(manifest.unknown_columns),
         "quarantined": [one._asdict() for one in manifest.quarantined],
         "retired": [one._asdict() for one in manifest.retired],
@@ -289,6 +292,7 @@ def _parsed(read: dict[str, Any], name: str) -> Manifest:
         ranges=tuple((low, high) for low, high in read["ranges"]),
         first_fork=read["first_fork"],
         products={product: tuple(names) for product, names in read["products"].items()},
+        folds=read["folds"],
         unknown_columns=read["unknown_columns"],
         quarantined=tuple(Quarantined(**one) for one in read["quarantined"]),
         retired=tuple(Retired(**one) for one in read["retired"]),

@@ -7,7 +7,9 @@ Everything that it carries between storage and storage is made by the pure funct
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
+from hashlib import sha256
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -64,6 +66,11 @@ OF_ROWS: Final[Mapping[str, Callable[[DataFrame], DataFrame]]] = {
     "coverage": model.coverage,
 }
 """What is made of journal rows, by product."""
+FOLDED: Final = ("lifecycle", "coverage")
+FOLDS_MARK: Final = sha256(
+    repr([tuple(fold) for fold in (*model.FOLDS, *model.COVERAGE_FOLDS)]).encode()
+).hexdigest()[:12]
+"""Changes with every fold, so that nothing is merged with what older folds left."""
 
 
 LITTLE_BYTES: Final = 64 << 20
@@ -100,69 +107,95 @@ def session(master: str | None, app_name: str, *, journal_bytes: int | None = No
     return spark
 
 
-def read(spark: SparkSession, lakes: Sequence[str], product: str) -> DataFrame:
-    """Everything published of `journal`, `lifecycle`, `coverage` or `segments`, unmerged.
-
-    No journal row counts twice, although several lakes may hold the journal of one party.
-    """
-    paths, frames = [], []
-    for copies in _by_party(lakes).values():
-        if product in OF_ROWS and _overlap(copies):
-            frames.append(OF_ROWS[product](_each_once(spark, copies)))
-        else:
-            paths += _paths(copies, product)
-    return reduce(DataFrame.unionByName, [folders(spark, product, paths), *frames])
+Copies = Sequence[tuple[Shelf, Manifest]]
 
 
-def wholeness(spark: SparkSession, lakes: Sequence[str]) -> list[Wholeness]:
-    """Whether each party's journal is whole."""
-    found = []
-    for folder, copies in _by_party(lakes).items():
-        counted = _counted(_each_once(spark, copies)) if _overlap(copies) else {}
-        found.append(of_copies(folder, [known for _, known in copies], counted))
-    return found
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What some lakes hold, as their manifests said at one moment; later ingests change nothing."""
+
+    spark: SparkSession
+    copies: Mapping[str, Copies]
+    """Per party folder: usually one shelf, but several lakes may hold the journal of one party."""
+
+    def read(self, product: str) -> DataFrame:
+        """Everything of `journal`, `lifecycle`, `coverage` or `segments`, unmerged.
+
+        No journal row counts twice, and what was folded by an older version is folded anew.
+        """
+        paths: list[str] = []
+        frames = []
+        for copies in self.copies.values():
+            if product in OF_ROWS and _overlap(copies):
+                frames.append(OF_ROWS[product](self._each_once(copies)))
+            elif product in FOLDED and any(is_outdated(known) for _, known in copies):
+                rows = folders(self.spark, "journal", _paths(copies, "journal"))
+                frames.append(OF_ROWS[product](rows))
+            else:
+                paths += _paths(copies, product)
+        return reduce(DataFrame.unionByName, [folders(self.spark, product, paths), *frames])
+
+    def wholeness(self) -> list[Wholeness]:
+        """Whether each party's journal is whole."""
+        return [
+            of_copies(
+                folder,
+                [known for _, known in copies],
+                _counted(self._each_once(copies)) if _overlap(copies) else {},
+            )
+            for folder, copies in self.copies.items()
+        ]
+
+    def _each_once(self, copies: Copies) -> DataFrame:
+        rows = folders(self.spark, "journal", _paths(copies, "journal"))
+        return rows.dropDuplicates(list(checks.LINK))
 
 
-_Copies = list[tuple[Shelf, Manifest]]
-
-
-def _by_party(lakes: Sequence[str]) -> dict[str, _Copies]:
-    found: dict[str, _Copies] = {}
+def evidence(spark: SparkSession, lakes: Sequence[str]) -> Evidence:
+    """What the lakes hold now. Raises `LocalError`: NoLake, OlderLake, NewerLake, BadManifest."""
+    found: dict[str, list[tuple[Shelf, Manifest]]] = {}
     for shelf in manifest.shelves(lakes):
         found.setdefault(shelf.folder, []).append((shelf, manifest.load(shelf)))
-    return found
+    return Evidence(spark, found)
 
 
-def _paths(copies: _Copies, product: str) -> list[str]:
-    return [path for shelf, known in copies for path in shelf.paths(known, product)]
-
-
-def _overlap(copies: _Copies) -> bool:
-    """Whether a row may stand in two of the copies."""
-    ranges = [one for _, known in copies for one in known.ranges]
-    return manifest.count(manifest.joined(ranges)) < manifest.count(ranges)
-
-
-def _each_once(spark: SparkSession, copies: _Copies) -> DataFrame:
-    return folders(spark, "journal", _paths(copies, "journal")).dropDuplicates(list(checks.LINK))
-
-
-def _counted(journal: DataFrame) -> dict[str, Any]:
-    [found] = (
-        journal.groupBy("seq")
-        .count()
-        .agg(
-            F.sum("count").alias("rows"),
-            F.min(F.when(F.col("count") > F.lit(1), F.col("seq"))).alias("first_fork"),
-        )
-        .collect()
-    )
-    return found.asDict()
+def read(spark: SparkSession, lakes: Sequence[str], product: str) -> DataFrame:
+    """What the lakes hold of one product now (`Evidence.read`)."""
+    return evidence(spark, lakes).read(product)
 
 
 def journal(spark: SparkSession, lakes: Sequence[str]) -> DataFrame:
     """Every published journal row, each once."""
     return read(spark, lakes, "journal")
+
+
+def wholeness(spark: SparkSession, lakes: Sequence[str]) -> list[Wholeness]:
+    """Whether each party's journal is whole."""
+    return evidence(spark, lakes).wholeness()
+
+
+def is_outdated(known: Manifest) -> bool:
+    """Whether lives were folded by other folds than those of this version."""
+    return known.rows > 0 and known.folds != FOLDS_MARK
+
+
+def _paths(copies: Copies, product: str) -> list[str]:
+    return [path for shelf, known in copies for path in shelf.paths(known, product)]
+
+
+def _overlap(copies: Copies) -> bool:
+    """Whether a row may stand in two of the copies."""
+    ranges = [one for _, known in copies for one in known.ranges]
+    return manifest.count(manifest.joined(ranges)) < manifest.count(ranges)
+
+
+def _counted(journal: DataFrame) -> dict[str, Any]:
+    numbers = journal.groupBy("seq").count()
+    doubled = F.when(F.col("count") > F.lit(1), F.col("seq"))
+    [found] = numbers.agg(
+        F.sum("count").alias("rows"), F.min(doubled).alias("first_fork")
+    ).collect()
+    return found.asDict()
 
 
 def folders(spark: SparkSession, product: str, paths: Sequence[str]) -> DataFrame:

@@ -137,7 +137,7 @@ def test_every_harmed_segment_is_named_and_all_others_count(
         assert seqs == {*range(1, 21)} | (ROWS_OF[1] if 1 not in gone else set()) | last
         assert any(f"party={name}/" in line and fault in line for line in told)
     [foreign] = summary.manifests[f"{lake}/party=foreign"].quarantined
-    assert foreign.fault == "foreign: its rows are of stranger"
+    assert foreign.fault == "foreign: its rows are of 'stranger'"
     assert not summary.is_trusted
 
 

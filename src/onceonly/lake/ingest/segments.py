@@ -28,6 +28,8 @@ ROWS_AT_ONCE: Final = 16_384
 """Rows of one step through a segment: some ten megabytes, however large the file is."""
 FIELD_BYTES_MAX: Final = 1 << 20
 """Longest text of a row. Names, addresses and reasons are far shorter; more is an attack."""
+FAULT_CHARS_MAX: Final = 200
+"""Longest fault: a line."""
 BYTES_AT_ONCE: Final = 256 << 20
 """Most text of one step; a gateway's rows take some ten megabytes."""
 SEGMENT_BYTES_MAX: Final = 1 << 30
@@ -107,7 +109,8 @@ class _FaultError(Exception):
     """Why no row of the segment counts."""
 
     def __init__(self, text: str, bad_seq: int | None = None) -> None:
-        super().__init__(text)
+        # Names of columns and parties come from strangers.
+        super().__init__("".join(c if c.isprintable() else "?" for c in text)[:FAULT_CHARS_MAX])
         self.bad_seq = bad_seq
 
 
@@ -139,7 +142,7 @@ def look(url: str, asked: Look) -> Look:
 
 
 def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
+    return "".join(c if c.isprintable() else " " for c in str(error))[:FAULT_CHARS_MAX]
 
 
 def _numbers(url: str) -> tuple[int, int]:

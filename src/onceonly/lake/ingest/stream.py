@@ -67,6 +67,8 @@ class Run:
         Raises what ended one of the queries.
         """
         trigger = {"processingTime": f"{every_s} seconds"}
+        # Queries that ended before this run are none of its business.
+        self._spark.streams.resetTerminated()
         try:
             while True:
                 for intake in self._find():

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.journal.segment import party_folder
-from onceonly.lake import checks, manifest, model, runner, schemas, storage
+from onceonly.lake import checks, compaction, manifest, model, runner, schemas, storage
 from onceonly.lake.ingest import register, segments
 from onceonly.lake.ingest.change import Change, decide
 from onceonly.lake.ingest.intake import Intake, url
@@ -47,6 +47,9 @@ def take(
     Raises `LocalError` (Restless) where files go on changing while they are read.
     """
     before = register.read(intake.shelf)
+    if runner.is_outdated(before.manifest):
+        compaction.refold(spark, intake.shelf)
+        before = register.read(intake.shelf)
     seen = before.seen(intake.prefix)
     listed = [one for one in storage.look_up(intake.journal, files) if one not in seen]
     if not listed:
@@ -99,7 +102,10 @@ def look_at(spark: SparkSession, intake: Intake, files: Sequence[Listed]) -> lis
 def _placed(shelf: Shelf, found: Look) -> Look:
     if found.fault is not None or party_folder(found.party or "") == shelf.folder:
         return found
-    return found._replace(fault=f"foreign: its rows are of {found.party}", bad_seq=found.first_seq)
+    return found._replace(
+        fault=f"foreign: its rows are of {found.party!r}"[: segments.FAULT_CHARS_MAX],
+        bad_seq=found.first_seq,
+    )
 
 
 class Rows(NamedTuple):
@@ -185,6 +191,7 @@ def _published(found: Manifest, change: Change, entry: Entry, rows: Rows, now: i
     return replace(
         found,
         batches=found.batches + 1,
+        folds=runner.FOLDS_MARK,
         rows=found.rows + rows.number,
         ranges=manifest.joined((*found.ranges, *rows.ranges)),
         first_fork=min(forks, default=None),

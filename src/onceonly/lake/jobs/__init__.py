@@ -6,10 +6,12 @@ Here frames become numbers, and the clock is read; the rules are in the pure mod
 from onceonly.lake.jobs.compacting import compact
 from onceonly.lake.jobs.finding import DIFFERENCES_SHOWN, EVIDENCE_SHOWN, PAIRS_SHOWN
 from onceonly.lake.jobs.ingesting import AVAILABLE_NOW, IngestSummary, ingest
+from onceonly.lake.jobs.packing import Signing, Verification, pack, verify
 from onceonly.lake.jobs.reconciling import LEDGER_FOLDER, ReconcileSummary, reconcile
 from onceonly.lake.jobs.reporting import report
 from onceonly.lake.jobs.script import main
 from onceonly.lake.jobs.session import APP_NAME, Lakes
+from onceonly.lake.packs.contents import Pair
 
 __all__ = [
     "APP_NAME",
@@ -20,10 +22,15 @@ __all__ = [
     "PAIRS_SHOWN",
     "IngestSummary",
     "Lakes",
+    "Pair",
     "ReconcileSummary",
+    "Signing",
+    "Verification",
     "compact",
     "ingest",
     "main",
+    "pack",
     "reconcile",
     "report",
+    "verify",
 ]

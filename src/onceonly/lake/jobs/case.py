@@ -32,14 +32,15 @@ class Case(NamedTuple):
 
 def open_case(spark: SparkSession, lakes: Sequence[str], as_of: int | None, policy: Policy) -> Case:
     """What the lakes hold, judged at `as_of`; None is now, or the last row where that is later."""
-    journal = runner.journal(spark, lakes)
-    coverage = model.merge_coverage(runner.read(spark, lakes, "coverage")).persist()
+    held = runner.evidence(spark, lakes)
+    journal = held.read("journal")
+    coverage = model.merge_coverage(held.read("coverage")).persist()
     if as_of is None:
         [last] = runner.rows(coverage.agg(F.max("last_at").alias("at")), 1)
         as_of = max(time.time_ns() // 1_000, last["at"] or 0)
-    lifecycle = model.merge(runner.read(spark, lakes, "lifecycle"))
+    lifecycle = model.merge(held.read("lifecycle"))
     judged = verdicts.verdict(lifecycle, coverage, as_of=as_of, policy=policy)
-    return Case(journal, coverage, judged.persist(), as_of, policy, runner.wholeness(spark, lakes))
+    return Case(journal, coverage, judged.persist(), as_of, policy, held.wholeness())
 
 
 def judge(case: Case) -> Judged:

@@ -1,0 +1,104 @@
+"""`onceonly lake pack|verify`: evidence about two parties, made by one, verified by either."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from onceonly.cli.exits import Exit
+from onceonly.cli.lake import master_option, spark_options, with_spark
+from onceonly.cli.output import output_option, print_rows, say
+
+
+@click.command()
+@spark_options
+@click.option("--between", nargs=2, required=True, metavar="PARTY PARTY", help="The two parties.")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the pack; new or empty.",
+)
+@click.option(
+    "--day",
+    type=click.DateTime(formats=["%Y-%m-%d"]),
+    help="Only messages that began on this day (UTC).",
+)
+@click.option("--as-of", type=int, help="Instant of judgement, microseconds UTC.  [default: now]")
+@click.option("--by", metavar="NAME", help="Who signs the pack off.")
+@click.option("--comment", metavar="TEXT", help="What they have to say about it.")
+@click.option(
+    "--sign",
+    "key",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="KEY.pem",
+    help="Private key to sign the digests with.",
+)
+def pack(
+    lakes: tuple[str, ...],
+    master: str | None,
+    between: tuple[str, str],
+    out: Path,
+    **how: Any,
+) -> None:
+    """Write an evidence pack: what the lakes know of two parties' messages, and of nobody else.
+
+    The partner verifies it with `onceonly lake verify`.
+
+    \b
+    onceonly lake pack buyer/lake seller/lake --between urn:duns:111111111 urn:duns:222222222 \\
+        --out evidence --by "A. Auditor" --comment "Third quarter"
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    day = how["day"].date() if how["day"] else None
+    made = with_spark(
+        lambda jobs: jobs.pack(
+            lakes,
+            jobs.Pair(*between, day),
+            out=out,
+            as_of=how["as_of"],
+            signing=jobs.Signing(how["by"], how["comment"], how["key"]),
+            master=master,
+        )
+    )
+    counts = made.counts.verdicts
+    say(f"{sum(counts.values())} messages, {made.differences} differences")
+    click.echo(out)
+
+
+@click.command()
+@click.argument(
+    "where", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="PACK"
+)
+@master_option
+@click.option(
+    "--key",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="PUB.pem",
+    help="Public key or certificate of whoever is to have signed the pack.",
+)
+@output_option
+def verify(where: Path, master: str | None, key: Path | None, output: str) -> None:
+    """Compute an evidence pack anew, and name everything that does not agree.
+
+    Digests, signature, the hash of every journal row, the life of every message and its verdict.
+    Exit code 11 where anything does not agree.
+    """
+    found = with_spark(lambda jobs: jobs.verify(where, key=key, master=master))
+    rows = [one._asdict() for one in found.disagreements]
+    print_rows(rows, ("place", "what"), output)
+    _say_who_signed(found)
+    if found.unchained:
+        say(f"{found.unchained} rows whose hashes cannot be computed from the pack")
+    say("the pack agrees" if found.holds else f"{len(rows)} things do not agree")
+    sys.exit(Exit.OK if found.holds else Exit.DIFFERENCES)
+
+
+def _say_who_signed(found: Any) -> None:
+    off = None if found.summary is None else found.summary.signed_off
+    if off is None:
+        say("nobody signed the pack off")
+    else:
+        say(f"signed off by {off.by} at {off.at}: {off.comment}")
+    if found.signed is None:
+        say("the signature was not checked: no --key")

@@ -1,0 +1,239 @@
+"""`pack` and `verify`: evidence about two parties, made by one of them, verified by either."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+from pyspark.sql.types import BooleanType, StringType, StructField, StructType
+
+from onceonly.journal.segment import party_folder
+from onceonly.lake import invariants, model, runner, schemas
+from onceonly.lake.jobs.case import ROWS_MAX, Case, open_case
+from onceonly.lake.jobs.session import APP_NAME, Lakes, directories, start
+from onceonly.lake.packs import agreement, contents, seal, summary
+from onceonly.lake.packs.contents import Pair
+from onceonly.lake.packs.summary import Counts, Summary
+from onceonly.lake.verdicts import Policy, Verdict, verdict
+from onceonly.message.errors import LocalError
+
+JOURNAL: Final = "journal"
+LIFECYCLE: Final = "lifecycle"
+VERDICTS: Final = "verdicts"
+EXAMPLES_MAX: Final = 20
+"""Most rows or messages that are named for one reason."""
+
+_JOURNAL_SCHEMA: Final = StructType(
+    [
+        *schemas.JOURNAL.fields,
+        StructField(contents.PREVIOUS, StringType()),
+        StructField(contents.IS_CHAINED, BooleanType()),
+    ]
+)
+_VERDICT_SCHEMA: Final = StructType(
+    [
+        StructField(name, BooleanType() if name == "is_two_sided" else StringType())
+        for name in contents.VERDICT
+    ]
+)
+
+
+class Disagreement(NamedTuple):
+    """One thing in a pack that is not as it should be."""
+
+    place: str
+    what: str
+
+
+class Signing(NamedTuple):
+    """Who stands for a pack."""
+
+    by: str | None = None
+    comment: str | None = None
+    key: Path | None = None
+    """A private key in PEM."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a verification found."""
+
+    summary: Summary | None
+    """What the pack says of itself; None where it cannot be read."""
+    disagreements: Sequence[Disagreement]
+    """Everything that does not agree, bounded per reason."""
+    signed: bool | None
+    """Whether the signature is by the owner of the key; None where no key was given."""
+    unchained: int
+    """Rows whose hashes cannot be computed from the pack: of another version of the journal, or
+    behind a row that is missing."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything agrees."""
+        return not self.disagreements
+
+
+def pack(
+    lake: Lakes,
+    pair: Pair,
+    *,
+    out: Path,
+    as_of: int | None = None,
+    signing: Signing = Signing(),  # noqa: B008 - because a Signing is frozen
+    master: str | None = None,
+) -> Summary:
+    """Write what the lakes know of the messages between two parties, and of nobody else.
+
+    `as_of` is the instant of judgement as for `reconcile`. On a cluster `out` must be a folder
+    that the driver and the executors share.
+    Raises `LocalError`: NoLake, NotEmpty, NoEvidence, BadKey, NoCryptography, NoJava.
+    """
+    signer = None if signing.key is None else seal.signer(signing.key)
+    if out.exists() and any(out.iterdir()):
+        raise LocalError("NotEmpty", f"{out} is not empty")
+    lakes = directories(lake)
+    spark = start(lakes, master)
+    case = open_case(spark, lakes, as_of, Policy())
+    holders = [party for party in (pair.one, pair.other) if party in _holders(case)]
+    if not holders:
+        text = f"no journal of {pair.one} or {pair.other} is in the lakes"
+        raise LocalError("NoEvidence", text)
+    _write_rows(spark, lakes, case, pair, out)
+    held = _opened(spark, out)
+    judged = _judged(spark, held.lives, holders, case.as_of, case.policy)
+    whole = {one.folder: one.breaches for one in case.wholeness}
+    found = Summary(
+        pair,
+        case.as_of,
+        case.policy,
+        holders,
+        _count(held.rows, judged, case.as_of, case.policy),
+        {party: whole.get(party_folder(party), 0) for party in holders},
+        summary.signed_off(signing.by, signing.comment, datetime.now(UTC)),
+    )
+    summary.write(out, found)
+    seal.tidy(out)
+    seal.close(out, sign=signer)
+    return found
+
+
+def _holders(case: Case) -> set[str]:
+    found = case.coverage.select("holder").distinct()
+    return {row["holder"] for row in runner.rows(found, ROWS_MAX)}
+
+
+def _write_rows(
+    spark: SparkSession, lakes: Sequence[str], case: Case, pair: Pair, out: Path
+) -> None:
+    lives = contents.lives(case.judged, pair).persist()
+    chosen = contents.rows(case.journal, lives, pair)
+    looks = runner.read(spark, lakes, "segments").where(~F.col("is_plain"))
+    odd = looks.select(
+        F.col("party").alias("odd_party"),
+        F.col("first_seq").alias("odd_first"),
+        F.col("last_seq").alias("odd_last"),
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    runner.write(contents.with_links(chosen, case.journal, odd), str(out / JOURNAL))
+    runner.write(lives.select(*runner.schema("lifecycle").names), str(out / LIFECYCLE))
+    runner.write(lives.select(*contents.VERDICT), str(out / VERDICTS))
+    lives.unpersist()
+
+
+class _Held(NamedTuple):
+    """A pack's rows."""
+
+    rows: DataFrame
+    lives: DataFrame
+    verdicts: DataFrame
+
+
+def _opened(spark: SparkSession, where: Path) -> _Held:
+    def read(name: str, schema: StructType) -> DataFrame:
+        return runner.folder(spark, str(where / name), schema)
+
+    return _Held(
+        read(JOURNAL, _JOURNAL_SCHEMA),
+        read(LIFECYCLE, runner.schema("lifecycle")),
+        read(VERDICTS, _VERDICT_SCHEMA),
+    )
+
+
+def _judged(
+    spark: SparkSession, lives: DataFrame, holders: Sequence[str], as_of: int, policy: Policy
+) -> DataFrame:
+    there = spark.createDataFrame([(party,) for party in holders], "holder string")
+    return verdict(lives, there, as_of=as_of, policy=policy)
+
+
+def _count(rows: DataFrame, judged: DataFrame, as_of: int, policy: Policy) -> Counts:
+    by_journal = rows.groupBy("party").count()
+    by_verdict = judged.groupBy("verdict").count()
+    sheet = invariants.sheet(invariants.breaches(judged, as_of=as_of, policy=policy))
+    broken = {row["name"]: row["breaches"] for row in runner.rows(sheet, ROWS_MAX)}
+    verdicts = {verdict.value: 0 for verdict in Verdict}
+    return Counts(
+        {row["party"]: row["count"] for row in runner.rows(by_journal.orderBy("party"), ROWS_MAX)},
+        verdicts | {row["verdict"]: row["count"] for row in runner.rows(by_verdict, ROWS_MAX)},
+        {line.name: broken.get(line.name, 0) for line in invariants.INVARIANTS},
+    )
+
+
+def verify(where: Path, *, key: Path | None = None, master: str | None = None) -> Verification:
+    """Compute a pack anew and name everything that does not agree.
+
+    `key` is the public key or certificate, in PEM, of whoever is to have signed it.
+    Raises `LocalError`: NoPack, BadKey, NoJava.
+    """
+    if not where.is_dir():
+        raise LocalError("NoPack", f"there is no pack {where}")
+    signed = None if key is None else seal.is_signed_by(where, key)
+    found = [Disagreement("files", what) for what in seal.broken(where)]
+    if signed is False:
+        what = "is not by the owner of this key" if seal.is_signed(where) else "is missing"
+        found.append(Disagreement(seal.SIGNATURE, what))
+    try:
+        claimed = summary.read(where)
+    except LocalError as error:
+        return Verification(None, [*found, Disagreement(summary.FILE, str(error))], signed, 0)
+    spark = runner.session(master, APP_NAME, journal_bytes=None)
+    try:
+        differing, unchained = _compare(spark, where, claimed)
+    except (PySparkException, Py4JError) as error:
+        what = f"cannot be read: {' '.join(str(error).split())[:200]}"
+        return Verification(claimed, [*found, Disagreement("rows", what)], signed, 0)
+    return Verification(claimed, [*found, *differing], signed, unchained)
+
+
+def _compare(spark: SparkSession, where: Path, claimed: Summary) -> tuple[list[Disagreement], int]:
+    held = _opened(spark, where)
+    rows, pair = held.rows.persist(), claimed.pair
+    lives = contents.lives(model.partial(rows), pair).persist()
+    judged = _judged(spark, lives, claimed.holders, claimed.as_of, claimed.policy).persist()
+    differing = [
+        agreement.strangers(rows, pair),
+        agreement.repeats(rows),
+        agreement.edits(rows),
+        agreement.breaks(rows),
+        agreement.outsiders(rows, list(claimed.holders), pair),
+        agreement.lives(rows, held.lives, pair),
+        agreement.verdicts(judged.select(*contents.VERDICT), held.verdicts),
+    ]
+    found = [Disagreement(**row) for frame in differing for row in runner.rows(frame, EXAMPLES_MAX)]
+    counted = _count(rows, judged, claimed.as_of, claimed.policy)
+    for name, one, other in zip(Counts._fields, counted, claimed.counts, strict=True):
+        found += [
+            Disagreement(summary.FILE, f"{name} of {key}: {other.get(key, 0)}, and not {value}")
+            for key, value in sorted({**dict.fromkeys(other, 0), **one}.items())
+            if other.get(key, 0) != value
+        ]
+    unchained = rows.where(~F.col(contents.IS_CHAINED)).count()
+    for frame in (rows, lives, judged):
+        frame.unpersist()
+    return found, unchained

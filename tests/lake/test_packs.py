@@ -1,0 +1,245 @@
+"""An evidence pack tells a partner what is about the pair, all of it, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from journals import BUYER, MUCH_LATER, PLANTS, SECOND, SELLER, Exchange, Ledger, plant, publish
+
+from onceonly.cli.main import cli
+from onceonly.lake import jobs
+from onceonly.lake.packs import seal
+from onceonly.lake.verdicts import Verdict
+from onceonly.message.errors import LocalError
+from onceonly.message.event import Event
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+STRANGER = "urn:duns:999999999"
+DAY_ONE = "2025-10-09"
+"""The day of `DAWN`."""
+
+
+class World:
+    """A buyer with two partners, a pack about one of them, and the key that signed it."""
+
+    def __init__(self, root: Path) -> None:
+        self.lake, self.pack, self.day = root / "lake", root / "pack", root / "day"
+        buyer, seller, stranger = Ledger(BUYER), Ledger(SELLER), Ledger(STRANGER)
+        ours, others = Exchange(buyer, seller), Exchange(buyer, stranger)
+        for number in range(5):
+            ours.matched(f"ours-{number}")
+            others.now = ours.now
+            others.matched(f"theirs-{number}")
+            ours.now = others.now
+            buyer.write(Event.SECURITY_EVENT, ours.now, reason="about nobody we know")
+        self.planted = plant(ours, PLANTS)
+        ours.now += 86_400 * SECOND
+        ours.matched("the-day-after")
+        others.now = ours.now
+        others.delivered_twice("theirs-twice")
+        for ledger in (buyer, seller, stranger):
+            publish(self.lake, ledger)
+        self.key = root / "key.pem"
+        self.public = write_keys(self.key, ed25519.Ed25519PrivateKey.generate())
+
+
+def write_keys(path: Path, key: Any) -> Path:
+    """Both halves of a key; returns the public one."""
+    path.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    public = path.with_suffix(".pub")
+    public.write_bytes(
+        key.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+    )
+    return public
+
+
+@pytest.fixture(scope="module")
+def world(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> World:
+    world = World(tmp_path_factory.mktemp("world"))
+    jobs.ingest(str(world.lake))
+    order = ["lake", "pack", str(world.lake), "--between", BUYER, SELLER]
+    signed = ["--by", "A. Auditor", "--comment", "third quarter", "--sign", str(world.key)]
+    now = ["--as-of", str(MUCH_LATER)]
+    for where, more in ((world.pack, signed), (world.day, ["--day", DAY_ONE])):
+        result = CliRunner().invoke(cli, [*order, "--out", str(where), *now, *more])
+        assert result.exit_code == 0, result.output
+    return world
+
+
+def resealed(world: World, place: Path) -> Path:
+    """A copy of the pack that somebody may edit; `seal.close` makes its digests right again."""
+    return Path(shutil.copytree(world.pack, place))
+
+
+def rewrite(folder: Path, rows: pa.Table) -> None:
+    for path in folder.glob("*"):
+        path.unlink()
+    pq.write_table(rows, folder / "part-0.parquet")
+
+
+def test_a_partner_verifies_a_pack(world: World):
+    """Exit code 0, who signed it off is told, and every class was counted."""
+    result = CliRunner().invoke(
+        cli, ["lake", "verify", str(world.pack), "--key", str(world.public)]
+    )
+    assert result.exit_code == 0, result.output
+    assert "signed off by A. Auditor" in result.stderr
+    assert "third quarter" in result.stderr
+    told = json.loads((world.pack / "summary.json").read_text())
+    expected = {verdict.value: 0 for verdict in Verdict} | {Verdict.MATCHED.value: 6}
+    for verdict in world.planted.values():
+        expected[verdict] += 1
+    # Nobody knows for whom an acknowledgement was that fits no message.
+    expected[Verdict.ORPHAN_ACK] = 0
+    assert told["verdicts"] == expected
+    assert told["holders"] == [BUYER, SELLER]
+
+
+def test_a_pack_says_nothing_about_anybody_else(world: World):
+    """No byte of it names another partner, or a message with them."""
+    for name in ("journal", "lifecycle", "verdicts"):
+        text = json.dumps(pq.read_table(world.pack / name).to_pylist())
+        assert STRANGER not in text
+        assert "theirs-" not in text
+        assert "nobody we know" not in text
+    texts = (world.pack / "summary.json").read_text() + (world.pack / "SHA256SUMS").read_text()
+    assert STRANGER not in texts
+
+
+def test_a_day_leaves_out_the_others(world: World):
+    """Messages that began on the day, with all their rows; verified like any other pack."""
+    told = json.loads((world.day / "summary.json").read_text())
+    assert told["day"] == DAY_ONE
+    assert told["verdicts"]["MATCHED"] == 6
+    lives = pq.read_table(world.day / "lifecycle").column("message_id").to_pylist()
+    assert "the-day-after" not in lives
+    found = jobs.verify(world.day)
+    assert (found.holds, found.signed, found.unchained) == (True, None, 0)
+
+
+def test_everything_that_does_not_agree_is_named(world: World, tmp_path: Path):
+    """Edits by somebody who makes all digests right again: rows, lives, verdicts, counts."""
+    pack = resealed(world, tmp_path / "pack")
+    rows = pq.read_table(pack / "journal").to_pylist()
+    edited = next(row for row in rows if row["event"] == "Stored" and row["message_id"] == "ours-0")
+    edited["size_bytes"] = 1
+    gone = next(
+        row for row in rows if row["event"] == "HandedOver" and row["message_id"] == "ours-1"
+    )
+    rows.remove(gone)
+    rows.remove(next(row for row in rows if row["party"] == BUYER and row["seq"] > 9))
+    rows.append({**edited, "to_party": STRANGER, "seq": 4_000})
+    rewrite(pack / "journal", pa.Table.from_pylist(rows, pq.read_schema(one_of(pack / "journal"))))
+    verdicts = pq.read_table(pack / "verdicts")
+    values = verdicts.to_pylist()
+    judged = next(row for row in values if row["verdict"] == Verdict.DELIVERED_TWICE)
+    judged["verdict"] = Verdict.MATCHED.value
+    rewrite(pack / "verdicts", pa.Table.from_pylist(values, verdicts.schema))
+    told = json.loads((pack / "summary.json").read_text())
+    told["verdicts"]["MATCHED"] += 1
+    (pack / "summary.json").write_text(json.dumps(told))
+    seal.close(pack, sign=None)
+    found = jobs.verify(pack, key=world.public)
+    named = {f"{one.place}: {one.what}" for one in found.disagreements}
+    assert f"row {edited['seq']} of {SELLER}: does not give its hash" in named
+    assert f"row 4000 of {SELLER}: is not about the two parties of the pack" in named
+    assert f"message ours-1 from {BUYER}: its life is not that of its journal rows" in named
+    assert f"message {judged['message_id']} from {BUYER}: its verdict is another" in named
+    assert "SHA256SUMS.sig: is not by the owner of this key" in named
+    assert any(line.startswith("summary.json: verdicts of MATCHED") for line in named)
+    assert any(line.startswith(f"summary.json: rows of {BUYER}") for line in named)
+    result = CliRunner().invoke(cli, ["lake", "verify", str(pack)])
+    assert result.exit_code == 11
+    assert "things do not agree" in result.stderr
+
+
+def one_of(folder: Path) -> Path:
+    return next(folder.glob("*.parquet"))
+
+
+def test_harmed_files_are_named(world: World, tmp_path: Path):
+    """A flipped byte, a file too many, one too few, no digests at all, and no pack."""
+    pack = resealed(world, tmp_path / "pack")
+    journal = one_of(pack / "journal")
+    content = bytearray(journal.read_bytes())
+    content[len(content) // 3] ^= 0xFF
+    journal.write_bytes(content)
+    one_of(pack / "verdicts").unlink()
+    (pack / "extra.txt").write_text("what is this")
+    found = [one.what for one in jobs.verify(pack).disagreements]
+    assert f"journal/{journal.name} does not give its digest" in found
+    assert "extra.txt is in no digest" in found
+    assert any(what.startswith("verdicts/") and what.endswith("is missing") for what in found)
+    (pack / "SHA256SUMS").unlink()
+    (pack / "summary.json").write_text("{}")
+    harmed = jobs.verify(pack)
+    assert harmed.summary is None
+    assert "never finished" in harmed.disagreements[0].what
+    with pytest.raises(LocalError, match="there is no pack"):
+        jobs.verify(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        ed25519.Ed25519PrivateKey.generate(),
+        ec.generate_private_key(ec.SECP256R1()),
+        rsa.generate_private_key(public_exponent=65_537, key_size=2_048),
+    ],
+    ids=["ed25519", "ecdsa", "rsa"],
+)
+def test_keys_of_every_kind_sign(tmp_path: Path, key: Any):
+    """Signed digests are by the owner of the key, and by nobody else."""
+    public = write_keys(tmp_path / "key.pem", key)
+    pack = tmp_path / "pack"
+    pack.mkdir()
+    (pack / "file").write_text("content")
+    seal.close(pack, sign=seal.signer(tmp_path / "key.pem"))
+    assert seal.broken(pack) == []
+    assert seal.is_signed_by(pack, public)
+    other = write_keys(tmp_path / "other.pem", type_of(key))
+    assert not seal.is_signed_by(pack, other)
+    (pack / "SHA256SUMS.sig").unlink()
+    assert not seal.is_signed_by(pack, public)
+    with pytest.raises(LocalError, match="no private key"):
+        seal.signer(public)
+    with pytest.raises(LocalError, match="no public key"):
+        seal.is_signed_by(pack, pack / "file")
+
+
+def type_of(key: Any) -> Any:
+    """Another key of the same kind."""
+    if isinstance(key, ed25519.Ed25519PrivateKey):
+        return ed25519.Ed25519PrivateKey.generate()
+    if isinstance(key, ec.EllipticCurvePrivateKey):
+        return ec.generate_private_key(ec.SECP256R1())
+    return rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
+
+
+def test_a_pack_needs_evidence_and_an_empty_folder(world: World, tmp_path: Path):
+    """Two parties of whom no journal is there, and a folder that holds something."""
+    with pytest.raises(LocalError, match="no journal of"):
+        jobs.pack(str(world.lake), jobs.Pair("urn:a", "urn:b"), out=tmp_path / "pack")
+    with pytest.raises(LocalError, match="is not empty"):
+        jobs.pack(str(world.lake), jobs.Pair(BUYER, SELLER), out=world.pack)
