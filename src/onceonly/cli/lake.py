@@ -55,6 +55,9 @@ def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("lakes", nargs=-1, required=True, metavar="LAKE…")(master_option(command))
 
 
+_NOT_THE_CALLERS = {"IngestFailed", "LakeBusy", "Restless"}
+
+
 def with_spark(job: Callable[[Any], Any]) -> Any:
     """Run a job of `onceonly.lake.jobs`; a missing Spark or lake is one line and an exit code."""
     try:
@@ -65,7 +68,8 @@ def with_spark(job: Callable[[Any], Any]) -> Any:
     try:
         return job(jobs)
     except LocalError as error:
-        raise Failure(Exit.USAGE, f"{error.name}: {error}") from error
+        code = Exit.UNEXPECTED if error.name in _NOT_THE_CALLERS else Exit.USAGE
+        raise Failure(code, f"{error.name}: {error}") from error
 
 
 @lake.command()

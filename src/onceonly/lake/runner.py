@@ -75,7 +75,8 @@ FOLDS_MARK: Final = sha256(
 
 LITTLE_BYTES: Final = 64 << 20
 """Journals below this size are reconciled faster without the second compiler and its threads."""
-_LITTLE_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# One compiler alone reserves 48 MB for its code, which a session of some minutes fills.
+_LITTLE_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 
 
 def session(master: str | None, app_name: str, *, journal_bytes: int | None = None) -> SparkSession:

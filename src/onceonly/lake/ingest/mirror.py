@@ -44,6 +44,7 @@ def fetch(source: str, lake: str) -> str:
     """
     try:
         files, root = fsspec.core.url_to_fs(source)
+        files.invalidate_cache()
         parties = files.ls(f"{root}/{JOURNAL_FOLDER}", detail=False)
     except (ImportError, ValueError, OSError) as error:
         raise LocalError("NoSource", f"{source} cannot be read: {error}") from error

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, Final
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -17,6 +18,7 @@ from onceonly.lake import storage
 from onceonly.lake.ingest import register, taking
 from onceonly.lake.ingest.intake import Intake
 from onceonly.lake.manifest import Quarantined, Shelf
+from onceonly.message.errors import LocalError
 
 SEGMENTS_PER_BATCH: Final = 500
 """Most segments in one batch, so that a back-fill of years is many small steps."""
@@ -47,7 +49,10 @@ class Run:
         self._queries: dict[Intake, StreamingQuery] = {}
 
     def catch_up(self) -> None:
-        """Take everything that is published now, and return."""
+        """Take everything that is published now, and return.
+
+        Raises `LocalError` (IngestFailed) where a query ends early.
+        """
         intakes = list(self._find())
         for intake in intakes:
             self._look_again(intake)
@@ -56,6 +61,8 @@ class Run:
                 some = intakes[start : start + QUERIES_AT_ONCE]
                 for query in [self._start(intake, {"availableNow": True}) for intake in some]:
                     query.awaitTermination()
+        except StreamingQueryException as error:
+            raise _failed(error) from error
         finally:
             self._stop()
         for intake in intakes:
@@ -64,7 +71,7 @@ class Run:
     def go_on(self, every_s: float) -> None:
         """Take what is published, every so many seconds, until somebody interrupts it.
 
-        Raises what ended one of the queries.
+        Raises `LocalError` (IngestFailed) where a query ends early.
         """
         trigger = {"processingTime": f"{every_s} seconds"}
         # Queries that ended before this run are none of its business.
@@ -76,6 +83,8 @@ class Run:
                     if intake not in self._queries:
                         self._start(intake, trigger)
                 self._spark.streams.awaitAnyTermination(max(1, int(every_s)))
+        except StreamingQueryException as error:
+            raise _failed(error) from error
         finally:
             self._stop()
 
@@ -116,3 +125,10 @@ class Run:
                 present = [one.name for one in storage.listed(intake.journal)]
                 taking.forget(intake, present)
         self._take(intake, sorted(before.intersection(present)) if before else [])
+
+
+def _failed(error: StreamingQueryException) -> LocalError:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # Where our own code raised, its last line says what; Spark's first says where.
+    ours = [line for line in lines if "Error: " in line]
+    return LocalError("IngestFailed", ours[-1] if ours else lines[0])

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 
 from onceonly.journal.segment import party_folder
 from onceonly.lake import checks, compaction, manifest, model, runner, schemas, storage
-from onceonly.lake.ingest import register, segments
+from onceonly.lake.ingest import register, seams, segments
 from onceonly.lake.ingest.change import Change, decide
 from onceonly.lake.ingest.intake import Intake, url
 from onceonly.lake.ingest.register import Entry, Known
@@ -77,9 +77,9 @@ def forget(intake: Intake, present: Iterable[str]) -> None:
     ]
     if not gone:
         return
-    tombs = [
-        before.looks[name]._replace(fault=register.GONE) for name in gone if name in before.looks
-    ]
+    # One that changed after it was taken in has rows here, and its look goes on telling of them.
+    refused = seams.fit(before.looks.values()).contradicted
+    tombs = [refused[name]._replace(fault=register.GONE) for name in gone if name in refused]
     entry = register.write(before, tombs)
     kept = tuple(one for one in before.manifest.quarantined if one.segment not in gone)
     now = time.time_ns() // 1_000
@@ -136,12 +136,15 @@ def _write_rows(spark: SparkSession, before: Known, change: Change) -> Rows:
         runner.write(rows, f"{root}/journal/{name}")
         batch = runner.folders(spark, "journal", [f"{root}/journal/{name}"])
         written, fork = batch.count(), _first_fork(batch, published, ranges)
+        if not written:
+            storage.remove(f"{root}/journal/{name}")
+            return Rows("", 0, (), None, {})
     else:
         runner.write(rows, f"{root}/journal/{name}")
         batch = runner.folders(spark, "journal", [f"{root}/journal/{name}"])
     runner.write(model.partial(batch), f"{root}/lifecycle/{name}")
     runner.write(model.coverage(batch), f"{root}/coverage/{name}")
-    return Rows(name if written else "", written, manifest.joined(ranges), fork, _unknown(looks))
+    return Rows(name, written, manifest.joined(ranges), fork, _unknown(looks))
 
 
 def _unseen(rows: DataFrame, published: DataFrame, ranges: Sequence[Range]) -> DataFrame:
