@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -114,7 +115,22 @@ EDITS: dict[str, tuple[Callable[[], pa.Table], str, int | None]] = {
         "day is date32[day], which no chain",
         None,
     ),
-    "with one column in capitals": (lambda: renamed("reason", "Reason"), "Reason is string", None),
+    "with the names of two columns exchanged": (
+        lambda: TABLE.rename_columns(
+            [
+                {"from_party": "to_party", "to_party": "from_party"}.get(n, n)
+                for n in TABLE.schema.names
+            ]
+        ),
+        "not in their order",
+        None,
+    ),
+    "with a column renamed": (lambda: renamed("to_party", "to"), "has to and lacks to_party", None),
+    "with one column in capitals": (
+        lambda: renamed("reason", "Reason"),
+        "has Reason and lacks",
+        None,
+    ),
     "with a column twice": (
         lambda: TABLE.append_column("EVENT", TABLE.column("event")),
         "two of its columns have one name",
@@ -214,3 +230,28 @@ def test_a_small_file_may_not_fill_the_memory(tmp_path: Path, monkeypatch: pytes
 def test_a_codec_that_spark_lacks_is_named(tmp_path: Path):
     """Before Spark fails on it, batch after batch."""
     assert "BROTLI" in (looked_at(tmp_path, TABLE, compression="brotli").fault or "")
+
+
+def test_no_harm_to_a_byte_passes_or_stops_the_ingest(tmp_path: Path):
+    """Bits flipped and files cut by chance: a fault each, or the same rows; and no end of us.
+
+    Some of them end the process that looks, inside Arrow.
+    """
+    chance = random.Random(5)
+    path = tmp_path / NAME
+    pq.write_table(TABLE, path, compression="zstd")
+    whole = look(str(path), Look(NAME))
+    content = path.read_bytes()
+    asked = []
+    for number in range(300):
+        harmed = bytearray(content)
+        for _ in range(chance.choice((1, 1, 3))):
+            harmed[chance.randrange(len(harmed))] ^= 1 << chance.randrange(8)
+        place = tmp_path / str(number) / NAME
+        place.parent.mkdir()
+        place.write_bytes(harmed[: chance.randrange(len(harmed))] if number % 10 == 0 else harmed)
+        asked.append((str(place), Look(NAME)))
+    found = segments.look_apart(asked)
+    assert len(found) == len(asked)
+    assert sum(one.fault is not None for one in found) > 200
+    assert all(one.fault is not None or one == whole for one in found)

@@ -10,7 +10,11 @@ The chain is computed over the columns that the segment itself has, in their ord
 like any other. Only its first row cannot be: the row before it lies in another segment (`seams`).
 """
 
+import faulthandler
+import json
+import os
 import re
+import resource
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
@@ -30,6 +34,8 @@ FIELD_BYTES_MAX: Final = 1 << 20
 """Longest text of a row. Names, addresses and reasons are far shorter; more is an attack."""
 FAULT_CHARS_MAX: Final = 200
 """Longest fault: a line."""
+CPU_S_MAX: Final = 600
+"""Longest work of one process that looks; whole segments take a second or less each."""
 BYTES_AT_ONCE: Final = 256 << 20
 """Most text of one step; a gateway's rows take some ten megabytes."""
 SEGMENT_BYTES_MAX: Final = 1 << 30
@@ -122,8 +128,52 @@ def to_table(looks: list[Look]) -> pa.Table:
 def look_at_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """`url` and an empty `Look` of each to what was found: what Spark's workers run."""
     for batch in batches:
-        looks = [look(row.pop("url"), Look(**row)) for row in batch.to_pylist()]
-        yield from to_table(looks).to_batches()
+        asked = [(row.pop("url"), Look(**row)) for row in batch.to_pylist()]
+        yield from to_table(look_apart(asked)).to_batches()
+
+
+def look_apart(asked: list[tuple[str, Look]]) -> list[Look]:
+    """Look at segments in a process of their own.
+
+    Arrow ends its process on some damaged files. Whoever sent one would stop the ingest for good,
+    batch after batch; so the process that ends is not the worker, and the file is named.
+    """
+    found: list[Look] = []
+    while len(found) < len(asked):
+        found += _look_in_child(asked[len(found) :])
+        if len(found) < len(asked):
+            crashed = asked[len(found)][1]
+            found.append(crashed._replace(fault="unreadable: it ends the process that reads it"))
+    return found
+
+
+def _look_in_child(asked: list[tuple[str, Look]]) -> list[Look]:
+    """The looks of a child process, as far as it came."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _be_the_child(asked, writer)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as source:
+        said = source.read()
+    os.waitpid(child, 0)
+    lines = said.split(b"\n")[:-1]
+    return [Look(*json.loads(line)) for line in lines]
+
+
+def _be_the_child(asked: list[tuple[str, Look]], writer: int) -> None:
+    try:
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_S_MAX, CPU_S_MAX))
+        # What it says of its end is of no use to anybody.
+        faulthandler.disable()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        with os.fdopen(writer, "wb") as sink:
+            for url, one in asked:
+                sink.write(json.dumps(look(url, one)).encode() + b"\n")
+                sink.flush()
+    finally:
+        # Not a thing of the worker's may be ended twice.
+        os._exit(0)
 
 
 def look(url: str, asked: Look) -> Look:
@@ -184,6 +234,14 @@ def _check_columns(schema: pa.Schema) -> None:
     missing = [name for name in _ALWAYS if name not in schema.names]
     if missing:
         raise _FaultError(f"no journal: it lacks {', '.join(missing)}")
+    known = [name for name in schema.names if name in _KNOWN]
+    unknown = [name for name in schema.names if name not in _KNOWN]
+    # The chain is over what is in the columns, not over their names: no name may be exchanged.
+    if known != [name for name in _KNOWN if name in known]:
+        raise _FaultError("no journal: its columns are not in their order")
+    if unknown and len(known) < len(_KNOWN):
+        gone = next(name for name in _KNOWN if name not in known)
+        raise _FaultError(f"no journal: it has {unknown[0]} and lacks {gone}")
     # Spark does not tell capitals apart in the names of columns.
     folded = [name.lower() for name in schema.names]
     if len(set(folded)) != len(folded):

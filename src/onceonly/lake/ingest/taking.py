@@ -14,7 +14,9 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark import cloudpickle
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
@@ -39,6 +41,17 @@ for _module in (segments, storage):
     cloudpickle.register_pickle_by_value(_module)  # type: ignore[no-untyped-call]  # because Spark's copy of it has no types
 
 
+class Rows(NamedTuple):
+    """The rows of a batch, written, before any manifest names them."""
+
+    batch: str
+    """Name of its folders under every product; empty where there are no rows."""
+    number: int
+    ranges: tuple[Range, ...]
+    first_fork: int | None
+    unknown_columns: dict[str, int]
+
+
 def take(
     spark: SparkSession, intake: Intake, files: Sequence[str], tries: int = TRIES_MAX
 ) -> list[Quarantined]:
@@ -54,9 +67,8 @@ def take(
     listed = [one for one in storage.look_up(intake.journal, files) if one not in seen]
     if not listed:
         return []
-    change = decide(before, look_at(spark, intake, listed))
+    change, rows = _decide_and_write(spark, before, look_at(spark, intake, listed))
     entry = register.write(before, change.looks)
-    rows = _write_rows(spark, before, change)
     if storage.look_up(intake.journal, [one.name for one in listed]) != listed:
         if tries == 1:
             raise LocalError("Restless", f"segments in {intake.journal} change while they are read")
@@ -64,6 +76,37 @@ def take(
     now = time.time_ns() // 1_000
     after = manifest.change(intake.shelf, lambda found: _published(found, change, entry, rows, now))
     return [one for one in after.quarantined if one not in before.manifest.quarantined]
+
+
+def _decide_and_write(
+    spark: SparkSession, before: Known, found: Sequence[Look]
+) -> tuple[Change, Rows]:
+    """The rows of a batch, without those of segments that Arrow reads and Spark does not."""
+    change = decide(before, found)
+    try:
+        return change, _write_rows(spark, before, change)
+    except (PySparkException, Py4JError):
+        lake = before.shelf.lake
+        bad = {one.segment for one in change.rows_of if not _can_read(spark, lake, one)}
+        if not bad & {one.segment for one in found}:
+            raise
+    faulty = [
+        one._replace(fault="unreadable: Spark cannot", bad_seq=one.first_seq)
+        if one.segment in bad
+        else one
+        for one in found
+    ]
+    change = decide(before, faulty)
+    return change, _write_rows(spark, before, change)
+
+
+def _can_read(spark: SparkSession, lake: str, one: Look) -> bool:
+    rows = spark.read.schema(schemas.JOURNAL).parquet(storage.literal(url(lake, one.segment)))
+    try:
+        rows.write.format("noop").mode("overwrite").save()
+    except (PySparkException, Py4JError):
+        return False
+    return True
 
 
 def forget(intake: Intake, present: Iterable[str]) -> None:
@@ -106,17 +149,6 @@ def _placed(shelf: Shelf, found: Look) -> Look:
         fault=f"foreign: its rows are of {found.party!r}"[: segments.FAULT_CHARS_MAX],
         bad_seq=found.first_seq,
     )
-
-
-class Rows(NamedTuple):
-    """The rows of a batch, written, before any manifest names them."""
-
-    batch: str
-    """Name of its folders under every product; empty where there are no rows."""
-    number: int
-    ranges: tuple[Range, ...]
-    first_fork: int | None
-    unknown_columns: dict[str, int]
 
 
 def _write_rows(spark: SparkSession, before: Known, change: Change) -> Rows:
