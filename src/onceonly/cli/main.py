@@ -10,6 +10,7 @@ from onceonly.cli.exits import MEANINGS, Exit, Failure
 from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.inbox import inbox
 from onceonly.cli.lake import lake
+from onceonly.cli.lake_advise import advise
 from onceonly.cli.lake_packs import pack, verify
 from onceonly.cli.message import message, send
 from onceonly.cli.partner import partner
@@ -132,7 +133,7 @@ def demo(**options: object) -> None:
     sys.exit(run_demo(DemoOptions(**options)))  # type: ignore[arg-type]  # because click has typed them
 
 
-for command in (pack, verify):
+for command in (advise, pack, verify):
     lake.add_command(command)
 for command in (send, message, inbox, partner, lake, simulate):
     cli.add_command(command)

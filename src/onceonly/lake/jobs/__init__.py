@@ -3,6 +3,8 @@
 Here frames become numbers, and the clock is read; the rules are in the pure modules around.
 """
 
+from onceonly.lake.advice import Goal
+from onceonly.lake.jobs.advising import TodaysTerms, advise
 from onceonly.lake.jobs.compacting import compact
 from onceonly.lake.jobs.finding import DIFFERENCES_SHOWN, EVIDENCE_SHOWN, PAIRS_SHOWN
 from onceonly.lake.jobs.ingesting import AVAILABLE_NOW, IngestSummary, ingest
@@ -20,12 +22,15 @@ __all__ = [
     "EVIDENCE_SHOWN",
     "LEDGER_FOLDER",
     "PAIRS_SHOWN",
+    "Goal",
     "IngestSummary",
     "Lakes",
     "Pair",
     "ReconcileSummary",
     "Signing",
+    "TodaysTerms",
     "Verification",
+    "advise",
     "compact",
     "ingest",
     "main",
