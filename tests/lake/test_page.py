@@ -3,164 +3,232 @@
 from __future__ import annotations
 
 import re
+from html.parser import HTMLParser
 from typing import Any
-from xml.etree import ElementTree as ET
 
-from journals import DAWN, SECOND
+import pytest
+from journals import DAWN
+from pages import HOSTILE, PARTIES, findings
 
-from onceonly.lake.reports import page, plots
-from onceonly.lake.reports.findings import Findings, InvariantResult, Judged
-from onceonly.lake.verdicts import Policy
+from onceonly.lake.catalogue import TABLES
+from onceonly.lake.reports import page
+from onceonly.lake.verdicts import Verdict
 
-HOSTILE = "<script>alert('$x$')</script>&amp;\""
+VOID = {"meta", "wbr", "br"}
 
 
-def findings(party: str = "urn:duns:1", *, verdict: str = "MATCHED", drills: int = 0) -> Findings:
-    pair: dict[str, Any] = {"from_party": party, "to_party": "urn:duns:2"}
-    standing = "agreed" if verdict == "MATCHED" else "alarm"
-    difference = {**pair, "message_id": HOSTILE, "verdict": verdict}
-    evidence = {
-        **pair,
-        "message_id": HOSTILE,
-        "party": party,
-        "seq": 3,
-        "at": DAWN,
-        "event": "HandedOver",
-        "attempt": None,
-        "outcome": None,
-        "error_code": None,
-        "digest": "ab" * 32,
-        "reason": HOSTILE,
-    }
-    journal = {
-        "party": party,
-        "rows": 9,
-        "first_at": DAWN,
-        "last_at": DAWN + 90 * SECOND,
-        "epochs": 2,
-        "suspensions": 0,
-        "quarantines": 0,
-        "security_events": 0,
-        "drills": drills,
-        "missing": 0,
-        "edited": 0,
-        "forks": 0,
-        "first_bad_seq": None,
-    }
-    judged = Judged(
-        as_of=DAWN + 600 * SECOND,
-        policy=Policy(),
-        matrix=[{**pair, "verdict": verdict, "standing": standing, "messages": 3}],
-        invariants=(
-            InvariantResult("I1", "No message twice.", 3, int(verdict != "MATCHED"), ()),
-            InvariantResult("I18", "Budget.", 0, 0, ()),
-        ),
-        journals=[journal],
-    )
-    bins = [
-        {
-            "bin_at": DAWN + number * SECOND,
-            "sent": number,
-            "acknowledged": number,
-            "handed_over": number,
-            "eliminated": 1,
-        }
-        for number in range(5)
-    ]
-    times = {"p50_s": 0.05, "p90_s": 0.5, "p95_s": 2.0, "p99_s": 90.0, "worst_s": 4_000.0}
-    outcome = {"sends_accepted": 3, "sends_refused": 0, "sends_unknown": 1, "cut_off": 0}
-    causes = {"doubled": 1, "after_lost_ack": 2, "after_slow_ack": 0}
-    return Findings(
-        judged=judged,
-        differences=[difference] if verdict != "MATCHED" else [],
-        evidence=[evidence] if verdict != "MATCHED" else [],
-        promise=bins,
-        promise_width_us=SECOND,
-        turnaround=[{**pair, "messages": 3, **times, "curve_s": [0.05, 0.5, 4_000.0]}],
-        retries=[{"transmissions": 1, "messages": 3, "acknowledged": 2}],
-        outcomes=[{**pair, **outcome, "transmissions": 4, "repeats": 3}],
-        duplicate_causes=[{**pair, **causes}],
-        volume=[
-            {
-                **pair,
-                "service": HOSTILE,
-                "action": "Order",
-                "messages": 3,
-                "bytes": 12_288,
-                "median_bytes": 4_096,
-                "largest_bytes": 4_096,
-            }
-        ],
+class Reader(HTMLParser):
+    """Reads the page as a browser would, and keeps what it finds."""
+
+    def __init__(self, shown: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(shown)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def ids(self) -> list[str]:
+        return [one["id"] for _, one in self.elements if one.get("id")]
+
+
+@pytest.fixture(scope="module")
+def full() -> str:
+    """Every section has something to show."""
+    return page.render(
+        findings(
+            counts={Verdict.MATCHED: 4, Verdict.DELIVERED_TWICE: 1, Verdict.ACK_LOST: 2},
+            broken=["I1"],
+            drills=1,
+            faults=["segment 7: row 12 is not what its hash says"],
+        )
     )
 
 
-def test_what_came_from_outside_is_text():
-    """A PartyId, a Service or a reason cannot become markup, in tables or in charts."""
-    shown = page.render(findings(HOSTILE, verdict="DELIVERED_TWICE"))
-    assert "<script" not in shown
-    assert "&lt;script&gt;alert" in shown
+@pytest.fixture(scope="module")
+def hostile() -> str:
+    """Every text of every report comes from somebody who means harm."""
+    names = [HOSTILE, "_under\nscore", "urn:" + "very-long:" * 200]
+    counts = {Verdict.MATCHED: 4, Verdict.CONTENT_MISMATCH: 1}
+    return page.render(findings(parties=names, foreign=HOSTILE, counts=counts, faults=["x"]))
 
 
-def test_the_page_needs_no_network():
-    """No address is loaded: no script, no image, no font, no style sheet."""
-    shown = page.render(findings())
-    loads = re.findall(r"""(?:src|href)\s*=\s*["'](?!#)([^"']+)|@import|url\((?!#)""", shown)
-    assert loads == []
+@pytest.fixture(scope="module")
+def empty() -> str:
+    """A lake in which nothing is."""
+    return page.render(findings(0, parties=[], counts={}))
+
+
+def test_what_came_from_outside_is_text(hostile: str):
+    """A PartyId, a Service or a reason cannot become markup, in tables or in pictures."""
+    read = Reader(hostile)
+    assert read.all("script") == []
+    assert "&lt;script&gt;alert" in hostile
+    assert {name for name, _ in read.elements if name not in ELEMENTS} == set()
+
+
+ELEMENTS = {
+    *("html", "head", "meta", "title", "style", "body", "main", "header", "footer", "nav"),
+    *("section", "div", "p", "span", "b", "i", "a", "ol", "ul", "li", "bdi", "wbr", "code"),
+    *("h1", "h2", "h3", "table", "caption", "thead", "tbody", "tr", "th", "td", "details"),
+    *("summary", "figure", "svg", "desc", "g", "defs", "path", "text", "tspan", "use"),
+    *("clippath", "pattern", "rect"),
+}
+
+
+def test_what_cannot_be_seen_is_written_out(hostile: str):
+    """Signs that turn the direction of writing, or that are none, are shown as escapes."""
+    assert "\u202e" not in hostile
+    assert "\x00" not in hostile
+    assert "\\u202e" in hostile
+
+
+def test_no_attribute_runs_or_loads_anything(hostile: str):
+    """No handler, no address but jumps within the page, no style that fetches."""
+    for name, attributes in Reader(hostile).elements:
+        for key, value in attributes.items():
+            assert not key.startswith("on"), (name, key)
+            assert key != "src", name
+            if key.endswith("href"):
+                assert (value or "").startswith("#"), (name, value)
+
+
+def test_the_page_needs_no_network(full: str):
+    """Nothing is imported or fetched, and the page forbids it to itself."""
+    assert re.findall(r"@import|url\((?!#)", full) == []
+    assert "default-src 'none'" in full
 
 
 def test_the_same_findings_give_the_same_page():
     """A report can be compared byte for byte."""
-    assert page.render(findings()) == page.render(findings())
+    assert page.render(findings(2)) == page.render(findings(2))
 
 
-def test_a_clean_exchange_is_sealed():
-    """The first thing to be read is whether the promise held."""
-    assert "The promise held." in page.render(findings())
-
-
-def test_a_difference_is_on_top_and_in_detail():
-    """A broken promise is said first, and its evidence is on the page."""
-    shown = page.render(findings(verdict="DELIVERED_TWICE"))
-    assert "There are differences." in shown
-    assert "digest abababababababab…" in shown
-    assert "The promise held." not in shown
-
-
-def test_an_invariant_that_was_tried_on_nothing_does_not_claim_to_hold():
-    """`not tried` is not `holds`."""
-    assert "not tried" in page.render(findings())
-
-
-def test_a_drill_is_said_aloud():
-    """Times of a drill must not be taken for real ones."""
-    assert "A drill:" in page.render(findings(drills=1))
-    assert "A drill:" not in page.render(findings())
-
-
-def test_charts_are_well_formed_and_follow_the_page():
-    """Every chart is XML, has ids of its own, and takes its colours from the page."""
-    found = findings(HOSTILE)
-    drawn = [
-        draw(found)
-        for draw in (
-            plots.promise,
-            plots.turnaround,
-            plots.retries,
-            plots.duplicates,
-            plots.outcomes,
-        )
-    ]
-    ids: list[str] = []
-    for svg in drawn:
-        ET.fromstring(svg)
-        assert "var(--" in svg
-        assert "#0101" not in svg
-        ids += re.findall(r'\bid="([^"]+)"', svg)
+def test_every_id_is_there_once_and_every_jump_arrives(full: str):
+    """Keyboards and screen readers find their way; two pictures share no id."""
+    read = Reader(full)
+    ids = read.ids()
     assert len(ids) == len(set(ids))
+    wanted = [(one.get("href") or one.get("xlink:href") or "#") for one in read.all("a")]
+    assert {href[1:] for href in wanted} <= set(ids)
 
 
-def test_a_silence_is_drawn_as_one():
-    """A bin in which nothing was sent is 0, not what the bin before it was."""
-    bins = [{"bin_at": at, "sent": 3, "acknowledged": 3, "eliminated": 0} for at in (10, 40)]
-    drawn = plots.every_bin(bins, 10)
-    assert [(row["bin_at"], row["sent"]) for row in drawn] == [(10, 3), (20, 0), (30, 0), (40, 3)]
+def test_every_picture_says_in_words_what_it_shows(full: str):
+    """Each has a title and a description, by which it is announced."""
+    read = Reader(full)
+    ids = set(read.ids())
+    pictures = read.all("svg")
+    assert len(pictures) > 15
+    for attributes in pictures:
+        assert attributes["role"] == "img"
+        assert set((attributes["aria-labelledby"] or "").split()) <= ids
+    assert re.findall(r"<desc[^>]*></desc>|<title[^>]*></title>", full) == []
+
+
+def test_every_picture_has_its_figures_beside_it(full: str):
+    """Whoever cannot see it reads the table: behind it, or in the open."""
+    for section in re.findall(r"<section.*?</section>", full, flags=re.DOTALL):
+        if "<svg" in section:
+            assert "<table" in section, section[:120]
+
+
+def test_every_table_is_named_and_can_be_scrolled_by_keys(full: str):
+    """A wide table scrolls by itself, has a caption, and its heads say what they head."""
+    read = Reader(full)
+    assert len(read.all("caption")) == len(read.all("table"))
+    scrolling = [one for one in read.all("div") if one.get("class") == "scroll"]
+    assert len(scrolling) == len(read.all("table"))
+    assert all(one["tabindex"] == "0" and one["aria-label"] for one in scrolling)
+    assert all(one.get("scope") == "col" for one in read.all("th"))
+
+
+def test_every_report_that_is_shown_is_defined(full: str):
+    """What a section is made of is declared once, and printed from the declaration."""
+    read = Reader(full)
+    shown = {one["href"] for one in read.all("a") if (one["href"] or "").startswith("#definition-")}
+    assert len(shown) > 25
+    for table in TABLES:
+        if f"#definition-{table.name}" in shown:
+            assert all(column.name in full for column in table.definition.columns), table.name
+
+
+def test_an_empty_lake_has_a_page(empty: str):
+    """Nothing is drawn of nothing; each section says what its being empty means."""
+    Reader(empty)
+    assert "There is nothing to judge." in empty
+    assert "<svg" not in empty
+    assert "no message is in doubt." in empty
+
+
+def test_one_message_is_enough():
+    """One bin, one bar, one dot: every picture can be drawn of one row."""
+    shown = page.render(findings(1, counts={Verdict.MATCHED: 1}))
+    assert "1 of 1 message agreed" not in shown
+    assert "2 of 2 messages agreed" in shown
+
+
+def test_forty_parties_fit():
+    """Of many pairs the page has the worst, and says how many there are."""
+    parties = [f"urn:party:{number}" for number in range(40)]
+    shown = page.render(findings(2, parties=parties, counts={Verdict.MATCHED: 25_000}))
+    assert "40 parties, 40 pairs" in shown
+    assert "The classes of 40 pairs" in shown
+
+
+def test_a_drill_is_said_aloud(full: str, empty: str):
+    """Times of a drill must not be taken for real ones."""
+    assert "A drill:" in full
+    assert "A drill:" not in empty
+
+
+def test_all_times_are_utc(full: str):
+    """Every column of instants says so, and every axis of time."""
+    named = re.findall(r"<th[^>]*>([^<]*)</th>", full)
+    assert [name for name in named if re.search(r"\b(at|since|until|from)$", name)] == []
+    assert named.count("at (UTC)") > 1
+    assert "All times are UTC." in full
+    assert full.count(">UTC<") > 10
+
+
+def test_evidence_stands_beside_each_difference(full: str):
+    """Which rows both journals have on a message, with the beginning of the digest."""
+    assert "digest abababababababab…" in full
+    assert PARTIES[0] in full
+    assert str(DAWN) not in full
+
+
+def test_narrow_screens_have_pictures_of_their_own(full: str):
+    """A wide picture is drawn twice; its small form is not the large one made unreadable."""
+    assert full.count('class="broad"') == full.count('class="narrow"') > 5
+
+
+def test_print_shows_what_is_folded(full: str):
+    """Definitions and evidence are printed; the figures behind pictures are not."""
+    style = re.findall(r"@media print \{.*", full, flags=re.DOTALL)[0]
+    assert "details::details-content" in style
+    assert ".behind { display: none; }" in style
+
+
+def test_every_colour_is_the_pages_own(full: str):
+    """No picture brings a colour that dark mode does not know."""
+    for svg in re.findall(r"<svg.*?</svg>", full, flags=re.DOTALL):
+        colours: list[Any] = re.findall(r"#[0-9a-f]{6}\b", svg)
+        assert colours == [], svg[:80]

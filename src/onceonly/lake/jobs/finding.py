@@ -1,75 +1,284 @@
-"""What the page shows, computed from a case: frames become numbers here."""
+"""What the page shows, computed from a case: frames become rows here."""
 
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake import runner
-from onceonly.lake.jobs.case import ROWS_MAX, Case
-from onceonly.lake.reports import duplicate_causes, reconciliation, traffic
-from onceonly.lake.reports.findings import Findings, Judged
+from onceonly.lake import catalogue, runner
+from onceonly.lake.catalogue import Evidence
+from onceonly.lake.jobs.case import Case
+from onceonly.lake.reports import selection
+from onceonly.lake.reports.findings import Extract, Findings, Judged
+from onceonly.lake.reports.page import availability, clocks, verdicts
+from onceonly.lake.reports.volume import DEFINITION as VOLUME
 from onceonly.lake.schemas import KEY
+from onceonly.message.event import Event
 
 DIFFERENCES_SHOWN: Final = 50
-"""Differences on the page; all of them are in the ledger."""
-EVIDENCE_SHOWN: Final = 400
+"""Differences on the page; all of them are in the table."""
+EVIDENCE_SHOWN: Final = 1_000
 """Journal rows on the page, for the first few differences."""
 PAIRS_SHOWN: Final = 200
+"""Rows of a table on the page."""
+LIVES_SHOWN: Final = 100
+"""Rows of a table that has one for each message."""
+INTERVALS_SHOWN: Final = 3_000
+"""Intervals in a timeline: more than there are dots in its width."""
+BINS_SHOWN: Final = 5_000
+"""Bins, times what is told apart in them."""
 BINS_WANTED: Final = 48
-"""Bins of the promise chart: what a page is wide enough for."""
+"""Bins in a picture: what a page is wide enough for."""
+ERRORS_DRAWN: Final = 12
+"""Phases and codes over time."""
 _NICE_WIDTHS_S: Final = (
     *(0.001, 0.01, 0.1, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600),
-    *(7_200, 21_600, 43_200, 86_400, 604_800),
+    *(7_200, 21_600, 43_200, 86_400, 604_800, 2_592_000, 31_536_000),
 )
+
+ACTOR: Final = "actor"
+HOP: Final = "hop"
+_ROWS: Final = (ACTOR, HOP)
+
+Shape = Callable[[DataFrame], DataFrame]
+"""What the page takes of a table, in the order in which it shows it."""
+
+
+class Ask(NamedTuple):
+    """One table of the catalogue as the page wants it."""
+
+    table: str
+    shape: Shape
+    most: int = PAIRS_SHOWN
+    needs: tuple[str, ...] = ()
+    """The table is empty unless the journal has one of these events, or a row with `ACTOR` or
+    `HOP`; without any it is always asked."""
+
+
+_GIVEN_UP: Final = (Event.EXHAUSTED, Event.NOTIFIED)
+_BY_OPERATORS: Final = (
+    Event.PAIR_SUSPENDED,
+    Event.PAIR_RESUMED,
+    Event.REQUEUED,
+    Event.CANCELLED,
+)
+_ENDED: Final = (*_GIVEN_UP, Event.FAILED, Event.EXPIRED)
+
+OVERALL: Final = (
+    Ask("promise", lambda frame: frame.orderBy("bin_at"), BINS_SHOWN),
+    Ask("turnaround_bins", lambda frame: frame.orderBy("bin_at"), BINS_SHOWN),
+    Ask("turnaround_heat", lambda frame: frame.orderBy("weekday", "hour")),
+    Ask("turnaround", lambda frame: frame),
+    Ask("retries", lambda frame: frame.orderBy("transmission")),
+    Ask(
+        "duplicate_causes",
+        lambda frame: frame.where("repeats > 0").orderBy("day"),
+        BINS_SHOWN,
+        (Event.DUPLICATE_ELIMINATED,),
+    ),
+    Ask(
+        "in_doubt_ages",
+        lambda frame: frame.orderBy("bin_at", "age_bucket"),
+        BINS_SHOWN,
+        _GIVEN_UP,
+    ),
+    Ask("backlog", lambda frame: frame.orderBy("bin_at"), BINS_SHOWN),
+)
+"""What pictures of the whole are drawn from: all pairs taken as one."""
+
+PER_PAIR: Final = (
+    Ask(
+        "in_doubt",
+        lambda frame: frame.orderBy(F.desc("age_us"), *KEY),
+        LIVES_SHOWN,
+        _GIVEN_UP,
+    ),
+    Ask("turnaround", lambda frame: frame.orderBy(F.desc("messages"), "from_party", "to_party")),
+    Ask(
+        "duplicate_causes",
+        lambda frame: frame.where("repeats > 0").orderBy(F.desc("repeats"), "day", "from_party"),
+        needs=(Event.DUPLICATE_ELIMINATED,),
+    ),
+    Ask(
+        "failure_notices",
+        lambda frame: frame.orderBy(F.desc("missing"), F.desc("failures"), "day", "from_party"),
+        needs=_ENDED,
+    ),
+    Ask(
+        "sla",
+        lambda frame: frame.orderBy(F.asc_nulls_last("met_share"), "month", "from_party"),
+    ),
+    Ask("open_budgets", lambda frame: frame.orderBy(F.desc("age_us"), *KEY), LIVES_SHOWN),
+    Ask("budgets", lambda frame: frame.orderBy(F.desc("longest_verdict_us"), "agreement_id")),
+    Ask("bulk_jobs", lambda frame: frame.orderBy(F.desc("last_at"), "job"), needs=(ACTOR,)),
+    Ask("availability", lambda frame: frame.orderBy(F.desc("down_us"), "party", "peer")),
+    Ask(
+        "channel_intervals",
+        lambda frame: frame.where("state != 'open'").orderBy(F.desc("length_us"), "seq"),
+        INTERVALS_SHOWN,
+        (Event.PAIR_SUSPENDED, Event.PAIR_QUARANTINED),
+    ),
+    Ask("error_pareto", lambda frame: frame.orderBy(F.desc("occurrences"), "phase", "code")),
+    Ask(
+        "error_trend",
+        lambda frame: selection.most_frequent(frame, ERRORS_DRAWN).orderBy("bin_at"),
+        BINS_SHOWN,
+    ),
+    Ask(
+        "hop_waterfall",
+        lambda frame: frame.orderBy("from_party", "to_party", "step"),
+        needs=(HOP,),
+    ),
+    Ask(
+        "clock_skew",
+        lambda frame: selection.farthest(frame, clocks.PAIRS_DRAWN).orderBy("bin_at"),
+        BINS_SHOWN,
+    ),
+    Ask("sequence_gaps", lambda frame: frame.orderBy("at", "party", "seq"), LIVES_SHOWN),
+    Ask(
+        "late_acks",
+        lambda frame: frame.orderBy(F.asc_nulls_last("was_corrected"), "at"),
+        LIVES_SHOWN,
+        (Event.LATE_ACK_RECEIVED, Event.ORPHAN_ACK_RECEIVED),
+    ),
+    Ask("journal_quality", lambda frame: frame.orderBy("party")),
+    Ask(
+        "operator_effects",
+        lambda frame: frame.orderBy(F.desc("last_at"), "action"),
+        needs=(ACTOR, *_BY_OPERATORS),
+    ),
+    Ask(
+        "job_rejects",
+        lambda frame: frame.orderBy(F.desc("rejected"), "job"),
+        LIVES_SHOWN,
+        (ACTOR,),
+    ),
+    Ask("retention", lambda frame: frame.orderBy("party", "role", "state", "age_bucket")),
+    Ask(
+        "purges",
+        lambda frame: frame.orderBy(F.desc("day"), "party"),
+        LIVES_SHOWN,
+        (Event.PURGED,),
+    ),
+)
+"""The worst or the busiest first."""
 
 
 def find(case: Case, judged: Judged) -> Findings:
     """Everything that the page shows of a judged case."""
-    differing = reconciliation.differences(case.judged)
-    width_us = _bin_width_us(case)
+    widths = _widths(case)
+    evidence = Evidence(
+        case.journal, case.coverage, case.judged, case.as_of, case.policy, widths[""]
+    )
+    whole = evidence._replace(judged=selection.as_one_pair(case.judged))
+    there = _what_is_there(case.journal)
     return Findings(
         judged=judged,
-        differences=runner.rows(differing, DIFFERENCES_SHOWN),
-        evidence=_evidence(case, differing),
-        promise=runner.rows(traffic.promise(case.judged, width_us=width_us), ROWS_MAX),
-        promise_width_us=width_us,
-        turnaround=runner.rows(traffic.turnaround(case.judged), PAIRS_SHOWN),
-        retries=runner.rows(traffic.retries(case.judged), ROWS_MAX),
-        outcomes=runner.rows(traffic.outcomes(case.judged), PAIRS_SHOWN),
-        duplicate_causes=runner.rows(
-            traffic.duplicate_causes(duplicate_causes.causes(case.judged)), PAIRS_SHOWN
-        ),
-        volume=runner.rows(traffic.volume(case.journal), PAIRS_SHOWN),
+        widths=widths,
+        per_pair=_extracts([*PER_PAIR, *_chosen(evidence, judged)], evidence, widths, there),
+        overall=_extracts([*OVERALL, _VOLUME_IN_BINS], whole, widths, there),
+        evidence=_rows_on_differences(evidence) if judged.differences else [],
+        quarantined=[
+            {"party": one.party, "fault": fault} for one in case.wholeness for fault in one.faults
+        ],
     )
 
 
-def _evidence(case: Case, differing: DataFrame) -> list[dict[str, Any]]:
+def _what_is_there(journal: DataFrame) -> set[str]:
+    """Events, and columns that some row has."""
+    has = [F.max(F.col(name).isNotNull()).alias(name) for name in _ROWS]
+    rows = runner.rows(journal.groupBy("event").agg(*has), len(Event) + 1)
+    return {row["event"] for row in rows} | {
+        name for name in _ROWS if any(row[name] for row in rows)
+    }
+
+
+_KINDS: Final = ("from_party", "to_party", "service", "action")
+_VOLUME_IN_BINS: Final = Ask(
+    "volume",
+    lambda frame: selection.summed(frame, VOLUME, ["bin_at"]).orderBy("bin_at"),
+    BINS_SHOWN,
+)
+_VOLUME_BY_KIND: Final = Ask(
+    "volume",
+    lambda frame: selection.summed(frame, VOLUME, _KINDS).orderBy(F.desc("messages"), *_KINDS),
+)
+
+
+def _chosen(evidence: Evidence, judged: Judged) -> list[Ask]:
+    """What shows only the lines that other findings choose."""
+    worst = verdicts.pairs_of(judged)[: verdicts.LINES_DRAWN]
+    partners = _made("availability", evidence).orderBy(F.desc("down_us"), "party", "peer")
+    seen = partners.limit(availability.LINES_DRAWN)
+    chosen = [
+        _VOLUME_BY_KIND,
+        Ask(
+            "reconciliation",
+            lambda frame: selection.of_pairs(frame, worst).orderBy("day", *KEY[:2], "verdict"),
+            BINS_SHOWN,
+        ),
+        Ask(
+            "outages",
+            lambda frame: selection.of_those(frame, seen, ["party", "peer"]).orderBy(
+                F.desc("length_us"), "from_at"
+            ),
+            INTERVALS_SHOWN,
+        ),
+    ]
+    if judged.differences:
+        chosen.append(Ask("differences", selection.gravest_first, DIFFERENCES_SHOWN))
+    return chosen
+
+
+def _made(table: str, evidence: Evidence) -> DataFrame:
+    return catalogue.find(table).make(evidence)
+
+
+def _extracts(
+    asks: Iterable[Ask], evidence: Evidence, widths: Mapping[str, int], there: set[str]
+) -> dict[str, Extract]:
+    return {
+        ask.table: _extract(
+            ask, evidence._replace(width_us=widths.get(ask.table, evidence.width_us))
+        )
+        for ask in asks
+        if not ask.needs or not there.isdisjoint(ask.needs)
+    }
+
+
+def _extract(ask: Ask, evidence: Evidence) -> Extract:
+    frame = selection.plain(ask.shape(_made(ask.table, evidence)))
+    rows = runner.rows(frame, ask.most + 1)
+    if len(rows) <= ask.most:
+        return Extract(rows, len(rows))
+    [counted] = runner.rows(frame.agg(F.count("*").alias("rows")), 1)
+    return Extract(rows[: ask.most], counted["rows"])
+
+
+def _rows_on_differences(evidence: Evidence) -> list[dict[str, Any]]:
+    differing = selection.gravest_first(_made("differences", evidence))
     wanted = differing.select(*KEY).limit(DIFFERENCES_SHOWN)
-    columns = (
-        "party",
-        "seq",
-        "at",
-        "event",
-        "attempt",
-        "outcome",
-        "error_code",
-        "digest",
-        "reason",
-    )
-    found = case.journal.join(F.broadcast(wanted), list(KEY), "left_semi")
-    return runner.rows(
-        found.select(*KEY, *columns).orderBy(*KEY, "at", "party", "seq"), EVIDENCE_SHOWN
-    )
+    columns = ("party", "seq", "at", "event", "attempt", "outcome", "error_code", "digest")
+    found = evidence.journal.join(F.broadcast(wanted), list(KEY), "left_semi")
+    ordered = found.select(*KEY, *columns, "reason").orderBy(*KEY, "at", "party", "seq")
+    return runner.rows(ordered, EVIDENCE_SHOWN)
 
 
-def _bin_width_us(case: Case) -> int:
-    [span] = runner.rows(
-        case.judged.agg(
-            F.min("first_sent_at").alias("first"), F.max("first_sent_at").alias("last")
-        ),
-        1,
-    )
-    length_s = ((span["last"] or 0) - (span["first"] or 0)) / 1_000_000
-    nice = [width for width in _NICE_WIDTHS_S if length_s / width <= BINS_WANTED]
+def _widths(case: Case) -> dict[str, int]:
+    """Width of the bins of time; by name of a table where it reaches farther than what was sent."""
+    ends = [F.min("first_sent_at").alias("first"), F.max("first_sent_at").alias("last")]
+    [sent] = runner.rows(case.judged.agg(*ends), 1)
+    ends = [F.min("first_at").alias("first"), F.max("last_at").alias("last")]
+    [told] = runner.rows(case.coverage.agg(*ends), 1)
+    first = told["first"] or case.as_of
+    return {
+        "": _width_us((sent["last"] or 0) - (sent["first"] or 0)),
+        "backlog": _width_us((told["last"] or first) - first),
+        "in_doubt_ages": _width_us(case.as_of - first),
+    }
+
+
+def _width_us(length_us: int) -> int:
+    nice = [width for width in _NICE_WIDTHS_S if length_us <= width * 1_000_000 * BINS_WANTED]
     return int((nice[0] if nice else _NICE_WIDTHS_S[-1]) * 1_000_000)

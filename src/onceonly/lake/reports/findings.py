@@ -1,15 +1,17 @@
 """What a report says, as plain values: the seam between Spark and the page.
 
-Knows neither. Instants are microseconds UTC, durations seconds.
+Knows neither. Instants and durations are whole microseconds, instants UTC.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from onceonly.lake.tables.definition import Definition
 from onceonly.lake.verdicts import DIFFERENCES, Policy, Verdict
 
-Rows = Sequence[Mapping[str, Any]]
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +68,44 @@ class Judged:
         return self.differences == 0 and all(line.holds for line in self.invariants)
 
 
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """The rows of a report that the page has, in the order in which they are shown."""
+
+    rows: Rows = ()
+    total: int = 0
+    """Rows of the whole report: more than are here where it was cut."""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the report has more."""
+        return self.total > len(self.rows)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
     """Everything that the page shows."""
 
     judged: Judged
-    differences: Rows
+    widths: Mapping[str, int]
+    """Width of the bins of time by name of the report; under the empty name, of all others."""
+    per_pair: Mapping[str, Extract]
+    """Reports by name, as they are."""
+    overall: Mapping[str, Extract]
+    """Reports by name, with all pairs taken as one: what pictures of the whole are drawn from."""
     evidence: Rows
     """Journal rows of the messages that differ, bounded."""
-    promise: Rows
-    promise_width_us: int
-    turnaround: Rows
-    retries: Rows
-    outcomes: Rows
-    duplicate_causes: Rows
-    volume: Rows
+    quarantined: Rows
+    """Published segments none of whose rows count: party, fault."""
+
+    def of(self, definition: Definition) -> Extract:
+        """The report's rows per pair; none where it was not asked for."""
+        return self.per_pair.get(definition.name, Extract())
+
+    def whole(self, definition: Definition) -> Extract:
+        """The report's rows with all pairs taken as one."""
+        return self.overall.get(definition.name, Extract())
+
+    def width_us(self, definition: Definition) -> int:
+        """Width of the report's bins of time."""
+        return self.widths.get(definition.name, self.widths[""])

@@ -3,11 +3,21 @@
 `Html` is text that is markup already; any other value is text and is escaped where it is placed.
 """
 
+import unicodedata
 from collections.abc import Iterable
 from html import escape
-from typing import Any
+from typing import Any, Final
 
-from onceonly.message.instant import to_datetime
+from onceonly.lake.reports.words import short
+
+_INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Unicode's classes of what is not seen and may turn around, hide or break what is around it."""
+TEXT_MAX: Final = 300
+"""Characters of one foreign text on the page; nobody reads more, and the tables have all."""
+
+
+NAME_MAX: Final = 90
+"""Characters of a name in a table; a MessageId of the usual kinds is shorter."""
 
 
 class Html(str):
@@ -16,17 +26,33 @@ class Html(str):
     __slots__ = ()
 
 
+def visible(value: str) -> str:
+    """The text with everything that cannot be seen written as an escape, and bounded."""
+    cut = value if len(value) <= TEXT_MAX else value[: TEXT_MAX - 1] + "…"
+    return "".join(
+        f"\\u{ord(sign):04x}" if unicodedata.category(sign) in _INVISIBLE else sign for sign in cut
+    )
+
+
 def text(value: Any) -> Html:
     """The value as markup; null is nothing."""
     if isinstance(value, Html):
         return value
-    return Html("" if value is None else escape(str(value)))
+    return Html("" if value is None else escape(visible(str(value))))
 
 
-def tag(name: str, *content: Any, kind: str = "") -> Html:
-    """One element of class `kind` around the content."""
-    attribute = f' class="{escape(kind)}"' if kind else ""
-    return Html(f"<{name}{attribute}>{join(content)}</{name}>")
+def tag(name: str, *content: Any, kind: str = "", **attributes: Any) -> Html:
+    """One element of class `kind` around the content.
+
+    An attribute that is None is left out; `_` in its name stands for `-`.
+    """
+    named = {"class": kind or None, **attributes}
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{text(value)}"'
+        for key, value in named.items()
+        if value is not None
+    )
+    return Html(f"<{name}{written}>{join(content)}</{name}>")
 
 
 def join(parts: Iterable[Any]) -> Html:
@@ -34,41 +60,55 @@ def join(parts: Iterable[Any]) -> Html:
     return Html("".join(text(part) for part in parts))
 
 
+def between(gap: str, parts: Iterable[Any]) -> Html:
+    """The parts, with the gap between each two."""
+    return Html(text(gap).join(text(part) for part in parts))
+
+
+def foreign(value: Any, kind: str = "id") -> Html:
+    """Text from outside, kept apart from the direction of writing around it.
+
+    A long one is cut in its middle, and whole where it is pointed at.
+    """
+    if value is None:
+        return Html("")
+    whole = visible(str(value))
+    cut = short(whole, NAME_MAX)
+    return tag("bdi", cut, kind=kind, title=None if cut == whole else whole)
+
+
+def pair(sender: Any, receiver: Any) -> Html:
+    """Who sends to whom."""
+    ends = [foreign("?" if end is None else end) for end in (sender, receiver)]
+    return tag("span", ends[0], Html(" → <wbr>"), ends[1], kind="pair")
+
+
+def link(anchor: str, words: Any) -> Html:
+    """A jump within the page."""
+    return tag("a", words, href=f"#{anchor}")
+
+
+def table(heads: Iterable[Html], rows: Iterable[Html], *, caption: str) -> Html:
+    """A table that scrolls by itself on narrow screens, with the keyboard too."""
+    whole = tag(
+        "table",
+        tag("caption", caption, kind="unseen"),
+        tag("thead", tag("tr", *heads)),
+        tag("tbody", *rows),
+    )
+    return tag("div", whole, kind="scroll", tabindex="0", role="region", aria_label=caption)
+
+
+def head(title: Any, kind: str = "", meaning: str | None = None) -> Html:
+    """The head of a column."""
+    return tag("th", title, kind=kind, scope="col", title=meaning)
+
+
 def cell(value: Any, kind: str = "") -> Html:
-    """A table cell."""
+    """A cell."""
     return tag("td", value, kind=kind)
 
 
-def number(value: float | None) -> Html:
-    """A cell with a count; zero is pale."""
-    if value is None:
-        return cell("", "n")
-    shown = f"{value:,.0f}".replace(",", "\u202f")
-    return cell(shown, "n zero" if value == 0 else "n")
-
-
-def duration(seconds: float | None) -> Html:
-    """A cell with a length of time."""
-    if seconds is None:
-        return cell("", "n")
-    for unit, size_s in (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0), ("s", 1.0)):
-        if seconds >= size_s:
-            return cell(f"{seconds / size_s:.2f} {unit}", "n")
-    return cell(f"{seconds * 1_000:.0f} ms", "n")
-
-
-def instant(at: int | None) -> str:
-    """An instant for people, in UTC, to the second."""
-    return "" if at is None else f"{to_datetime(at):%Y-%m-%d %H:%M:%S}"
-
-
-def table(heads: Iterable[tuple[str, str]], rows: Iterable[Html]) -> Html:
-    """A table that scrolls on narrow screens; `heads` are titles and classes."""
-    head = tag("tr", *[tag("th", title, kind=kind) for title, kind in heads])
-    whole = tag("table", tag("thead", head), tag("tbody", *rows))
-    return tag("div", whole, kind="scroll")
-
-
-def section(title: str, note: str, *content: Any, kind: str = "") -> Html:
-    """One card of the page."""
-    return tag("section", tag("h2", title), tag("p", note, kind="note"), *content, kind=kind)
+def folded(summary: Any, *content: Any, kind: str = "") -> Html:
+    """What is there to be opened."""
+    return tag("details", tag("summary", summary), *content, kind=kind)

@@ -1,11 +1,15 @@
-"""Charts as inline SVG that follow the page: light, dark and print.
+"""Pictures as inline SVG that follow the page: light, dark and print.
 
 matplotlib draws in stand-in colours, each of which is replaced by a CSS variable of the page, so
 one drawing serves every colour scheme. Text stays text: it can be searched, copied and scaled.
-Knows findings and matplotlib; no Spark, no page.
+The colours are those of Okabe and Ito, which nearly everybody can tell apart; none of them says
+anything alone. Knows matplotlib; no Spark, no page, no report.
 """
 
-from collections.abc import Callable, Mapping
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from io import StringIO
 from typing import Any, Final
 
@@ -13,229 +17,223 @@ import matplotlib as mpl
 import matplotlib.dates
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
-from onceonly.lake.reports.duplicate_causes import CAUSES
-from onceonly.lake.reports.findings import Findings, Rows
-from onceonly.message.instant import to_datetime
+from onceonly.lake.reports import words
+from onceonly.lake.reports.markup import Html, tag, visible
 
-_COLOURS: Final = {
+_STAND_INS: Final = {
     "ink": "#010101",
     "muted": "#020202",
     "grid": "#030303",
-    "one": "#040404",
-    "two": "#050505",
-    "three": "#060606",
-    "four": "#070707",
-    "good": "#080808",
+    "blue": "#040404",
+    "orange": "#050505",
+    "green": "#060606",
+    "purple": "#070707",
+    "red": "#080808",
+    "sky": "#090909",
+    "card": "#0a0a0a",
 }
-"""Stand-ins: no real colour is this close to black, so replacing them is safe."""
+"""No real colour is this close to black, so replacing them is safe."""
+
+INK, MUTED, GRID, CARD = (_STAND_INS[name] for name in ("ink", "muted", "grid", "card"))
+BLUE, ORANGE, GREEN = (_STAND_INS[name] for name in ("blue", "orange", "green"))
+PURPLE, RED, SKY = (_STAND_INS[name] for name in ("purple", "red", "sky"))
+CYCLE: Final = ((BLUE, "-"), (ORANGE, "--"), (GREEN, "-."), (PURPLE, ":"))
+"""Colour and dash of one line each: what an eye can tell apart, by either."""
+
+WIDE_INCHES: Final = 9.8
+HALF_INCHES: Final = 4.7
+PHONE_INCHES: Final = 4.0
 
 # The classes of this module carry no types.
 _dates: Any = matplotlib.dates
 
-_INK, _MUTED, _GRID = _COLOURS["ink"], _COLOURS["muted"], _COLOURS["grid"]
-_CYCLE: Final = tuple(_COLOURS[name] for name in ("one", "two", "three", "four"))
-
 _SETTINGS: Final[dict[Any, Any]] = {
     "svg.fonttype": "none",
-    "svg.hashsalt": "onceonly",
+    "timezone": "UTC",
     "font.size": 9,
-    "axes.edgecolor": _GRID,
-    "axes.labelcolor": _MUTED,
+    "axes.edgecolor": GRID,
+    "axes.labelcolor": MUTED,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.facecolor": "none",
+    "axes.axisbelow": True,
     "figure.facecolor": "none",
-    "grid.color": _GRID,
+    "grid.color": GRID,
     "grid.linewidth": 0.6,
-    "text.color": _INK,
+    "hatch.linewidth": 0.6,
+    "text.color": INK,
     # A dollar in a PartyId is a dollar.
     "text.parse_math": False,
-    "xtick.color": _MUTED,
-    "ytick.color": _MUTED,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.major.size": 3,
+    "ytick.major.size": 0,
     "legend.frameon": False,
-    "legend.labelcolor": _INK,
+    "legend.labelcolor": INK,
+    "legend.fontsize": 8.5,
 }
-
-_WIDE_INCHES: Final = (9.6, 2.9)
-_HALF_INCHES: Final = (4.7, 2.9)
-_PAIRS_DRAWN: Final = 4
-"""Lines in one chart: what an eye can tell apart; the tables have every pair."""
+_NO_METADATA: Final = {"Date": None, "Creator": None, "Format": None, "Type": None}
+_OWN_STYLE: Final = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
 
 
-_EMPTY_BIN: Final = {"sent": 0, "acknowledged": 0, "eliminated": 0}
+Drawer = Callable[[Figure], None]
+"""What draws a picture into an empty figure."""
 
 
-def every_bin(bins: Rows, width_us: int) -> list[Mapping[str, Any]]:
-    """The bins in order, with those in which nothing was sent: a silence is drawn as one."""
-    known = {row["bin_at"]: row for row in bins}
-    starts = range(min(known), max(known) + width_us, width_us)
-    return [known.get(at, {"bin_at": at, **_EMPTY_BIN}) for at in starts]
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """One picture: what it is called, what it says in words, and how it is drawn.
+
+    `draw` is called once for each width, with an empty figure.
+    """
+
+    name: str
+    title: str
+    says: str
+    """For whoever cannot see it: what the picture shows, with its figures."""
+    draw: Drawer
+    height_inches: float = 2.9
+    is_wide: bool = False
 
 
-def promise(found: Findings) -> str:
-    """Report 5: sent as a step line, acknowledged as an area, eliminated copies as thin bars."""
-
-    def draw(axes: Axes) -> None:
-        width_us = found.promise_width_us
-        bins = every_bin(found.promise, width_us)
-        starts = [row["bin_at"] for row in bins]
-        edges: Any = [to_datetime(at) for at in (*starts, starts[-1] + width_us)]
-        sent = [row["sent"] for row in bins]
-        acked = [row["acknowledged"] for row in bins]
-        axes.fill_between(
-            edges,
-            [*acked, acked[-1]],
-            step="post",
-            color=_COLOURS["good"],
-            alpha=0.3,
-            linewidth=0,
-            label="acknowledged",
-        )
-        axes.step(
-            edges,
-            [*sent, sent[-1]],
-            where="post",
-            color=_COLOURS["one"],
-            linewidth=1.6,
-            label="sent",
-        )
-        middles: Any = [to_datetime(at + width_us // 2) for at in starts]
-        eliminated = [row["eliminated"] for row in bins]
-        axes.vlines(
-            middles, 0, eliminated, color=_COLOURS["two"], linewidth=2.2, label="copies eliminated"
-        )
-        axes.set_ylim(bottom=0)
-        axes.set_xlim(edges[0], edges[-1])
-        axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
-        locator = _dates.AutoDateLocator(minticks=4, maxticks=9)
-        axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(_dates.ConciseDateFormatter(locator))
-        axes.set_ylabel(f"messages per {_span(width_us / 1e6)}")
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
-
-    return _svg("promise", _WIDE_INCHES, draw) if found.promise else ""
+def picture(plot: Plot) -> Html:
+    """The plot as a figure of the page; a wide one has a second form for narrow screens."""
+    if not plot.is_wide:
+        return tag("figure", _svg(plot, HALF_INCHES, plot.name), kind="plot half")
+    return tag(
+        "figure",
+        tag("div", _svg(plot, WIDE_INCHES, plot.name), kind="broad"),
+        tag("div", _svg(plot, PHONE_INCHES, f"{plot.name}-narrow"), kind="narrow"),
+        kind="plot wide",
+    )
 
 
-def turnaround(found: Findings) -> str:
-    """Report 6: share of messages acknowledged within a time, per pair."""
-
-    def draw(axes: Axes) -> None:
-        drawn = sorted(found.turnaround, key=_messages, reverse=True)[:_PAIRS_DRAWN]
-        for colour, row in zip(_CYCLE, drawn, strict=False):
-            curve = [max(value, 1e-3) for value in row["curve_s"]]
-            shares = [100 * step / (len(curve) - 1) for step in range(len(curve))]
-            label = f"{row['from_party']} → {row['to_party']}"
-            axes.step(curve, shares, where="post", color=colour, linewidth=1.6, label=label)
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _span(value)))
-        axes.set_ylim(0, 100)
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f} %"))
-        axes.set_xlabel("first transmission to acknowledgement")
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=1, fontsize=7.5)
-
-    return _svg("turnaround", _HALF_INCHES, draw) if found.turnaround else ""
+def _svg(plot: Plot, width_inches: float, name: str) -> Html:
+    drawn = _drawn(plot, width_inches, name)
+    opening, rest = _OWN_STYLE.sub("", drawn[drawn.index("<svg") :]).split(">", 1)
+    [box] = re.findall(r'viewBox="[^"]*"', opening)
+    for colour, stand_in in _STAND_INS.items():
+        rest = rest.replace(stand_in, f"var(--{colour})")
+    # The ids of one picture must not meet those of another on the same page.
+    rest = rest.replace('id="', f'id="{name}-').replace('="#', f'="#{name}-')
+    rest = rest.replace("url(#", f"url(#{name}-")
+    title = tag("title", plot.title, id=f"{name}-picture-title")
+    said = tag("desc", plot.says, id=f"{name}-picture-desc")
+    # matplotlib escapes the text that it places, and the rest of the drawing is its own.
+    return Html(
+        f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img" '
+        f'aria-labelledby="{name}-picture-title {name}-picture-desc">{title}{said}{rest}'
+    )
 
 
-def retries(found: Findings) -> str:
-    """Report 8: messages by transmissions needed; above each bar, the share that it settled."""
-
-    def draw(axes: Axes) -> None:
-        numbers = [row["transmissions"] for row in found.retries]
-        acked = [row["acknowledged"] for row in found.retries]
-        rest = [row["messages"] - row["acknowledged"] for row in found.retries]
-        axes.bar(numbers, acked, color=_COLOURS["good"], width=0.7, label="acknowledged")
-        if any(rest):
-            axes.bar(
-                numbers, rest, bottom=acked, color=_COLOURS["two"], width=0.7, label="otherwise"
-            )
-        reached = sum(row["messages"] for row in found.retries)
-        for row in found.retries:
-            share = 100 * row["acknowledged"] / reached
-            axes.annotate(
-                f"{share:.0f} %",
-                (row["transmissions"], row["messages"]),
-                ha="center",
-                va="bottom",
-                fontsize=8,
-                color=_MUTED,
-            )
-            reached -= row["messages"]
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
-        axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
-        axes.margins(y=0.14)
-        axes.set_xlabel("transmissions until the end")
-        axes.set_ylabel("messages")
-        if any(rest):
-            axes.legend(loc="upper right")
-
-    return _svg("retries", _HALF_INCHES, draw) if found.retries else ""
-
-
-def duplicates(found: Findings) -> str:
-    """Report 9: eliminated copies per pair, by cause."""
-    columns = [(name, cause) for cause, name in CAUSES.items()]
-    return _stacked("duplicates", found.duplicate_causes, columns, "copies eliminated")
-
-
-def outcomes(found: Findings) -> str:
-    """What the transport knew when each transmission ended; none of it is a verdict (R-05)."""
-    columns = [
-        ("sends_accepted", "accepted"),
-        ("sends_refused", "refused"),
-        ("sends_unknown", "unknown"),
-        ("cut_off", "cut off by a crash"),
-    ]
-    return _stacked("outcomes", found.outcomes, columns, "transmissions")
-
-
-def _stacked(name: str, rows: Any, columns: list[tuple[str, str]], what: str) -> str:
-    shown = [row for row in rows if any(row[column] for column, _ in columns)][:8]
-
-    def draw(axes: Axes) -> None:
-        labels = [f"{row['from_party']}\n→ {row['to_party']}" for row in shown]
-        lefts = [0] * len(shown)
-        for colour, (column, label) in zip(_CYCLE, columns, strict=False):
-            widths = [row[column] for row in shown]
-            axes.barh(labels, widths, left=lefts, color=colour, height=0.55, label=label)
-            lefts = [left + width for left, width in zip(lefts, widths, strict=True)]
-        axes.invert_yaxis()
-        axes.grid(visible=False, axis="y")
-        axes.grid(visible=True, axis="x")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
-        axes.tick_params(axis="y", labelsize=7.5, length=0)
-        axes.set_xlabel(what)
-        axes.legend(loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=2, fontsize=8)
-
-    return _svg(name, _HALF_INCHES, draw) if shown else ""
-
-
-def _messages(row: Mapping[str, Any]) -> int:
-    return int(row["messages"])
-
-
-def _span(length_s: float) -> str:
-    for unit, size_s in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        if length_s >= size_s:
-            return f"{length_s / size_s:.3g} {unit}"
-    return f"{length_s * 1_000:.3g} ms"
-
-
-def _svg(name: str, inches: tuple[float, float], draw: Callable[[Axes], None]) -> str:
-    # matplotlib reads its settings when an artist is made, so all of it stays inside.
-    with mpl.rc_context({**_SETTINGS, "svg.hashsalt": f"onceonly-{name}"}):
-        figure = Figure(figsize=inches, layout="constrained")
-        axes = figure.subplots()
-        axes.grid(visible=True, axis="y")
-        axes.set_axisbelow(True)
-        draw(axes)
+def _drawn(plot: Plot, width_inches: float, name: str) -> str:
+    # matplotlib reads its settings when an artist is made, so all of it stays inside. What a
+    # machine has set for its own pictures is left out: everybody gets the same page.
+    with mpl.rc_context(), warnings.catch_warnings():
+        # Whether a font has a sign is the reader's business: the text stays text.
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from font")
+        mpl.rcdefaults()
+        mpl.rcParams.update({**_SETTINGS, "svg.hashsalt": f"onceonly-{name}"})
+        figure = Figure(figsize=(width_inches, plot.height_inches), layout="constrained")
+        plot.draw(figure)
         out = StringIO()
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    drawn = out.getvalue()
-    drawn = drawn[drawn.index("<svg") :]
-    for colour, stand_in in _COLOURS.items():
-        drawn = drawn.replace(stand_in, f"var(--{colour})")
-    # The ids of one chart must not meet those of another on the same page.
-    drawn = drawn.replace('id="', f'id="{name}-').replace('="#', f'="#{name}-')
-    return drawn.replace("url(#", f"url(#{name}-")
+        figure.savefig(out, format="svg", metadata=_NO_METADATA)
+    return out.getvalue()
+
+
+def label(name: str | None, most: int = words.NAME_SHORT) -> str:
+    """A foreign name as a label: short, and without what XML has no place for."""
+    return words.short(visible(name) if name else name, most)
+
+
+def ends(sender: str | None, receiver: str | None, most: int = 18) -> str:
+    """Who sends to whom, as a label."""
+    return f"{label(sender, most)} → {label(receiver, most)}"
+
+
+def is_narrow(figure: Any) -> bool:
+    """Whether it is drawn for a phone or half a page."""
+    return bool(figure.get_figwidth() < WIDE_INCHES)
+
+
+def count_axis(axis: Any, unit: str = "") -> None:
+    """Whole numbers, with narrow spaces between thousands."""
+    axis.set_major_locator(MaxNLocator(integer=True, nbins=5))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: words.count(value)))
+    axis.set_label_text(unit)
+
+
+def span_axis(axis: Any, unit: str = "") -> None:
+    """Logarithms of microseconds, as spans of time."""
+    axis.set_major_locator(LogLocator(numticks=6))
+    axis.set_minor_locator(LogLocator(subs=()))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: words.span(value)))
+    axis.set_label_text(unit)
+
+
+def share_axis(axis: Any) -> None:
+    """Shares from 0 to 1, in per cent."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.0f} %"))
+
+
+def time_axis(axes: Axes, start: int, end: int) -> None:
+    """Instants from `start` to `end`, microseconds UTC."""
+    few = is_narrow(axes.figure)
+    locator = _dates.AutoDateLocator(minticks=3, maxticks=5 if few else 9)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(_dates.ConciseDateFormatter(locator))
+    limits: Any = (words.moment(start), words.moment(max(end, start + 1)))
+    axes.set_xlim(*limits)
+    axes.annotate("UTC", (0, 0), (-4, -4), "axes fraction", "offset points", ha="right", **_SMALL)
+
+
+_SMALL: Final[dict[str, Any]] = {"fontsize": 7.5, "color": MUTED, "va": "top"}
+
+
+def moments(instants: Sequence[int]) -> Any:
+    """Instants as matplotlib wants them."""
+    return [words.moment(at) for at in instants]
+
+
+def legend_above(axes: Axes, columns: int) -> None:
+    """The legend over the picture, in one column where the screen is narrow."""
+    fits = 2 if is_narrow(axes.figure) and columns > 2 else columns
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=fits, borderaxespad=0.2)
+
+
+def rows_axis(axes: Axes, labels: Sequence[str]) -> None:
+    """One row for each label, the first on top; labels are made by `label`."""
+    folded = [label.replace(" → ", "\n→ ") for label in labels]
+    shown = folded if is_narrow(axes.figure) else labels
+    axes.set_yticks(range(len(labels)), labels=shown, fontsize=8)
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+    axes.grid(visible=True, axis="x")
+
+
+def pareto(axes: Axes, labels: Sequence[str], values: Sequence[int], unit: str) -> None:
+    """The largest first; beside each bar its count, and the share of all down to it."""
+    whole, so_far = sum(values), 0
+    rows_axis(axes, labels)
+    axes.barh(range(len(values)), values, color=BLUE, height=0.62)
+    for place, value in enumerate(values):
+        so_far += value
+        told = f" {words.count(value)}, in all {words.share(so_far / whole)}"
+        axes.annotate(told, (value, place), va="center", fontsize=8, color=MUTED)
+    axes.set_xlim(0, max(values) * 1.6)
+    count_axis(axes.xaxis, unit)
+
+
+def plain_span_axis(axis: Any) -> None:
+    """Microseconds as spans of time, evenly spaced."""
+    axis.set_major_locator(MaxNLocator(nbins=4))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: words.span(value)))
+
+
+def size_axis(axis: Any, unit: str = "") -> None:
+    """Bytes as sizes."""
+    axis.set_major_locator(MaxNLocator(nbins=4))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: words.size(value)))
+    axis.set_label_text(unit)

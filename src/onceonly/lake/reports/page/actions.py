@@ -1,0 +1,210 @@
+"""What to act on: one list, the gravest first, each line with its reason and what to do.
+
+Knows what each finding asks of people; it must not know how the rest of the page shows it.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from onceonly.lake.reports import (
+    availability,
+    budgets,
+    bulk_jobs,
+    clock_skew,
+    failure_notices,
+    in_doubt,
+    journal_quality,
+    late_acks,
+    sla,
+    words,
+)
+from onceonly.lake.reports.findings import Findings, InvariantResult
+from onceonly.lake.reports.markup import Html, foreign, join, link, pair, tag
+from onceonly.lake.tables import channel_intervals
+from onceonly.lake.tables.definition import Definition
+from onceonly.lake.verdicts import CLASSES, Standing, Verdict
+
+ALARM: Final = "alarm"
+DOUBT: Final = "doubt"
+LOOK: Final = "look"
+GRAVITIES: Final = (ALARM, DOUBT, LOOK)
+"""The gravest first."""
+NAMED: Final = 3
+"""Partners or pairs that one line names; the section behind it has all."""
+
+
+class Action(NamedTuple):
+    """One thing to do."""
+
+    gravity: str
+    what: Any
+    do: str
+    anchor: str
+
+
+_TODO: Final = {
+    Verdict.DELIVERED_TWICE: "Tell the receiving application which ones; find out what let it "
+    "happen before more is sent.",
+    Verdict.CONTENT_MISMATCH: "Compare the digests with both applications; stop the pair until it "
+    "is known who altered it.",
+    Verdict.COLLISION: "Ask the sender which of the two contents it meant; ids must not be used "
+    "again.",
+    Verdict.RECEIVED_NOT_SENT: "Ask the sender for the missing part of its journal; if there is "
+    "none, somebody else sent it.",
+    Verdict.ACKED_NOT_STORED: "Submit it again under a new MessageId; the sender believes that it "
+    "arrived.",
+    Verdict.NOT_DELIVERED_TO_APP: "Let the receiving gateway hand it over again; its store has it.",
+    Verdict.ORPHAN_ACK: "Ask the peer what it acknowledged; it may answer for somebody else.",
+    Verdict.FAILED_BUT_DELIVERED: "Tell the sending application that it is there after all.",
+    Verdict.ACK_LOST: "Ask the receiver for its status, or send the same message again.",
+    Verdict.SENT_NOT_RECEIVED: "Send the same message again, under the same MessageId.",
+}
+"""What each class asks of people."""
+
+
+def actions(found: Findings) -> list[Action]:
+    """Everything that somebody has to do something about, the gravest first."""
+    sources = (_classes, _invariants, _evidence, _notices, _channels, _partners, _terms, _jobs)
+    every = [action for source in sources for action in source(found)]
+    return sorted(every, key=lambda action: GRAVITIES.index(action.gravity))
+
+
+def _classes(found: Findings) -> Iterator[Action]:
+    counts = found.judged.verdicts
+    for row in CLASSES:
+        if row.standing in (Standing.ALARM, Standing.DOUBT) and counts[row.verdict]:
+            gravity = ALARM if row.standing is Standing.ALARM else DOUBT
+            word = tag("span", row.verdict, kind=f"word {row.standing}")
+            what = join((words.counted(counts[row.verdict], "message"), " ", word))
+            yield Action(gravity, what, _TODO[row.verdict], "differences")
+    doubts = found.of(in_doubt.DEFINITION)
+    if doubts.rows:
+        oldest = max(row["age_us"] for row in doubts.rows)
+        told = f"{words.counted(doubts.total, 'message')} in doubt, for up to {words.span(oldest)}"
+        yield Action(DOUBT, told, "The register says for each what to do next.", "in-doubt")
+
+
+def _invariants(found: Findings) -> Iterator[Action]:
+    for line in found.judged.invariants:
+        if not line.holds:
+            yield Action(ALARM, _broken(line), "The sheet names counter-examples.", "sheet")
+
+
+def _broken(line: InvariantResult) -> Html:
+    return join(
+        (tag("b", line.name), f" is broken {words.counted(line.breaches, 'time')}: ", line.claim)
+    )
+
+
+def _evidence(found: Findings) -> Iterator[Action]:
+    if found.quarantined:
+        told = f"{words.counted(len(found.quarantined), 'segment')} of evidence in quarantine"
+        todo = "Ask their party to publish them anew; until then their rows are missing."
+        yield Action(ALARM, told, todo, "quarantine")
+    quality = found.of(journal_quality.DEFINITION).rows
+    silent = [row for row in quality if not row["has_journal"]]
+    if silent:
+        what = join((_names(foreign(row["party"]) for row in silent), ": no journal in the lake"))
+        yield Action(LOOK, what, "Ask for it: half of the evidence is missing.", "journals")
+    jumped = [row for row in quality if row["clock_jumps"]]
+    if jumped:
+        what = join((_names(foreign(row["party"]) for row in jumped), ": the clock was set"))
+        yield Action(LOOK, what, "Times around it are not to be trusted; orders are.", "journals")
+    yield from _clocks(found)
+
+
+def _clocks(found: Findings) -> Iterator[Action]:
+    outside = [row for row in found.of(clock_skew.DEFINITION).rows if not row["is_within_accuracy"]]
+    if outside:
+        worst = max(abs(row["skew_us"]) for row in outside)
+        named = _names({_ends(row): pair(*_ends(row)) for row in outside}.values())
+        what = join((named, f": clocks {words.span(worst)} apart, more than agreed"))
+        yield Action(LOOK, what, "Set the clocks; ages and expiries are judged wrongly.", "clocks")
+
+
+def _notices(found: Findings) -> Iterator[Action]:
+    rows = found.of(failure_notices.DEFINITION).rows
+    missing = sum(row["missing"] for row in rows)
+    if missing:
+        told = f"{words.counted(missing, 'failure')} that no application was told of"
+        yield Action(ALARM, told, "Tell it; the promise is a verdict for each.", "notices")
+    late = [row for row in found.of(late_acks.DEFINITION).rows if row["was_corrected"] is False]
+    if late:
+        told = f"{words.counted(len(late), 'late acknowledgement')} not told to the application"
+        yield Action(ALARM, told, "Tell it that the message is there after all.", "late")
+
+
+def _channels(found: Findings) -> Iterator[Action]:
+    rows = found.of(channel_intervals.DEFINITION).rows
+    closed = [row for row in rows if row["until_at"] is None and row["state"] != "open"]
+    for state, todo in (
+        ("quarantined", "Restore what the store forgot, then resume."),
+        ("suspended", "Settle what is in doubt, then resume the pair."),
+    ):
+        ends = {_ends(row): pair(*_ends(row)) for row in closed if row["state"] == state}
+        if ends:
+            yield Action(DOUBT, join((_names(ends.values()), f": {state}")), todo, "suspensions")
+
+
+def _partners(found: Findings) -> Iterator[Action]:
+    down = [row for row in found.of(availability.DEFINITION).rows if row["is_down"]]
+    if down:
+        peers = {row["peer"]: foreign(row["peer"]) for row in down}
+        what = join((_names(peers.values()), ": the last transmission was not accepted"))
+        yield Action(LOOK, what, "See whether the partner can be reached.", "availability")
+
+
+def _terms(found: Findings) -> Iterator[Action]:
+    missed = _number(found, sla.DEFINITION, "is_kept", value=False)
+    if missed:
+        told = f"{words.counted(missed, 'target')} missed"
+        yield Action(LOOK, told, "The scorecard has the worst first.", "scorecard")
+    at_risk = _number(found, budgets.DEFINITION, "is_at_risk", value=True)
+    if at_risk:
+        told = f"{words.counted(at_risk, 'agreement')} whose retries outlive their messages"
+        todo = "Fewer retries, shorter intervals, or a longer TimeToLive."
+        yield Action(LOOK, told, todo, "budgets")
+
+
+def _jobs(found: Findings) -> Iterator[Action]:
+    rejected = sum(row["rejected"] for row in found.of(bulk_jobs.DEFINITION).rows)
+    if rejected:
+        told = f"{words.counted(rejected, 'row')} of bulk jobs refused"
+        todo = "The reasons are listed; mend the rows and run the job again."
+        yield Action(LOOK, told, todo, "job-rejects")
+    unequal = _number(found, bulk_jobs.DEFINITION, "adds_up", value=False)
+    if unequal:
+        told = f"{words.counted(unequal, 'bulk job')} whose rows do not add up"
+        yield Action(LOOK, told, "Compare with the job's own report.", "bulk-jobs")
+
+
+def _number(found: Findings, of: Definition, name: str, *, value: bool) -> int:
+    return sum(row[name] is value for row in found.of(of).rows)
+
+
+def _ends(row: Any) -> tuple[str, str]:
+    return row["from_party"], row["to_party"]
+
+
+def _names(shown: Any) -> Html:
+    every = list(shown)
+    some = [join((one, Html(", "))) for one in every[: NAMED - 1]] + every[NAMED - 1 : NAMED]
+    return join(some) if len(every) <= NAMED else join((*some, f" and {len(every) - NAMED} more"))
+
+
+def listed(found: Findings) -> Html:
+    """The list as it stands on the page."""
+    every = actions(found)
+    if not every:
+        return tag("p", "Nothing: no finding asks anything of anybody.", kind="calm")
+    return tag("ol", *[_line(action) for action in every], kind="actions")
+
+
+_WORDS: Final = {ALARM: "alarm", DOUBT: "settle", LOOK: "look"}
+
+
+def _line(action: Action) -> Html:
+    word = tag("span", _WORDS[action.gravity], kind=f"gravity {action.gravity}")
+    reason = tag("p", action.what, kind="what")
+    todo = tag("p", action.do, " ", link(action.anchor, "See"), kind="do")
+    return tag("li", word, tag("div", reason, todo))

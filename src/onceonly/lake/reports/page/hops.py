@@ -1,0 +1,101 @@
+"""Report 18 on the page: where a message's time goes when it passes intermediaries."""
+
+from itertools import groupby
+from typing import Any, Final
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from onceonly.lake.reports import hop_waterfall, plots, words
+from onceonly.lake.reports.findings import Findings, Row, Rows
+from onceonly.lake.reports.page.card import Card
+from onceonly.lake.reports.page.listing import PAIR, listing
+
+DEFINITION: Final = hop_waterfall.DEFINITION
+PAIRS_DRAWN: Final = 3
+"""Pairs with a waterfall each; the table has all."""
+_LISTED: Final = (
+    *(PAIR, "step", "stage", "place", "hop", "entered", "left", "lost"),
+    *("p50_us", "p95_us", "mean_us"),
+)
+_OF_TURNAROUND: Final = ("wire", "hold", "receive", "ack hold")
+"""What a turnaround is made of; queue comes before it, hand over beside it."""
+
+
+def card(found: Findings) -> Card:
+    """One waterfall for each of the busiest pairs."""
+    extract = found.of(DEFINITION)
+    title = "Hop by hop"
+    body: tuple[Any, ...] = ()
+    if extract.rows:
+        drawn = _busiest(extract.rows)
+        figures = [_picture(number, rows) for number, rows in enumerate(drawn, 1)]
+        body = (*figures, listing(DEFINITION, extract, _LISTED, caption=title))
+    return Card(
+        "hops",
+        title,
+        "Mean time of each stage of messages that passed an intermediary, each by the one clock of "
+        "its place; the wire is what is left of the turnaround.",
+        body,
+        "no message passed an intermediary whose journal is in the lake.",
+        (DEFINITION,),
+        is_wide=True,
+    )
+
+
+def _busiest(rows: Rows) -> list[list[Row]]:
+    ordered = sorted(rows, key=lambda row: (row["from_party"], row["to_party"], row["step"]))
+    pairs = [list(of) for _, of in groupby(ordered, key=_pair)]
+    return sorted(pairs, key=lambda of: -max(row["entered"] for row in of))[:PAIRS_DRAWN]
+
+
+def _pair(row: Row) -> tuple[str, str]:
+    return row["from_party"], row["to_party"]
+
+
+def _picture(number: int, rows: list[Row]) -> Any:
+    bars = _bars(rows)
+    ends = f"{plots.label(rows[0]['from_party'])} → {plots.label(rows[0]['to_party'])}"
+    says = "; ".join(f"{label} {words.span(length)}" for label, _, length in bars)
+    lost = sum(row["lost"] for row in rows)
+    says += f"; {words.count(lost)} lost on the way."
+
+    def draw(figure: Figure) -> None:
+        _waterfall(figure.subplots(), bars, ends)
+
+    height = 1.0 + 0.25 * len(bars)
+    return plots.picture(plots.Plot(f"hops-{number}", f"Hop by hop, {ends}", says, draw, height))
+
+
+def _bars(rows: list[Row]) -> list[tuple[str, int, int]]:
+    """Label, start and length of each bar: what the turnaround is made of adds up to it."""
+    timed = [row for row in rows if row["mean_us"] is not None]
+    queue = sum(row["mean_us"] for row in timed if row["stage"] == "queue")
+    at, bars = queue, []
+    for row in timed:
+        length = row["mean_us"]
+        if row["stage"] in _OF_TURNAROUND:
+            bars.append((_label(row), at, length))
+            at += length
+        else:
+            start = {"queue": 0, "turnaround": queue}.get(row["stage"], at)
+            bars.append((_label(row), start, length))
+    return bars
+
+
+def _label(row: Row) -> str:
+    place = "" if row["place"] is None else f", {plots.label(row['place'], 16)}"
+    return f"{row['stage']}{place}"
+
+
+def _waterfall(axes: Axes, bars: list[tuple[str, int, int]], ends: str) -> None:
+    plots.rows_axis(axes, [label for label, _, _ in bars])
+    for line, (label, start, length) in enumerate(bars):
+        is_sum = label.startswith("turnaround")
+        style: dict[str, Any] = {"color": plots.GRID if is_sum else plots.BLUE, "height": 0.6}
+        axes.barh(line, length, left=start, **style)
+        axes.annotate(f" {words.span(length)}", (start + length, line), va="center", fontsize=8)
+    reach = max(start + length for _, start, length in bars) or 1
+    axes.set_xlim(0, reach * 1.2)
+    plots.plain_span_axis(axes.xaxis)
+    axes.set_title(ends, fontsize=9, loc="left")

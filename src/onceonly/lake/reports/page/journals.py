@@ -1,0 +1,81 @@
+"""Report 27 on the page: what the evidence is worth."""
+
+from typing import Final
+
+from onceonly.lake.reports import journal_quality, words
+from onceonly.lake.reports.findings import Findings, Row
+from onceonly.lake.reports.markup import Html, cell, foreign, head, table, tag
+from onceonly.lake.reports.page.card import Card
+from onceonly.lake.reports.page.listing import listing
+
+DEFINITION: Final = journal_quality.DEFINITION
+_CHAIN: Final = (
+    *("party", "has_journal", "rows", "first_at", "last_at", "missing", "edited", "forks"),
+    "first_bad_seq",
+)
+_CONDUCT: Final = (
+    *("party", "unmatched_messages", "order_violations", "clock_jumps", "largest_jump_us"),
+    *("restarts", "unclean_stops", "unknown_events", "newer_rows", "drills"),
+)
+
+
+def quality(found: Findings) -> Card:
+    """Each party's journal, with whatever is wrong with it."""
+    extract = found.of(DEFINITION)
+    body: tuple[Html, ...] = ()
+    if extract.rows:
+        body = (
+            listing(DEFINITION, extract, _CHAIN, caption="Journals"),
+            listing(DEFINITION, extract, _CONDUCT, caption="What the journals contradict"),
+        )
+    elif found.judged.journals:
+        body = (_journals(found),)
+    return Card(
+        "journals",
+        "Journals",
+        "The evidence. Every row carries the hash of the row before it: missing, edited and "
+        "forked rows show, and so does who gives no evidence at all.",
+        body,
+        "no journal is in the lake.",
+        (DEFINITION,),
+        is_wide=True,
+    )
+
+
+def _journals(found: Findings) -> Html:
+    numbers = ("rows", "missing", "edited", "forks", "epochs", "suspensions", "quarantines")
+    heads = [head("party"), head("first row (UTC)"), head("last row (UTC)")]
+    heads += [head(name, "n") for name in numbers]
+    rows = [
+        tag(
+            "tr",
+            cell(foreign(row["party"])),
+            cell(words.instant(row["first_at"])),
+            cell(words.instant(row["last_at"])),
+            *[cell(words.count(row[name]), "n") for name in numbers],
+        )
+        for row in found.judged.journals
+    ]
+    return table(heads, rows, caption="Journals")
+
+
+def quarantined(found: Findings) -> Card:
+    """Published segments none of whose rows count."""
+    body: tuple[Html, ...] = ()
+    if found.quarantined:
+        titles = [head(title) for title in ("party", "segment and what is wrong with it")]
+        rows = [_segment(row) for row in found.quarantined]
+        body = (table(titles, rows, caption="Segments in quarantine"),)
+    return Card(
+        "quarantine",
+        "Segments in quarantine",
+        "None of their rows count. They are looked at again as soon as somebody publishes them "
+        "anew.",
+        body,
+        "every published segment could be trusted.",
+        is_wide=True,
+    )
+
+
+def _segment(row: Row) -> Html:
+    return tag("tr", *[cell(foreign(row[name])) for name in ("party", "fault")])

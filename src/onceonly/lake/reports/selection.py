@@ -1,0 +1,94 @@
+"""What of a report fits on a page: pure functions from frames to smaller frames.
+
+A page has room for some pairs and some hundred rows, whatever the size of the lake. Sums over pairs
+are made here only of what may be added up; what may not (quantiles) is asked of the report again,
+over a lifecycle in which all pairs are one.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+from pyspark.sql.types import TimestampType
+
+from onceonly.lake.reports.reconciliation import PAIR
+from onceonly.lake.tables.definition import Definition
+from onceonly.lake.verdicts import CLASSES
+
+ALL_PAIRS: Final = "all"
+"""Stands for both parties where all pairs are taken as one."""
+
+
+def as_one_pair(frame: DataFrame) -> DataFrame:
+    """The frame as if all pairs were one; MessageIds are then no keys any more."""
+    return frame.withColumns({name: F.lit(ALL_PAIRS) for name in PAIR})
+
+
+def plain(frame: DataFrame) -> DataFrame:
+    """The frame with microseconds UTC instead of timestamps.
+
+    A driver would read those in the time zone of its machine.
+    """
+    instants = [one.name for one in frame.schema.fields if isinstance(one.dataType, TimestampType)]
+    return frame.withColumns({name: F.unix_micros(name) for name in instants})
+
+
+def of_pairs(frame: DataFrame, pairs: Sequence[tuple[str | None, str | None]]) -> DataFrame:
+    """The rows of these pairs."""
+    wanted = [
+        F.col("from_party").eqNullSafe(F.lit(sender))
+        & F.col("to_party").eqNullSafe(F.lit(receiver))
+        for sender, receiver in pairs
+    ]
+    return frame.where(reduce(Column.__or__, wanted)) if wanted else frame.limit(0)
+
+
+def summed(frame: DataFrame, of: Definition, by: Sequence[str]) -> DataFrame:
+    """Counts and sizes added up over everything but `by`; of the largest the largest.
+
+    The columns stay as they are declared; those that cannot be added up are null.
+    """
+    sums = {name: F.sum(name) for name in of.names if _adds_up(of, name)}
+    sums |= {name: F.max(name) for name in of.names if name.startswith("largest")}
+    grouped = frame.groupBy(*by).agg(*[value.alias(name) for name, value in sums.items()])
+    kept = {*by, *sums}
+    columns = [
+        F.col(one.name) if one.name in kept else F.lit(None).cast(one.type).alias(one.name)
+        for one in of.columns
+    ]
+    return grouped.select(*columns)
+
+
+def _adds_up(of: Definition, name: str) -> bool:
+    [column] = [one for one in of.columns if one.name == name]
+    is_sum = column.type == "bigint" and column.unit not in ("", "µs")
+    return is_sum and not name.startswith(("largest", "p50", "p95"))
+
+
+def gravest_first(differences: DataFrame) -> DataFrame:
+    """The differences in the order of the classes."""
+    places = [
+        F.when(F.col("verdict") == F.lit(row.verdict.value), F.lit(place))
+        for place, row in enumerate(CLASSES)
+    ]
+    return differences.orderBy(F.coalesce(*places), *PAIR, "message_id")
+
+
+def of_those(frame: DataFrame, chosen: DataFrame, key: Sequence[str]) -> DataFrame:
+    """The rows of `frame` whose key is one of the few in `chosen`."""
+    return frame.join(F.broadcast(chosen.select(*key).distinct()), list(key), "left_semi")
+
+
+def farthest(clocks: DataFrame, pairs: int) -> DataFrame:
+    """The rows of the pairs whose clocks are farthest apart."""
+    reach = clocks.groupBy(*PAIR).agg(F.max(F.abs("skew_us")).alias("reach"))
+    return of_those(clocks, reach.orderBy(F.desc("reach"), *PAIR).limit(pairs), PAIR)
+
+
+def most_frequent(trend: DataFrame, kinds: int) -> DataFrame:
+    """The rows of the most frequent phases and codes."""
+    key = ("phase", "code")
+    sums = trend.groupBy(*key).agg(F.sum("occurrences").alias("sum"))
+    return of_those(trend, sums.orderBy(F.desc("sum"), *key).limit(kinds), key)
