@@ -169,7 +169,7 @@ def test_every_row_of_the_state_tables_was_seen_to_happen(generated: dict[str, s
 def spoken_commands(text: str) -> Iterator[list[str]]:
     """The `onceonly …` lines of shell blocks, as words."""
     for block in blocks(text, "sh", "console"):
-        for line in block.splitlines():
+        for line in block.replace("\\\n", " ").splitlines():
             plain = line.strip().removeprefix("$ ").removesuffix(" &")
             plain = re.sub(r" 2>>? ?\S+", "", plain)
             if plain.startswith("onceonly "):
