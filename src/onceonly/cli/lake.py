@@ -165,6 +165,14 @@ def compact(lakes: tuple[str, ...], master: str | None, keep_hours: float, outpu
     metavar="FILE",
     help="A gateway's configuration, for what its agreements say; may be repeated.",
 )
+@click.option(
+    "--table-format",
+    type=click.Choice(["plain", "delta", "iceberg"]),
+    default="plain",
+    show_default=True,
+    help="What ledger and tables are written as; Delta and Iceberg need their jars in Spark.",
+)
+@click.option("--catalog", metavar="NAME", help="For iceberg: such as lake.onceonly.")
 @output_option
 def reconcile(  # noqa: PLR0913 - because each is one of the command's options
     *,
@@ -175,6 +183,8 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
     tables: tuple[str, ...],
     ledger_only: bool,
     configurations: tuple[Path, ...],
+    table_format: str,
+    catalog: str | None,
     output: str,
 ) -> None:
     """Match the journals of both parties, judge every message, and write the tables.
@@ -195,6 +205,7 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
             out=out,
             tables=() if ledger_only else tables or None,
             terms=terms,
+            target=jobs.target(table_format, catalog),
         )
     )
     if output == "json":

@@ -12,14 +12,18 @@ from functools import reduce
 from hashlib import sha256
 from typing import Any, Final
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
 from onceonly.lake import checks, java, manifest, model, schemas, storage
+from onceonly.lake.formats import TableFormat
 from onceonly.lake.ingest import segments
 from onceonly.lake.manifest import Manifest, Shelf
 from onceonly.lake.wholeness import Wholeness, of_copies
+from onceonly.message.errors import LocalError
 
 SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
@@ -219,6 +223,29 @@ def schema(product: str) -> StructType:
 def write(frame: DataFrame, path: str) -> None:
     """Replace the folder at `path` by the frame, as zstd Parquet."""
     frame.write.mode("overwrite").parquet(path)
+
+
+def require(spark: SparkSession, wanted: TableFormat) -> None:
+    """Raises `LocalError` (NoTableFormat) where Spark lacks what the format is written with."""
+    if wanted is TableFormat.PLAIN:
+        return
+    try:
+        spark.read.format(wanted).load("nowhere")
+    except (PySparkException, Py4JJavaError) as error:
+        # Anything else is about the place, where there is nothing: then the format is there.
+        if "DATA_SOURCE_NOT_FOUND" in str(error):
+            text = f"Spark has no jars for {wanted}: name them to spark-submit (--packages)"
+            raise LocalError("NoTableFormat", text) from error
+
+
+def write_table(frame: DataFrame, place: str, wanted: TableFormat) -> None:
+    """Replace the table at `place` by the frame, columns and all."""
+    if wanted is TableFormat.ICEBERG:
+        frame.writeTo(place).using(wanted).createOrReplace()
+    elif wanted is TableFormat.DELTA:
+        frame.write.format(wanted).mode("overwrite").option("overwriteSchema", "true").save(place)
+    else:
+        write(frame, place)
 
 
 def rows(frame: DataFrame, limit: int) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 Here frames become numbers, and the clock is read; the rules are in the pure modules around.
 """
 
+from onceonly.lake.formats import target
 from onceonly.lake.advice import Goal
 from onceonly.lake.jobs.advising import TodaysTerms, advise
 from onceonly.lake.jobs.compacting import compact
@@ -37,5 +38,6 @@ __all__ = [
     "pack",
     "reconcile",
     "report",
+    "target",
     "verify",
 ]

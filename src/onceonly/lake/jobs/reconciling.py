@@ -8,6 +8,7 @@ from typing import Final
 
 from onceonly.lake import runner
 from onceonly.lake.catalogue import NAMES
+from onceonly.lake.formats import Target
 from onceonly.lake.jobs.case import judge, open_case
 from onceonly.lake.jobs.finding import find
 from onceonly.lake.jobs.reporting import write_report
@@ -28,9 +29,9 @@ class ReconcileSummary:
 
     judged: Judged
     ledger: str
-    """Folder of the delivery ledger: Parquet, one row per message, with its verdict."""
+    """Where the delivery ledger is: one row per message, with its verdict."""
     tables: Mapping[str, str] = field(default_factory=dict)
-    """Folder of each table that was written beside it, by name."""
+    """Where each table is that was written beside it, by name."""
 
     @property
     def verdicts(self) -> dict[str, int]:
@@ -63,6 +64,7 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     report_to: Path | None = None,
     tables: Sequence[str] | None = (),
     terms: Mapping[str, DeliveryTerms] = MappingProxyType({}),
+    target: Target = Target(),  # noqa: B008 - because a Target is frozen
 ) -> ReconcileSummary:
     """Judge every message of the lakes and write the delivery ledger.
 
@@ -74,17 +76,22 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     `tables` names more tables of the `catalogue` to write into the first lake, None every one;
     `terms` is what was agreed, by agreement id, for those that ask: the journal does not tell.
 
-    Raises `LocalError` (NoLake, NoJava, UnknownTable).
+    `target` is the format of ledger and tables (`formats.target`), plain Parquet by default.
+
+    Raises `LocalError` (NoLake, NoJava, UnknownTable, NoTableFormat).
     """
     lakes = directories(lake)
     spark = start(lake, master)
+    runner.require(spark, target.table_format)
     case = open_case(spark, lakes, as_of, policy)
-    ledger = out or folder(lakes[0], LEDGER)
-    runner.write(delivery_ledger.table(case.judged, case.journal), ledger)
+    ledger = target.place(out or folder(lakes[0], LEDGER), LEDGER)
+    runner.write_table(
+        delivery_ledger.table(case.judged, case.journal), ledger, target.table_format
+    )
     judged = judge(case)
     if report_to is not None:
         write_report(find(case, judged), report_to)
     more = [name for name in (NAMES if tables is None else tables) if name != LEDGER]
-    written = write_tables(case, more, lakes[0], terms)
+    written = write_tables(case, more, lakes[0], terms, target)
     case.judged.unpersist()
     return ReconcileSummary(judged, ledger, written)

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from onceonly.lake import formats
+from onceonly.lake.formats import TableFormat
 from onceonly.lake.jobs.compacting import compact
 from onceonly.lake.jobs.ingesting import AVAILABLE_NOW, ingest
 from onceonly.lake.jobs.reconciling import reconcile
@@ -36,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         dest="tables",
         help="a table that reconcile writes beside the ledger; by default every one",
     )
+    parser.add_argument("--table-format", choices=list(TableFormat), default=TableFormat.PLAIN)
+    parser.add_argument("--catalog", help="of the tables, such as lake.onceonly; for iceberg")
     given = parser.parse_args(arguments)
     try:
         code, found = _run(given)
@@ -79,6 +83,7 @@ def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         as_of=given.as_of,
         out=given.out,
         tables=given.tables,
+        target=formats.target(given.table_format, given.catalog),
     )
     return (
         0 if found.holds else _DIFFERENCES_FOUND,

@@ -5,6 +5,7 @@ from typing import Final
 
 from onceonly.lake import catalogue, runner, storage
 from onceonly.lake.catalogue import Evidence
+from onceonly.lake.formats import Target
 from onceonly.lake.jobs.case import Case
 from onceonly.message.terms import DeliveryTerms
 
@@ -13,9 +14,13 @@ TABLES_FOLDER: Final = "tables"
 
 
 def write_tables(
-    case: Case, names: Sequence[str], lake: str, terms: Mapping[str, DeliveryTerms]
+    case: Case,
+    names: Sequence[str],
+    lake: str,
+    terms: Mapping[str, DeliveryTerms],
+    target: Target,
 ) -> dict[str, str]:
-    """Write these tables into the lake directory; name to folder.
+    """Write these tables into the lake directory, or the target's catalog; name to place.
 
     Raises `LocalError` (UnknownTable) before anything is written.
     """
@@ -23,10 +28,10 @@ def write_tables(
     evidence = Evidence(
         case.journal, case.coverage, case.judged, case.as_of, case.policy, terms=terms
     )
-    folders = {table.name: folder(lake, table.name) for table in tables}
+    places = {table.name: target.place(folder(lake, table.name), table.name) for table in tables}
     for table in tables:
-        runner.write(table.make(evidence), folders[table.name])
-    return folders
+        runner.write_table(table.make(evidence), places[table.name], target.table_format)
+    return places
 
 
 def folder(lake: str, name: str) -> str:
