@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,20 +17,25 @@ from click.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from journals import BUYER, SELLER, chained, healthy, publish
+from fingerprints import fingerprints
+from journals import BUYER, SELLER, Ledger, chained, healthy, publish
 
 from onceonly.cli.main import cli
 from onceonly.journal.record import chain
 from onceonly.journal.segment import party_folder, segment_name, to_records, to_table
 from onceonly.lake import jobs, manifest, runner
+from onceonly.lake.ingest import taking
 from onceonly.lake.lease import ingesting
 from onceonly.message.errors import LocalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from journals import Ledger
     from pyspark.sql import SparkSession
+
+    from onceonly.lake.ingest.change import Change
+    from onceonly.lake.ingest.register import Known
+    from onceonly.lake.ingest.segments import Look
 
 pytestmark = pytest.mark.spark
 
@@ -300,3 +306,73 @@ def test_a_party_whose_folder_vanished_keeps_its_rows(spark: SparkSession, tmp_p
     shutil.rmtree(path.parent)
     [found] = jobs.ingest(str(tmp_path / "source"), into=str(tmp_path / "lake")).manifests.values()
     assert found.rows == len(ledger.records)
+
+
+def test_one_party_from_two_sources_counts_once(spark: SparkSession, tmp_path: Path):
+    """Each holds a part of the journal, and some of it both do."""
+    ledger = healthy(seed=10, messages=8)[0].sender
+    publish(tmp_path / "one", ledger, first=1, last=40)
+    publish(tmp_path / "one", ledger, first=41, last=50)
+    publish(tmp_path / "other", ledger, first=21, last=60)
+    publish(tmp_path / "other", ledger, first=41, last=50)
+    sources = [str(tmp_path / "one"), str(tmp_path / "other")]
+    [found] = jobs.ingest(sources, into=str(tmp_path / "lake")).manifests.values()
+    assert (found.rows, found.ranges, found.forks) == (60, ((1, 60),), 0)
+    assert runner.journal(spark, [str(tmp_path / "lake")]).count() == 60
+
+
+def test_a_store_that_was_rolled_back_shows_as_a_fork(spark: SparkSession, tmp_path: Path):
+    """Both rows of every number are kept, and counted against the journal."""
+    ledger = healthy(seed=10, messages=8)[0].sender
+    publish(tmp_path, ledger, first=1, last=40)
+    rolled_back = Ledger(BUYER, records=ledger.records[:30])
+    for record in ledger.records[40:50]:
+        rolled_back.write(record.event, record.at, reason="again")
+    publish(tmp_path, rolled_back, first=21, last=40)
+    summary = jobs.ingest(str(tmp_path))
+    [found] = summary.manifests.values()
+    assert (found.rows, found.forks, found.first_fork) == (50, 10, 31)
+    assert not summary.is_trusted
+    [whole] = runner.wholeness(spark, [str(tmp_path)])
+    assert (whole.forks, whole.first_bad_seq) == (10, 31)
+
+
+def test_lives_of_an_older_version_are_folded_anew(spark: SparkSession, tmp_path: Path):
+    """Readers fold the rows themselves until an ingest or a compaction has."""
+    ledger = healthy(seed=10, messages=8)[0].sender
+    publish(tmp_path, ledger, first=1, last=40)
+    jobs.ingest(str(tmp_path))
+    expected = fingerprints(spark, str(tmp_path))
+    [shelf] = manifest.shelves([str(tmp_path)])
+    found = manifest.load(shelf)
+    emptied = {**found.products, "lifecycle": (), "coverage": ()}
+    manifest.publish(shelf, replace(found, products=emptied, folds="older"))
+    assert fingerprints(spark, str(tmp_path)) == expected
+    jobs.compact(str(tmp_path))
+    assert manifest.load(shelf).folds == found.folds
+    assert fingerprints(spark, str(tmp_path)) == expected
+    manifest.publish(shelf, replace(manifest.load(shelf), folds="older"))
+    publish(tmp_path, ledger, first=41, last=60)
+    jobs.ingest(str(tmp_path))
+    assert manifest.load(shelf).folds == found.folds
+    assert fingerprints(spark, str(tmp_path))["journal"][0] == 60
+
+
+def test_a_segment_that_is_harmed_while_it_is_read_is_kept_apart(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """It was whole when it was looked at; none of its rows count, all others do."""
+    ledger = healthy(seed=11, messages=8)[0].sender
+    _, second, _ = in_three(tmp_path, ledger)
+    decide = taking.decide
+
+    def harm_then_decide(before: Known, found: list[Look]) -> Change:
+        if second.stat().st_size > 5:
+            second.write_bytes(b"noise")
+        return decide(before, found)
+
+    monkeypatch.setattr(taking, "decide", harm_then_decide)
+    [found] = jobs.ingest(str(tmp_path)).manifests.values()
+    assert [one.fault[:10] for one in found.quarantined] == ["unreadable"]
+    assert found.missing == [(21, 40)]
+    assert runner.journal(spark, [str(tmp_path)]).count() == len(ledger.records) - 20

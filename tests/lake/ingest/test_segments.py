@@ -232,6 +232,7 @@ def test_a_codec_that_spark_lacks_is_named(tmp_path: Path):
     assert "BROTLI" in (looked_at(tmp_path, TABLE, compression="brotli").fault or "")
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_no_harm_to_a_byte_passes_or_stops_the_ingest(tmp_path: Path):
     """Bits flipped and files cut by chance: a fault each, or the same rows; and no end of us.
 

@@ -119,12 +119,12 @@ class Run:
     def _look_again(self, intake: Intake) -> None:
         """Take what was looked at and has changed since; forget what is gone."""
         with self._turns[intake.shelf]:
-            known = register.read(intake.shelf)
-            before = {one.name for one in known.seen(intake.prefix)}
-            if before:
-                present = [one.name for one in storage.listed(intake.journal)]
-                taking.forget(intake, present)
-        self._take(intake, sorted(before.intersection(present)) if before else [])
+            seen = {one.name for one in register.read(intake.shelf).seen(intake.prefix)}
+            if not seen:
+                return
+            present = [one.name for one in storage.listed(intake.journal)]
+            taking.forget(intake, present)
+        self._take(intake, [name for name in present if name in seen])
 
 
 def _failed(error: StreamingQueryException) -> LocalError:

@@ -100,32 +100,36 @@ def pack(
     lakes = directories(lake)
     spark = start(lakes, master)
     case = open_case(spark, lakes, as_of, Policy())
-    holders = [party for party in (pair.one, pair.other) if party in _holders(case)]
+    journals = _journals(case, pair)
+    holders = [party for party in (pair.one, pair.other) if party in journals]
     if not holders:
         text = f"no journal of {pair.one} or {pair.other} is in the lakes"
         raise LocalError("NoEvidence", text)
     _write_rows(spark, lakes, case, pair, out)
     held = _opened(spark, out)
     judged = _judged(spark, held.lives, holders, case.as_of, case.policy)
-    whole = {one.folder: one.breaches for one in case.wholeness}
+    breaches = {one.folder: one.breaches for one in case.wholeness}
     found = Summary(
         pair,
         case.as_of,
         case.policy,
         holders,
         _count(held.rows, judged, case.as_of, case.policy),
-        {party: whole.get(party_folder(party), 0) for party in holders},
+        {party: breaches[party_folder(party)] for party in sorted(set(journals.values()))},
         summary.signed_off(signing.by, signing.comment, datetime.now(UTC)),
     )
     summary.write(out, found)
     seal.tidy(out)
     seal.close(out, sign=signer)
+    case.judged.unpersist()
     return found
 
 
-def _holders(case: Case) -> set[str]:
-    found = case.coverage.select("holder").distinct()
-    return {row["holder"] for row in runner.rows(found, ROWS_MAX)}
+def _journals(case: Case, pair: Pair) -> dict[str, str]:
+    """In whose journal the deeds of each of the two are: a gateway may have several PartyIds."""
+    ours = case.coverage.where(F.col("holder").isin(pair.one, pair.other))
+    found = runner.rows(ours.select("holder", "party").orderBy("party"), ROWS_MAX)
+    return {row["holder"]: row["party"] for row in found}
 
 
 def _write_rows(
