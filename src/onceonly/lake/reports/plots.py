@@ -186,7 +186,7 @@ def time_axis(axes: Axes, start: int, end: int) -> None:
     axes.xaxis.set_major_formatter(_dates.ConciseDateFormatter(locator))
     limits: Any = (words.moment(start), words.moment(max(end, start + 1)))
     axes.set_xlim(*limits)
-    axes.annotate("UTC", (0, 0), (-4, -4), "axes fraction", "offset points", ha="right", **_SMALL)
+    axes.annotate("UTC", (0, 0), (-6, -9), "axes fraction", "offset points", ha="right", **_SMALL)
 
 
 _SMALL: Final[dict[str, Any]] = {"fontsize": 7.5, "color": MUTED, "va": "top"}

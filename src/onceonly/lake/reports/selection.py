@@ -13,9 +13,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 from pyspark.sql.types import TimestampType
 
-from onceonly.lake.reports.reconciliation import PAIR
+from onceonly.lake.reports.reconciliation import PAIR, severity
 from onceonly.lake.tables.definition import Definition
-from onceonly.lake.verdicts import CLASSES
 
 ALL_PAIRS: Final = "all"
 """Stands for both parties where all pairs are taken as one."""
@@ -69,11 +68,7 @@ def _adds_up(of: Definition, name: str) -> bool:
 
 def gravest_first(differences: DataFrame) -> DataFrame:
     """The differences in the order of the classes."""
-    places = [
-        F.when(F.col("verdict") == F.lit(row.verdict.value), F.lit(place))
-        for place, row in enumerate(CLASSES)
-    ]
-    return differences.orderBy(F.coalesce(*places), *PAIR, "message_id")
+    return differences.orderBy(severity(), *PAIR, "message_id")
 
 
 def of_those(frame: DataFrame, chosen: DataFrame, key: Sequence[str]) -> DataFrame:

@@ -55,7 +55,7 @@ def ages(found: Findings) -> Card:
         "in-doubt-ages",
         title,
         "At the end of each span of time, how many messages were in doubt, and for how long "
-        "already. What grows darker is not being settled.",
+        "already. What grows fuller in colour is not being settled.",
         body,
         "no message was ever in doubt.",
         (definition,),

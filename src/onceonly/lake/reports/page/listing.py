@@ -20,13 +20,15 @@ from onceonly.lake.tables.definition import Column, Definition
 
 PAIR: Final = "pair"
 """Asked for as a column: from_party and to_party together."""
-ROWS_SHOWN: Final = 25
+ROWS_SHOWN: Final = 12
 """Rows that stand open; more are there to be unfolded."""
 ROWS_FOLDED: Final = 400
 """Rows behind a picture, at most: one bin of time each, for a few states."""
 
 _SUFFIXES: Final = ("_us", "_at", "_bytes", "_share")
 _KINDS: Final = {"bigint": "n", "double": "n", "timestamp": "when", "date": "when"}
+_LONG: Final = 20
+"""Characters from which on a text gets room for more than a word in each line."""
 _NAMES: Final = ("_id", "party", "peer", "example")
 _TITLES: Final = {
     PAIR: "from → to",
@@ -96,12 +98,16 @@ def _cell(name: str, column: Column | None, row: Row) -> Html:
     value = row[name]
     if value is None:
         return cell(tag("span", words.UNKNOWN, aria_label="not known"), "none")
-    kind = _KINDS.get(column.type, "text")
-    if value == 0 and column.type == "bigint":
-        kind = "n zero"
-    if column.type == "string" and column.name.endswith(_NAMES):
-        kind = "name"
-    return cell(_SHOWN.get(column.type, _text)(value, column), kind)
+    return cell(_SHOWN.get(column.type, _text)(value, column), _kind(value, column))
+
+
+def _kind(value: Any, column: Column) -> str:
+    if column.type != "string":
+        kind = _KINDS.get(column.type, "text")
+        return "n zero" if kind == "n" and value == 0 else kind
+    if column.name.endswith(_NAMES):
+        return "name"
+    return "text long" if len(value) > _LONG else "text"
 
 
 def _text(value: str, column: Column) -> Html:

@@ -204,7 +204,7 @@ def _evidence(found: Findings) -> Html:
     return _answer("whole", f"evidence: {words.count(rows)} chained rows", "journals", "good")
 
 
-_MARKS: Final = {"good": "✓", "bad": "✗", "doubt": "?", "unknown": words.UNKNOWN}
+_MARKS: Final = {"good": "✓", "bad": "✗", "doubt": "?", "unknown": ""}
 
 
 def _answer(value: str, question: str, anchor: str, kind: str) -> Html:

@@ -78,7 +78,7 @@ def _lines(rows: Rows, width_us: int) -> plots.Drawer:
 
 
 def over_the_week(found: Findings) -> Card:
-    """Hours of the week, the slower the darker."""
+    """Hours of the week, the slower the fuller in colour."""
     definition = turnaround_heat.DEFINITION
     extract = found.whole(definition)
     title = "By hour and weekday"
@@ -96,7 +96,7 @@ def over_the_week(found: Findings) -> Card:
         "week",
         title,
         "Time within which 19 of 20 were acknowledged, by hour and weekday of the sending, UTC; "
-        "the darker, the slower. Blank: nothing was sent.",
+        "the fuller the colour, the slower. Blank: nothing was sent.",
         body,
         "no acknowledgement came yet.",
         (definition,),
@@ -129,7 +129,7 @@ def _box(
 
 
 def _scale(axes: Axes, low_us: float, high_us: float) -> None:
-    told = f"pale {words.span(low_us)}, dark {words.span(high_us)}; hours UTC"
+    told = f"faint {words.span(low_us)}, full {words.span(high_us)}; hours UTC"
     axes.set_xlabel(told, fontsize=8.5)
 
 

@@ -1,0 +1,186 @@
+"""The first screen tells the truth, the gravest first; the list of actions misses nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from pages import PARTIES, extract_of, findings
+
+from onceonly.lake.catalogue import find
+from onceonly.lake.reports.findings import Extract, Findings
+from onceonly.lake.reports.page import actions, outcome
+from onceonly.lake.reports.page.outcome import Outcome
+from onceonly.lake.verdicts import CLASSES, Standing, Verdict
+
+MATCHED = {Verdict.MATCHED: 3}
+
+
+def sentence(counts: dict[Verdict, int], *broken: str) -> outcome.Sentence:
+    return outcome.sentence(findings(0, counts=counts, broken=broken))
+
+
+def test_a_clean_exchange_is_sealed():
+    """All agreed, nothing broken: that and nothing else is `held`."""
+    said = sentence(MATCHED)
+    assert said.outcome is Outcome.HELD
+    assert said.words == "The promise held."
+    assert said.why.startswith("6 of 6 messages agreed")
+
+
+@pytest.mark.parametrize("verdict", [v.verdict for v in CLASSES if v.standing is Standing.ALARM])
+def test_one_alarm_breaks_the_seal(verdict: Verdict):
+    """Whatever else is fine, a class that must not be is said first."""
+    said = sentence({**MATCHED, verdict: 1})
+    assert said.outcome is Outcome.BROKEN
+    assert "2 messages of 8 in a class that must not be" in said.why
+
+
+@pytest.mark.parametrize("verdict", [v.verdict for v in CLASSES if v.standing is Standing.DOUBT])
+def test_a_doubt_is_no_breach_and_no_success(verdict: Verdict):
+    """What the two-army problem allows is neither sealed nor called broken."""
+    assert sentence({**MATCHED, verdict: 1}).outcome is Outcome.DOUBT
+
+
+def test_a_broken_invariant_breaks_the_seal():
+    """Also where every message is in a good class."""
+    assert sentence(MATCHED, "I1").outcome is Outcome.BROKEN
+
+
+def test_damaged_evidence_is_not_called_a_broken_promise():
+    """Where only the chain is broken, the evidence is at fault, not the exchange."""
+    assert sentence(MATCHED, "E3").words == "The evidence is not whole."
+
+
+def test_what_one_side_tells_proves_nothing():
+    """Half of the evidence cannot seal anything, nor break it."""
+    assert sentence({Verdict.ONE_SIDED: 5}).outcome is Outcome.UNPROVED
+    assert sentence({**MATCHED, Verdict.ONE_SIDED: 5}).outcome is Outcome.UNPROVED
+
+
+def test_what_is_under_way_is_said():
+    """It holds so far; nobody promises the rest."""
+    assert sentence({**MATCHED, Verdict.IN_FLIGHT: 1}).words == "It holds so far."
+
+
+def test_an_empty_lake_proves_nothing():
+    """No message, no promise that held."""
+    assert sentence({}).outcome is Outcome.UNPROVED
+
+
+def test_what_one_side_cannot_know_is_not_shown_as_nought():
+    """Without the other journal a 0 would be a claim."""
+    shown = outcome.first_screen(findings(0, counts={Verdict.ONE_SIDED: 5}))
+    assert "altered, or another content under one id: not known" in shown
+    assert "delivered twice: not known" not in shown
+
+
+def test_every_grave_class_is_answered():
+    """No alarm or doubt is left out of the answers of the first screen."""
+    answered = [verdict for answer in outcome.ANSWERS for verdict in answer.verdicts]
+    grave = [row.verdict for row in CLASSES if row.standing in (Standing.ALARM, Standing.DOUBT)]
+    assert sorted(answered) == sorted(grave)
+
+
+def with_report(name: str, *changes: dict[str, object], found: Findings | None = None) -> Findings:
+    """A clean lake, but for these rows of one report."""
+    clean = found or findings(0, counts=MATCHED)
+    definition = find(name).definition
+    rows = extract_of(definition, len(changes)).rows
+    changed = [{**row, **change} for row, change in zip(rows, changes, strict=True)]
+    return replace(clean, per_pair={**clean.per_pair, name: Extract(changed, len(changed))})
+
+
+def test_a_clean_lake_asks_nothing_of_anybody():
+    """An empty list says so."""
+    assert actions.actions(findings(0, counts=MATCHED)) == []
+    assert "Nothing" in actions.listed(findings(0, counts=MATCHED))
+
+
+@pytest.mark.parametrize(
+    "row", [v for v in CLASSES if v.standing in (Standing.ALARM, Standing.DOUBT)], ids=str
+)
+def test_every_grave_class_has_something_to_do(row: object):
+    """Each is listed once, with what to do, and leads to the evidence."""
+    verdict, standing = row.verdict, row.standing  # type: ignore[attr-defined]  # because ids are words
+    [action] = actions.actions(findings(0, counts={**MATCHED, verdict: 2}))
+    assert verdict.value in action.what
+    assert action.gravity == (actions.ALARM if standing is Standing.ALARM else actions.DOUBT)
+    assert action.do
+    assert action.anchor == "differences"
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "says"),
+    [
+        ("failure_notices", {"missing": 2}, "2 failures that no application was told of"),
+        ("late_acks", {"was_corrected": False}, "1 late acknowledgement not told"),
+        ("availability", {"is_down": True}, "the last transmission was not accepted"),
+        ("channel_intervals", {"until_at": None, "state": "suspended"}, ": suspended"),
+        ("channel_intervals", {"until_at": None, "state": "quarantined"}, ": quarantined"),
+        ("clock_skew", {"is_within_accuracy": False}, "more than agreed"),
+        ("journal_quality", {"has_journal": False, "clock_jumps": 0}, "no journal in the lake"),
+        ("journal_quality", {"has_journal": True, "clock_jumps": 1}, "the clock was set"),
+        ("sla", {"is_kept": False}, "1 target missed"),
+        ("budgets", {"is_at_risk": True}, "1 agreement whose retries outlive"),
+        ("bulk_jobs", {"rejected": 7, "adds_up": True}, "7 rows of bulk jobs refused"),
+        ("bulk_jobs", {"rejected": 0, "adds_up": False}, "1 bulk job whose rows do not add up"),
+        ("in_doubt", {"age_us": 3_600_000_000}, "1 message in doubt, for up to 1\u202fh"),
+    ],
+)
+def test_every_report_that_asks_for_something_is_listed(
+    name: str, change: dict[str, object], says: str
+):
+    """Each finding is one line that says what it is."""
+    [action] = actions.actions(with_report(name, change))
+    assert says in action.what
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("failure_notices", {"missing": 0}),
+        ("late_acks", {"was_corrected": True}),
+        ("availability", {"is_down": False}),
+        ("channel_intervals", {"until_at": 5, "state": "suspended"}),
+        ("clock_skew", {"is_within_accuracy": True}),
+        ("journal_quality", {"has_journal": True, "clock_jumps": 0}),
+        ("sla", {"is_kept": None}),
+        ("budgets", {"is_at_risk": None}),
+        ("bulk_jobs", {"rejected": 0, "adds_up": True}),
+    ],
+)
+def test_what_is_in_order_is_not_listed(name: str, change: dict[str, object]):
+    """A list that cries wolf is not read."""
+    assert actions.actions(with_report(name, change)) == []
+
+
+def test_the_gravest_is_first():
+    """Alarms before doubts before what somebody should look at."""
+    found = findings(3, counts={**MATCHED, Verdict.ACK_LOST: 1, Verdict.COLLISION: 1})
+    gravities = [action.gravity for action in actions.actions(found)]
+    assert gravities == sorted(gravities, key=actions.GRAVITIES.index)
+    assert set(gravities) == set(actions.GRAVITIES)
+
+
+def test_segments_in_quarantine_are_an_alarm():
+    """Their rows are missing from every count above."""
+    found = findings(0, counts=MATCHED, faults=["segment 7", "segment 8"])
+    [action] = actions.actions(found)
+    assert action.gravity == actions.ALARM
+    assert action.what.startswith("2 segments")
+
+
+def test_many_partners_are_named_by_the_first_few():
+    """A line stays a line; the section has all of them."""
+    rows = [{"is_down": True, "peer": f"urn:peer:{number}"} for number in range(9)]
+    [action] = actions.actions(with_report("availability", *rows))
+    assert "urn:peer:2" in action.what
+    assert "urn:peer:3" not in action.what
+    assert " and 6 more" in action.what
+
+
+def test_the_parties_are_the_heading():
+    """Two are named, the order is that of the alphabet."""
+    shown = outcome.first_screen(findings(0, parties=PARTIES[::-1], counts=MATCHED))
+    assert shown.index(PARTIES[0]) < shown.index(PARTIES[1])
