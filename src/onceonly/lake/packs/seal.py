@@ -127,9 +127,9 @@ class _Parts:
 
     def __init__(self) -> None:
         from cryptography import x509  # noqa: PLC0415 - because only signed packs need it
-        from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - see above
-        from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415 - see above
-        from cryptography.hazmat.primitives.asymmetric import ec, padding  # noqa: PLC0415 - see above
+        from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - because only signing needs it
+        from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415 - because only signing needs it
+        from cryptography.hazmat.primitives.asymmetric import ec, padding  # noqa: PLC0415 - because only signing needs it
 
         self.x509, self.InvalidSignature = x509, InvalidSignature
         self.hashes, self.serialization = hashes, serialization
