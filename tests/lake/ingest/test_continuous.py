@@ -1,0 +1,104 @@
+"""An ingest that goes on takes what appears, and needs no restart for it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from journals import BUYER, SELLER, healthy, publish
+
+from onceonly.journal.segment import party_folder
+from onceonly.lake import jobs, manifest, runner
+from onceonly.lake.ingest.intake import Intake, intakes
+from onceonly.lake.ingest.stream import Run
+from onceonly.lake.manifest import Manifest, Quarantined, Shelf
+from onceonly.message.errors import LocalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+ROUNDS_MAX = 200
+
+
+class DoneError(Exception):
+    """Everything was taken."""
+
+
+class Partners:
+    """Two gateways that publish while the ingest runs; asked once a round what there is."""
+
+    def __init__(self, lake: Path) -> None:
+        self.lake = lake
+        there, _ = healthy(seed=14, messages=8)
+        self.buyer, self.seller = there.sender, there.receiver
+        self.story = self.told()
+        self.is_done: Callable[[], bool] = lambda: True
+        self.rounds = 0
+
+    def found(self, party: str) -> Manifest:
+        return manifest.load(Shelf(str(self.lake), party_folder(party)))
+
+    def told(self) -> Iterator[Callable[[], bool]]:
+        """Deeds, and after each of them when the next one is due."""
+        publish(self.lake, self.buyer, last=20)
+        yield lambda: self.found(BUYER).rows == 20
+        publish(self.lake, self.seller)
+        second = publish(self.lake, self.buyer, first=21, last=40)
+        whole = second.read_bytes()
+        second.write_bytes(whole[:-60])
+        yield lambda: bool(self.found(SELLER).rows and self.found(BUYER).quarantined)
+        assert self.found(SELLER).rows == len(self.seller.records)
+        second.write_bytes(whole)
+        yield lambda: self.found(BUYER).rows == 40
+        assert self.found(BUYER).quarantined == ()
+
+    def intakes(self) -> list[Intake]:
+        self.rounds += 1
+        assert self.rounds < ROUNDS_MAX, "the ingest does not come to an end"
+        if self.is_done():
+            following = next(self.story, None)
+            if following is None:
+                raise DoneError
+            self.is_done = following
+        return intakes(str(self.lake), str(self.lake))
+
+
+def test_a_running_ingest_takes_new_parties_and_mended_segments(
+    spark: SparkSession, tmp_path: Path
+):
+    """A party appears, a segment is half there and then whole: every row is in, and once."""
+    told: list[Quarantined] = []
+    partners = Partners(tmp_path)
+    run = Run(spark, partners.intakes, lambda _, one: told.append(one))
+    with pytest.raises(DoneError):
+        run.go_on(1)
+    assert len(told) == 1
+    assert not spark.streams.active
+
+
+def test_a_batch_that_cannot_be_taken_ends_the_ingest_with_a_line(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Nothing is passed over: the next run finds the batch again."""
+    there, _ = healthy(seed=15, messages=8)
+    publish(tmp_path, there.sender, last=20)
+
+    def full(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "write", full)
+        for trigger in ("available-now", "1s"):
+            with pytest.raises(LocalError, match="no space left on device"):
+                jobs.ingest(str(tmp_path), trigger=trigger)
+    [found] = jobs.ingest(str(tmp_path)).manifests.values()
+    assert found.rows == 20
