@@ -68,8 +68,17 @@ _COUNTS: Final = tuple(
 )
 
 
+STRETCH_ROWS: Final = 1 << 16
+"""Rows that one task looks through at a time: a journal may be longer than a machine is."""
+
+
 def table(
-    journal: DataFrame, judged: DataFrame, coverage: DataFrame, *, policy: Policy
+    journal: DataFrame,
+    judged: DataFrame,
+    coverage: DataFrame,
+    *,
+    policy: Policy,
+    stretch_rows: int = STRETCH_ROWS,
 ) -> DataFrame:
     """The quality of each party's evidence; clocks are held against `policy`'s accuracy.
 
@@ -88,7 +97,7 @@ def table(
     )
     zeros = {name: F.coalesce(name, F.lit(0)) for name in (*_COUNTS, *_OF_MESSAGES)}
     return (
-        _rows(journal, policy)
+        _rows(_in_stretches(journal.dropDuplicates(list(checks.LINK)), stretch_rows), policy)
         .join(checks.wholeness(journal), "party", "left")
         .withColumn("has_journal", F.expr("true"))
         .join(faults, "party", "full")
@@ -100,9 +109,9 @@ def table(
 _OF_MESSAGES: Final = ("order_violations", "unmatched_messages")
 
 
-def _rows(journal: DataFrame, policy: Policy) -> DataFrame:
-    """What each party's own rows show."""
-    line = Window.partitionBy("party").orderBy("seq")
+def _rows(stretched: DataFrame, policy: Policy) -> DataFrame:
+    """What each party's own rows show, each beside the row before it."""
+    line = Window.partitionBy("party", "stretch").orderBy("seq")
     before = {
         f"previous_{name}": F.lag(name).over(line)
         for name in ("at", "monotonic_ns", "store_epoch", "event")
@@ -114,8 +123,8 @@ def _rows(journal: DataFrame, policy: Policy) -> DataFrame:
     known = [event.value for event in Event]
     opens = is_event(Event.STARTED) & F.col("previous_event").isNotNull()
     return (
-        journal.dropDuplicates(list(checks.LINK))
-        .withColumns(before)
+        stretched.withColumns(before)
+        .where("is_here")
         .groupBy("party")
         .agg(
             F.timestamp_micros(F.min("at")).alias("first_at"),
@@ -131,6 +140,16 @@ def _rows(journal: DataFrame, policy: Policy) -> DataFrame:
             F.max(F.when(is_jump, jump)).alias("largest_jump_us"),
             F.sum(one_if(is_event(Event.DRILL))).alias("drills"),
         )
+    )
+
+
+def _in_stretches(rows: DataFrame, length: int) -> DataFrame:
+    """Every row in its `stretch`; the last one of each also before the next, and not `is_here`."""
+    own = F.floor(F.col("seq") / length)
+    is_last = F.pmod("seq", F.lit(length)) == length - 1
+    stretches = F.when(is_last, F.array(own, own + 1)).otherwise(F.array(own))
+    return rows.withColumn("stretch", F.explode(stretches)).withColumn(
+        "is_here", F.col("stretch") == own
     )
 
 
