@@ -9,7 +9,7 @@ from pages import PARTIES, extract_of, findings
 
 from onceonly.lake.catalogue import find
 from onceonly.lake.reports.findings import Extract, Findings
-from onceonly.lake.reports.page import actions, outcome
+from onceonly.lake.reports.page import actions, outcome, verdicts
 from onceonly.lake.reports.page.outcome import Outcome
 from onceonly.lake.verdicts import CLASSES, Standing, Verdict
 
@@ -184,3 +184,23 @@ def test_the_parties_are_the_heading():
     """Two are named, the order is that of the alphabet."""
     shown = outcome.first_screen(findings(0, parties=PARTIES[::-1], counts=MATCHED))
     assert shown.index(PARTIES[0]) < shown.index(PARTIES[1])
+
+
+def test_a_pair_with_nobody_at_its_other_end_is_shown_as_such():
+    """An orphan acknowledgement has no receiver: its pair has a line, and the heading no `?`."""
+    found = findings(2, counts=MATCHED)
+    orphan = {
+        "from_party": PARTIES[0],
+        "to_party": None,
+        "verdict": "ORPHAN_ACK",
+        "standing": "alarm",
+        "messages": 1,
+    }
+    judged = replace(found.judged, matrix=[*found.judged.matrix, orphan])
+    days = find("reconciliation").definition
+    row = {**extract_of(days, 1).rows[0], **orphan}
+    found = replace(found, judged=judged, per_pair={days.name: Extract([row], 1)})
+    assert verdicts.pairs_of(judged)[0] == (PARTIES[0], None)
+    assert '<bdi class="id">?</bdi>' not in outcome.first_screen(found)
+    assert '<bdi class="id">?</bdi>' in verdicts.matrix(found).body[0]
+    assert "Differing: 1 message, on 1 of 1 day." in verdicts.days(found).body[0]

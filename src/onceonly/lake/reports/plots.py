@@ -186,7 +186,7 @@ def time_axis(axes: Axes, start: int, end: int) -> None:
     axes.xaxis.set_major_formatter(_dates.ConciseDateFormatter(locator))
     limits: Any = (words.moment(start), words.moment(max(end, start + 1)))
     axes.set_xlim(*limits)
-    axes.annotate("UTC", (0, 0), (-6, -9), "axes fraction", "offset points", ha="right", **_SMALL)
+    axes.annotate("UTC", (0, 0), (-13, -8), "axes fraction", "offset points", ha="right", **_SMALL)
 
 
 _SMALL: Final[dict[str, Any]] = {"fontsize": 7.5, "color": MUTED, "va": "top"}
@@ -220,7 +220,7 @@ def pareto(axes: Axes, labels: Sequence[str], values: Sequence[int], unit: str) 
     axes.barh(range(len(values)), values, color=BLUE, height=0.62)
     for place, value in enumerate(values):
         so_far += value
-        told = f" {words.count(value)}, in all {words.share(so_far / whole)}"
+        told = f" {words.count(value)}, together {words.share(so_far / whole)}"
         axes.annotate(told, (value, place), va="center", fontsize=8, color=MUTED)
     axes.set_xlim(0, max(values) * 1.6)
     count_axis(axes.xaxis, unit)

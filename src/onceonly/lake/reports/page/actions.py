@@ -149,7 +149,7 @@ def _channels(found: Findings) -> Iterator[Action]:
 def _partners(found: Findings) -> Iterator[Action]:
     down = [row for row in found.of(availability.DEFINITION).rows if row["is_down"]]
     if down:
-        peers = {row["peer"]: foreign(row["peer"]) for row in down}
+        peers = {row["peer"]: foreign(row["peer"] or "?") for row in down}
         what = join((_names(peers.values()), ": the last transmission was not accepted"))
         yield Action(LOOK, what, "See whether the partner can be reached.", "availability")
 

@@ -16,6 +16,7 @@ def chapter(definitions: Iterable[Definition]) -> Html:
 def _definition(of: Definition) -> Html:
     number = "" if of.number is None else f"report {of.number}, "
     title = join((tag("b", of.name), f": {number}{of.grain}"))
+    frame = f'spark.read.parquet("LAKE/tables/{of.name}")'
     heads = [head(word) for word in ("column", "type", "unit", "meaning")]
     columns = [_column(column) for column in of.columns]
     meaning = f"{of.meaning[0].upper()}{of.meaning[1:]}."
@@ -24,7 +25,7 @@ def _definition(of: Definition) -> Html:
         tag("summary", title),
         tag("p", meaning),
         table(heads, columns, caption=f"Columns of {of.name}"),
-        tag("p", "As a DataFrame: ", tag("code", f'spark.read.parquet("LAKE/tables/{of.name}")')),
+        tag("p", "As a DataFrame: ", tag("code", frame), kind="frame"),
         id=definition_anchor(of),
         kind="definition",
     )

@@ -113,7 +113,7 @@ def _header(judged: Judged) -> Html:
 
 
 def _parties(judged: Judged) -> Html:
-    parties = list(dict.fromkeys(party for ends in pairs_of(judged) for party in ends))
+    parties = list(dict.fromkeys(party for ends in pairs_of(judged) for party in ends if party))
     if not parties:
         return Html("An empty lake")
     if len(parties) > PARTIES_NAMED:

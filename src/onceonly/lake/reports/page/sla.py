@@ -31,7 +31,8 @@ def card(found: Findings) -> Card:
     if worst:
         missed = sum(row["is_kept"] is False for row in extract.rows)
         says = f"{words.count(missed)} of {words.counted(len(extract.rows), 'target')} missed."
-        plot = plots.Plot("sla", title, says, _bullets(worst), 0.9 + 0.4 * len(worst))
+        height = 0.9 + 0.42 * len(worst)
+        plot = plots.Plot("sla", title, says, _bullets(worst), height, is_wide=True)
         body = (plots.picture(plot), *body)
     return Card(
         "scorecard",
@@ -66,5 +67,5 @@ def _bullets(rows: list[Row]) -> plots.Drawer:
 
 
 def _label(row: Row) -> str:
-    ends = plots.ends(row["from_party"], row["to_party"], 12)
-    return f"{ends}\n{row['month']:%Y-%m} {plots.label(row['agreement_id'], 20)}"
+    ends = plots.ends(row["from_party"], row["to_party"])
+    return f"{ends}\n{plots.label(row['agreement_id'], 24)}, {row['month']:%Y-%m}"

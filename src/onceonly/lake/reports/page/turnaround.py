@@ -129,7 +129,8 @@ def _box(
 
 
 def _scale(axes: Axes, low_us: float, high_us: float) -> None:
-    told = f"faint {words.span(low_us)}, full {words.span(high_us)}; hours UTC"
+    low, high = words.span(low_us), words.span(high_us)
+    told = f"{low}; hours UTC" if low == high else f"faint {low}, full {high}; hours UTC"
     axes.set_xlabel(told, fontsize=8.5)
 
 

@@ -31,7 +31,9 @@ ORDER: Final = (
     Standing.OUTSIDE,
 )
 """The gravest first."""
-Ends = tuple[str, str]
+_GRAVE: Final = (Standing.ALARM, Standing.DOUBT)
+Ends = tuple[str | None, str | None]
+"""Sender and receiver; None where nobody knows."""
 
 
 def pairs_of(judged: Judged) -> list[Ends]:
@@ -39,14 +41,18 @@ def pairs_of(judged: Judged) -> list[Ends]:
     weights: dict[Ends, tuple[int, int]] = {}
     for row in judged.matrix:
         ends = _ends(row)
-        differs = row["messages"] if row["standing"] in (Standing.ALARM, Standing.DOUBT) else 0
+        differs = row["messages"] if row["standing"] in _GRAVE else 0
         so_far = weights.get(ends, (0, 0))
         weights[ends] = (so_far[0] + differs, so_far[1] + row["messages"])
-    return sorted(weights, key=lambda ends: (*(-weight for weight in weights[ends]), ends))
+    return sorted(weights, key=lambda ends: (*(-weight for weight in weights[ends]), _named(ends)))
 
 
 def _ends(row: Row) -> Ends:
-    return row["from_party"] or "?", row["to_party"] or "?"
+    return row["from_party"], row["to_party"]
+
+
+def _named(ends: Ends) -> tuple[str, str]:
+    return ends[0] or "", ends[1] or ""
 
 
 def matrix(found: Findings) -> Card:
@@ -64,7 +70,7 @@ def matrix(found: Findings) -> Card:
         title = f"The classes of {words.counted(len(every), 'pair')}"
         body += (folded(title, table(heads, every, caption=title)),)
     unused = tag("ul", *[_meaning(row) for row in without])
-    body += (folded(f"{len(without)} classes that no message fell into", unused),)
+    body += (folded(f"Classes that no message fell into: {len(without)}", unused),)
     return Card(
         "verdicts",
         "Verdicts",
@@ -143,14 +149,14 @@ def days(found: Findings) -> Card:
 
 
 def _says(rows: Rows) -> str:
-    bad = [row for row in rows if row["standing"] in (Standing.ALARM, Standing.DOUBT)]
+    bad = [row for row in rows if row["standing"] in _GRAVE]
     every = {row["day"] for row in rows}
     if not bad:
         return f"{words.counted(len(every), 'day')}, none with a difference."
-    return (
-        f"{words.counted(sum(row['messages'] for row in bad), 'message')} differ, on "
-        f"{len({row['day'] for row in bad})} of {words.counted(len(every), 'day')}."
-    )
+    differing = words.counted(sum(row["messages"] for row in bad), "message")
+    days_of_them = len({row["day"] for row in bad})
+    told = words.counted(len(every), "day")
+    return f"Differing: {differing}, on {days_of_them} of {told}."
 
 
 def _columns(rows: Rows) -> list[tuple[date, date]]:
@@ -196,8 +202,8 @@ _COLOUR_OF: Final = {
 
 def _square(axes: Axes, place: int, line: int, rows: Rows) -> None:
     standing = min((Standing(row["standing"]) for row in rows), key=ORDER.index)
-    bad = sum(row["messages"] for row in rows if row["standing"] == standing)
-    is_grave = standing in (Standing.ALARM, Standing.DOUBT)
+    bad = sum(row["messages"] for row in rows if row["standing"] in _GRAVE)
+    is_grave = standing in _GRAVE
     colour = _COLOUR_OF[standing]
     depth = 0.85 if is_grave else 0.3
     axes.barh(line, 0.86, 0.8, left=place - 0.43, color=colour, alpha=depth)
