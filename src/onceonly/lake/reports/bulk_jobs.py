@@ -71,33 +71,25 @@ _NAME_CHARS_MAX: Final = 1 << 20
 def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
     """The jobs in the journal.
 
-    A row counts once, however often the job tried it: taken if it ever was, else refused.
+    Rows are told apart by their MessageIds, which are one gateway's own: a row that was refused and
+    tried again counts once, as taken if it ever was. Refused rows without one count each.
     """
-    rows = (
-        rows_of_jobs(journal)
-        .groupBy("party", "job", *KEY)
-        .agg(
-            F.max("is_taken").alias("is_taken"),
-            F.min("at").alias("first"),
-            F.max("at").alias("last"),
-            F.max(F.when(F.col("is_taken"), F.col("size_bytes"))).alias("bytes"),
-        )
-    )
+    is_taken = F.col("is_taken")
     lives = judged.select(*KEY, _fate().alias("fate"))
-    counts = {fate: F.sum(one_if(_taken() & (F.col("fate") == F.lit(fate)))) for fate in FATES}
-    accepted, rejected = F.sum(one_if(_taken())), F.sum(one_if(~_taken()))
+    counts = [F.sum(one_if(F.col("fate") == F.lit(fate))).alias(fate) for fate in FATES]
     became = F.col("acknowledged") + F.col("sent") + F.col("failed") + F.col("taken_back")
     open_ones = F.col("in_doubt") + F.col("under_way")
     return (
-        rows.join(lives, list(KEY), "left")
+        _each_once(journal)
+        .join(lives, list(KEY), "left")
         .groupBy("party", "job")
         .agg(
             F.timestamp_micros(F.min("first")).alias("first_at"),
             F.timestamp_micros(F.max("last")).alias("last_at"),
             F.count("*").alias("told"),
-            accepted.alias("accepted"),
-            rejected.alias("rejected"),
-            *[value.alias(fate) for fate, value in counts.items()],
+            F.sum(one_if(is_taken)).alias("accepted"),
+            F.sum(one_if(~is_taken)).alias("rejected"),
+            *counts,
             F.coalesce(F.sum("bytes"), F.lit(0)).alias("payload_bytes"),
         )
         .withColumns(
@@ -110,8 +102,26 @@ def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
     )
 
 
-def _taken() -> Column:
-    return F.col("is_taken")
+def _each_once(journal: DataFrame) -> DataFrame:
+    """The rows of the jobs; what was refused names no parties, so its life is nobody's."""
+    nameless = F.when(F.col("message_id").isNull(), F.col("seq"))
+
+    def of_taken(name: str) -> Column:
+        return F.max(F.when(F.col("is_taken"), F.col(name)))
+
+    return (
+        rows_of_jobs(journal)
+        .withColumn("nameless", nameless)
+        .groupBy("party", "job", "message_id", "nameless")
+        .agg(
+            F.max("is_taken").alias("is_taken"),
+            F.min("at").alias("first"),
+            F.max("at").alias("last"),
+            of_taken("size_bytes").alias("bytes"),
+            of_taken("from_party").alias("from_party"),
+            of_taken("to_party").alias("to_party"),
+        )
+    )
 
 
 def _fate() -> Column:

@@ -23,7 +23,7 @@ DEFINITION: Final = Definition(
         text("error_code", "code"),
         text("reason", "in words"),
         count("rejected", "refusals", "with it; a row that was tried twice counts twice"),
-        count("messages", "rows", "by their MessageId"),
+        count("messages", "MessageIds", "among them; an unreadable row has none"),
         text("example", "the least MessageId"),
     ),
 )
