@@ -48,7 +48,7 @@ def card(found: Findings) -> Card:
 
 
 def _pair(row: Row) -> tuple[str, str]:
-    return row["from_party"], row["to_party"]
+    return row["from_party"] or "", row["to_party"] or ""
 
 
 def _farthest(rows: Rows) -> list[list[Row]]:

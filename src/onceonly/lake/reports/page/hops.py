@@ -15,7 +15,7 @@ DEFINITION: Final = hop_waterfall.DEFINITION
 PAIRS_DRAWN: Final = 3
 """Pairs with a waterfall each; the table has all."""
 _LISTED: Final = (
-    *(PAIR, "step", "stage", "place", "hop", "entered", "left", "lost"),
+    *(PAIR, "stage", "place", "hop", "entered", "left", "lost"),
     *("p50_us", "p95_us", "mean_us"),
 )
 _OF_TURNAROUND: Final = ("wire", "hold", "receive", "ack hold")
@@ -35,7 +35,8 @@ def card(found: Findings) -> Card:
         "hops",
         title,
         "Mean time of each stage of messages that passed an intermediary, each by the one clock of "
-        "its place; the wire is what is left of the turnaround.",
+        "its place; the wire is what is left of the turnaround. The stages add up to it as far as "
+        "the same messages passed them.",
         body,
         "no message passed an intermediary whose journal is in the lake.",
         (DEFINITION,),
@@ -44,18 +45,18 @@ def card(found: Findings) -> Card:
 
 
 def _busiest(rows: Rows) -> list[list[Row]]:
-    ordered = sorted(rows, key=lambda row: (row["from_party"], row["to_party"], row["step"]))
+    ordered = sorted(rows, key=lambda row: (*_pair(row), row["step"]))
     pairs = [list(of) for _, of in groupby(ordered, key=_pair)]
     return sorted(pairs, key=lambda of: -max(row["entered"] for row in of))[:PAIRS_DRAWN]
 
 
 def _pair(row: Row) -> tuple[str, str]:
-    return row["from_party"], row["to_party"]
+    return row["from_party"] or "", row["to_party"] or ""
 
 
 def _picture(number: int, rows: list[Row]) -> Any:
     bars = _bars(rows)
-    ends = f"{plots.label(rows[0]['from_party'])} → {plots.label(rows[0]['to_party'])}"
+    ends = plots.ends(*_pair(rows[0]), words.NAME_SHORT)
     says = "; ".join(f"{label} {words.span(length)}" for label, _, length in bars)
     lost = sum(row["lost"] for row in rows)
     says += f"; {words.count(lost)} lost on the way."
@@ -78,7 +79,9 @@ def _bars(rows: list[Row]) -> list[tuple[str, int, int]]:
             bars.append((_label(row), at, length))
             at += length
         else:
-            start = {"queue": 0, "turnaround": queue}.get(row["stage"], at)
+            # What is handed over was stored where the receipt began.
+            received = bars[-1][1] if bars else at
+            start = {"queue": 0, "turnaround": queue}.get(row["stage"], received)
             bars.append((_label(row), start, length))
     return bars
 
