@@ -2,13 +2,8 @@
 
 import os
 import subprocess
-import sys
-import sysconfig
-import venv
 import zipfile
 from pathlib import Path
-
-import pytest
 
 from onceonly import __version__
 
@@ -24,43 +19,6 @@ id      = "tpa-ab-1"
 with    = ["urn:duns:222222222"]
 send_to = "http://127.0.0.1:8402/msh"
 """
-
-
-@pytest.fixture(scope="module")
-def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from the working tree without a network."""
-    folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
-        cwd=root,
-        check=True,
-        capture_output=True,
-    )
-    [built] = folder.glob("*.whl")
-    return built
-
-
-@pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program of an environment that has the wheel, and borrows the dependencies of ours.
-
-    Borrowing leaves out our editable install, so that only the wheel can be what runs.
-    """
-    place = tmp_path_factory.mktemp("installed")
-    venv.create(place, with_pip=False, symlinks=True)
-    library = next(place.glob("lib/python*/site-packages"))
-    python = place / "bin" / "python"
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"),
-            *("--python", str(python), "install", "--no-deps", "--no-index", str(wheel)),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    # A folder named in a .pth comes behind the wheel, and its own .pth files are not read.
-    (library / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    return place / "bin" / "onceonly"
 
 
 def run(program: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
