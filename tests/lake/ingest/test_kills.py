@@ -1,0 +1,148 @@
+"""Whoever is killed, whenever: every row is in once when an ingest has run to its end."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from fingerprints import fingerprints
+from journals import PLANTS, healthy, plant, publish
+
+from onceonly.lake import jobs
+
+if TYPE_CHECKING:
+    from journals import Ledger
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+INGEST_WITHIN_S = 900
+WATCH_EVERY_S = 0.01
+
+DIES = """
+import os, signal, sys
+from onceonly.lake import jobs, manifest, runner, storage
+from onceonly.lake.ingest import register, taking
+
+lake, place, when, count = sys.argv[1:]
+module = {"storage": storage, "runner": runner, "manifest": manifest, "register": register,
+          "taking": taking}[place.partition(".")[0]]
+name = place.partition(".")[2]
+original, calls = getattr(module, name), 0
+
+def dying(*arguments, **named):
+    global calls
+    calls += 1
+    is_last = calls == int(count)
+    if is_last and when == "before":
+        os.kill(os.getpid(), signal.SIGKILL)
+    result = original(*arguments, **named)
+    if is_last and when == "after":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return result
+
+setattr(module, name, dying)
+jobs.ingest(lake)
+"""
+"""An ingest that kills itself at a place: nothing in the product knows of this."""
+
+PLACES = (
+    ("runner.write", "after", 1),
+    ("runner.write", "before", 3),
+    ("manifest.publish", "before", 1),
+    ("storage._sync", "after", 3),
+    ("manifest.publish", "after", 1),
+    ("taking.take", "after", 2),
+)
+"""Before and after everything that an ingest leaves behind. `storage._sync` is called on a file
+before its rename and on the folder behind it; behind the third call the new manifest is written,
+and not yet there. Behind `manifest.publish` it is, and Spark has not committed the batch."""
+
+
+def driver(script: str, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+def pieces(ledger: Ledger, count: int) -> list[tuple[int, int]]:
+    """The rows in so many runs, some of which overlap the one before."""
+    last = len(ledger.records)
+    bounds = [last * number // count for number in range(count + 1)]
+    return [
+        (max(1, low + 1 - (7 if number % 3 == 2 else 0)), high)
+        for number, (low, high) in enumerate(pairwise(bounds))
+    ]
+
+
+def test_a_driver_that_is_killed_anywhere_has_done_nothing_or_all(
+    spark: SparkSession, tmp_path: Path
+):
+    """One life after the other on one lake, each killed at another place; then equal by hash."""
+    there, _ = healthy(seed=11, messages=12)
+    plant(there, PLANTS)
+    lake, whole = tmp_path / "lake", tmp_path / "whole"
+    runs = pieces(there.sender, len(PLACES))
+    for (first, last), (place, when, count) in zip(runs, PLACES, strict=True):
+        publish(lake, there.sender, first=first, last=last)
+        dead = driver(DIES, str(lake), place, when, str(count))
+        assert dead.wait(INGEST_WITHIN_S) == -signal.SIGKILL, place
+    publish(lake, there.receiver)
+    publish(whole, there.sender)
+    publish(whole, there.receiver)
+    jobs.ingest(str(lake))
+    jobs.ingest(str(whole))
+    assert fingerprints(spark, str(lake)) == fingerprints(spark, str(whole))
+    assert jobs.ingest(str(lake)).is_trusted
+
+
+def traces(lake: Path) -> list[Path]:
+    """Everything that ingests have left in the lake by now."""
+    return [path for path in (lake / "ingested").rglob("*") if path.is_file()]
+
+
+def wait_for_traces(process: subprocess.Popen[str], lake: Path, count: int) -> bool:
+    """Whether there are so many traces before the process ends."""
+    for _ in range(round(INGEST_WITHIN_S / WATCH_EVERY_S)):
+        if len(traces(lake)) >= count:
+            return True
+        try:
+            process.wait(WATCH_EVERY_S)
+        except subprocess.TimeoutExpired:
+            continue
+        return False
+    pytest.fail("the ingest did not come so far")
+
+
+INGEST = "import sys; from onceonly.lake import jobs; jobs.ingest(sys.argv[1], master=sys.argv[2])"
+
+
+def test_a_driver_that_is_killed_at_any_moment_has_done_nothing_or_all(
+    spark: SparkSession, tmp_path: Path
+):
+    """Killed from outside behind its n-th trace in the lake, twice over."""
+    chance = random.Random(3)
+    there, _ = healthy(seed=12, messages=20)
+    lake, whole = tmp_path / "lake", tmp_path / "whole"
+    for first, last in pieces(there.sender, 2):
+        publish(lake, there.sender, first=first, last=last)
+        process = driver(INGEST, str(lake), "local[2]")
+        wait_for_traces(process, lake, len(traces(lake)) + chance.randrange(3, 30))
+        process.kill()
+        process.wait()
+    publish(whole, there.sender)
+    jobs.ingest(str(lake))
+    jobs.ingest(str(whole))
+    assert fingerprints(spark, str(lake)) == fingerprints(spark, str(whole))
