@@ -119,6 +119,7 @@ MEANINGS = {
     "StoreFailed": "The store broke; the gateway stops, and whether it was stored is unknown.",
     "StoreFull": "The disk is full; nothing was accepted.",
     "TooManyPayloads": "A package has a limited number of parts.",
+    "TooManyRows": "A request stages a limited number of rows: send several.",
     "Unauthorized": "The API token is missing or wrong.",
     "UnknownAgreement": "No agreement of this id is with this partner.",
     "UnknownPartner": "No agreement is with this partner.",
