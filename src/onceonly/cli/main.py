@@ -9,6 +9,7 @@ from onceonly import __version__
 from onceonly.cli.exits import MEANINGS, Exit, Failure
 from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.inbox import inbox
+from onceonly.cli.job import job
 from onceonly.cli.lake import lake
 from onceonly.cli.message import message, send
 from onceonly.cli.partner import partner
@@ -131,7 +132,7 @@ def demo(**options: object) -> None:
     sys.exit(run_demo(DemoOptions(**options)))  # type: ignore[arg-type]  # because click has typed them
 
 
-for command in (send, message, inbox, partner, lake, simulate):
+for command in (send, message, inbox, job, partner, lake, simulate):
     cli.add_command(command)
 
 
