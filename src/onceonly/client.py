@@ -235,6 +235,10 @@ class Client:
                 return None
             raise
 
+    def get_inbox_item(self, message_id: str, offset: int) -> JSON:
+        """The inbox item at this offset."""
+        return self._json("GET", f"/v1/inbox/{_quoted(message_id)}?offset={offset}")
+
     def notices(self, after: int = 0, limit: int = 100) -> Sequence[JSON]:
         """Notices for the application."""
         params = {"after": after, "limit": limit}

@@ -49,7 +49,7 @@ class JobCalls:
         message_id = request.path_params["message_id"]
         number = whole(request, "row", -1)
         async with self._submission(request, message_id) as submission:
-            row = StagedRow(submission, None if number < 0 else number)
+            row = StagedRow(submission, None if number < 0 else number, message_id)
             [answer] = await self._jobs.stage(request.path_params["job"], [row])
         if answer.error is not None:
             raise answer.error
@@ -78,11 +78,12 @@ class JobCalls:
         number = row.pop("row", None)
         if not (number is None or (type(number) is int and 0 <= number < 1 << 62)):
             raise LocalError("InvalidField", f"row {number!r} is no whole number below 2^62")
+        named = row.get("message_id")
+        named = named if isinstance(named, str) else None
         try:
-            return StagedRow(self._submission_of(row, sinks), number)
+            return StagedRow(self._submission_of(row, sinks), number, named)
         except LocalError as error:
-            named = row.get("message_id")
-            return StagedRow(error, number, named if isinstance(named, str) else None)
+            return StagedRow(error, number, named)
 
     def _submission_of(self, row: dict[str, Any], sinks: list[Sink]) -> Submission:
         listed = row.pop("payloads", None)

@@ -41,7 +41,7 @@ class StagedRow(NamedTuple):
     number: int | None = None
     """The caller's number for the row; None gives it the next, or its MessageId's own."""
     message_id: str | None = None
-    """What the row calls itself, where nothing more of it can be read."""
+    """What the row calls itself, whether or not it can be a message."""
 
 
 class RowAnswer(NamedTuple):
@@ -252,14 +252,14 @@ class _Staging:
             return self._put(row, wanted, RowOutcome.REPLAYED)
         if accepted is not None:
             text = f"another message is staged as {message.message_id!r}"
-            return self._refuse_new(row, wanted, LocalError("MessageIdTaken", text))
+            return self._refuse_new(row, LocalError("MessageIdTaken", text))
         earlier = self._txn.find_outbound_view(message.message_id)
         if earlier is None:
             return self._put(row, wanted, RowOutcome.ACCEPTED)
         try:
             check_same(earlier, message, wanted.digest, wanted.submission)
         except LocalError as error:
-            return self._refuse_new(row, wanted, error)
+            return self._refuse_new(row, error)
         return self._put(row, wanted, RowOutcome.REPLAYED)
 
     def _put(self, row: StagedRow, wanted: _Wanted, outcome: RowOutcome) -> RowAnswer:
@@ -277,10 +277,9 @@ class _Staging:
     ) -> JobRow:
         return JobRow(number, self._job.releases + 1, outcome, message_id, fingerprint)
 
-    def _refuse_new(self, row: StagedRow, wanted: _Wanted, error: LocalError) -> RowAnswer:
+    def _refuse_new(self, row: StagedRow, error: LocalError) -> RowAnswer:
         before = None if row.number is None else self._find(row.number)
-        message_id = wanted.draft.message.message_id
-        return self._refuse(row._replace(message_id=message_id), before, error)
+        return self._refuse(row, before, error)
 
     def _refuse(self, row: StagedRow, before: JobRow | None, error: LocalError) -> RowAnswer:
         number = self._next() if row.number is None else row.number
