@@ -86,9 +86,9 @@ A line of `orders.ndjson` is one message:
 
 One request has at most {ROWS_MAX} rows and {BULK_BYTES_MAX >> 20} MiB, and is one commit. The
 answer says for each row whether it is `accepted`, `replayed` (its message was known before;
-nothing was added) or `rejected`, with an `error`. A `row` number makes a repeat the same row, so that whoever got no
-answer can send the request again and every count stays right; without one the next number is
-given. Several documents stand in `payloads`, a list of `payload`, `payload_base64`,
+nothing was added) or `rejected`, with an `error`. A `row` number makes a repeat the same row: who
+got no answer can send the request again, and every count stays right. Without one the next
+number is given. Several documents stand in `payloads`, a list of `payload`, `payload_base64`,
 `content_type` and `name`.
 
 `rows` is `accepted` + `rejected` + `replayed`, and `accepted` is the sum of the states behind it.
