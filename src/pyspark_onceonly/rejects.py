@@ -81,7 +81,8 @@ def keep(path: str, job: str, files: dict[int, str | None]) -> None:
         return
     named = {name: f"part-{number:05d}.parquet" for number, name in files.items() if name}
     for temporary, final in named.items():
-        filesystem.mv(f"{root}/{temporary}", f"{root}/{final}")
+        if filesystem.exists(f"{root}/{temporary}"):  # not so, where this is done again
+            filesystem.mv(f"{root}/{temporary}", f"{root}/{final}")
     for found in filesystem.ls(root, detail=False):
         name = str(found).rpartition("/")[2]
         if name not in named.values():

@@ -65,7 +65,7 @@ class BatchWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskCounts:
         """Stage the rows of one task."""
-        return stage_task(self._sink, self._sink.shape.job, iterator)
+        return stage_task(self._sink, self._sink.shape.job, _context().partitionId(), iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Every row is staged: release the job."""
@@ -85,11 +85,10 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskCounts:
         """Stage the rows of one task of the batch."""
-        context = TaskContext.get()
-        assert context is not None, "writers run in tasks"
+        context = _context()
         query_id = context.getLocalProperty("sql.streaming.queryId")
         batch_id = context.getLocalProperty("streaming.sql.batchId")
-        return stage_task(self._sink, f"{query_id}-{batch_id}", iterator)
+        return stage_task(self._sink, f"{query_id}-{batch_id}", context.partitionId(), iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - because Spark passes it by name
         """Every row of the batch is staged: release its job. A replayed batch has the same."""
@@ -107,11 +106,19 @@ def _counts(messages: Sequence[WriterCommitMessage | None]) -> list[TaskCounts]:
     return [message for message in messages if isinstance(message, TaskCounts)]
 
 
-def stage_task(sink: Sink, job: str, batches: Iterator[pa.RecordBatch]) -> TaskCounts:
-    """Stage the rows of one task, in requests of many."""
+def _context() -> TaskContext:
     context = TaskContext.get()
     assert context is not None, "writers run in tasks"
-    partition = context.partitionId()
+    return context
+
+
+def stage_task(
+    sink: Sink, job: str, partition: int, batches: Iterator[pa.RecordBatch]
+) -> TaskCounts:
+    """Stage the rows of one task, in requests of many.
+
+    Any attempt of the task may do so, also two at once, and one may stop anywhere.
+    """
     counts = TaskCounts(job, partition, 0, 0, 0, 0, None)
     refused = rejects.RejectsFile(sink.rejects, job, partition)
     shape = sink.shape.of_job(job)

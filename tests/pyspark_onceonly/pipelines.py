@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ from pyspark_onceonly.sink import StreamWriter
 from pyspark_onceonly.source import DefaultSource
 
 SMALL_BATCHES = {"spark.sql.execution.arrow.maxRecordsPerBatch": "20"}
-FOREVER_S = 600.0
 
 
 def write(frame: DataFrame, options: dict[str, str]) -> None:
@@ -52,33 +50,6 @@ def retried(*, prefix: str, count: int, options: dict[str, str]) -> None:
     spark = session("local[2,3]", **SMALL_BATCHES)
     frame = orders(spark, prefix, count, partitions=4)
     write(frame.mapInArrow(breaks, frame.schema), options)
-
-
-def speculated(*, prefix: str, count: int, options: dict[str, str]) -> None:
-    """The first attempt of one task hangs once its first rows are handed on; another overtakes."""
-
-    def hangs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        assert context is not None
-        for number, rows in enumerate(batches):
-            is_first = context.partitionId() == 0 and context.attemptNumber() == 0
-            if number == 2 and is_first:
-                threading.Event().wait(FOREVER_S)
-            yield rows
-
-    spark = session(
-        "local-cluster[2,1,1024]",
-        **SMALL_BATCHES,
-        **{
-            "spark.speculation": "true",
-            "spark.speculation.quantile": "0.5",
-            "spark.speculation.multiplier": "1.1",
-            "spark.speculation.minTaskRuntime": "200ms",
-            "spark.executorEnv.PYTHONPATH": os.pathsep.join(sys.path),
-        },
-    )
-    frame = orders(spark, prefix, count, partitions=4)
-    write(frame.mapInArrow(hangs, frame.schema), options)
 
 
 class DyingWriter(StreamWriter):
