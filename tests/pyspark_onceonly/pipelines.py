@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,14 +27,29 @@ from pyspark_onceonly.source import DefaultSource
 SMALL_BATCHES = {"spark.sql.execution.arrow.maxRecordsPerBatch": "20"}
 
 
+POLL_S = 0.05
+
+
 def write(frame: DataFrame, options: dict[str, str]) -> None:
     frame.write.format("onceonly").mode("append").options(**options).save()
 
 
-def batch(*, prefix: str, count: int, options: dict[str, str]) -> None:
-    """Write `count` orders in small requests."""
+def batch(*, prefix: str, count: int, options: dict[str, str], flag: str) -> None:
+    """Write `count` orders in small requests; the latter half waits for as long as there is `flag`.
+
+    Two of the four tasks run first, so half of the rows are staged while the others wait.
+    """
+
+    def waits(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None
+        while context.partitionId() >= 2 and Path(flag).exists():
+            threading.Event().wait(POLL_S)
+        yield from batches
+
     spark = session("local[2]", **SMALL_BATCHES)
-    write(orders(spark, prefix, count, partitions=4), options)
+    frame = orders(spark, prefix, count, partitions=4)
+    write(frame.mapInArrow(waits, frame.schema), options)
 
 
 def retried(*, prefix: str, count: int, options: dict[str, str]) -> None:

@@ -95,10 +95,10 @@ def counts(exchange: Exchange, job: str) -> dict[str, Any] | None:
     return shape
 
 
-def some_are_staged(exchange: Exchange, job: str, pipeline: Pipeline) -> bool:
+def half_is_staged(exchange: Exchange, job: str, pipeline: Pipeline) -> bool:
     assert not pipeline.has_ended, "it was over before it could be killed"
     shape = counts(exchange, job)
-    return shape is not None and shape["staged"] >= COUNT // 8
+    return shape is not None and shape["staged"] == COUNT // 2
 
 
 def _inbox(client: Client) -> Iterator[dict[str, Any]]:
@@ -121,7 +121,9 @@ def received(exchange: Exchange, prefix: str) -> dict[str, str]:
                     items[item["message_id"]] = item
             return items
 
-        items = until(lambda: found if len(found := read()) >= COUNT else None, "all arrived")
+        items = until(
+            lambda: found if len(found := read()) >= COUNT else None, "all arrived", PATIENCE_S
+        )
         return {name: b"".join(theirs.payload(item, 0)).decode() for name, item in items.items()}
 
 
@@ -150,14 +152,18 @@ def test_a_driver_that_dies_before_the_release_has_sent_nothing(
     exchange: Exchange, tmp_path: Path
 ) -> None:
     """What it staged waits, over a kill of the gateway as well; the job run again sends it once."""
-    arguments = {"prefix": "driver", "count": COUNT, "options": options(exchange, job="driver")}
+    flag = tmp_path / "flag"
+    flag.touch()
+    out = options(exchange, job="driver")
+    arguments = {"prefix": "driver", "count": COUNT, "options": out, "flag": str(flag)}
     first = Pipeline("batch", tmp_path / "log", **arguments)
-    until(lambda: some_are_staged(exchange, "driver", first), "rows are staged", PATIENCE_S)
+    until(lambda: half_is_staged(exchange, "driver", first), "half is staged", PATIENCE_S)
     first.kill()
+    flag.unlink()
     exchange.sender.restart()
     shape = counts(exchange, "driver")
     assert shape is not None
-    assert shape["staged"] == shape["rows"] > 0
+    assert shape["staged"] == shape["rows"] == COUNT // 2
     Pipeline("batch", tmp_path / "log", **arguments).succeed()
     assert_all_arrived(exchange, "driver")
     shape = counts(exchange, "driver")
@@ -169,10 +175,14 @@ def test_a_gateway_that_dies_while_rows_are_staged_and_sent_loses_none(
     exchange: Exchange, tmp_path: Path
 ) -> None:
     """Killed while tasks stage, and again once the job is released: tasks are patient."""
-    out = options(exchange, job="gateway")
-    pipeline = Pipeline("batch", tmp_path / "log", prefix="gateway", count=COUNT, options=out)
-    until(lambda: some_are_staged(exchange, "gateway", pipeline), "rows are staged", PATIENCE_S)
-    exchange.sender.restart()
+    out, flag = options(exchange, job="gateway"), tmp_path / "flag"
+    flag.touch()
+    arguments = {"prefix": "gateway", "count": COUNT, "options": out, "flag": str(flag)}
+    pipeline = Pipeline("batch", tmp_path / "log", **arguments)
+    until(lambda: half_is_staged(exchange, "gateway", pipeline), "half is staged", PATIENCE_S)
+    exchange.sender.kill()
+    flag.unlink()  # The other half finds nobody, and asks again.
+    exchange.sender.start()
     pipeline.succeed()
     for gateway in exchange.gateways:
         gateway.restart()

@@ -121,6 +121,8 @@ class Purge:
         return await self._repeat(purge, f"sent under {agreement_id}")
 
     async def _forget_jobs(self) -> int:
+        if not self._store.snapshot().list_jobs(0, 1):
+            return 0  # As in most gateways, which need no step for it.
         before_at = self._clock.at() - self._retention.forget_job_after_s * US_PER_S
 
         def purge(txn: Transaction) -> int:
