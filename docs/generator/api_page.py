@@ -9,6 +9,7 @@ from typing import Any
 import onceonly
 from generator.words import attribute_docs, table
 from onceonly.gateway.api import reading, shapes
+from onceonly.gateway.api.job_calls import BULK_BYTES_MAX, ROWS_MAX
 from onceonly.gateway.api.openapi import OPERATIONS, Operation
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.recovery.questions import Availability
@@ -25,6 +26,7 @@ from onceonly.protocol.pairing import PairStatus
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.recovering import Recovery, ResponseStatus
 from onceonly.protocol.sending import Outbound, OutboundStatus
+from onceonly.store.jobs import Job, JobRow, RowOutcome
 from onceonly.store.store import InboxItem, Incident, Notice, OutboundView, PairView, Role
 
 INTRODUCTION = f"""# Application API
@@ -47,7 +49,7 @@ HTTP and JSON at the address `[gateway] api`. The same description, for programs
 
 """
 
-SUBMISSION = """
+SUBMISSION = f"""
 ## Submitting
 
 `multipart/form-data` with one part `message` (the JSON object below) and one part `payload` per
@@ -63,6 +65,37 @@ document, each with its own `Content-Type` and, if it has one, a file name.
 | `key` | a business key; the same again returns the first submission |
 | `conversation` | ConversationId to join; a new one if absent |
 | `ref` | MessageId that this message answers |
+
+## Many at once
+
+A *job* is a named group of messages. Its rows are staged: durable, and not sent. A release sends
+them, in the order of their numbers; a drop forgets what is not released.
+
+```sh
+curl http://127.0.0.1:8411/v1/jobs/orders-2026-01-01/messages \\
+  -H 'content-type: application/x-ndjson' --data-binary @orders.ndjson
+curl -X POST http://127.0.0.1:8411/v1/jobs/orders-2026-01-01/release
+```
+
+A line of `orders.ndjson` is one message:
+
+```json
+{{"row": 0, "message_id": "PO-1", "to": "urn:duns:222222222", "service": "Ordering",
+ "action": "NewOrder", "payload": "<Order/>", "content_type": "application/xml"}}
+```
+
+One request has at most {ROWS_MAX} rows and {BULK_BYTES_MAX >> 20} MiB, and is one commit. The
+answer says for each row whether it is `accepted`, `replayed` (its message was known before;
+nothing was added) or `rejected`, with an `error`. A `row` number makes a repeat the same row: who
+got no answer can send the request again, and every count stays right. Without one the next
+number is given. Several documents stand in `payloads`, a list of `payload`, `payload_base64`,
+`content_type` and `name`.
+
+`rows` is `accepted` + `rejected` + `replayed`, and `accepted` is the sum of the states behind it.
+
+Inbox and journal come as an Arrow stream to whoever asks with
+`Accept: application/vnd.apache.arrow.stream`. `last_offset` and `last_seq` say how far there is
+something to read, however small the page.
 
 ## Shapes
 
@@ -119,6 +152,7 @@ MEANINGS = {
     "StoreFailed": "The store broke; the gateway stops, and whether it was stored is unknown.",
     "StoreFull": "The disk is full; nothing was accepted.",
     "TooManyPayloads": "A package has a limited number of parts.",
+    "TooManyRows": "A request stages a limited number of rows: send several.",
     "Unauthorized": "The API token is missing or wrong.",
     "UnknownAgreement": "No agreement of this id is with this partner.",
     "UnknownPartner": "No agreement is with this partner.",
@@ -280,6 +314,15 @@ def _shapes() -> dict[str, Any]:
             **shapes.message_shape(view, pair, recovery),
             **shapes.history_shape([record]),
         },
+        "Job": shapes.job_shape(
+            Job(7, "orders-2026-01-01", at, at, 1, at + 60_000_000),
+            {"acknowledged": 940, "sending": 1, "queued": 49, "rejected": 3, "replayed": 7},
+        ),
+        "Rejected row of a job": shapes.reject_shape(
+            JobRow(
+                17, 1, RowOutcome.REJECTED, "PO-9", "", "UnknownPartner", "no agreement is with 'x'"
+            )
+        ),
         "Inbox item": shapes.inbox_shape(item),
         "Notice": shapes.notice_shape(1, notice),
         "Pair with a partner": shapes.partner_shape(pair, agreement.terms),

@@ -5,7 +5,7 @@ It knows HTTP and the API's JSON, nothing of the gateway's inside.
 
 import json
 import mimetypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,9 @@ from onceonly.message.errors import LocalError, OnceonlyError
 
 TIMEOUT_S = 60.0
 """Longest silence of the gateway before a call counts as unreachable."""
+
+_BEYOND = 10**17
+"""An offset, or a seq, above every one that there is."""
 
 JSON = dict[str, Any]
 
@@ -132,11 +135,78 @@ class Client:
         """Ask the partner how a message stands; its answer is in `recovery` later."""
         return self._json("POST", f"/v1/messages/{_quoted(message_id)}/status-request")
 
+    def stage(self, job: str, rows: Iterable[JSON]) -> Sequence[JSON]:
+        """Stage messages in a job, at most 1000 at a time; nothing is sent before `release`.
+
+        A row has `message_id`, `to`, `service`, `action`, and where wanted `agreement`,
+        `conversation`, `ref`, `payload` (a text) or `payload_base64`, `content_type`, `name`,
+        and `row`, its number in the job, by which a repeat is known. The answers are in the same
+        order: `outcome` is accepted, replayed or rejected, with an `error`.
+        """
+        return self.stage_lines(job, b"\n".join(json.dumps(row).encode() for row in rows))
+
+    def stage_lines(self, job: str, lines: bytes) -> Sequence[JSON]:
+        """`stage`, of rows that are JSON already, one per line."""
+        headers = {"content-type": "application/x-ndjson"}
+        answer = self._json(
+            "POST", f"/v1/jobs/{_quoted(job)}/messages", content=lines, headers=headers
+        )
+        rows: Sequence[JSON] = answer["rows"]
+        return rows
+
+    def release(self, job: str) -> JSON:
+        """Send what is staged in a job, in the order of its rows; again, it changes nothing."""
+        return self._json("POST", f"/v1/jobs/{_quoted(job)}/release")
+
+    def drop(self, job: str) -> int:
+        """Forget what is staged in a job and not released; how many rows."""
+        dropped: int = self._json("DELETE", f"/v1/jobs/{_quoted(job)}")["dropped"]
+        return dropped
+
+    def job(self, job: str) -> JSON:
+        """What became of the rows of a job; the counts add up to `rows`."""
+        return self._json("GET", f"/v1/jobs/{_quoted(job)}")
+
+    def jobs(self, after: int = 0, limit: int = 100) -> JSON:
+        """A page of jobs: `jobs` and `next_after`."""
+        return self._json("GET", "/v1/jobs", params={"after": after, "limit": limit})
+
+    def rejects(self, job: str) -> Iterator[JSON]:
+        """Every rejected row of a job, and why."""
+        after: int | None = 0
+        while after is not None:
+            params = {"after": after, "limit": 1000}
+            page = self._json("GET", f"/v1/jobs/{_quoted(job)}/rejects", params=params)
+            yield from page["rejects"]
+            after = page["next_after"]
+
     def inbox(self, after: int = 0, limit: int = 100, wait_s: float = 0.0) -> Sequence[JSON]:
         """Received messages above the offset, in order."""
         params: dict[str, str | int] = {"after": after, "limit": limit, "wait": str(wait_s)}
         items: Sequence[JSON] = self._json("GET", "/v1/inbox", params=params)["items"]
         return items
+
+    def last_offset(self) -> int:
+        """The greatest offset of the inbox so far."""
+        page = self._json("GET", "/v1/inbox", params={"after": _BEYOND, "limit": 1})
+        last: int = page["last_offset"]
+        return last
+
+    def inbox_stream(self, after: int, up_to: int, limit: int = 1000) -> bytes:
+        """Received messages above `after` up to `up_to` with their payloads, as an Arrow stream.
+
+        As many as one answer holds, the first of them first; none once there are no more.
+        """
+        return self._arrow("/v1/inbox", {"after": after, "up_to": up_to, "limit": limit})
+
+    def report_range(self, after: int, up_to: int, processing: str) -> int:
+        """Report a processing state of everything above `after` up to `up_to`; how much moved.
+
+        What has come further stays as it is.
+        """
+        body = {"after": after, "up_to": up_to, "processing": processing}
+        moved: int = self._json("POST", "/v1/inbox/processing", json=body)["moved"]
+        return moved
 
     def payload(self, item: JSON, n: int) -> Iterator[bytes]:
         """The bytes of a payload of an inbox item, in pieces."""
@@ -164,6 +234,10 @@ class Client:
             if error.name == "NotFound":
                 return None
             raise
+
+    def get_inbox_item(self, message_id: str, offset: int) -> JSON:
+        """The inbox item at this offset."""
+        return self._json("GET", f"/v1/inbox/{_quoted(message_id)}?offset={offset}")
 
     def notices(self, after: int = 0, limit: int = 100) -> Sequence[JSON]:
         """Notices for the application."""
@@ -211,6 +285,16 @@ class Client:
         records: Sequence[JSON] = self._json("GET", "/v1/journal", params=params)["records"]
         return records
 
+    def last_seq(self) -> int:
+        """`seq` of the last journal row."""
+        page = self._json("GET", "/v1/journal", params={"after": _BEYOND, "limit": 1})
+        last: int = page["last_seq"]
+        return last
+
+    def journal_stream(self, after: int, limit: int = 1000) -> bytes:
+        """Journal rows above a seq, in order, as an Arrow stream."""
+        return self._arrow("/v1/journal", {"after": after, "limit": limit})
+
     def journal_of(self, message_id: str) -> Sequence[JSON]:
         """Every journal row about a message: sent, received, or on its way through."""
         params = {"message_id": message_id}
@@ -241,6 +325,11 @@ class Client:
             except ValueError as error:
                 raise _unexpected(response) from error
             return answer
+
+    def _arrow(self, path: str, params: dict[str, int]) -> bytes:
+        headers = {"accept": "application/vnd.apache.arrow.stream"}
+        with self._call("GET", path, params=params, headers=headers) as response:
+            return response.read()
 
     def _call(self, method: str, path: str, **arguments: Any) -> "_Call":
         return _Call(self._http, method, path, arguments)

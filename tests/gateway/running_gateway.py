@@ -158,6 +158,7 @@ class RunningGateway:
         )
         await self.parts.dispatch.start()
         await self.parts.relay.start()
+        self.parts.jobs.sweep()
         self.parts.operations.is_ready = True
 
     def make_clock(self) -> Clock:

@@ -109,6 +109,7 @@ def test_the_smallest_file_has_the_published_defaults(tmp_path):
     assert (found.routes, found.smtp, found.amqp, found.tls) == ((), None, None, None)
     assert (found.purge_interval_s, found.archive_duration_s) == (3600, 0)
     assert found.forget_pair_after_s is None
+    assert found.forget_job_after_s == 7 * 86_400
     (agreement,) = found.agreements
     assert agreement.terms == DeliveryTerms()
     assert agreement.receiver_uri == agreement.send_to
@@ -130,6 +131,7 @@ queued_max = 7
 purge_interval = 60
 archive_duration = "P3650D"
 forget_pair_after = "P365D"
+forget_job_after = "P2D"
 
 [[agreement]]
 id = "tpa-ab-1"
@@ -249,6 +251,7 @@ def test_every_key_is_read(tmp_path):
     assert (found.store, found.lake) == (Path("/var/lib/onceonly/seller.db"), "s3://bucket/lake")
     assert (found.purge_interval_s, found.archive_duration_s) == (60, 3650 * 86_400)
     assert found.forget_pair_after_s == 365 * 86_400
+    assert found.forget_job_after_s == 2 * 86_400
     (agreement,) = found.agreements
     assert agreement.our_party == "GLN:4000"
     assert agreement.resend_to == "smtps:msh@buyer.example"
@@ -387,6 +390,7 @@ WRONG = {
         'archive_duration = "P10Y"',
         "forget_pair_after = 0",
         'forget_pair_after = "P0D"',
+        'forget_job_after = "P0D"',
         "colour = 1",
     ],
     "agreement": [

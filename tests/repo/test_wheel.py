@@ -41,11 +41,11 @@ def test_the_wheel_has_what_is_not_python(wheel: Path) -> None:
 
 
 def test_the_wheel_has_every_file_of_the_package(root: Path, wheel: Path) -> None:
-    """No file of the package is left behind."""
+    """No file of the packages is left behind."""
     names = set(zipfile.ZipFile(wheel).namelist())
     ours = {
         str(file.relative_to(root / "src"))
-        for file in (root / "src" / "onceonly").rglob("*")
+        for file in (root / "src").rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     }
     assert ours <= names

@@ -33,6 +33,7 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState
 from onceonly.protocol.recovering import RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import TransitStatus
 from onceonly.protocol.sending import Exposure, OutboundStatus, Silence
+from onceonly.store.jobs import RowOutcome
 from onceonly.store.migrate import get_version, read_migrations
 from onceonly.store.queries import SQL, SQL_FILES, parse_queries
 from onceonly.store.rows import Way
@@ -68,6 +69,7 @@ CHECKED_WORDS = {
     ("notice", "severity"): Severity,
     ("incident", "role"): Role,
     ("journal", "direction"): Direction,
+    ("job_row", "outcome"): RowOutcome,
 }
 
 

@@ -9,6 +9,7 @@ from onceonly import __version__
 from onceonly.cli.exits import MEANINGS, Exit, Failure
 from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.inbox import inbox
+from onceonly.cli.job import job
 from onceonly.cli.lake import lake
 from onceonly.cli.lake_advise import advise
 from onceonly.cli.lake_packs import pack, verify
@@ -135,7 +136,7 @@ def demo(**options: object) -> None:
 
 for command in (advise, pack, verify):
     lake.add_command(command)
-for command in (send, message, inbox, partner, lake, simulate):
+for command in (send, message, inbox, job, partner, lake, simulate):
     cli.add_command(command)
 
 

@@ -51,6 +51,7 @@ class Life:
                     await stop.wait()
             try:
                 await gateway.dispatch.sweep()
+                gateway.jobs.sweep()
             except StoreFull as error:
                 log.warning("store full", error=str(error))
             if loop.time() >= publish_at:

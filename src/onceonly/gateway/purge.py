@@ -50,6 +50,8 @@ class Forgotten(NamedTuple):
     outbound: int = 0
     pairs: int = 0
     files: int = 0
+    jobs: int = 0
+    """Rows of jobs that nobody released, or whose messages are forgotten."""
 
 
 class Retention(NamedTuple):
@@ -61,6 +63,8 @@ class Retention(NamedTuple):
     """On top of PersistDuration, for reasons of law or trade (S1-21)."""
     forget_pair_after_s: int | None = None
     """An idle counter of a sending pair is dropped (S0-56); None: never."""
+    forget_job_after_s: int = 7 * 86_400
+    """What a job staged and nobody released; and jobs all of whose messages are forgotten."""
 
 
 class Purge:
@@ -101,7 +105,8 @@ class Purge:
                 settled_before_at = before_at - duration_s * US_PER_S
                 outbound += await self._forget_outbound(agreement_id, settled_before_at)
             pairs = await self._forget_pairs()
-            return Forgotten(inbound, outbound, pairs, await self._clear_spool())
+            jobs = await self._forget_jobs()
+            return Forgotten(inbound, outbound, pairs, await self._clear_spool(), jobs)
 
     async def _forget_inbound(self, before_at: int) -> int:
         def purge(txn: Transaction) -> int:
@@ -114,6 +119,16 @@ class Purge:
             return txn.purge_outbound(agreement_id, settled_before_at, ROWS_PER_STEP)
 
         return await self._repeat(purge, f"sent under {agreement_id}")
+
+    async def _forget_jobs(self) -> int:
+        if not self._store.snapshot().list_jobs(0, 1):
+            return 0  # As in most gateways, which need no step for it.
+        before_at = self._clock.at() - self._retention.forget_job_after_s * US_PER_S
+
+        def purge(txn: Transaction) -> int:
+            return txn.purge_jobs(before_at, ROWS_PER_STEP)
+
+        return await self._repeat(purge, "rows of jobs")
 
     async def _repeat(self, purge: Callable[[Transaction], int], what: str) -> int:
         def step(txn: Transaction) -> int:

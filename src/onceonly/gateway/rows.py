@@ -2,6 +2,7 @@
 
 from onceonly.gateway.config import Agreement
 from onceonly.journal.record import METHOD_TRANSPORT, Record
+from onceonly.message.errors import LocalError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.instant import Now
@@ -103,6 +104,22 @@ class Rows:
             to_party=pair.to_party,
             message_id=message_id,
             reason=effect.reason,
+        )
+
+    def refused_submission(
+        self, message_id: str | None, error: LocalError, actor: str, now: Now
+    ) -> Record:
+        """A row about what was handed to us and never became a message, so it has no key."""
+        return Record(
+            party=self._owner,
+            event=Event.REJECTED,
+            at=now.at,
+            monotonic_ns=now.monotonic_ns,
+            direction=Direction.OUT,
+            message_id=message_id,
+            error_code=error.name,
+            actor=actor,
+            reason=str(error),
         )
 
     def about_gateway(self, event: Event, now: Now, reason: str | None = None) -> Record:

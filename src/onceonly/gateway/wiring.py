@@ -35,6 +35,7 @@ from onceonly.gateway.relaying.upstream import Upstream
 from onceonly.gateway.relaying.whereabouts import Whereabouts
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.dispatch import Dispatch
+from onceonly.gateway.sending.jobs import Jobs
 from onceonly.gateway.sending.outbound import SendingSteps
 from onceonly.gateway.sending.sender import Sender
 from onceonly.gateway.sending.submit import Submissions
@@ -65,6 +66,7 @@ class Gateway:
     inquiries: Inquiries
     relay: Relay
     submissions: Submissions
+    jobs: Jobs
     inbox: Inbox
     operations: Operations
     purge: Purge
@@ -292,10 +294,21 @@ def join(
         replies=replies,
         queued_max=configuration.queued_max,
     )
+    jobs = Jobs(
+        store=store,
+        group=group,
+        agreements=agreements,
+        submissions=submissions,
+        dispatch=dispatch,
+        rows=rows,
+        clock=clock,
+        tasks=tasks,
+    )
     inbox = Inbox(
         store=store,
         group=group,
         agreements=agreements,
+        spool=spool,
         rows=rows,
         clock=clock,
         growth=growth,
@@ -317,6 +330,7 @@ def join(
         store=store,
         spool=spool,
         submissions=submissions,
+        jobs=jobs,
         inbox=inbox,
         operations=operations,
         payload_bytes_max=configuration.payload_bytes_max,
@@ -344,6 +358,7 @@ def join(
         inquiries=inquiries,
         relay=relay,
         submissions=submissions,
+        jobs=jobs,
         inbox=inbox,
         operations=operations,
         purge=purge,
@@ -372,6 +387,7 @@ def _retention(configuration: Configuration) -> Retention:
         persist_duration_s={name: terms.persist_duration_s for name, terms in named.items()},
         archive_duration_s=configuration.archive_duration_s,
         forget_pair_after_s=configuration.forget_pair_after_s,
+        forget_job_after_s=configuration.forget_job_after_s,
     )
 
 

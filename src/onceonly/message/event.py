@@ -69,7 +69,8 @@ class Event(StrEnum):
     COLLISION_DETECTED = "CollisionDetected"
     """Receiver: a known MessageId with other content; not acknowledged, not delivered (R-01)."""
     REJECTED = "Rejected"
-    """Receiver: refused with `error_code`; nothing stored, nothing acknowledged."""
+    """Receiver: refused with `error_code`; nothing stored, nothing acknowledged. With `direction`
+    out: a row of a job (`actor`) that never became a message, and the name of the refusal."""
     ACK_SENT = "AckSent"
     """Receiver: a transmission of the acknowledgement ended with `outcome`."""
     ERROR_SENT = "ErrorSent"

@@ -3,20 +3,22 @@
 Knows which rows answer a question; must not write.
 """
 
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 
 from onceonly.journal.record import Record
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import Message
 from onceonly.message.package import Package
+from onceonly.protocol.keeping import may_follow
 from onceonly.protocol.outbound import NOT_DELIVERED
 from onceonly.protocol.pairing import PairStatus, SendingPair
-from onceonly.protocol.receiving import InboundStatus, ReceivingPair
+from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import TransitStatus
 from onceonly.protocol.sending import OutboundStatus
-from onceonly.store.memory_tables import Outgoing, Tables
+from onceonly.store.memory_jobs import MemoryJobReading
+from onceonly.store.memory_tables import Incoming, Outgoing
 from onceonly.store.store import (
     COUNTED_AS,
     InboundEntry,
@@ -38,11 +40,8 @@ from onceonly.store.store import (
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
 
-class MemorySnapshot(Snapshot):
+class MemorySnapshot(MemoryJobReading, Snapshot):
     """Reads over tables."""
-
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
         row = self._tables.outbound.get(message_id)
@@ -234,15 +233,36 @@ class MemorySnapshot(Snapshot):
         return list(self._tables.owed.values())
 
     def is_spooled(self, digest: str) -> bool:
-        tables = (self._tables.outbound, self._tables.inbound, self._tables.transits)
-        parts = (part for table in tables for row in table.values() for part in row.payloads)
-        return any(body is None and payload.digest == digest for payload, body in parts)
+        tables = self._tables
+        kept = chain(
+            *(row.payloads for row in tables.outbound.values()),
+            *(row.payloads for row in tables.inbound.values()),
+            *(row.payloads for row in tables.transits.values()),
+            *(row.staged.payloads for row in tables.job_rows.values() if row.staged is not None),
+        )
+        return any(body is None and payload.digest == digest for payload, body in kept)
 
     def list_inbox(self, after: int, limit: int) -> Sequence[InboxItem]:
+        return [row.item() for row in islice(self._handed_over(after), limit)]
+
+    def _handed_over(self, after: int) -> Iterator[Incoming]:
         offsets = (offset for offset in sorted(self._tables.inbox) if offset > after)
         rows = (self._tables.inbound[self._tables.inbox[offset]] for offset in offsets)
-        shown = (row.item() for row in rows if row.status is InboundStatus.HANDED_OVER)
-        return list(islice(shown, limit))
+        return (row for row in rows if row.status is InboundStatus.HANDED_OVER)
+
+    def last_offset(self) -> int:
+        return self._tables.numbers.get("offset", 0)
+
+    def list_unfinished(
+        self, after: int, up_to: int, processing: ProcessingState, limit: int
+    ) -> Sequence[InboxItem]:
+        items = (row.item() for row in self._handed_over(after))
+        behind = (
+            item
+            for item in items
+            if item.offset <= up_to and not may_follow(processing, item.processing)
+        )
+        return list(islice(behind, limit))
 
     def _item(self, offset: int) -> InboxItem:
         return self._tables.inbound[self._tables.inbox[offset]].item()
@@ -270,6 +290,9 @@ class MemorySnapshot(Snapshot):
     def list_journal(self, after: int, limit: int) -> Sequence[Record]:
         last = min(after + limit, len(self._tables.journal))
         return [self._tables.journal[seq] for seq in range(after + 1, last + 1)]
+
+    def last_seq(self) -> int:
+        return len(self._tables.journal)
 
     def list_journal_of(self, message_id: str) -> Sequence[Record]:
         return [row for row in self._tables.journal.values() if row.message_id == message_id]

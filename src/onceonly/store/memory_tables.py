@@ -16,6 +16,7 @@ from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import Outbound
+from onceonly.store.jobs import Job, JobRow, StagedMessage
 from onceonly.store.store import (
     InboundEntry,
     InboxItem,
@@ -110,6 +111,27 @@ class Passing(NamedTuple):
     keep_until_at: int | None
 
 
+class Staged(NamedTuple):
+    """What is staged in one row of a job."""
+
+    message: Message
+    payloads: tuple[StoredPayload, ...]
+    digest: str
+
+
+class RowOfJob(NamedTuple):
+    """One row of a job, what is staged in it, and how its message ended that was purged."""
+
+    row: JobRow
+    staged: Staged | None = None
+    ended: str | None = None
+
+    def of(self, job: Job) -> StagedMessage:
+        """As whoever moves it sees it."""
+        assert self.staged is not None, "nothing is staged"
+        return StagedMessage(job, self.row, self.staged.message, self.staged.digest)
+
+
 _NoticeKey = tuple[str, NoticeKind, int]
 _TransitKey = tuple[str, str]
 
@@ -134,6 +156,8 @@ class Tables:
     notices: dict[_NoticeKey, tuple[int, Notice]] = field(default_factory=dict)
     incidents: dict[int, Incident] = field(default_factory=dict)
     journal: dict[int, Record] = field(default_factory=dict)
+    jobs: dict[str, Job] = field(default_factory=dict)
+    job_rows: dict[tuple[int, int], RowOfJob] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
 
     def pending(self) -> "PendingTables":

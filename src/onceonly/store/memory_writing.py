@@ -14,6 +14,7 @@ from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import FINAL, Outbound
+from onceonly.store.memory_jobs import MemoryJobWriting
 from onceonly.store.memory_reading import MemorySnapshot
 from onceonly.store.memory_tables import Incoming, Outgoing, Passing, Tables
 from onceonly.store.spool import INLINE_BYTES_MAX
@@ -31,13 +32,12 @@ from onceonly.store.store import (
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
 
-class MemoryTransaction(MemorySnapshot, Transaction):
+class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
     """Writes over pending tables."""
 
     def __init__(self, tables: Tables, epoch: int) -> None:
         super().__init__(tables)
         self._epoch = epoch
-        self._write_count = 0
 
     @property
     def write_count(self) -> int:
@@ -244,6 +244,7 @@ class MemoryTransaction(MemorySnapshot, Transaction):
         ]
         found = sorted(settled)[:limit]
         for _, _, message_id in found:
+            self._note_end(message_id, self._tables.outbound[message_id].state.status)
             self._forget_outbound(message_id)
         return len(found)
 

@@ -8,22 +8,17 @@ a checkpoint from finishing (fault D9).
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
 from collections.abc import Sequence
-from hashlib import sha256
-from typing import Any
-
-import apsw
 
 from onceonly.journal.record import Record
 from onceonly.message.identity import MessageKey, Pair
-from onceonly.message.message import Message, Payload
+from onceonly.message.message import Message
 from onceonly.message.package import Package
 from onceonly.protocol.pairing import PairStatus, SendingPair
-from onceonly.protocol.receiving import ReceivingPair
+from onceonly.protocol.receiving import ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store import rows
-from onceonly.store.failures import from_sqlite
-from onceonly.store.queries import SQL
+from onceonly.store.job_reading import SqliteJobReading
 from onceonly.store.store import (
     COUNTED_AS,
     InboundEntry,
@@ -38,7 +33,6 @@ from onceonly.store.store import (
     PairView,
     Snapshot,
     StoredPayload,
-    StoreFailed,
     TransitEntry,
 )
 
@@ -48,24 +42,8 @@ _COMMON_ENDS = (OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT)
 """How nearly all messages end: no way to find few of them."""
 
 
-class SqliteSnapshot(Snapshot):
+class SqliteSnapshot(SqliteJobReading, Snapshot):
     """Reads over one connection, used by one thread at a time."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._cursor = connection.cursor()
-
-    def _get(self, query: str, *bindings: Any) -> Any:
-        """The only row, or its only column, or None."""
-        try:
-            return self._cursor.execute(SQL[query], bindings).get
-        except apsw.Error as error:
-            raise from_sqlite(error) from error
-
-    def _list(self, query: str, *bindings: Any) -> list[Any]:
-        try:
-            return self._cursor.execute(SQL[query], bindings).fetchall()
-        except apsw.Error as error:
-            raise from_sqlite(error) from error
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
         row = self._get("find_outbound", message_id)
@@ -204,18 +182,20 @@ class SqliteSnapshot(Snapshot):
         row = self._get("find_inbox_item", message_id)
         return None if row is None else rows.to_inbox_item(row)
 
+    def last_offset(self) -> int:
+        found: int = self._get("get_last_offset")
+        return found
+
+    def list_unfinished(
+        self, after: int, up_to: int, processing: ProcessingState, limit: int
+    ) -> Sequence[InboxItem]:
+        query = (
+            "list_not_started" if processing is ProcessingState.IN_PROGRESS else "list_not_complete"
+        )
+        return [rows.to_inbox_item(row) for row in self._list(query, after, up_to, limit)]
+
     def list_inbox_payloads(self, offset: int) -> Sequence[StoredPayload]:
         return self._payloads(self._get("list_inbox_payloads", offset), "list_inbound_bodies")
-
-    def _payloads(self, row: Any, bodies_query: str) -> Sequence[StoredPayload]:
-        if row is None:
-            return ()
-        position, payloads = row
-        bodies: dict[int, bytes] = dict(self._list(bodies_query, position))
-        return [
-            StoredPayload(payload, _undamaged(payload, bodies.get(number)))
-            for number, payload in enumerate(rows.decode_payloads(payloads))
-        ]
 
     def list_notices(self, after: int, limit: int) -> Sequence[tuple[int, Notice]]:
         return [rows.to_notice(row) for row in self._list("list_notices", after, limit)]
@@ -227,6 +207,10 @@ class SqliteSnapshot(Snapshot):
     def list_journal(self, after: int, limit: int) -> Sequence[Record]:
         return [rows.to_record(row) for row in self._list("list_journal", after, limit)]
 
+    def last_seq(self) -> int:
+        found: tuple[int, str] | None = self._get("get_journal_end")
+        return 0 if found is None else found[0]
+
     def list_journal_of(self, message_id: str) -> Sequence[Record]:
         return [rows.to_record(row) for row in self._list("list_journal_of", message_id)]
 
@@ -234,13 +218,6 @@ class SqliteSnapshot(Snapshot):
         counts: dict[str, int] = dict.fromkeys((*_OUTBOUND_WORDS, *COUNTED_AS.values()), 0)
         counts.update(self._list("count_by_status"))
         return counts
-
-
-def _undamaged(payload: Payload, body: bytes | None) -> bytes | None:
-    # SQLite has no checksums, and a rotten body must never leave us as if it were the document.
-    if body is not None and sha256(body).hexdigest() != payload.digest:
-        raise StoreFailed(f"stored payload {payload.digest} is damaged: its SHA-256 is another")
-    return body
 
 
 def _narrowest(wanted: MessageFilter) -> str:

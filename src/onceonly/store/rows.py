@@ -31,6 +31,7 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import Transit, TransitStatus
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
+from onceonly.store.jobs import Job, JobRow, RowOutcome, StagedMessage
 from onceonly.store.store import (
     InboundEntry,
     InboxItem,
@@ -316,6 +317,19 @@ def to_incident(row: Row) -> Incident:
     """`incident_id, role, from_party, to_party, reason, opened_at, resolved_at`."""
     incident_id, role, from_party, to_party, *rest = row
     return Incident(incident_id, Role(role), Pair(from_party, to_party), *rest)
+
+
+def to_job_row(row: Row) -> JobRow:
+    """`row, round, outcome, message_id, fingerprint, error_code, reason`."""
+    number, of_round, outcome, *rest = row
+    return JobRow(number, of_round, RowOutcome(outcome), *rest)
+
+
+def to_staged(row: Row) -> StagedMessage:
+    """The columns of a job, of its row, of the message, and `digest`."""
+    job_row = to_job_row(row[6:13])
+    message = to_message(row[13], row[14], row[15:28])
+    return StagedMessage(Job(*row[:6]), job_row, message, row[28])
 
 
 def to_record(row: Row) -> Record:

@@ -28,6 +28,7 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState, Receivin
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.relaying import Transit
 from onceonly.protocol.sending import Outbound, OutboundStatus
+from onceonly.store.jobs import JobSnapshot, JobTransaction
 
 
 class StoreFull(OnceonlyError):  # noqa: N818 - because it is a condition that ends, see R-28
@@ -192,7 +193,7 @@ class Page(NamedTuple):
     next_after: int | None
 
 
-class Snapshot(Protocol):
+class Snapshot(JobSnapshot, Protocol):
     """Reads. On a `Transaction` they see its own writes, elsewhere only committed rows."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
@@ -332,6 +333,19 @@ class Snapshot(Protocol):
         """
         ...
 
+    def last_offset(self) -> int:
+        """The greatest offset given so far, 0 where there is none."""
+        ...
+
+    def list_unfinished(
+        self, after: int, up_to: int, processing: ProcessingState, limit: int
+    ) -> Sequence[InboxItem]:
+        """Items with offsets above `after` and at most `up_to` that have not come so far.
+
+        In offset order; cancelled ones are left out.
+        """
+        ...
+
     def find_inbox_item(self, message_id: str) -> InboxItem | None:
         """The newest inbox item with this MessageId, cancelled ones among them."""
         ...
@@ -352,6 +366,10 @@ class Snapshot(Protocol):
         """Journal rows with `seq` above `after`, in order."""
         ...
 
+    def last_seq(self) -> int:
+        """`seq` of the last journal row, 0 where there is none."""
+        ...
+
     def list_journal_of(self, message_id: str) -> Sequence[Record]:
         """Every journal row about the message, in order."""
         ...
@@ -361,7 +379,7 @@ class Snapshot(Protocol):
         ...
 
 
-class Transaction(Snapshot, Protocol):
+class Transaction(JobTransaction, Snapshot, Protocol):
     """Writes, all of them durable together at `Store.commit`.
 
     Each write raises `StoreFull` or `StoreFailed`; after either, only `rollback` is left to do.

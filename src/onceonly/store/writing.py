@@ -8,7 +8,6 @@ memory and written once, by `flush`, just before the commit.
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import apsw
 
@@ -21,8 +20,7 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState, Receivin
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import FINAL, Outbound
 from onceonly.store import rows
-from onceonly.store.failures import from_sqlite
-from onceonly.store.queries import SQL
+from onceonly.store.job_writing import SqliteJobWriting
 from onceonly.store.reading import SqliteSnapshot
 from onceonly.store.rows import Way
 from onceonly.store.spool import INLINE_BYTES_MAX
@@ -69,14 +67,13 @@ _FORGET_TRANSIT = (
 """In this order, since the keys are found through the rows that go next."""
 
 
-class SqliteTransaction(SqliteSnapshot, Transaction):
+class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
     """One write transaction, on the one writer connection."""
 
     def __init__(
         self, connection: apsw.Connection, *, epoch: int, journal_seq: int, chain_hash: str
     ) -> None:
         super().__init__(connection)
-        self._connection = connection
         self._epoch = epoch
         self.journal_seq = journal_seq
         """Last `seq` given, this transaction's rows included."""
@@ -90,12 +87,6 @@ class SqliteTransaction(SqliteSnapshot, Transaction):
     @property
     def write_count(self) -> int:
         return self._connection.total_changes() - self._changes_before
-
-    def _write(self, query: str, *bindings: Any) -> None:
-        try:
-            self._cursor.execute(SQL[query], bindings)
-        except apsw.Error as error:
-            raise from_sqlite(error) from error
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
         row = self._get("find_outbound", message_id)
@@ -327,6 +318,7 @@ class SqliteTransaction(SqliteSnapshot, Transaction):
     def purge_outbound(self, agreement_id: str, settled_before_at: int, limit: int) -> int:
         found = self._list("list_settled", agreement_id, settled_before_at, limit)
         for position, message_id, status in found:
+            self._write("note_ended", status, message_id)
             self._forget(_FORGET_OUTBOUND, position)
             self._known.pop(message_id, None)
             self._count(status, -1)

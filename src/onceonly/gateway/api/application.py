@@ -6,6 +6,8 @@ Every call is a thin reading of one of the parts; nothing is decided here. Error
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -17,21 +19,26 @@ from starlette.routing import Route
 
 from onceonly.gateway.api import shapes
 from onceonly.gateway.api.access import Access
+from onceonly.gateway.api.arrow import MEDIA_TYPE, inbox_stream, journal_stream
+from onceonly.gateway.api.job_calls import JobCalls
 from onceonly.gateway.api.openapi import openapi_document
 from onceonly.gateway.api.reading import (
     HEADER_BYTES_MAX,
+    count,
     flag,
     header_json,
     json_object,
     limit_of,
     number,
     one_line,
+    one_of,
     submission_of,
     whole,
 )
 from onceonly.gateway.operations import Operations
 from onceonly.gateway.receiving.inbox import Inbox
-from onceonly.gateway.sending.submit import PAYLOADS_MAX, Part, Submissions
+from onceonly.gateway.sending.jobs import Jobs
+from onceonly.gateway.sending.submit import PAYLOADS_MAX, Part, Submission, Submissions
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState
@@ -59,6 +66,9 @@ COPY_BYTES = 1 << 18
 FILES_MAX = PAYLOADS_MAX + 2
 """Files in a form: the JSON may be one, and one payload too many is still refused by name."""
 
+OFFSET_MAX = (1 << 63) - 1
+"""Above every offset."""
+
 FORM_BYTES_MAX = 2 * HEADER_BYTES_MAX
 """What a form has beside its payloads: the JSON, and 99 part heads of some 600 bytes."""
 
@@ -78,6 +88,7 @@ _STATUS_OF = {
     "Refused": 409,
     "PayloadTooLarge": 413,
     "TooManyPayloads": 413,
+    "TooManyRows": 413,
     "QueueFull": 503,
     "LakeFailed": 503,
 }
@@ -85,15 +96,16 @@ _STATUS_OF = {
 Call = Callable[["Api", Request], Awaitable[Response]]
 
 
-class Api:
+class Api(JobCalls):
     """The routes over the parts that they read."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - because the API is the face of all these parts
         self,
         *,
         store: Store,
         spool: Spool,
         submissions: Submissions,
+        jobs: Jobs,
         inbox: Inbox,
         operations: Operations,
         payload_bytes_max: int,
@@ -101,6 +113,7 @@ class Api:
         self._store = store
         self._spool = spool
         self._submissions = submissions
+        self._jobs = jobs
         self._inbox = inbox
         self._operations = operations
         self._payload_bytes_max = payload_bytes_max
@@ -137,6 +150,15 @@ class Api:
         return await self._submit(request, None)
 
     async def _submit(self, request: Request, message_id: str | None) -> Response:
+        async with self._submission(request, message_id) as submission:
+            receipt = await self._submissions.submit(submission)
+        shape = {**self._message(receipt.message_id), "replayed": receipt.is_replayed}
+        return JSONResponse(shape, status_code=200 if receipt.is_replayed else 201)
+
+    @asynccontextmanager
+    async def _submission(
+        self, request: Request, message_id: str | None
+    ) -> AsyncIterator[Submission]:
         self._refuse_too_large(request)
         try:
             form = await request.form(
@@ -160,14 +182,11 @@ class Api:
             if header is None:
                 raise LocalError("InvalidMultipart", "the part 'message' with the JSON is missing")
             key = request.headers.get("idempotency-key")
-            submission = submission_of(header, parts, message_id, key)
-            receipt = await self._submissions.submit(submission)
+            yield submission_of(header, parts, message_id, key)
         finally:
             for sink in sinks:
                 sink.discard()
             await form.close()
-        shape = {**self._message(receipt.message_id), "replayed": receipt.is_replayed}
-        return JSONResponse(shape, status_code=200 if receipt.is_replayed else 201)
 
     def _refuse_too_large(self, request: Request) -> None:
         """By the announced length: a form of any length would fill the disk before we see it."""
@@ -256,10 +275,29 @@ class Api:
         return JSONResponse(self._message(message_id), status_code=202)
 
     async def list_inbox(self, request: Request) -> Response:
-        """Received messages above an offset."""
+        """Received messages above an offset, with their payloads where that is asked for."""
         wait_s = min(number(request, "wait", 0.0), WAIT_S_MAX)
-        items = await self._inbox.read(whole(request, "after", 0), limit_of(request), wait_s)
-        return JSONResponse({"items": [shapes.inbox_shape(item) for item in items]})
+        after, up_to = whole(request, "after", 0), whole(request, "up_to", OFFSET_MAX)
+        limit = max(1, min(limit_of(request), up_to - after))
+        items = await self._inbox.read(after, limit, wait_s)
+        items = [item for item in items if item.offset <= up_to]
+        if _wants_arrow(request):
+            read = partial(self._inbox.with_payloads, items)
+            stream = await asyncio.to_thread(lambda: inbox_stream(read()))
+            return Response(stream, media_type=MEDIA_TYPE)
+        if one_of(request, "payloads", ("none", "inline")) == "inline":
+            found = await asyncio.to_thread(self._inbox.with_payloads, items)
+            shown = [shapes.whole_inbox_shape(whole_item) for whole_item in found]
+        else:
+            shown = [shapes.inbox_shape(item) for item in items]
+        return JSONResponse({"items": shown, "last_offset": self._inbox.last_offset()})
+
+    async def post_processing_range(self, request: Request) -> Response:
+        """The application's processing state of everything up to an offset."""
+        body = await json_object(request)
+        after, up_to = count(body, "after", 0), count(body, "up_to", None)
+        moved = await self._inbox.report_range(after, up_to, _processing(body))
+        return JSONResponse({"moved": moved})
 
     async def get_inbox_item(self, request: Request) -> Response:
         """One received message, the newest with this MessageId unless `offset` says which."""
@@ -291,15 +329,10 @@ class Api:
 
     async def post_processing(self, request: Request) -> Response:
         """The application's processing state."""
-        body = await json_object(request)
-        word = body.get("processing")
-        if word not in list(ProcessingState):
-            legal = ", ".join(ProcessingState)
-            raise LocalError("InvalidField", f"processing {word!r} is none of {legal}")
+        processing = _processing(await json_object(request))
         message_id = request.path_params["message_id"]
-        item = await self._inbox.report(
-            message_id, ProcessingState(word), whole(request, "offset", 0) or None
-        )
+        offset = whole(request, "offset", 0) or None
+        item = await self._inbox.report(message_id, processing, offset)
         return JSONResponse(shapes.inbox_shape(item))
 
     async def refuse_message(self, request: Request) -> Response:
@@ -359,7 +392,10 @@ class Api:
             records = self._snapshot.list_journal_of(message_id)
         else:
             records = self._snapshot.list_journal(whole(request, "after", 0), limit_of(request))
-        return JSONResponse({"records": [shapes.record_shape(record) for record in records]})
+        if _wants_arrow(request):
+            return Response(journal_stream(records), media_type=MEDIA_TYPE)
+        shown = [shapes.record_shape(record) for record in records]
+        return JSONResponse({"records": shown, "last_seq": self._snapshot.last_seq()})
 
     async def publish(self, request: Request) -> Response:
         """Publish the new journal rows."""
@@ -389,6 +425,18 @@ class Api:
         return JSONResponse(openapi_document())
 
 
+def _wants_arrow(request: Request) -> bool:
+    return MEDIA_TYPE in request.headers.get("accept", "")
+
+
+def _processing(body: dict[str, Any]) -> ProcessingState:
+    word = body.get("processing")
+    if word not in list(ProcessingState):
+        legal = ", ".join(ProcessingState)
+        raise LocalError("InvalidField", f"processing {word!r} is none of {legal}")
+    return ProcessingState(word)
+
+
 ROUTES: list[tuple[str, str, Call]] = [
     ("POST", "/v1/messages", Api.post_message),
     ("GET", "/v1/messages", Api.list_messages),
@@ -397,7 +445,15 @@ ROUTES: list[tuple[str, str, Call]] = [
     ("POST", "/v1/messages/{message_id:path}/status-request", Api.request_status),
     ("PUT", "/v1/messages/{message_id:path}", Api.put_message),
     ("GET", "/v1/messages/{message_id:path}", Api.get_message),
+    ("GET", "/v1/jobs", Api.list_jobs),
+    ("PUT", "/v1/jobs/{job}/messages/{message_id:path}", Api.put_job_message),
+    ("POST", "/v1/jobs/{job}/messages", Api.post_job_messages),
+    ("GET", "/v1/jobs/{job}/rejects", Api.list_rejects),
+    ("POST", "/v1/jobs/{job}/release", Api.release_job),
+    ("GET", "/v1/jobs/{job}", Api.get_job),
+    ("DELETE", "/v1/jobs/{job}", Api.drop_job),
     ("GET", "/v1/inbox", Api.list_inbox),
+    ("POST", "/v1/inbox/processing", Api.post_processing_range),
     ("GET", "/v1/inbox/{message_id:path}/payloads/{n:int}", Api.get_payload),
     ("GET", "/v1/inbox/{message_id:path}", Api.get_inbox_item),
     ("POST", "/v1/inbox/{message_id:path}/processing", Api.post_processing),

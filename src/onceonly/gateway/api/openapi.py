@@ -8,6 +8,7 @@ from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.recovering import RecoveryPhase, ResponseStatus
 from onceonly.protocol.sending import OutboundStatus
+from onceonly.store.jobs import RowOutcome
 
 
 class Operation(NamedTuple):
@@ -58,11 +59,41 @@ OPERATIONS = (
         "/v1/messages/{message_id}/status-request",
         "Ask the partner how a message stands (202); the answer is in `recovery`",
     ),
+    Operation("get", "/v1/jobs", "Jobs and what became of their rows, oldest first", _PAGE),
+    Operation(
+        "put",
+        "/v1/jobs/{job}/messages/{message_id}",
+        "Stage a message in a job: durable, and not sent before the job is released",
+        (("row", "integer"),),
+        body="multipart",
+    ),
+    Operation(
+        "post",
+        "/v1/jobs/{job}/messages",
+        "Stage many messages, one JSON object per line: one commit, one answer per row",
+        body="rows",
+    ),
+    Operation("get", "/v1/jobs/{job}/rejects", "Rows of a job that were rejected, and why", _PAGE),
+    Operation(
+        "post",
+        "/v1/jobs/{job}/release",
+        "Send what is staged in a job, in the order of its rows; again, it changes nothing",
+    ),
+    Operation("get", "/v1/jobs/{job}", "What became of the rows of a job"),
+    Operation("delete", "/v1/jobs/{job}", "Forget what is staged in a job and not released"),
     Operation(
         "get",
         "/v1/inbox",
-        "Received messages above an offset, in order; waits up to `wait` seconds for one",
-        (*_PAGE, ("wait", "number")),
+        "Received messages above an offset, in order; waits up to `wait` seconds for one. "
+        "`payloads=inline` adds their bytes; as an Arrow stream (Accept), they are in it",
+        (*_PAGE, ("up_to", "integer"), ("wait", "number"), ("payloads", "string")),
+    ),
+    Operation(
+        "post",
+        "/v1/inbox/processing",
+        "Report a processing state for all messages above `after` up to the offset `up_to`; "
+        "what has come further stays as it is",
+        body="processing_range",
     ),
     Operation("get", "/v1/inbox/{message_id}", "One received message", (("offset", "integer"),)),
     Operation(
@@ -111,7 +142,8 @@ OPERATIONS = (
     Operation(
         "get",
         "/v1/journal",
-        "Journal rows above a seq, in order; with `message_id`, every row about that message",
+        "Journal rows above a seq, in order; with `message_id`, every row about that message; "
+        "also as an Arrow stream (Accept)",
         (*_PAGE, ("message_id", "string")),
     ),
     Operation("post", "/v1/lake/publish", "Publish the journal's new rows now"),
@@ -170,6 +202,7 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
 
 _TEXT = {"type": "string"}
 _TRUTH = {"type": "boolean"}
+_NUMBER = {"type": "integer"}
 
 
 def _json_body(properties: dict[str, Any]) -> dict[str, Any]:
@@ -183,9 +216,27 @@ _BODIES: dict[str, Any] = {
         "content": {"multipart/form-data": {"schema": {"$ref": "#/components/schemas/Submission"}}},
     },
     "processing": _json_body({"processing": {"type": "string", "enum": list(ProcessingState)}}),
+    "processing_range": _json_body(
+        {
+            "processing": {"type": "string", "enum": list(ProcessingState)},
+            "after": _NUMBER,
+            "up_to": _NUMBER,
+        }
+    ),
+    "rows": {
+        "required": True,
+        "content": {"application/x-ndjson": {"schema": {"$ref": "#/components/schemas/JobRow"}}},
+    },
     "reason": _json_body({"reason": _TEXT}),
     "resend": _json_body({"new_version": _TRUTH}),
     "draining": _json_body({"draining": _TRUTH}),
+}
+
+_PART = {
+    "payload": _TEXT,
+    "payload_base64": {"type": "string", "contentEncoding": "base64"},
+    "content_type": _TEXT,
+    "name": _TEXT,
 }
 
 SUBMISSION_FIELDS = (
@@ -237,6 +288,21 @@ _SCHEMAS: dict[str, Any] = {
             "payload": {"type": "array", "items": {"type": "string", "format": "binary"}},
         },
     },
+    "JobRow": {
+        "type": "object",
+        "required": ["message_id", "to", "service", "action"],
+        "additionalProperties": False,
+        "properties": {
+            "row": {**_NUMBER, "description": "the row's number; makes a repeat the same row"},
+            **dict.fromkeys(
+                ("message_id", "to", "service", "action", "agreement", "conversation", "ref"),
+                _TEXT,
+            ),
+            **_PART,
+            "payloads": {"type": "array", "items": {"type": "object", "properties": _PART}},
+        },
+    },
+    "RowOutcome": {"type": "string", "enum": list(RowOutcome)},
     "MessageState": {"type": "string", "enum": list(OutboundStatus)},
     "RecoveryPhase": {"type": "string", "enum": list(RecoveryPhase)},
     "ResponseState": {"type": "string", "enum": list(ResponseStatus)},

@@ -5,6 +5,7 @@ legal.
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.datastructures import UploadFile
@@ -52,7 +53,7 @@ async def json_object(request: Request) -> dict[str, Any]:
     return value
 
 
-_SUBMISSION_FIELDS = {
+SUBMISSION_FIELDS = {
     "to": "to",
     "service": "service",
     "action": "action",
@@ -62,6 +63,7 @@ _SUBMISSION_FIELDS = {
     "conversation": "conversation_id",
     "ref": "ref_to_message_id",
 }
+"""Fields of the `message` JSON, and what they are called here."""
 
 
 def submission_of(
@@ -71,15 +73,15 @@ def submission_of(
     if not isinstance(header, dict):
         raise LocalError("InvalidMultipart", "the part 'message' is no JSON object")
     for name, value in header.items():
-        if name not in _SUBMISSION_FIELDS:
-            legal = ", ".join(_SUBMISSION_FIELDS)
+        if name not in SUBMISSION_FIELDS:
+            legal = ", ".join(SUBMISSION_FIELDS)
             raise LocalError("InvalidField", f"{name!r} is no field; legal: {legal}")
         if value is not None and not isinstance(value, str):
             raise LocalError("InvalidField", f"{name} is not a text")
     for name in ("to", "service", "action"):
         if not header.get(name):
             raise LocalError("InvalidField", f"{name} is missing")
-    fields = {_SUBMISSION_FIELDS[name]: value for name, value in header.items()}
+    fields = {SUBMISSION_FIELDS[name]: value for name, value in header.items()}
     if message_id is not None and fields.get("message_id", message_id) != message_id:
         raise LocalError("InvalidField", "message_id in the JSON is not the one in the path")
     if message_id is not None:
@@ -132,3 +134,19 @@ def flag(body: dict[str, Any], name: str) -> bool:
     if not isinstance(value, bool):
         raise LocalError("InvalidField", f"{name} is neither true nor false")
     return value
+
+
+def count(body: dict[str, Any], name: str, default: int | None) -> int:
+    """A whole number of the body, which has to be there where there is no default."""
+    value = body.get(name, default)
+    if type(value) is not int or not 0 <= value < 1 << 63:
+        raise LocalError("InvalidField", f"{name} {value!r} is not a whole number")
+    return value
+
+
+def one_of(request: Request, name: str, words: Sequence[str]) -> str:
+    """A word of the query, the first of `words` where it is not there."""
+    word = request.query_params.get(name, words[0])
+    if word not in words:
+        raise LocalError("InvalidField", f"{name} {word!r} is none of {', '.join(words)}")
+    return word

@@ -1,10 +1,12 @@
 """The JSON of the application API: one shape per noun, instants as RFC 3339 text in UTC."""
 
-from collections.abc import Sequence
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from onceonly.gateway.config import Agreement
+from onceonly.gateway.receiving.inbox import WholeItem
 from onceonly.gateway.recovery.questions import Availability
 from onceonly.journal.record import Record
 from onceonly.message.event import Event
@@ -13,6 +15,8 @@ from onceonly.message.message import Message, Payload
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.recovering import Recovery
+from onceonly.protocol.sending import OutboundStatus
+from onceonly.store.jobs import STAGED, Job, JobRow
 from onceonly.store.store import InboxItem, Incident, Notice, OutboundView, PairView
 
 
@@ -112,6 +116,45 @@ def record_shape(record: Record) -> dict[str, Any]:
     """One journal row; instants as text, nulls left out."""
     shape = {name: value for name, value in record._asdict().items() if value is not None}
     shape["at"] = instant(record.at)
+    return shape
+
+
+def job_shape(job: Job, counts: Mapping[str, int]) -> dict[str, Any]:
+    """A job and its rows: accepted, rejected, replayed; and how what was accepted stands.
+
+    `rows` is the sum of the first three, `accepted` that of all that follow.
+    """
+    standing = {word: counts.get(word, 0) for word in (STAGED, *OutboundStatus)}
+    rejected, replayed = counts.get("rejected", 0), counts.get("replayed", 0)
+    accepted = sum(standing.values())
+    return {
+        "job": job.job_id,
+        "state": "staging" if standing[STAGED] or job.releases == 0 else "released",
+        "opened_at": instant(job.opened_at),
+        "staged_at": instant(job.staged_at),
+        "released_at": instant(job.released_at),
+        "rows": accepted + rejected + replayed,
+        "accepted": accepted,
+        "rejected": rejected,
+        "replayed": replayed,
+        **standing,
+    }
+
+
+def reject_shape(row: JobRow) -> dict[str, Any]:
+    """A row that was rejected."""
+    return {
+        "row": row.row,
+        "message_id": row.message_id,
+        **error_shape(row.error_code or "", row.reason or ""),
+    }
+
+
+def whole_inbox_shape(whole: WholeItem) -> dict[str, Any]:
+    """An inbox item whose payloads have a `body` in base64; null where it is too large for one."""
+    shape = inbox_shape(whole.item)
+    for payload, body in zip(shape["payloads"], whole.bodies, strict=True):
+        payload["body"] = None if body is None else b64encode(body).decode()
     return shape
 
 

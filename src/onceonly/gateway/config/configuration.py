@@ -132,6 +132,8 @@ class Configuration:
     """Kept longer than persist_duration by this, for reasons of law or trade (S1-21)."""
     forget_pair_after_s: int | None = None
     """A sender's counter that was idle for so long is dropped (S0-56); None: never."""
+    forget_job_after_s: int = 7 * 86_400
+    """Rows that were staged in a job and not released for so long are dropped."""
 
 
 def read_configuration(path: Path) -> Configuration:
@@ -169,6 +171,7 @@ def read_configuration(path: Path) -> Configuration:
         purge_interval_s=gateway["purge_interval"],
         archive_duration_s=gateway["archive_duration"],
         forget_pair_after_s=gateway["forget_pair_after"],
+        forget_job_after_s=gateway["forget_job_after"],
     )
 
 

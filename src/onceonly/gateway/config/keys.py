@@ -129,6 +129,16 @@ GATEWAY_KEYS = table_of(
         default_text="none: never",
         unit="duration",
     ),
+    Key(
+        "forget_job_after",
+        read.duration_s,
+        DURATION,
+        "Rows that were staged in a job and not released for so long are dropped; and a job is "
+        "forgotten so long after its release, once all its messages are.",
+        default=7 * 86_400,
+        default_text='`"P7D"`',
+        unit="duration",
+    ),
 )
 
 SMTP_KEYS = table_of(

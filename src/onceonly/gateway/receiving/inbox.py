@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.clock import Clock
@@ -9,13 +10,15 @@ from onceonly.gateway.config import Agreement
 from onceonly.gateway.growth import Growth
 from onceonly.gateway.receiving.failure_notices import FailureNotices, are_sent
 from onceonly.gateway.rows import Rows
+from onceonly.journal.record import Record
 from onceonly.message.errors import LocalError, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.message import DeliverySemantics, Message
 from onceonly.protocol.effects import Journal
-from onceonly.protocol.keeping import report_processing, taken_back
+from onceonly.protocol.keeping import may_follow, report_processing, taken_back
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
 from onceonly.store.group import GroupCommit
+from onceonly.store.spool import Spool
 from onceonly.store.store import (
     InboxItem,
     OwedNotice,
@@ -24,6 +27,22 @@ from onceonly.store.store import (
     StoredPayload,
     Transaction,
 )
+
+PAGE_BYTES_MAX = 32 << 20
+"""Payload bytes of one answer: its JSON or Arrow form is in memory as a whole, twice."""
+
+PAYLOAD_BYTES_INLINE_MAX = 8 << 20
+"""Largest payload that goes along with its item; a larger one is fetched by itself."""
+
+REPORTED_PER_STEP = 200
+"""Items whose state moves in one step: some 20 ms in which no other step runs."""
+
+
+class WholeItem(NamedTuple):
+    """An item and the bytes of its payloads, where they are few enough."""
+
+    item: InboxItem
+    bodies: list[bytes | None]
 
 
 class Inbox:
@@ -37,6 +56,7 @@ class Inbox:
         agreements: Agreements,
         rows: Rows,
         clock: Clock,
+        spool: Spool,
         growth: Growth,
         failure_notices: FailureNotices,
     ) -> None:
@@ -45,6 +65,7 @@ class Inbox:
         self._agreements = agreements
         self._rows = rows
         self._clock = clock
+        self._spool = spool
         self._growth = growth
         self._failure_notices = failure_notices
 
@@ -61,6 +82,33 @@ class Inbox:
                 return items
             await asyncio.wait((grown,), timeout=left_s)
             grown.cancel()
+
+    def last_offset(self) -> int:
+        """The greatest offset given so far."""
+        return self._store.snapshot().last_offset()
+
+    def with_payloads(self, items: Sequence[InboxItem]) -> Sequence[WholeItem]:
+        """The items with their payloads' bytes, as many as one answer holds; for a thread.
+
+        At least one, where there is one. The bytes of a payload above `PAYLOAD_BYTES_INLINE_MAX`
+        are None: they are to be had one by one. Raises `StoreFailed`.
+        """
+        snapshot = self._store.snapshot()
+        whole: list[WholeItem] = []
+        room = PAGE_BYTES_MAX
+        for item in items:
+            room -= item.message.size_bytes
+            if whole and room < 0:
+                break
+            payloads = snapshot.list_inbox_payloads(item.offset)
+            whole.append(WholeItem(item, [self._body(payload) for payload in payloads]))
+        return whole
+
+    def _body(self, stored: StoredPayload) -> bytes | None:
+        is_large = stored.payload.size_bytes > PAYLOAD_BYTES_INLINE_MAX
+        if stored.body is not None or is_large:
+            return stored.body
+        return b"".join(self._spool.open_reader(stored.payload.digest))
 
     def find(self, message_id: str, offset: int | None) -> InboxItem:
         """The item with this MessageId (and offset). Raises `LocalError` (NotFound)."""
@@ -103,13 +151,55 @@ class Inbox:
             status, current = _standing(txn, item)
             if _is_refused(txn, item):
                 raise LocalError("Refused", f"{message_id!r} was refused by the application")
-            rows = report_processing(status, current, processing)
-            if rows:
-                txn.put_processing(item.message.key, processing)
-                self._append(txn, item.message, rows)
+            self._put(txn, item, processing, report_processing(status, current, processing))
 
         await self._group.transact(step)
         return self.find(message_id, item.offset)
+
+    def _put(
+        self,
+        txn: Transaction,
+        item: InboxItem,
+        processing: ProcessingState,
+        rows: Sequence[Journal],
+    ) -> None:
+        # Made first: an agreement that is configured no more is found out before anything is
+        # written.
+        records = self._records(item.message, rows)
+        if records:
+            txn.put_processing(item.message.key, processing)
+            txn.append(records)
+
+    async def report_range(self, after: int, up_to: int, processing: ProcessingState) -> int:
+        """Record the state for every item above `after` up to `up_to`; how many it moved.
+
+        For an application that works through the inbox in order. What has come further stays as
+        it is; what the application refused, and whose agreement is configured no more, is left
+        alone. Raises `StoreFull`; what was moved until then stays moved.
+        """
+        moved = 0
+        while True:
+
+            def step(txn: Transaction, after: int = after) -> tuple[int, int | None]:
+                items = txn.list_unfinished(after, up_to, processing, REPORTED_PER_STEP)
+                count = sum(self._move(txn, item, processing) for item in items)
+                return count, items[-1].offset if items else None
+
+            count, last = await self._group.transact(step)
+            moved += count
+            if last is None:
+                return moved
+            after = last
+
+    def _move(self, txn: Transaction, item: InboxItem, processing: ProcessingState) -> bool:
+        status, current = _standing(txn, item)
+        if status is InboundStatus.CANCELLED or not may_follow(current, processing):
+            return False
+        is_known = self._agreements.find(item.message.agreement_id) is not None
+        if not is_known or _is_refused(txn, item):
+            return False
+        self._put(txn, item, processing, report_processing(status, current, processing))
+        return current is not processing
 
     async def refuse(self, message_id: str, reason: str, offset: int | None) -> InboxItem:
         """Record that the application will not process the message, and tell its From Party.
@@ -126,7 +216,8 @@ class Inbox:
             if _is_refused(txn, item):
                 return None
             report_processing(status, current, ProcessingState.IN_PROGRESS)
-            self._append(txn, message, (Journal(Event.APPLICATION_REFUSED, reason=reason),))
+            refused = Journal(Event.APPLICATION_REFUSED, reason=reason)
+            txn.append(self._records(message, (refused,)))
             notice = self._notice(message, reason)
             if notice is not None:
                 self._failure_notices.owe(txn, notice)
@@ -151,12 +242,12 @@ class Inbox:
             reason,
         )
 
-    def _append(self, txn: Transaction, message: Message, rows: Sequence[Journal]) -> None:
+    def _records(self, message: Message, rows: Sequence[Journal]) -> list[Record]:
         now = self._clock.now()
         agreement = self._agreement(message)
-        txn.append(
+        return [
             self._rows.about_message(message.key, agreement, Direction.IN, row, now) for row in rows
-        )
+        ]
 
     def _agreement(self, message: Message) -> Agreement:
         """Raises `LocalError` (UnknownAgreement) where the configuration has lost it."""

@@ -124,11 +124,42 @@ class Submissions:
             self._dispatch.release(outcome)
         return receipt
 
-    def _check_room(self) -> None:
-        """Ruling R-27. The count is kept as an upper bound and made exact when it gets near."""
+    async def draft(self, submission: Submission) -> Draft:
+        """The message that the submission asks for, its payloads kept; nothing is stored yet.
+
+        Raises as `submit` does, but for QueueFull and what is taken already.
+        """
+        agreement = self._agreements.choose(submission.to, submission.agreement_id)
+        message = self._message(submission, agreement, None)
+        return Draft(
+            message, await keep(message.payloads, [part.sink for part in submission.parts])
+        )
+
+    def enter(self, txn: Transaction, draft: Draft, digest: str, *, actor: str) -> Outcome:
+        """In a step that has seen that its id is free: store and queue a draft of earlier, now.
+
+        Its times begin here. The outcome is to be released after the commit. The agreement is
+        one of ours.
+        """
+        agreement = self._agreements.find(draft.message.agreement_id)
+        assert agreement is not None, "the caller has looked"
+        message = replace(draft.message, timestamp_at=self._clock.at())
+        if agreement.profile is not Profile.RM_2000:
+            message = _with_terms(message, agreement, None)
+        self._unsettled += 1
+        return self._enter(txn, Draft(message, draft.payloads), digest, agreement, actor=actor)
+
+    def has_room(self) -> bool:
+        """Whether another message may wait for its verdict (ruling R-27).
+
+        The count is kept as an upper bound and made exact when it gets near.
+        """
         if self._unsettled >= self._queued_max:
             self._unsettled = count_unsettled(self._store)
-        if self._unsettled >= self._queued_max:
+        return self._unsettled < self._queued_max
+
+    def _check_room(self) -> None:
+        if not self.has_room():
             raise LocalError(
                 "QueueFull", f"{self._unsettled} messages wait for a verdict; queued_max is reached"
             )
@@ -186,26 +217,35 @@ class Submissions:
         digest = content_digest(message.payloads)
         earlier = _find_earlier(txn, submission)
         if earlier is not None:
-            _check_same(earlier, message, digest, submission)
+            check_same(earlier, message, digest, submission)
             return Receipt(earlier.message.message_id, is_replayed=True), None
+        key = submission.idempotency_key
+        outcome = self._enter(txn, Draft(message, payloads), digest, agreement, key=key)
+        return Receipt(message.message_id, is_replayed=False), outcome
+
+    def _enter(
+        self,
+        txn: Transaction,
+        draft: Draft,
+        digest: str,
+        agreement: Agreement,
+        *,
+        key: str | None = None,
+        actor: str | None = None,
+    ) -> Outcome:
+        message, payloads = draft
         now = self._clock.now()
         state = Outbound(expires_at=schedule.expires_at(message.timestamp_at, agreement.terms))
         txn.add_outbound(
-            message,
-            state,
-            payloads,
-            digest=digest,
-            submitted_at=now.at,
-            idempotency_key=submission.idempotency_key,
+            message, state, payloads, digest=digest, submitted_at=now.at, idempotency_key=key
         )
         submitted = Journal(Event.SUBMITTED)
         row = self._rows.with_header(message, agreement, Direction.OUT, submitted, now, digest)
-        txn.append((row,))
+        txn.append((row._replace(actor=actor),))
         expected = recovering.expecting_response(message.timestamp_at, agreement.terms)
         if expected is not None and message.ref_to_message_id is None:
             txn.put_recovery(message.message_id, expected)
-        outcome = self._dispatch.enqueue(txn, Draft(message, payloads), state, now)
-        return Receipt(message.message_id, is_replayed=False), outcome
+        return self._dispatch.enqueue(txn, draft, state, now)
 
 
 def _with_terms(message: Message, agreement: Agreement, exchange: Exchange | None) -> Message:
@@ -259,9 +299,10 @@ def _find_earlier(txn: Transaction, submission: Submission) -> OutboundView | No
     return None if message_id is None else txn.find_outbound_view(message_id)
 
 
-def _check_same(
+def check_same(
     earlier: OutboundView, message: Message, digest: str, submission: Submission
 ) -> None:
+    """Raise `LocalError` where what was stored is not what is submitted."""
     then = earlier.message
     same = (
         earlier.digest == digest

@@ -256,6 +256,26 @@ SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, proc
   WHERE inbox_offset > ? AND inbox_offset IS NOT NULL AND status = 'handed_over'
   ORDER BY inbox_offset LIMIT ?
 
+-- name: list_not_complete
+SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
+    from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
+    ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
+    acknowledgment
+  FROM inbound CROSS JOIN inbound_message USING (position)
+  WHERE inbox_offset > ? AND inbox_offset <= ? AND inbox_offset IS NOT NULL AND status = 'handed_over'
+    AND processing <> 'complete'
+  ORDER BY inbox_offset LIMIT ?
+
+-- name: list_not_started
+SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
+    from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
+    ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
+    acknowledgment
+  FROM inbound CROSS JOIN inbound_message USING (position)
+  WHERE inbox_offset > ? AND inbox_offset <= ? AND inbox_offset IS NOT NULL AND status = 'handed_over'
+    AND processing = 'not-started'
+  ORDER BY inbox_offset LIMIT ?
+
 -- name: find_inbox_item
 SELECT inbox_offset, inbound.message_id, agreement_id, received_at, handed_over_at, processing,
     digest, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
@@ -412,7 +432,8 @@ SELECT message_id, from_party, to_party, agreement_id, conversation_id, semantic
 INSERT INTO spooled VALUES (?, ?, ?)
 
 -- name: is_spooled
-SELECT 1 FROM spooled WHERE digest = ? LIMIT 1
+SELECT 1 FROM spooled WHERE digest = ?1
+UNION ALL SELECT 1 FROM staged_spooled WHERE digest = ?1 LIMIT 1
 
 -- name: list_finished_inbound
 SELECT position, status, from_party, to_party, timestamp_at
@@ -501,3 +522,127 @@ SELECT from_party, to_party FROM sending_pair
       WHERE outbound.from_party = sending_pair.from_party
         AND outbound.to_party = sending_pair.to_party AND outbound.status = 'queued')
   ORDER BY from_party, to_party
+
+-- name: open_job
+INSERT INTO job VALUES (NULL, ?1, ?2, ?2, 0, NULL)
+  ON CONFLICT (job_id) DO UPDATE SET staged_at = max(staged_at, excluded.staged_at)
+
+-- name: find_job
+SELECT number, job_id, opened_at, staged_at, releases, released_at FROM job WHERE job_id = ?
+
+-- name: list_jobs
+SELECT number, job_id, opened_at, staged_at, releases, released_at
+  FROM job WHERE number > ? ORDER BY number LIMIT ?
+
+-- name: find_job_row
+SELECT row, round, outcome, message_id, fingerprint, error_code, reason
+  FROM job CROSS JOIN job_row ON job = number WHERE job_id = ? AND row = ?
+
+-- name: find_accepted_row
+SELECT row, round, outcome, message_id, fingerprint, error_code, reason
+  FROM job CROSS JOIN job_row INDEXED BY job_row_accepted ON job = number
+  WHERE job_id = ? AND message_id = ? AND outcome = 'accepted'
+
+-- name: last_job_row
+SELECT row FROM job CROSS JOIN job_row ON job = number WHERE job_id = ? ORDER BY row DESC LIMIT 1
+
+-- name: list_rejects
+SELECT row, round, outcome, message_id, fingerprint, error_code, reason
+  FROM job CROSS JOIN job_row ON job = number
+  WHERE job_id = ? AND row > ? AND outcome = 'rejected' ORDER BY row LIMIT ?
+
+-- name: count_job
+SELECT CASE WHEN outcome <> 'accepted' THEN outcome
+      WHEN staged.position IS NULL THEN coalesce(ended, outbound.status)
+      WHEN job_row.round <= releases THEN 'queued' ELSE 'staged' END, count(*)
+  FROM job CROSS JOIN job_row ON job = number
+    LEFT JOIN staged USING (job, round, row)
+    LEFT JOIN outbound ON outbound.message_id = job_row.message_id AND outcome = 'accepted'
+  WHERE job_id = ? GROUP BY 1
+
+-- name: list_jobs_with_staged
+WITH RECURSIVE holding (job) AS (
+  SELECT min(job) FROM staged
+  UNION ALL
+  SELECT (SELECT min(job) FROM staged WHERE job > holding.job) FROM holding WHERE job IS NOT NULL)
+SELECT number, releases FROM holding CROSS JOIN job ON number = job WHERE releases > 0
+
+-- name: list_released_of
+SELECT number, job_id, opened_at, staged_at, releases, released_at, row, staged.round, outcome,
+    job_row.message_id, fingerprint, error_code, reason, staged.message_id, agreement_id, from_ids, to_ids, conversation_id, service, action,
+    timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
+    delivery_receipt_requested, acknowledgment, digest
+  FROM job CROSS JOIN staged ON staged.job = number CROSS JOIN job_row USING (job, row)
+  WHERE number = ? AND staged.round <= ? ORDER BY staged.round, row LIMIT ?
+
+-- name: find_staged
+SELECT number, job_id, opened_at, staged_at, releases, released_at, row, staged.round, outcome,
+    job_row.message_id, fingerprint, error_code, reason, staged.message_id, agreement_id, from_ids, to_ids, conversation_id, service, action,
+    timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
+    delivery_receipt_requested, acknowledgment, digest
+  FROM job CROSS JOIN job_row ON job_row.job = number
+    CROSS JOIN staged USING (job, round, row)
+  WHERE job_id = ? AND row = ?
+
+-- name: list_staged_payloads
+SELECT position, payloads
+  FROM job CROSS JOIN job_row ON job_row.job = number
+    CROSS JOIN staged USING (job, round, row)
+  WHERE job_id = ? AND row = ?
+
+-- name: list_staged_bodies
+SELECT place & 65535, body FROM staged_body WHERE place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
+
+-- name: put_job_row
+INSERT OR REPLACE INTO job_row (job, row, round, outcome, message_id, fingerprint, error_code,
+    reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: add_staged
+INSERT INTO staged VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: add_staged_body
+INSERT INTO staged_body VALUES (?, ?)
+
+-- name: add_staged_spooled
+INSERT INTO staged_spooled VALUES (?, ?)
+
+-- name: release_job
+UPDATE job SET releases = releases + 1, released_at = ?
+  WHERE job_id = ? AND EXISTS (SELECT 1 FROM job_row WHERE job = number AND round > releases)
+
+-- name: forget_staged
+DELETE FROM staged WHERE position = ?
+
+-- name: forget_staged_bodies
+DELETE FROM staged_body WHERE place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
+
+-- name: forget_staged_spooled
+DELETE FROM staged_spooled WHERE place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
+
+-- name: list_unreleased
+SELECT job, row, position
+  FROM job CROSS JOIN job_row ON job = number LEFT JOIN staged USING (job, round, row)
+  WHERE number = ? AND job_row.round > releases ORDER BY row LIMIT ?
+
+-- name: forget_job_row
+DELETE FROM job_row WHERE job = ? AND row = ?
+
+-- name: forget_job
+DELETE FROM job WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM job_row WHERE job = ?1)
+
+-- name: list_old_jobs
+SELECT number FROM job
+  WHERE staged_at < ?1 AND (released_at IS NULL OR released_at < ?1) ORDER BY number
+
+-- name: is_standing
+SELECT 1 FROM job_row INDEXED BY job_row_standing
+  WHERE job = ? AND outcome = 'accepted' AND ended IS NULL LIMIT 1
+
+-- name: list_job_rows
+SELECT row FROM job_row WHERE job = ? ORDER BY row LIMIT ?
+
+-- name: note_ended
+UPDATE job_row INDEXED BY job_row_accepted SET ended = ?
+  WHERE message_id = ? AND outcome = 'accepted' AND ended IS NULL
+    AND NOT EXISTS (SELECT 1 FROM staged
+      WHERE staged.job = job_row.job AND staged.round = job_row.round AND staged.row = job_row.row)

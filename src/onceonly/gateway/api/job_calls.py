@@ -1,0 +1,188 @@
+"""Calls about jobs: messages handed over in bulk, staged, and released together.
+
+Reads what comes in and shows what came of it; `gateway.sending.jobs` has the rules.
+"""
+
+import asyncio
+import json
+from base64 import b64decode
+from binascii import Error as NotBase64
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from onceonly.gateway.api import shapes
+from onceonly.gateway.api.reading import limit_of, submission_of, whole
+from onceonly.gateway.sending.jobs import Jobs, RowAnswer, StagedRow
+from onceonly.gateway.sending.submit import Part, Submission
+from onceonly.message.errors import LocalError
+from onceonly.store.jobs import RowOutcome
+from onceonly.store.spool import Sink, Spool
+from onceonly.store.store import Store
+
+ROWS_MAX = 1_000
+"""Rows of one request: some 60 ms of staging, which is one step."""
+
+BULK_BYTES_MAX = 32 << 20
+"""Longest request; more would be in memory as a whole, several times over."""
+
+_PAYLOAD_FIELDS = ("payload", "payload_base64", "content_type", "name")
+_USUAL_TYPE = "application/octet-stream"
+
+
+class JobCalls:
+    """The routes under /v1/jobs, of the API that has these parts."""
+
+    _store: Store
+    _spool: Spool
+    _jobs: Jobs
+
+    def _submission(
+        self, request: Request, message_id: str | None
+    ) -> AbstractAsyncContextManager[Submission]:
+        raise NotImplementedError
+
+    async def put_job_message(self, request: Request) -> Response:
+        """Stage one message under the MessageId of the path."""
+        message_id = request.path_params["message_id"]
+        number = whole(request, "row", -1)
+        async with self._submission(request, message_id) as submission:
+            row = StagedRow(submission, None if number < 0 else number, message_id)
+            [answer] = await self._jobs.stage(request.path_params["job"], [row])
+        if answer.error is not None:
+            raise answer.error
+        is_new = answer.outcome is RowOutcome.ACCEPTED
+        return JSONResponse(_row_shape(answer), status_code=201 if is_new else 200)
+
+    async def post_job_messages(self, request: Request) -> Response:
+        """Stage the rows of the body, one JSON object per line."""
+        length = request.headers.get("content-length")
+        if length is None:
+            raise LocalError("LengthRequired", "a request of many rows says its Content-Length")
+        if not length.isdecimal() or int(length) > BULK_BYTES_MAX:
+            raise LocalError("PayloadTooLarge", f"a request has {BULK_BYTES_MAX} bytes at most")
+        body = await request.body()
+        sinks: list[Sink] = []
+        try:
+            rows = [self._staged_row(row, sinks) for row in _rows_of(body)]
+            answers = await self._jobs.stage(request.path_params["job"], rows)
+        finally:
+            for sink in sinks:
+                sink.discard()
+        shape = {"job": request.path_params["job"], "rows": [_row_shape(one) for one in answers]}
+        return JSONResponse(shape)
+
+    def _staged_row(self, row: dict[str, Any], sinks: list[Sink]) -> StagedRow:
+        number = row.pop("row", None)
+        if not (number is None or (type(number) is int and 0 <= number < 1 << 62)):
+            raise LocalError("InvalidField", f"row {number!r} is no whole number below 2^62")
+        named = row.get("message_id")
+        named = named if isinstance(named, str) else None
+        try:
+            return StagedRow(self._submission_of(row, sinks), number, named)
+        except LocalError as error:
+            return StagedRow(error, number, named)
+
+    def _submission_of(self, row: dict[str, Any], sinks: list[Sink]) -> Submission:
+        listed = row.pop("payloads", None)
+        if listed is None:
+            own = {name: row.pop(name) for name in _PAYLOAD_FIELDS if name in row}
+            listed = [own] if own else []
+        if not isinstance(listed, list):
+            raise LocalError("InvalidField", "payloads is no list")
+        parts = [self._part(payload, sinks) for payload in listed]
+        if row.get("key") is not None:
+            raise LocalError("InvalidField", "a row of a job is known by its message_id")
+        if not row.get("message_id"):
+            raise LocalError("InvalidField", "message_id is missing")
+        return submission_of(row, parts, None, None)
+
+    def _part(self, payload: Any, sinks: list[Sink]) -> Part:
+        if not isinstance(payload, dict) or payload.keys() - set(_PAYLOAD_FIELDS):
+            legal = ", ".join(_PAYLOAD_FIELDS)
+            raise LocalError("InvalidField", f"a payload is an object of {legal}")
+        sink = self._spool.open_sink()
+        sinks.append(sink)
+        sink.write(_content(payload))
+        kind, name = payload.get("content_type") or _USUAL_TYPE, payload.get("name") or ""
+        if not isinstance(kind, str) or not isinstance(name, str):
+            raise LocalError("InvalidField", "content_type and name of a payload are texts")
+        return Part(sink, kind, name)
+
+    async def list_jobs(self, request: Request) -> Response:
+        """A page of jobs with their counts."""
+        after, limit = whole(request, "after", 0), limit_of(request)
+        found = await asyncio.to_thread(self._jobs.list_page, after, limit)
+        items = [shapes.job_shape(job, counts) for job, counts in found]
+        next_after = found[-1][0].number if len(found) == limit else None
+        return JSONResponse({"jobs": items, "next_after": next_after})
+
+    async def get_job(self, request: Request) -> Response:
+        """One job and its counts."""
+        return await self._job(request)
+
+    async def _job(self, request: Request) -> Response:
+        job, counts = await asyncio.to_thread(self._jobs.get, request.path_params["job"])
+        return JSONResponse(shapes.job_shape(job, counts))
+
+    async def list_rejects(self, request: Request) -> Response:
+        """A page of the rows that were rejected, and why."""
+        limit, job_id = limit_of(request), request.path_params["job"]
+        after = whole(request, "after", 0) - 1
+        rows = self._store.snapshot().list_rejects(job_id, after, limit)
+        next_after = rows[-1].row + 1 if len(rows) == limit else None
+        shape = {"rejects": [shapes.reject_shape(row) for row in rows], "next_after": next_after}
+        return JSONResponse(shape)
+
+    async def release_job(self, request: Request) -> Response:
+        """Send what is staged."""
+        await self._jobs.release(request.path_params["job"])
+        return await self._job(request)
+
+    async def drop_job(self, request: Request) -> Response:
+        """Forget what is staged and not released."""
+        job_id = request.path_params["job"]
+        return JSONResponse({"job": job_id, "dropped": await self._jobs.drop(job_id)})
+
+
+def _rows_of(body: bytes) -> list[dict[str, Any]]:
+    """The lines' objects. Raises `LocalError` (InvalidJson, TooManyRows)."""
+    try:
+        text = body.decode()
+        lines = [line for line in text.split("\n") if line.strip()]
+        if len(lines) > ROWS_MAX:
+            raise LocalError("TooManyRows", f"a request has {ROWS_MAX} rows at most")
+        rows = [json.loads(line) for line in lines]
+        if "\\ud" in text.lower():
+            # JSON can escape half a surrogate pair, which no store or document could carry.
+            json.dumps(rows, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise LocalError("InvalidJson", f"a line is no JSON: {error}") from error
+    if not all(isinstance(row, dict) for row in rows):
+        raise LocalError("InvalidJson", "every line is a JSON object")
+    return rows
+
+
+def _content(payload: dict[str, Any]) -> bytes:
+    text, encoded = payload.get("payload"), payload.get("payload_base64")
+    if isinstance(text, str) and encoded is None:
+        return text.encode()
+    if not isinstance(encoded, str) or text is not None:
+        raise LocalError("InvalidField", "a payload is a text, or base64 of its bytes")
+    try:
+        return b64decode(encoded, validate=True)
+    except (NotBase64, ValueError) as error:
+        raise LocalError("InvalidField", f"payload_base64 is no base64: {error}") from error
+
+
+def _row_shape(answer: RowAnswer) -> dict[str, Any]:
+    shape: dict[str, Any] = {
+        "row": answer.row,
+        "message_id": answer.message_id,
+        "outcome": answer.outcome.value,
+    }
+    if answer.error is not None:
+        shape |= shapes.error_shape(answer.error.name, str(answer.error))
+    return shape

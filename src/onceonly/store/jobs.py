@@ -1,0 +1,166 @@
+"""The store's contract for jobs: messages that are handed over in bulk and not sent yet.
+
+A *job* is a named group of rows. Each row ends in exactly one outcome, kept here for as long as
+the job is, so what a job counts adds up whatever is repeated: rows are accepted, rejected or
+replayed, and an accepted row is staged or stands as its outbound message does.
+
+What is staged is durable and nothing more: it is no outbound message yet, so it waits for no
+turn, never expires and blocks nobody. A release is one write; `list_released` asks the state
+what it owes, and each row moves into `outbound` in a step of its caller's.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from onceonly.message.message import Message
+    from onceonly.store.store import StoredPayload
+
+
+class RowOutcome(StrEnum):
+    """What became of one row of a job."""
+
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    REPLAYED = "replayed"
+    """Its message was known before: nothing was added."""
+
+
+STAGED = "staged"
+"""How an accepted row counts that no release has reached; `queued` once one has."""
+
+
+class Job(NamedTuple):
+    """A group of rows, as the store keeps it. `number` is given by the store and never reused."""
+
+    number: int
+    job_id: str
+    opened_at: int
+    staged_at: int
+    """When something was last staged."""
+    releases: int
+    released_at: int | None
+    """When it was last released."""
+
+
+class JobRow(NamedTuple):
+    """One row of a job. `row` is the caller's number for it, and the order of its release."""
+
+    row: int
+    round: int
+    """The release that it waits for: it is released once the job has had so many."""
+    outcome: RowOutcome
+    message_id: str | None
+    fingerprint: str
+    """What was handed over, in one digest: the same row again has the same."""
+    error_code: str | None = None
+    """Name of the refusal, of a rejected row."""
+    reason: str | None = None
+
+
+class StagedMessage(NamedTuple):
+    """A message that waits for its release, or is released and waits to be queued."""
+
+    job: Job
+    row: JobRow
+    message: Message
+    digest: str
+
+
+class JobSnapshot(Protocol):
+    """What can be asked about jobs."""
+
+    def find_job(self, job_id: str) -> Job | None:
+        """The job of this name."""
+        ...
+
+    def list_jobs(self, after: int, limit: int) -> Sequence[Job]:
+        """Jobs with a number above `after`, in the order in which they were opened."""
+        ...
+
+    def find_job_row(self, job_id: str, row: int) -> JobRow | None:
+        """The row of this number."""
+        ...
+
+    def find_accepted_row(self, job_id: str, message_id: str) -> JobRow | None:
+        """The row of the job that was accepted with this MessageId."""
+        ...
+
+    def last_job_row(self, job_id: str) -> int:
+        """The greatest row number of the job; -1 where it has none."""
+        ...
+
+    def list_rejects(self, job_id: str, after: int, limit: int) -> Sequence[JobRow]:
+        """Rejected rows with a number above `after`, in order."""
+        ...
+
+    def count_job(self, job_id: str) -> dict[str, int]:
+        """Rows by word: `rejected`, `replayed`, `staged`, and the status of accepted messages.
+
+        The sum is the number of rows. A message that was purged counts as it ended. Reads every
+        row of the job, so it is for threads that keep nobody waiting.
+        """
+        ...
+
+    def list_released(self, limit: int) -> Sequence[StagedMessage]:
+        """Staged messages that a release has reached, jobs and rows in order: what is owed."""
+        ...
+
+    def find_staged(self, job_id: str, row: int) -> StagedMessage | None:
+        """What is staged in this row."""
+        ...
+
+    def list_staged_payloads(self, job_id: str, row: int) -> Sequence[StoredPayload]:
+        """Payloads of a staged message, in their order; none where nothing is staged."""
+        ...
+
+
+class JobTransaction(Protocol):
+    """What can be written about jobs."""
+
+    def open_job(self, job_id: str, *, at: int) -> Job:
+        """The job, made where there is none; `at` becomes its `staged_at`."""
+        ...
+
+    def put_job_row(self, job_id: str, row: JobRow) -> None:
+        """Add or replace the row of this number; not one whose message is staged."""
+        ...
+
+    def add_staged(
+        self,
+        job_id: str,
+        row: JobRow,
+        message: Message,
+        payloads: Sequence[StoredPayload],
+        *,
+        digest: str,
+    ) -> None:
+        """Add or replace the row, and stage its message."""
+        ...
+
+    def release_job(self, job_id: str, *, at: int) -> None:
+        """Release every row staged until now; rows staged later wait for the next release."""
+        ...
+
+    def remove_staged(self, job_id: str, row: int) -> None:
+        """Forget what was staged in the row, which stays: it moved on, or turned otherwise."""
+        ...
+
+    def drop_unreleased(self, job_id: str, limit: int) -> int:
+        """Forget at most `limit` rows that no release has reached; how many.
+
+        The job goes with its last row, if it was never released.
+        """
+        ...
+
+    def purge_jobs(self, before_at: int, limit: int) -> int:
+        """Forget at most `limit` rows of jobs that were last staged to or released before then.
+
+        Rows that no release has reached; and whole jobs none of whose messages is staged, or
+        stored still. Returns how many rows, and jobs without any, were forgotten.
+        """
+        ...

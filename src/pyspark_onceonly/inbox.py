@@ -1,0 +1,189 @@
+"""DataFrames in: the inbox of a gateway, in order, by offset.
+
+A range of offsets reads the same again, so that a batch that is replayed is the same batch; only
+what its sender took back before work on it began is missing then. Where it is asked to, the
+stream tells the gateway how far it has come, from what Spark has in its checkpoint and nothing
+else: when the tasks of a batch are planned, its offsets are in the write-ahead log (in progress),
+and when the next batch is looked for, everything before it is in the commit log (complete).
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from onceonly.client import Client
+from pyspark_onceonly.offsets import Numbered, NumberedStream, Range, ranges
+from pyspark_onceonly.options import Gateway
+from pyspark_onceonly.patience import patiently
+
+_TEXT, _NUMBER = StringType(), LongType()
+
+_PART = StructType(
+    [
+        StructField("content_type", _TEXT),
+        StructField("name", _TEXT),
+        StructField("size_bytes", _NUMBER),
+        StructField("digest", _TEXT),
+        StructField("body", BinaryType()),
+    ]
+)
+
+
+def inbox_schema(payload: str) -> StructType:
+    """The columns of an inbox; `payload` is `binary` or `text`."""
+    content: DataType = StringType() if payload == "text" else BinaryType()
+    return StructType(
+        [
+            StructField("offset", _NUMBER, nullable=False),
+            StructField("message_id", _TEXT, nullable=False),
+            StructField("from_party", _TEXT, nullable=False),
+            StructField("to_party", _TEXT, nullable=False),
+            StructField("agreement_id", _TEXT, nullable=False),
+            StructField("conversation_id", _TEXT, nullable=False),
+            StructField("service", _TEXT, nullable=False),
+            StructField("action", _TEXT, nullable=False),
+            StructField("ref_to_message_id", _TEXT),
+            StructField("semantics", _TEXT, nullable=False),
+            StructField("timestamp_at", _NUMBER, nullable=False),
+            StructField("received_at", _NUMBER, nullable=False),
+            StructField("handed_over_at", _NUMBER, nullable=False),
+            StructField("processing", _TEXT, nullable=False),
+            StructField("size_bytes", _NUMBER, nullable=False),
+            StructField("digest", _TEXT, nullable=False),
+            StructField("content_type", _TEXT),
+            StructField("name", _TEXT),
+            StructField("payload", content),
+            StructField("attachments", ArrayType(_PART), nullable=False),
+        ]
+    )
+
+
+class InboxRows(NamedTuple):
+    """How rows of the inbox are read; picklable."""
+
+    gateway: Gateway
+    is_text: bool
+
+    def last(self) -> int:
+        """The greatest offset so far."""
+        with self.gateway.client() as client:
+            return patiently(client.last_offset, self.gateway.patience_s)
+
+    def read(self, wanted: Range) -> Iterator[pa.RecordBatch]:
+        """The rows above `wanted.after` up to `wanted.up_to`."""
+        with self.gateway.client() as client:
+            after = wanted.after
+            while after < wanted.up_to:
+                table = _page(self.gateway, client, Range(after, wanted.up_to))
+                if table.num_rows == 0:
+                    return
+                after = table.column("offset")[-1].as_py()
+                table = _with_large_payloads(client, table)
+                yield from self._shown(table).to_batches()
+
+    def _shown(self, table: pa.Table) -> pa.Table:
+        if not self.is_text:
+            return table
+        at = table.schema.get_field_index("payload")
+        texts = _texts(table.column(at))
+        return table.set_column(at, pa.field("payload", pa.utf8()), texts)
+
+    def report(self, after: int, up_to: int, processing: str) -> None:
+        """Tell the gateway how far the work has come."""
+        with self.gateway.client() as client:
+            patiently(
+                lambda: client.report_range(after, up_to, processing), self.gateway.patience_s
+            )
+
+
+def _page(gateway: Gateway, client: Client, wanted: Range) -> pa.Table:
+    stream = patiently(lambda: client.inbox_stream(*wanted), gateway.patience_s)
+    with pa.ipc.open_stream(stream) as reader:
+        return reader.read_all()
+
+
+def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """UTF-8 text; null where the bytes are none, which `payload=binary` still shows."""
+    try:
+        return pc.cast(column, pa.utf8())
+    except pa.ArrowInvalid:
+        return pa.chunked_array([pa.array(map(_text, column.to_pylist()), type=pa.utf8())])
+
+
+def _text(body: bytes | None) -> str | None:
+    try:
+        return None if body is None else body.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _with_large_payloads(client: Client, table: pa.Table) -> pa.Table:
+    """The table with the payloads that were too large to come along."""
+    is_missing = pc.and_(pc.is_null(table["payload"]), pc.is_valid(table["content_type"]))
+    if not pc.any(is_missing).as_py():
+        return table
+    payloads = table["payload"].to_pylist()
+    for n, missing in enumerate(is_missing.to_pylist()):
+        if missing:
+            payloads[n] = _payload(client, table["message_id"][n].as_py(), table["offset"][n])
+    at = table.schema.get_field_index("payload")
+    return table.set_column(at, table.schema.field(at), pa.array(payloads, type=pa.binary()))
+
+
+def _payload(client: Client, message_id: str, offset: Any) -> bytes:
+    item = client.get_inbox_item(message_id, offset.as_py())
+    return b"".join(client.payload(item, 0))
+
+
+class InboxReader(DataSourceReader):
+    """`spark.read.format("onceonly")`: what is in the inbox now. Reports nothing."""
+
+    def __init__(self, rows: InboxRows, after: int, up_to: int | None, per_partition: int) -> None:
+        self._rows = rows
+        self._after = after
+        self._up_to = up_to
+        self._per_partition = per_partition
+
+    def partitions(self) -> list[InputPartition]:
+        """Ranges of offsets."""
+        last = self._rows.last() if self._up_to is None else self._up_to
+        return list(ranges(self._after, last, self._per_partition))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one range."""
+        return self._rows.read(partition.value)
+
+
+class InboxStream(NumberedStream):
+    """`spark.readStream.format("onceonly")`: the inbox as it grows."""
+
+    def __init__(self, rows: InboxRows, numbered: Numbered, *, reports: bool) -> None:
+        super().__init__(rows, numbered)
+        self._inbox = rows
+        self._reports = reports
+        self._reported = -1
+
+    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: N802 - because Spark calls it so
+        """Where the next batch ends. What is before its start is committed: complete."""
+        if self._reports and start["offset"] > max(self._reported, start["from"]):
+            self._inbox.report(start["from"], start["offset"], "complete")
+            self._reported = start["offset"]
+        return super().latestOffset(start, limit)
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        """Ranges of the batch, whose offsets Spark has written to its log: in progress."""
+        if self._reports and end["offset"] > start["offset"]:
+            self._inbox.report(start["offset"], end["offset"], "in-progress")
+        return super().partitions(start, end)

@@ -1,0 +1,99 @@
+"""Rows that the gateway refused, kept beside the job with the reason: one file per task.
+
+A task writes its file under a temporary name; whoever commits the job gives the files of the
+winning attempts their names. So a retried task, or the whole job run again, leaves one copy.
+"""
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+_REASONS = (
+    ("onceonly_job", pa.utf8()),
+    ("onceonly_row", pa.int64()),
+    ("onceonly_message_id", pa.utf8()),
+    ("onceonly_error", pa.utf8()),
+    ("onceonly_reason", pa.utf8()),
+)
+"""Columns behind those of the DataFrame."""
+
+
+class RejectsFile:
+    """The rejected rows of one task; no file where there are none."""
+
+    def __init__(self, path: str | None, job: str, partition: int) -> None:
+        self._path = path
+        self._job = job
+        self._partition = partition
+        self._attempt = uuid.uuid4().hex
+        self._writer: Any = None
+
+    @property
+    def temporary(self) -> str | None:
+        """Name under which the file lies, where there is one."""
+        return None if self._writer is None else self._name
+
+    @property
+    def _name(self) -> str:
+        return f"_task-{self._partition:05d}-{self._attempt}.parquet"
+
+    def add(self, batch: pa.RecordBatch, answers: Sequence[tuple[int, dict[str, Any]]]) -> None:
+        """Keep the rejected ones among the rows of the batch; `answers` say which, and why."""
+        if self._path is None or not answers:
+            return
+        rejected = batch.take(pa.array([index for index, _ in answers]))
+        found = [answer for _, answer in answers]
+        reasons = (
+            [self._job] * len(found),
+            [answer["row"] for answer in found],
+            [answer["message_id"] for answer in found],
+            [answer["error"]["name"] for answer in found],
+            [answer["error"]["text"] for answer in found],
+        )
+        table = pa.Table.from_batches([rejected])
+        for (name, kind), values in zip(_REASONS, reasons, strict=True):
+            table = table.append_column(name, pa.array(values, type=kind))
+        if self._writer is None:
+            self._open(table.schema)
+        self._writer.write_table(table)
+
+    def _open(self, schema: pa.Schema) -> None:
+        filesystem, root = fsspec.core.url_to_fs(f"{self._path}/job={self._job}")
+        filesystem.makedirs(root, exist_ok=True)
+        self._file = filesystem.open(f"{root}/{self._name}", "wb")
+        self._writer = pq.ParquetWriter(self._file, schema, compression="zstd")
+
+    def close(self) -> None:
+        """Finish the file."""
+        if self._writer is not None:
+            self._writer.close()
+            self._file.close()
+
+
+def keep(path: str, job: str, files: dict[int, str | None]) -> None:
+    """Give the files of the winning attempts, by partition, their names; forget all others."""
+    filesystem, root = fsspec.core.url_to_fs(f"{path}/job={job}")
+    if not filesystem.exists(root):
+        return
+    named = {name: f"part-{number:05d}.parquet" for number, name in files.items() if name}
+    for temporary, final in named.items():
+        if filesystem.exists(f"{root}/{temporary}"):  # not so, where this is done again
+            filesystem.mv(f"{root}/{temporary}", f"{root}/{final}")
+    for found in filesystem.ls(root, detail=False):
+        name = str(found).rpartition("/")[2]
+        if name not in named.values():
+            filesystem.rm(f"{root}/{name}")
+
+
+def write_report(path: str, job: str, report: bytes) -> None:
+    """Put the report of the job beside those of others, as a whole or not at all."""
+    filesystem, root = fsspec.core.url_to_fs(path)
+    filesystem.makedirs(root, exist_ok=True)
+    temporary = f"{root}/_job={job}-{uuid.uuid4().hex}.json"
+    with filesystem.open(temporary, "wb") as file:
+        file.write(report)
+    filesystem.mv(temporary, f"{root}/job={job}.json")

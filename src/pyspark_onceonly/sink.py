@@ -1,0 +1,194 @@
+"""DataFrames out: tasks stage their rows in a job of the gateway, the commit releases it.
+
+A task may be tried again, run twice at once, or die between any two calls: its rows have their
+numbers and MessageIds from the DataFrame alone, so the gateway knows them again. Nothing is sent
+before every row of the job is staged; what an aborted job staged is dropped.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+
+from onceonly.client import Client
+from pyspark_onceonly import rejects
+from pyspark_onceonly.options import Gateway
+from pyspark_onceonly.patience import patiently
+from pyspark_onceonly.rows import RowShape
+
+ROW_BITS = 32
+"""A row's number in the job is its task's partition, then its place in it: 2^32 rows a task."""
+
+REQUEST_BYTES_MAX = 16 << 20
+"""Half of what a gateway takes in one request, so that the last row of one always fits."""
+
+OUTCOMES = ("accepted", "rejected", "replayed")
+
+
+class Sink(NamedTuple):
+    """What every task and the driver have of the job; picklable."""
+
+    gateway: Gateway
+    shape: RowShape
+    rows_per_request: int
+    rejects: str | None
+    report: str | None
+
+
+@dataclass
+class TaskCounts(WriterCommitMessage):
+    """What became of the rows of one task."""
+
+    job: str
+    partition: int
+    rows: int
+    accepted: int
+    rejected: int
+    replayed: int
+    rejects_file: str | None
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """`df.write.format("onceonly")`."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskCounts:
+        """Stage the rows of one task."""
+        return stage_task(self._sink, self._sink.shape.job, _context().partitionId(), iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Every row is staged: release the job."""
+        commit_job(self._sink, _counts(messages))
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Some task failed for good: drop what the others staged."""
+        del messages
+        drop_job(self._sink, self._sink.shape.job)
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """`df.writeStream.format("onceonly")`: each batch is a job of its own."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskCounts:
+        """Stage the rows of one task of the batch."""
+        context = _context()
+        query_id = context.getLocalProperty("sql.streaming.queryId")
+        batch_id = context.getLocalProperty("streaming.sql.batchId")
+        assert query_id and batch_id is not None, "a batch of a stream has a query and a number"
+        return stage_task(self._sink, f"{query_id}-{batch_id}", context.partitionId(), iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - because Spark passes it by name
+        """Every row of the batch is staged: release its job. A replayed batch has the same."""
+        del batchId
+        commit_job(self._sink, _counts(messages))
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - because Spark passes it by name
+        """The batch failed: drop what is staged of it; if it comes again it is staged again."""
+        del batchId
+        for job in {counts.job for counts in _counts(messages)}:
+            drop_job(self._sink, job)
+
+
+def _counts(messages: Sequence[WriterCommitMessage | None]) -> list[TaskCounts]:
+    return [message for message in messages if isinstance(message, TaskCounts)]
+
+
+def _context() -> TaskContext:
+    context = TaskContext.get()
+    assert context is not None, "writers run in tasks"
+    return context
+
+
+def stage_task(
+    sink: Sink, job: str, partition: int, batches: Iterator[pa.RecordBatch]
+) -> TaskCounts:
+    """Stage the rows of one task, in requests of many.
+
+    Any attempt of the task may do so, also two at once, and one may stop anywhere.
+    """
+    counts = TaskCounts(job, partition, 0, 0, 0, 0, None)
+    refused = rejects.RejectsFile(sink.rejects, job, partition)
+    shape = sink.shape.of_job(job)
+    with sink.gateway.client() as client:
+        for batch in batches:
+            for start in range(0, batch.num_rows, sink.rows_per_request):
+                some = batch.slice(start, sink.rows_per_request)
+                first = (partition << ROW_BITS) + counts.rows
+                numbers = range(first, first + some.num_rows)
+                answers = _staged(sink, client, job, list(shape.lines(some, numbers)))
+                _count(counts, answers)
+                found = [one for one in enumerate(answers) if one[1]["outcome"] == "rejected"]
+                refused.add(some, found)
+    refused.close()
+    counts.rejects_file = refused.temporary
+    return counts
+
+
+def _staged(sink: Sink, client: Client, job: str, lines: Sequence[bytes]) -> list[dict[str, Any]]:
+    answers: list[dict[str, Any]] = []
+    for body in _requests(lines):
+        staged = patiently(lambda body=body: client.stage_lines(job, body), sink.gateway.patience_s)  # type: ignore[misc]  # because a default argument is no parameter of the call
+        answers += staged
+    return answers
+
+
+def _requests(lines: Sequence[bytes]) -> Iterator[bytes]:
+    """The lines in as few requests as their bytes allow."""
+    waiting: list[bytes] = []
+    size_bytes = 0
+    for line in lines:
+        if waiting and size_bytes + len(line) > REQUEST_BYTES_MAX:
+            yield b"\n".join(waiting)
+            waiting, size_bytes = [], 0
+        waiting.append(line)
+        size_bytes += len(line)
+    yield b"\n".join(waiting)
+
+
+def _count(counts: TaskCounts, answers: Sequence[dict[str, Any]]) -> None:
+    counts.rows += len(answers)
+    for outcome in OUTCOMES:
+        more = sum(answer["outcome"] == outcome for answer in answers)
+        setattr(counts, outcome, getattr(counts, outcome) + more)
+
+
+def commit_job(sink: Sink, tasks: Sequence[TaskCounts]) -> None:
+    """Name the rejects, release the job, write its report; again, all of it changes nothing.
+
+    Every row that came in is accepted, rejected or replayed, or this raises before anything is
+    released.
+    """
+    if not any(task.rows for task in tasks):
+        return
+    [job] = {task.job for task in tasks}
+    total = {name: sum(getattr(task, name) for task in tasks) for name in ("rows", *OUTCOMES)}
+    assert total["rows"] == sum(total[name] for name in OUTCOMES), "every row has one outcome"
+    if sink.rejects is not None:
+        files = {task.partition: task.rejects_file for task in tasks}
+        rejects.keep(sink.rejects, job, files)
+    with sink.gateway.client() as client:
+        patiently(lambda: client.release(job), sink.gateway.patience_s)
+    if sink.report is not None:
+        released_at = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        report = {"job": job, **total, "released_at": released_at}
+        rejects.write_report(sink.report, job, json.dumps(report).encode() + b"\n")
+
+
+def drop_job(sink: Sink, job: str) -> None:
+    """Forget what is staged of the job."""
+    with sink.gateway.client() as client:
+        patiently(lambda: client.drop(job), sink.gateway.patience_s)

@@ -1,0 +1,109 @@
+"""The data source as Spark knows it: which reader or writer the options ask for."""
+
+import uuid
+from collections.abc import MutableMapping
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+from pyspark.sql.types import StructType
+
+from onceonly.lake.schemas import JOURNAL
+from pyspark_onceonly.inbox import InboxReader, InboxRows, InboxStream, inbox_schema
+from pyspark_onceonly.journal import JournalReader, JournalRows
+from pyspark_onceonly.offsets import Numbered, NumberedStream
+from pyspark_onceonly.options import (
+    ROWS_PER_BATCH,
+    ROWS_PER_PARTITION,
+    ROWS_PER_REQUEST,
+    ROWS_PER_REQUEST_MAX,
+    Options,
+)
+from pyspark_onceonly.rows import shape_of
+from pyspark_onceonly.sink import BatchWriter, Sink, StreamWriter
+
+
+class DefaultSource(DataSource):
+    """`format("onceonly")`: `option("read", "inbox" | "journal")`, or rows to send."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self._options = Options(options)
+
+    @classmethod
+    def name(cls) -> str:
+        """The word in `format(…)`."""
+        return "onceonly"
+
+    @property
+    def _is_journal(self) -> bool:
+        return self._options.word("read", "inbox", "journal") == "journal"
+
+    @property
+    def _payload(self) -> str:
+        return self._options.word("payload", "binary", "text")
+
+    def schema(self) -> StructType:
+        """The columns of what is read."""
+        return JOURNAL if self._is_journal else inbox_schema(self._payload)
+
+    def _inbox(self) -> InboxRows:
+        return InboxRows(self._options.gateway(), self._payload == "text")
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """What is there now, above `after` and up to `up_to`."""
+        del schema
+        options = self._options
+        after = options.whole("after", 0)
+        up_to = None if options.find("up_to") is None else options.whole("up_to", 0)
+        per_partition = options.whole("rows_per_partition", ROWS_PER_PARTITION, 1)
+        if self._is_journal:
+            return JournalReader(JournalRows(options.gateway()), after, up_to, per_partition)
+        return InboxReader(self._inbox(), after, up_to, per_partition)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - because Spark calls it so
+        """What is there and what comes, from `after` on."""
+        del schema
+        options = self._options
+        is_latest = options.find("after") == "latest"
+        numbered = Numbered(
+            None if is_latest else options.whole("after", 0),
+            options.whole("rows_per_batch", ROWS_PER_BATCH, 1),
+            options.whole("rows_per_partition", ROWS_PER_PARTITION, 1),
+        )
+        if self._is_journal:
+            return NumberedStream(JournalRows(options.gateway()), numbered)
+        reports = options.word("processing", "report", "none") == "report"
+        return InboxStream(self._inbox(), numbered, reports=reports)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - because Spark passes it so
+        """Rows as messages of the job of the option `job`, or of one of its own."""
+        _check_appends(overwrite=overwrite)
+        return BatchWriter(self._sink(schema, self._options.get("job", uuid.uuid4().hex)))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802, FBT001 - because Spark calls it so
+        """Rows as messages; each batch is a job, named by query and batch."""
+        _check_appends(overwrite=overwrite)
+        if self._options.find("job") is not None:
+            raise ValueError("option job is for batches: a stream names a job for each of its own")
+        return StreamWriter(self._sink(schema, ""))
+
+    def _sink(self, schema: StructType, job: str) -> Sink:
+        options = self._options
+        per_request = options.whole("rows_per_request", ROWS_PER_REQUEST, 1)
+        return Sink(
+            options.gateway(),
+            shape_of(options, schema.fieldNames(), job),
+            min(per_request, ROWS_PER_REQUEST_MAX),
+            options.find("rejects"),
+            options.find("report"),
+        )
+
+
+def _check_appends(*, overwrite: bool) -> None:
+    if overwrite:
+        raise ValueError("messages that were sent cannot be overwritten: use mode append")

@@ -1,0 +1,119 @@
+"""Attempts of one task side by side, as under speculation, against a real gateway; no Spark.
+
+Spark never puts a speculative attempt on the host of the first, so one machine cannot show it.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from nemesis_gateways import Exchange, until
+
+from onceonly.client import Client
+from pyspark_onceonly.options import Options
+from pyspark_onceonly.rows import shape_of
+from pyspark_onceonly.sink import Sink, TaskCounts, commit_job, drop_job, stage_task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.process
+
+COUNT = 60
+MEETING_S = 60.0
+
+
+class Stopped(Exception):  # noqa: N818 - because it is no error of the attempt's
+    """Spark has killed the attempt."""
+
+
+def sink_of(exchange: Exchange, job: str, **more: str) -> Sink:
+    options = Options(
+        {
+            "api": exchange.sender.site.api,
+            "to": exchange.receiver.site.party,
+            "service": "Ordering",
+            "action": "NewOrder",
+            "message_id_column": "order_id",
+            **more,
+        }
+    )
+    shape = shape_of(options, ["order_id", "payload"], job)
+    return Sink(options.gateway(), shape, 5, options.find("rejects"), options.find("report"))
+
+
+def batches(job: str, partition: int, *, bad: int = -1) -> Iterator[pa.RecordBatch]:
+    for start in range(0, COUNT, 20):
+        names = [f"{job}-{partition}-{n}" for n in range(start, start + 20)]
+        ids = ["two words" if start + n == bad else name for n, name in enumerate(names)]
+        yield pa.RecordBatch.from_pydict({"order_id": ids, "payload": names})
+
+
+def counted(exchange: Exchange, job: str) -> dict[str, Any]:
+    with Client(exchange.sender.site.api) as client:
+        return client.job(job)
+
+
+def test_two_attempts_at_once_are_one_task(exchange: Exchange) -> None:
+    """They meet before each batch; one is killed in the middle, the other's counts are exact."""
+    sink = sink_of(exchange, "twice")
+    meeting = threading.Barrier(2)
+
+    def meet(*, is_killed: bool) -> Iterator[pa.RecordBatch]:
+        for number, batch in enumerate(batches("twice", 0)):
+            if number < 2:
+                meeting.wait(MEETING_S)
+            elif is_killed:
+                raise Stopped
+            yield batch
+
+    def attempt(*, is_killed: bool) -> TaskCounts:
+        return stage_task(sink, "twice", 0, meet(is_killed=is_killed))
+
+    with ThreadPoolExecutor(2) as pool:
+        loser = pool.submit(lambda: attempt(is_killed=True))
+        winner = pool.submit(lambda: attempt(is_killed=False)).result()
+        with pytest.raises(Stopped):
+            loser.result()
+    assert (winner.rows, winner.accepted, winner.replayed) == (COUNT, COUNT, 0)
+    commit_job(sink, [winner])
+    until(lambda: counted(exchange, "twice")["acknowledged"] == COUNT, "all are acknowledged")
+    assert counted(exchange, "twice")["rows"] == COUNT
+
+
+def test_an_attempt_that_comes_late_changes_nothing(exchange: Exchange) -> None:
+    """It is told that its rows are replays, once the job is released."""
+    sink = sink_of(exchange, "late")
+    commit_job(sink, [stage_task(sink, "late", 0, batches("late", 0))])
+    late = stage_task(sink, "late", 0, batches("late", 0))
+    assert (late.accepted, late.replayed) == (0, COUNT)
+    shape = counted(exchange, "late")
+    assert (shape["rows"], shape["accepted"], shape["staged"]) == (COUNT, COUNT, 0)
+
+
+def test_rejects_of_an_attempt_that_lost_are_forgotten(exchange: Exchange, tmp_path: Path) -> None:
+    """One file per task, that of the attempt whose message reached the commit."""
+    sink = sink_of(exchange, "refused", rejects=str(tmp_path), report=str(tmp_path))
+    stage_task(sink, "refused", 0, batches("refused", 0, bad=7))
+    tasks = [stage_task(sink, "refused", part, batches("refused", part, bad=7)) for part in (0, 1)]
+    for _ in range(2):  # A commit that is made again finds its work done.
+        commit_job(sink, tasks)
+        names = sorted(path.name for path in (tmp_path / "job=refused").iterdir())
+        assert names == ["part-00000.parquet", "part-00001.parquet"]
+    shape = counted(exchange, "refused")
+    assert (shape["rows"], shape["rejected"]) == (2 * COUNT, 2)
+
+
+def test_a_job_that_is_dropped_is_gone(exchange: Exchange) -> None:
+    """Whoever drops it again is told nothing else."""
+    sink = sink_of(exchange, "dropped")
+    stage_task(sink, "dropped", 0, batches("dropped", 0))
+    for _ in range(2):
+        drop_job(sink, "dropped")
+    with Client(exchange.sender.site.api) as client:
+        assert all(job["job"] != "dropped" for job in client.jobs(0, 1000)["jobs"])

@@ -1,0 +1,276 @@
+"""DataFrames in, from real gateways: what is read, in which pieces, what the gateway is told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from nemesis_gateways import Exchange, build_exchange, until
+from pyspark.errors import PySparkException
+
+from onceonly.client import Document
+from onceonly.gateway.api.arrow import INBOX_SCHEMA
+from onceonly.gateway.receiving.inbox import PAYLOAD_BYTES_INLINE_MAX
+from pyspark_onceonly import ProcessingListener, report_progress
+from pyspark_onceonly.inbox import inbox_schema
+from pyspark_onceonly.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+pytestmark = [pytest.mark.spark, pytest.mark.process]
+
+COUNT = 50
+LARGE = b"\x00" * (PAYLOAD_BYTES_INLINE_MAX + 1)
+
+
+@pytest.fixture(scope="module")
+def exchange(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exchange]:
+    """Two gateways, and fifty messages that went from one to the other."""
+    pair = build_exchange(tmp_path_factory.mktemp("inbox"))
+    for gateway in pair.gateways:
+        gateway.configure()
+    pair.start()
+    send(pair, *(f"m-{n:02}" for n in range(COUNT)))
+    yield pair
+    pair.destroy()
+
+
+def send(pair: Exchange, *names: str, documents: Any = None) -> None:
+    """Send the messages, and wait until they are in the inbox."""
+    with pair.clients() as (ours, theirs):
+        before = theirs.last_offset()
+        for name in names:
+            ours.submit(
+                documents or [Document(f"<O>{name}</O>".encode(), "application/xml", "o.xml")],
+                to=pair.receiver.site.party,
+                service="Ordering",
+                action="NewOrder",
+                message_id=name,
+                conversation="c-1",
+            )
+        until(lambda: theirs.last_offset() == before + len(names), "all are handed over")
+
+
+def reading(spark: SparkSession, pair: Exchange, **options: Any) -> DataFrame:
+    frame = spark.read.format("onceonly").option("api", pair.receiver.site.api)
+    return frame.options(**options).load()
+
+
+def stream(spark: SparkSession, pair: Exchange, **options: Any) -> DataFrame:
+    frame = spark.readStream.format("onceonly").option("api", pair.receiver.site.api)
+    return frame.options(**options).load()
+
+
+def run(frame: DataFrame, folder: Path) -> StreamingQuery:
+    """Take what is there, into Parquet below `folder`."""
+    query = (
+        frame.writeStream.format("parquet")
+        .option("path", str(folder / "table"))
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return query
+
+
+def states(pair: Exchange, after: int = 0) -> Counter[str]:
+    """How many messages of the inbox stand how, as a partner who asks is told."""
+    with pair.clients() as (_, theirs):
+        return Counter(item["processing"] for item in theirs.inbox(after, 1000))
+
+
+def test_the_columns_are_those_of_the_gateway() -> None:
+    """One fact: the stream's Arrow schema and Spark's name the same columns in the same order."""
+    for payload in ("binary", "text"):
+        assert inbox_schema(payload).fieldNames() == INBOX_SCHEMA.names
+
+
+def test_the_inbox_is_a_table(spark: SparkSession, exchange: Exchange) -> None:
+    """In several partitions, with headers and payloads, and no state is touched by looking."""
+    frame = reading(spark, exchange, rows_per_partition=20, payload="text", up_to=COUNT)
+    assert frame.rdd.getNumPartitions() == 3
+    rows = frame.orderBy("offset").collect()
+    assert [row["offset"] for row in rows] == list(range(1, COUNT + 1))
+    first = rows[0]
+    assert (first["message_id"], first["payload"]) == ("m-00", "<O>m-00</O>")
+    assert (first["content_type"], first["name"]) == ("application/xml", "o.xml")
+    assert (first["conversation_id"], first["service"], first["action"]) == (
+        "c-1",
+        "Ordering",
+        "NewOrder",
+    )
+    assert first["from_party"] == exchange.sender.site.party
+    assert states(exchange)["not-started"] >= COUNT
+
+
+def test_a_range_of_the_inbox_is_a_table_too(spark: SparkSession, exchange: Exchange) -> None:
+    """`after` and `up_to`, whose rows are the same whenever they are read."""
+    rows = reading(spark, exchange, after=10, up_to=12).collect()
+    assert [(row["offset"], bytes(row["payload"])) for row in rows] == [
+        (11, b"<O>m-10</O>"),
+        (12, b"<O>m-11</O>"),
+    ]
+
+
+def test_payloads_of_every_kind_are_read(spark: SparkSession, exchange: Exchange) -> None:
+    """Several, none, bytes that are no text, and one too large to come along."""
+    with exchange.clients() as (_, theirs):
+        before = theirs.last_offset()
+    xml, raw = ("application/xml", "o.xml"), ("application/octet-stream", "")
+    send(exchange, "k-1", documents=[(b"<O/>", *xml), (b"\xff", *raw)])
+    send(exchange, "k-2", documents=[(b"\xff\x00", *raw)])
+    send(exchange, "k-3", documents=[(LARGE, *raw)])
+    first, second, third = reading(spark, exchange, after=before).orderBy("offset").collect()
+    assert bytes(first["payload"]) == b"<O/>"
+    assert [bytes(part["body"]) for part in first["attachments"]] == [b"\xff"]
+    assert (bytes(second["payload"]), second["attachments"]) == (b"\xff\x00", [])
+    assert bytes(third["payload"]) == LARGE
+    texts = reading(spark, exchange, after=before, up_to=before + 2, payload="text")
+    assert [row["payload"] for row in texts.orderBy("offset").collect()] == ["<O/>", None]
+
+
+def test_a_stream_takes_so_many_at_a_time_and_tells_how_far_it_is(
+    spark: SparkSession, exchange: Exchange, tmp_path: Path
+) -> None:
+    """Admission control; in progress, then complete; the next run takes what came meanwhile."""
+    send(exchange, *(f"s1-{n}" for n in range(5)))
+    with exchange.clients() as (_, theirs):
+        last = theirs.last_offset()
+    frame = stream(spark, exchange, after=last - 5, rows_per_batch=2, payload="text")
+    query = run(frame, tmp_path)
+    taken = [one["numInputRows"] for one in query.recentProgress if one["numInputRows"]]
+    assert taken == [2, 2, 1]
+    report_progress(str(tmp_path / "checkpoint"), exchange.receiver.site.api)
+    assert states(exchange, last - 5) == {"complete": 5}
+    assert states(exchange)["not-started"] >= COUNT
+
+    send(exchange, "s1-5")
+    assert states(exchange, last) == {"not-started": 1}
+    run(frame, tmp_path)
+    table = spark.read.parquet(str(tmp_path / "table")).orderBy("offset").collect()
+    assert [row["message_id"] for row in table] == [f"s1-{n}" for n in range(6)]
+    found = report_progress(str(tmp_path / "checkpoint"), exchange.receiver.site.api)
+    assert found == Progress(last - 5, last + 1, last + 1)
+    assert states(exchange, last - 5) == {"complete": 6}
+
+
+def test_a_batch_that_is_worked_on_is_in_progress(
+    spark: SparkSession, exchange: Exchange, tmp_path: Path
+) -> None:
+    """It is planned, and its sink fails: complete would be a lie, not started as well."""
+    send(exchange, "s2-0", "s2-1")
+    with exchange.clients() as (_, theirs):
+        last = theirs.last_offset()
+
+    def burst(batch: Any, number: int) -> None:
+        del number
+        assert batch.count() == 2
+        assert states(exchange, last - 2) == {"in-progress": 2}
+        raise ValueError("burst")
+
+    frame = stream(spark, exchange, after=last - 2)
+    checkpoint = str(tmp_path / "checkpoint")
+    query = (
+        frame.writeStream.foreachBatch(burst)
+        .option("checkpointLocation", checkpoint)
+        .trigger(availableNow=True)
+        .start()
+    )
+    with pytest.raises(PySparkException, match="burst"):
+        query.awaitTermination()
+    assert report_progress(checkpoint, exchange.receiver.site.api) is not None
+    assert states(exchange, last - 2) == {"in-progress": 2}
+    run(frame, tmp_path)
+    report_progress(checkpoint, exchange.receiver.site.api)
+    assert states(exchange, last - 2) == {"complete": 2}
+
+
+def test_a_replayed_batch_is_the_same_batch(
+    spark: SparkSession, exchange: Exchange, tmp_path: Path
+) -> None:
+    """Spark's commit is lost: the file sink knows the batch, and the table has each row once."""
+    send(exchange, "s3-0", "s3-1")
+    with exchange.clients() as (_, theirs):
+        last = theirs.last_offset()
+    frame = stream(spark, exchange, after=last - 2, rows_per_batch=1)
+    run(frame, tmp_path)
+    for name in ("1", ".1.crc"):
+        (tmp_path / "checkpoint" / "commits" / name).unlink(missing_ok=True)
+    run(frame, tmp_path)
+    table = spark.read.parquet(str(tmp_path / "table")).orderBy("offset").collect()
+    assert [row["message_id"] for row in table] == ["s3-0", "s3-1"]
+
+
+def test_a_stream_may_begin_behind_everything_and_keep_quiet(
+    spark: SparkSession, exchange: Exchange, tmp_path: Path
+) -> None:
+    """`after=latest` takes what comes from now on; `processing=none` tells the gateway nothing."""
+    frame = stream(spark, exchange, after="latest", processing="none")
+    run(frame, tmp_path)
+    send(exchange, "s4-0")
+    with exchange.clients() as (_, theirs):
+        last = theirs.last_offset()
+    run(frame, tmp_path)
+    table = spark.read.parquet(str(tmp_path / "table")).collect()
+    assert [row["message_id"] for row in table] == ["s4-0"]
+    assert states(exchange, last - 1) == {"not-started": 1}
+
+
+def test_a_listener_tells_what_the_checkpoint_says(
+    spark: SparkSession, exchange: Exchange, tmp_path: Path
+) -> None:
+    """Also of the last batch, of which the source hears nothing more."""
+    send(exchange, "s5-0")
+    with exchange.clients() as (_, theirs):
+        last = theirs.last_offset()
+    api = exchange.receiver.site.api
+    listener = ProcessingListener(str(tmp_path / "checkpoint"), api)
+    spark.streams.addListener(listener)
+    try:
+        run(stream(spark, exchange, after=last - 1, processing="none"), tmp_path)
+        until(lambda: states(exchange, last - 1) == {"complete": 1}, "it is complete")
+    finally:
+        spark.streams.removeListener(listener)
+
+
+def test_the_journal_is_a_table_and_a_stream(
+    spark: SparkSession, exchange: Exchange, tmp_path: Path
+) -> None:
+    """Of a gateway that publishes nowhere: every row once, in the columns of a segment."""
+    frame = reading(spark, exchange, read="journal", up_to=100, rows_per_partition=30)
+    rows = frame.orderBy("seq").collect()
+    assert [row["seq"] for row in rows] == list(range(1, 101))
+    assert rows[0]["party"] == exchange.receiver.site.party
+    assert {row["event"] for row in rows} >= {"Stored", "HandedOver"}
+    assert all(len(row["chain_hash"]) == 64 for row in rows)
+    run(stream(spark, exchange, read="journal", rows_per_batch=60), tmp_path)
+    table = spark.read.parquet(str(tmp_path / "table"))
+    with exchange.clients() as (_, theirs):
+        assert table.count() >= 100
+        assert table.count() <= theirs.last_seq()
+    assert table.where("seq <= 100").orderBy("seq").collect() == rows
+    assert table.select("seq").distinct().count() == table.count()
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"read": "outbox"}, "legal: inbox, journal"),
+        ({"payload": "xml"}, "legal: binary, text"),
+        ({"after": "first"}, "a whole number from 0"),
+        ({"rows_per_partition": "0"}, "a whole number from 1"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(
+    spark: SparkSession, exchange: Exchange, options: dict[str, str], text: str
+) -> None:
+    """By name, with what is legal."""
+    with pytest.raises(PySparkException, match=text):
+        reading(spark, exchange, **options).collect()

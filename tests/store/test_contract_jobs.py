@@ -1,0 +1,282 @@
+"""The store's contract about jobs, sentence by sentence, on every store there is."""
+
+from typing import Any
+
+from store_samples import (
+    ACKNOWLEDGED,
+    BODY,
+    commit,
+    handed_over,
+    message,
+    spooled,
+    stored,
+    submitted,
+)
+from store_samples import row as journal_row
+
+from onceonly.message.event import Event
+from onceonly.protocol.receiving import ProcessingState
+from onceonly.store.jobs import JobRow, RowOutcome
+from onceonly.store.store import Store, Transaction
+
+DIGEST = "d" * 64
+
+
+def row(number: int, message_id: str | None, **changes: Any) -> JobRow:
+    return JobRow(number, 1, RowOutcome.ACCEPTED, message_id, f"f-{message_id}")._replace(**changes)
+
+
+def stage(tx: Transaction, job: str, number: int, message_id: str, *, of_round: int = 1) -> None:
+    tx.open_job(job, at=5)
+    part = stored(message_id.encode())
+    kept = row(number, message_id, round=of_round)
+    tx.add_staged(job, kept, message(message_id, part), [part], digest=DIGEST)
+
+
+def staged(store: Store, job: str, *rows: tuple[int, str], of_round: int = 1) -> None:
+    commit(store, *(lambda tx, r=r: stage(tx, job, *r, of_round=of_round) for r in rows))
+
+
+def released_ids(store: Store, limit: int = 10) -> list[str]:
+    return [one.message.message_id for one in store.snapshot().list_released(limit)]
+
+
+def move(tx: Transaction, job: str, number: int) -> None:
+    """What a gateway does with a released row."""
+    one = tx.find_staged(job, number)
+    assert one is not None
+    payloads = tx.list_staged_payloads(job, number)
+    tx.add_outbound(
+        one.message, ACKNOWLEDGED, payloads, digest=DIGEST, submitted_at=7, idempotency_key=None
+    )
+    tx.remove_staged(job, number)
+
+
+def test_an_unknown_job_is_empty(store: Store) -> None:
+    """Nothing is known of a job that nothing was given to."""
+    snapshot = store.snapshot()
+    assert snapshot.find_job("j") is None
+    assert snapshot.list_jobs(0, 10) == []
+    assert (snapshot.count_job("j"), snapshot.last_job_row("j")) == ({}, -1)
+    assert snapshot.find_job_row("j", 0) is None
+    assert snapshot.find_accepted_row("j", "m-1") is None
+    assert snapshot.list_rejects("j", -1, 10) == []
+    assert snapshot.find_staged("j", 0) is None
+    assert list(snapshot.list_staged_payloads("j", 0)) == []
+    assert snapshot.list_released(10) == []
+    assert commit(store, lambda tx: tx.drop_unreleased("j", 10)) == [0]
+
+
+def test_jobs_are_listed_in_the_order_in_which_they_were_opened(store: Store) -> None:
+    """A page begins above a number; opening again is the same job, touched later."""
+    commit(store, lambda tx: tx.open_job("b", at=5), lambda tx: tx.open_job("a", at=6))
+    commit(store, lambda tx: tx.open_job("b", at=9), lambda tx: tx.open_job("b", at=8))
+    first, second = store.snapshot().list_jobs(0, 10)
+    assert (first.job_id, first.opened_at, first.staged_at, first.releases) == ("b", 5, 9, 0)
+    assert (second.job_id, second.released_at) == ("a", None)
+    assert store.snapshot().list_jobs(first.number, 10) == [second]
+    assert store.snapshot().list_jobs(0, 1) == [first]
+
+
+def test_what_is_staged_is_no_outbound_message(store: Store) -> None:
+    """It is kept whole, counted by its job alone, and owed to nobody."""
+    big = spooled(100_000, "b" * 64)
+    sent = message("m-1", stored(BODY), big)
+
+    def step(tx: Transaction) -> None:
+        tx.open_job("j", at=5)
+        tx.add_staged("j", row(4, "m-1"), sent, [stored(BODY), big], digest=DIGEST)
+
+    commit(store, step)
+    snapshot = store.snapshot()
+    found = snapshot.find_staged("j", 4)
+    assert found is not None
+    assert (found.job.job_id, found.row, found.message, found.digest) == (
+        "j",
+        row(4, "m-1"),
+        sent,
+        DIGEST,
+    )
+    assert list(snapshot.list_staged_payloads("j", 4)) == [stored(BODY), big]
+    assert snapshot.find_job_row("j", 4) == row(4, "m-1")
+    assert snapshot.find_accepted_row("j", "m-1") == row(4, "m-1")
+    assert snapshot.count_job("j") == {"staged": 1}
+    assert snapshot.is_spooled("b" * 64)
+    assert snapshot.find_outbound("m-1") is None
+    assert set(snapshot.count_by_status().values()) == {0}
+    assert snapshot.list_waiting_pairs() == []
+    assert snapshot.list_released(10) == []
+
+
+def test_staging_survives_the_process(openings: Any) -> None:
+    """What was committed is there in the next life; what was not is not."""
+    store = openings.open()
+    staged(store, "j", (0, "m-1"))
+    stage(store.begin(), "j", 1, "m-2")
+    store.close()
+    again = openings.open()
+    assert again.snapshot().count_job("j") == {"staged": 1}
+    assert again.snapshot().last_job_row("j") == 0
+
+
+def test_a_release_reaches_all_rows_that_are_staged_by_then(store: Store) -> None:
+    """In the order of jobs and rows, whenever they came; what is staged later waits."""
+    staged(store, "other", (0, "o-1"))
+    staged(store, "j", (7, "m-7"), (2, "m-2"))
+    staged(store, "late", (0, "l-1"))
+    commit(store, lambda tx: tx.release_job("j", at=6), lambda tx: tx.release_job("late", at=6))
+    staged(store, "j", (1, "m-1"), of_round=2)
+    assert released_ids(store) == ["m-2", "m-7", "l-1"]
+    assert released_ids(store, 1) == ["m-2"]
+    assert store.snapshot().count_job("j") == {"queued": 2, "staged": 1}
+    assert store.snapshot().count_job("other") == {"staged": 1}
+
+
+def test_a_release_of_nothing_changes_nothing(store: Store) -> None:
+    """The second release of a job leaves its first as it was; the next rows have one of theirs."""
+    staged(store, "j", (0, "m-1"))
+    commit(store, lambda tx: tx.release_job("j", at=6))
+    commit(store, lambda tx: tx.release_job("j", at=7))
+    job = store.snapshot().find_job("j")
+    assert job is not None
+    assert (job.releases, job.released_at) == (1, 6)
+    staged(store, "j", (1, "m-2"), of_round=2)
+    commit(store, lambda tx: tx.release_job("j", at=8))
+    assert store.snapshot().find_job("j") == job._replace(releases=2, released_at=8)
+    assert released_ids(store) == ["m-1", "m-2"]
+
+
+def test_a_row_that_moved_counts_as_its_message_stands(store: Store) -> None:
+    """Until a purge, and after it as it ended."""
+    staged(store, "j", (0, "m-1"), (1, "m-2"))
+    commit(store, lambda tx: tx.release_job("j", at=6), lambda tx: move(tx, "j", 0))
+    assert store.snapshot().count_job("j") == {"acknowledged": 1, "queued": 1}
+    assert released_ids(store) == ["m-2"]
+    assert not list(store.snapshot().list_staged_payloads("j", 0))
+    commit(store, lambda tx: tx.purge_outbound("tpa-1", 100, 10))
+    assert store.snapshot().find_outbound("m-1") is None
+    assert store.snapshot().count_job("j") == {"acknowledged": 1, "queued": 1}
+
+
+def test_rows_of_every_outcome_are_counted(store: Store) -> None:
+    """Rejected rows say why, and are listed in order."""
+
+    def step(tx: Transaction) -> None:
+        stage(tx, "j", 0, "m-1")
+        tx.put_job_row("j", row(1, "m-1", outcome=RowOutcome.REPLAYED))
+        for number in (5, 3):
+            refused = row(number, None, outcome=RowOutcome.REJECTED)
+            tx.put_job_row("j", refused._replace(error_code="InvalidField", reason="empty"))
+
+    commit(store, step)
+    snapshot = store.snapshot()
+    assert snapshot.count_job("j") == {"staged": 1, "replayed": 1, "rejected": 2}
+    assert [one.row for one in snapshot.list_rejects("j", -1, 10)] == [3, 5]
+    assert [one.row for one in snapshot.list_rejects("j", 3, 10)] == [5]
+    assert [one.row for one in snapshot.list_rejects("j", -1, 1)] == [3]
+    assert snapshot.list_rejects("j", 3, 1)[0].error_code == "InvalidField"
+    assert snapshot.last_job_row("j") == 5
+    assert snapshot.find_accepted_row("j", "m-1") == row(0, "m-1")
+
+
+def test_a_row_can_be_replaced(store: Store) -> None:
+    """What was rejected is staged once it can be."""
+    commit(store, lambda tx: tx.open_job("j", at=5))
+    commit(store, lambda tx: tx.put_job_row("j", row(0, None, outcome=RowOutcome.REJECTED)))
+    staged(store, "j", (0, "m-1"))
+    assert store.snapshot().count_job("j") == {"staged": 1}
+
+
+def test_a_drop_forgets_what_no_release_has_reached(store: Store) -> None:
+    """In pieces; released rows stay, and the job stays with them."""
+    staged(store, "j", (0, "m-1"))
+    commit(store, lambda tx: tx.release_job("j", at=6))
+    staged(store, "j", (1, "m-2"), (2, "m-3"), (3, "m-4"), of_round=2)
+    assert commit(store, lambda tx: tx.drop_unreleased("j", 2)) == [2]
+    assert commit(store, lambda tx: tx.drop_unreleased("j", 2)) == [1]
+    assert commit(store, lambda tx: tx.drop_unreleased("j", 2)) == [0]
+    assert store.snapshot().count_job("j") == {"queued": 1}
+
+
+def test_a_job_that_was_never_released_goes_with_its_last_row(store: Store) -> None:
+    """And is another job when it comes again."""
+    staged(store, "j", (0, "m-1"))
+    before = store.snapshot().find_job("j")
+    commit(store, lambda tx: tx.drop_unreleased("j", 10))
+    assert store.snapshot().find_job("j") is None
+    staged(store, "j", (0, "m-1"))
+    after = store.snapshot().find_job("j")
+    assert before is not None
+    assert after is not None
+    assert after.number > before.number
+
+
+def test_a_rollback_forgets_what_was_staged(store: Store) -> None:
+    """Staging is part of its transaction like everything else."""
+    transaction = store.begin()
+    stage(transaction, "j", 0, "m-1")
+    assert transaction.write_count > 0
+    store.rollback()
+    assert store.snapshot().find_job("j") is None
+    assert not store.snapshot().is_spooled("b" * 64)
+
+
+def test_a_purge_forgets_rows_that_nobody_released(store: Store) -> None:
+    """Those last staged before the instant, at most so many at a time."""
+    staged(store, "j", (0, "m-1"), (1, "m-2"))
+    assert commit(store, lambda tx: tx.purge_jobs(5, 10)) == [0]
+    assert commit(store, lambda tx: tx.purge_jobs(6, 1)) == [1]
+    assert store.snapshot().count_job("j") == {"staged": 1}
+    assert commit(store, lambda tx: tx.purge_jobs(6, 10)) == [2]
+    assert store.snapshot().find_job("j") is None
+
+
+def test_a_purge_keeps_a_job_as_long_as_one_of_its_messages(store: Store) -> None:
+    """A released job goes after its last message, and a while after its release."""
+    staged(store, "j", (0, "m-1"), (1, "m-2"))
+    commit(store, lambda tx: tx.release_job("j", at=6))
+    assert commit(store, lambda tx: tx.purge_jobs(100, 10)) == [0]
+    commit(store, lambda tx: move(tx, "j", 0), lambda tx: move(tx, "j", 1))
+    commit(store, lambda tx: tx.purge_outbound("tpa-1", 100, 1))
+    assert commit(store, lambda tx: tx.purge_jobs(100, 10)) == [0]
+    commit(store, lambda tx: tx.purge_outbound("tpa-1", 100, 1))
+    assert commit(store, lambda tx: tx.purge_jobs(6, 10)) == [0]
+    assert commit(store, lambda tx: tx.purge_jobs(7, 1)) == [1]
+    assert commit(store, lambda tx: tx.purge_jobs(7, 10)) == [2]
+    assert store.snapshot().find_job("j") is None
+
+
+def test_a_row_staged_under_an_id_that_ends_elsewhere_stays_staged(store: Store) -> None:
+    """A purge of the outbound message of that id says nothing about what is staged."""
+    staged(store, "j", (0, "m-1"))
+    submitted(store, "m-1", ACKNOWLEDGED)
+    commit(store, lambda tx: tx.purge_outbound("tpa-1", 1 << 60, 10))
+    assert store.snapshot().count_job("j") == {"staged": 1}
+
+
+def test_the_greatest_offset_and_seq_are_known(store: Store) -> None:
+    """Zero where there is none, and what was given last."""
+    assert (store.snapshot().last_offset(), store.snapshot().last_seq()) == (0, 0)
+    offset = handed_over(store, "m-1")
+    commit(store, lambda tx: tx.append([journal_row(Event.STORED, "m-1")] * 3))
+    assert (store.snapshot().last_offset(), store.snapshot().last_seq()) == (offset, 3)
+
+
+def test_items_that_have_not_come_so_far_are_listed(store: Store) -> None:
+    """By offset, within the range, cancelled ones left out."""
+    first, second, third, _ = (handed_over(store, f"m-{n}") for n in range(1, 5))
+    commit(
+        store,
+        lambda tx: tx.put_processing(message("m-1").key, ProcessingState.IN_PROGRESS),
+        lambda tx: tx.put_processing(message("m-2").key, ProcessingState.COMPLETE),
+    )
+
+    def offsets(*query: Any) -> list[int]:
+        return [item.offset for item in store.snapshot().list_unfinished(*query)]
+
+    assert offsets(0, third, ProcessingState.IN_PROGRESS, 10) == [third]
+    assert offsets(0, third, ProcessingState.COMPLETE, 10) == [first, third]
+    assert offsets(0, third, ProcessingState.COMPLETE, 1) == [first]
+    assert offsets(first, second, ProcessingState.COMPLETE, 10) == []
+    commit(store, lambda tx: tx.cancel_inbound(message("m-3").key, at=9, keep_until_at=None))
+    assert offsets(0, third, ProcessingState.COMPLETE, 10) == [first]
