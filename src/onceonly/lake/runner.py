@@ -32,6 +32,9 @@ SETTINGS: Final = {
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # A small map before the large one pays where groups are few; here every message is a group,
+    # and the small map hashes its three strings byte by byte (seen in threads at work on 20 M).
+    "spark.sql.codegen.aggregate.map.twolevel.enabled": "false",
 }
 _LOCAL_SETTINGS: Final = {
     "spark.ui.enabled": "false",

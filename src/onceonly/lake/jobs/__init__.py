@@ -3,8 +3,8 @@
 Here frames become numbers, and the clock is read; the rules are in the pure modules around.
 """
 
-from onceonly.lake.formats import target
 from onceonly.lake.advice import Goal
+from onceonly.lake.formats import target
 from onceonly.lake.jobs.advising import TodaysTerms, advise
 from onceonly.lake.jobs.compacting import compact
 from onceonly.lake.jobs.finding import DIFFERENCES_SHOWN, EVIDENCE_SHOWN, PAIRS_SHOWN

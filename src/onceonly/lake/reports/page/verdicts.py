@@ -68,7 +68,7 @@ def matrix(found: Findings) -> Card:
         every = [_pair_line(ends, with_messages, counts) for ends in pairs[:PAIRS_LISTED]]
         heads = [head("from → to"), *[head(row.verdict, "n") for row in with_messages]]
         title = f"The classes of {words.counted(len(every), 'pair')}"
-        body += (folded(title, table(heads, every, caption=title)),)
+        body += (folded(title, table(heads, every, caption=title), kind="behind"),)
     unused = tag("ul", *[_meaning(row) for row in without])
     body += (folded(f"Classes that no message fell into: {len(without)}", unused),)
     return Card(
