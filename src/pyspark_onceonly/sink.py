@@ -88,7 +88,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         context = _context()
         query_id = context.getLocalProperty("sql.streaming.queryId")
         batch_id = context.getLocalProperty("streaming.sql.batchId")
-        assert query_id and batch_id is not None, "a batch of a stream has a query and a number"
+        assert None not in (query_id, batch_id), "a batch of a stream has a query and a number"
         return stage_task(self._sink, f"{query_id}-{batch_id}", context.partitionId(), iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - because Spark passes it by name
