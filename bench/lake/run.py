@@ -185,7 +185,7 @@ def report(sizes: list[dict[str, Any]], cores: int) -> dict[str, Any]:
 
 def table(sizes: list[dict[str, Any]]) -> str:
     """The figures for people."""
-    names = [name for name in sizes[0] if name.endswith("_s") and "per" not in name]
+    names = [f"{name}_s" for name in sizes[0]["cpu_s"]]
     lines = ["| | " + " | ".join(f"{size['events']:,} events" for size in sizes) + " |"]
     lines.append("|---" * (len(sizes) + 1) + "|")
     lines += [f"| {name} | " + " | ".join(f"{s[name]:.2f}" for s in sizes) + " |" for name in names]

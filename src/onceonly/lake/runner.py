@@ -85,6 +85,14 @@ LITTLE_BYTES: Final = 64 << 20
 # One compiler alone reserves 48 MB for its code, which a session of some minutes fills.
 _LITTLE_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 
+TINY_BYTES: Final = 2 << 20
+"""Journals below this size, some ten thousand rows, are read sooner than code for it is compiled:
+most of such a job would be Spark's compiler."""
+_UNCOMPILED: Final = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
 
 def session(master: str | None, app_name: str, *, journal_bytes: int | None = None) -> SparkSession:
     """The Spark session: the running one, or a new one.
@@ -108,6 +116,8 @@ def session(master: str | None, app_name: str, *, journal_bytes: int | None = No
     settings = {**SETTINGS, **(_LOCAL_SETTINGS if is_local else {})}
     if is_local and journal_bytes is not None and journal_bytes < LITTLE_BYTES:
         settings["spark.driver.extraJavaOptions"] = _LITTLE_JAVA
+        if journal_bytes < TINY_BYTES:
+            settings |= _UNCOMPILED
     for key, setting in settings.items():
         builder = builder.config(key, setting)
     spark = builder.getOrCreate()

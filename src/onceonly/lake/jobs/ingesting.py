@@ -75,7 +75,9 @@ def ingest(
     """
     every_s = _interval(trigger)
     ways = [(one, _lake_of(one, into)) for one in map(storage.lake_url, directories(source))]
-    spark = start([one for one, _ in ways if storage.is_local(one)], master)
+    # What an ingest that goes on will have to take in, nobody knows.
+    known = [one for one, _ in ways if every_s is None and storage.is_local(one)]
+    spark = start(known, master)
 
     def find() -> Sequence[Intake]:
         found = []
