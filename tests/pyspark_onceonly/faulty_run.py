@@ -55,6 +55,7 @@ def linked(
             run(link.__aexit__())
         loop.call_soon_threadsafe(loop.stop)
         thread.join(60)
+        loop.close()
 
 
 def configure(exchange: Exchange, there: FaultyLink, back: FaultyLink) -> None:

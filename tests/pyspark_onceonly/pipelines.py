@@ -71,15 +71,18 @@ def retried(*, prefix: str, count: int, options: dict[str, str]) -> None:
 class DyingWriter(StreamWriter):
     """Dies with the whole pipeline behind its own commit and before Spark's, while it may."""
 
-    def __init__(self, sink: Any, flag: str) -> None:
+    def __init__(self, sink: Any, flag: str, driver: int) -> None:
         super().__init__(sink)
         self._flag = flag
+        self._driver = driver
 
     def commit(self, messages: list[Any], batchId: int) -> None:  # noqa: N803 - because Spark passes it by name
         super().commit(messages, batchId)
         flag = Path(self._flag)
         if flag.exists():
             flag.unlink()
+            os.killpg(self._driver, signal.SIGKILL)
+            # Spark's Python workers are a group of their own.
             os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
@@ -91,7 +94,8 @@ class DyingSource(DefaultSource):
         return "dying"
 
     def streamWriter(self, schema: Any, overwrite: bool) -> Any:  # noqa: N802 - because Spark calls it so
-        return DyingWriter(self._sink(schema, ""), self._options.get("flag", ""))
+        driver = self._options.whole("driver", 0, 1)
+        return DyingWriter(self._sink(schema, ""), self._options.get("flag", ""), driver)
 
 
 def streamed(*, folder: str, options: dict[str, str]) -> None:
@@ -103,7 +107,7 @@ def streamed(*, folder: str, options: dict[str, str]) -> None:
         reading.option("maxFilesPerTrigger", "1")
         .parquet(f"{folder}/source")
         .writeStream.format("dying")
-        .options(**options, flag=f"{folder}/flag")
+        .options(**options, flag=f"{folder}/flag", driver=os.getpgrp())
         .option("checkpointLocation", f"{folder}/checkpoint")
         .trigger(availableNow=True)
         .start()

@@ -38,6 +38,7 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState, Receivin
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import Transit, TransitStatus
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
+from onceonly.store.jobs import JobRow, RowOutcome
 from onceonly.store.memory import MemoryStore
 from onceonly.store.sqlite import open_sqlite
 from onceonly.store.store import (
@@ -107,6 +108,8 @@ recoveries = st.builds(
     due_ns=st.none() | instants,
 )
 routes = st.sampled_from(["r-1", "r-2"])
+JOBS = ("j-1", "j-2")
+jobs = st.sampled_from(JOBS)
 transits = st.builds(Transit, st.sampled_from(TransitStatus), counters)
 owed_notices = st.builds(
     OwedNotice,
@@ -158,8 +161,22 @@ def answers(snapshot: Snapshot) -> dict[str, Any]:
         "due": list(snapshot.list_responses_due(25, 2)),
         "forwarding": list(snapshot.list_forwarding()),
         "owed": list(snapshot.list_owed_notices()),
+        "jobs": list(snapshot.list_jobs(0, 5)),
+        "released": list(snapshot.list_released(3)),
+        "unfinished": list(snapshot.list_unfinished(1, 5, ProcessingState.COMPLETE, 2)),
+        "last": (snapshot.last_offset(), snapshot.last_seq()),
         "spooled": [snapshot.is_spooled(digest) for digest in DIGESTS],
     }
+    for job in JOBS:
+        found[f"job {job}"] = (
+            snapshot.count_job(job),
+            snapshot.last_job_row(job),
+            list(snapshot.list_rejects(job, 0, 2)),
+            [snapshot.find_job_row(job, number) for number in range(3)],
+            [snapshot.find_staged(job, number) for number in range(3)],
+            [list(snapshot.list_staged_payloads(job, number)) for number in range(3)],
+            [snapshot.find_accepted_row(job, name) for name in NAMES],
+        )
     for pair in PAIRS:
         found[f"sending {pair}"] = snapshot.get_sending_pair(pair)
         found[f"receiving {pair}"] = snapshot.get_receiving_pair(pair)
@@ -230,6 +247,18 @@ operations = st.one_of(
     operation(
         "passes_on", route=routes, name=names, state=transits, keep_until_at=st.none() | instants
     ),
+    operation(
+        "stages",
+        job=jobs,
+        number=st.integers(0, 2),
+        name=names,
+        outcome=st.sampled_from([RowOutcome.ACCEPTED] * 2 + list(RowOutcome)),
+        at=instants,
+    ),
+    operation("releases", job=jobs, at=instants),
+    operation("moves_what_is_released"),
+    operation("drops", job=jobs, limit=st.integers(1, 3)),
+    operation("purges_jobs", before_at=instants, limit=st.integers(1, 3)),
     operation("owes", notice=owed_notices),
     operation("pays", notice=owed_notices),
     operation("purges_inbound", now_at=instants, limit=st.integers(1, 3)),
@@ -372,6 +401,51 @@ class BothStores(RuleBasedStateMachine):
             )
         else:
             self.write(lambda tx: tx.put_transit(entry))
+
+    def stages(self, job: str, number: int, name: str, outcome: RowOutcome, at: int) -> None:
+        def step(tx: Any) -> Any:
+            opened = tx.open_job(job, at=at)
+            before = tx.find_job_row(job, number)
+            is_taken = before is not None and before.outcome is not RowOutcome.REJECTED
+            is_known = tx.find_accepted_row(job, name) is not None
+            if is_taken or (is_known and outcome is RowOutcome.ACCEPTED):
+                return opened
+            row = JobRow(number, opened.releases + 1, outcome, name, f"f-{name}")
+            if outcome is RowOutcome.ACCEPTED:
+                parts = [stored(name.encode()), spooled(100_000, DIGESTS[number])]
+                sent = message(name, *parts, agreement_id=f"a-{name}")
+                tx.add_staged(job, row, sent, parts, digest="d" * 64)
+            else:
+                tx.put_job_row(job, row)
+            return opened
+
+        self.write(step)
+
+    def releases(self, job: str, at: int) -> None:
+        def step(tx: Any) -> None:
+            if tx.find_job(job) is not None:
+                tx.release_job(job, at=at)
+
+        self.write(step)
+
+    def moves_what_is_released(self) -> None:
+        def step(tx: Any) -> None:
+            for one in tx.list_released(2):
+                job_id, number = one.job.job_id, one.row.row
+                payloads = tx.list_staged_payloads(job_id, number)
+                tx.remove_staged(job_id, number)
+                if tx.find_outbound(one.message.message_id) is None:
+                    submit(tx, one.message, *payloads, state=Outbound())
+                else:
+                    tx.put_job_row(job_id, one.row._replace(outcome=RowOutcome.REPLAYED))
+
+        self.write(step)
+
+    def drops(self, job: str, limit: int) -> None:
+        self.write(lambda tx: tx.drop_unreleased(job, limit))
+
+    def purges_jobs(self, before_at: int, limit: int) -> None:
+        self.write(lambda tx: tx.purge_jobs(before_at, limit))
 
     def owes(self, notice: OwedNotice) -> None:
         self.write(lambda tx: tx.put_owed_notice(notice))

@@ -37,7 +37,8 @@ class SqliteJobWriting(SqliteJobReading):
             raise from_sqlite(error) from error
 
     def open_job(self, job_id: str, *, at: int) -> Job:
-        self._write("open_job", job_id, at)
+        # Not as one upsert, which would use a number up each time.
+        self._write("open_job" if self.find_job(job_id) is None else "touch_job", job_id, at)
         job = self.find_job(job_id)
         assert job is not None, "just written"
         return job

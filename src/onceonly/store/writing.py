@@ -248,10 +248,12 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
             self._write("cancel_inbound", row[0])
             self._recount(InboundStatus(row[1]), InboundStatus.CANCELLED)
 
+    def last_offset(self) -> int:
+        return super().last_offset() if self._last_offset is None else self._last_offset
+
     def _next_offset(self) -> int:
         # Taken from the store's own row, not from the inbox: a purge must not free offsets.
-        last: int = self._get("get_last_offset") if self._last_offset is None else self._last_offset
-        self._last_offset = last + 1
+        self._last_offset = self.last_offset() + 1
         return self._last_offset
 
     def put_processing(self, key: MessageKey, processing: ProcessingState) -> None:

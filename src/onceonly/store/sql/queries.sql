@@ -525,7 +525,9 @@ SELECT from_party, to_party FROM sending_pair
 
 -- name: open_job
 INSERT INTO job VALUES (NULL, ?1, ?2, ?2, 0, NULL)
-  ON CONFLICT (job_id) DO UPDATE SET staged_at = max(staged_at, excluded.staged_at)
+
+-- name: touch_job
+UPDATE job SET staged_at = max(staged_at, ?2) WHERE job_id = ?1
 
 -- name: find_job
 SELECT number, job_id, opened_at, staged_at, releases, released_at FROM job WHERE job_id = ?
