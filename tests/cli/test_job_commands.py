@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from onceonly.client import Client
+from onceonly.message.event import Event
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +44,8 @@ async def test_a_job_is_listed_shown_and_released(gateway, peer, run):
     assert [row["row"] for row in rejects] == [1]
     released = json.loads((await run("job", "release", "j", "-o", "json")).stdout)
     assert (released["state"], released["accepted"], released["rejected"]) == ("released", 1, 1)
-    await gateway.until(lambda: gateway.state_of("m-1") == "sending")
+    await gateway.until_row(Event.SUBMITTED)
+    await gateway.until_state("m-1", "sending")
     assert "sending" in (await run("job", "show", "j")).stdout
 
 
