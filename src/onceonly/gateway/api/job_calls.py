@@ -5,6 +5,7 @@ Reads what comes in and shows what came of it; `gateway.sending.jobs` has the ru
 
 import asyncio
 import json
+from abc import ABC, abstractmethod
 from base64 import b64decode
 from binascii import Error as NotBase64
 from contextlib import AbstractAsyncContextManager
@@ -32,17 +33,18 @@ _PAYLOAD_FIELDS = ("payload", "payload_base64", "content_type", "name")
 _USUAL_TYPE = "application/octet-stream"
 
 
-class JobCalls:
+class JobCalls(ABC):
     """The routes under /v1/jobs, of the API that has these parts."""
 
     _store: Store
     _spool: Spool
     _jobs: Jobs
 
+    @abstractmethod
     def _submission(
         self, request: Request, message_id: str | None
     ) -> AbstractAsyncContextManager[Submission]:
-        raise NotImplementedError
+        """The submission that a request holds, with its payloads while it is open."""
 
     async def put_job_message(self, request: Request) -> Response:
         """Stage one message under the MessageId of the path."""

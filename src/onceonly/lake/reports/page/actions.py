@@ -42,7 +42,7 @@ class Action(NamedTuple):
     anchor: str
 
 
-_TODO: Final = {
+_ADVICE: Final = {
     Verdict.DELIVERED_TWICE: "Tell the receiving application which ones; find out what let it "
     "happen before more is sent.",
     Verdict.CONTENT_MISMATCH: "Compare the digests with both applications; stop the pair until it "
@@ -76,7 +76,7 @@ def _classes(found: Findings) -> Iterator[Action]:
             gravity = ALARM if row.standing is Standing.ALARM else DOUBT
             word = tag("span", row.verdict, kind=f"word {row.standing}")
             what = join((words.counted(counts[row.verdict], "message"), " ", word))
-            yield Action(gravity, what, _TODO[row.verdict], "differences")
+            yield Action(gravity, what, _ADVICE[row.verdict], "differences")
     doubts = found.of(in_doubt.DEFINITION)
     if doubts.rows:
         oldest = max(row["age_us"] for row in doubts.rows)
