@@ -11,6 +11,21 @@ from onceonly.demo.interruption import run_until_told, terminable
 from onceonly.demo.options import DemoOptions
 
 
+@pytest.fixture(params=["asyncio's", "a Spark session's"])
+def whose_handler(request):
+    """A Spark session takes Ctrl-C for itself, for as long as its process lives."""
+
+    def a_sessions(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    whose = a_sessions if request.param == "a Spark session's" else signal.default_int_handler
+    before = signal.signal(signal.SIGINT, whose)
+    yield
+    assert signal.getsignal(signal.SIGINT) is whose
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("whose_handler")
 @pytest.mark.parametrize(
     ("number", "noted"), [(signal.SIGTERM, [signal.SIGTERM]), (signal.SIGINT, [])]
 )

@@ -18,10 +18,16 @@ def run_until_told(work: Coroutine[None, None, T], terminated: list[int]) -> T:
     Raises `KeyboardInterrupt` once it was cancelled by Ctrl-C or by a SIGTERM, whose number is
     then put into `terminated`.
     """
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        # asyncio cancels at Ctrl-C only where nobody else took the signal, as a Spark session does.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return asyncio.run(_cancellable(work, terminated))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
