@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from onceonly.journal.segment import to_table
 from onceonly.lake import java, schemas
-from onceonly.lake.runner import SETTINGS
+from onceonly.lake.runner import LITTLE_JAVA, SETTINGS, TINY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 # Under --import-mode=importlib a test's neighbours are not importable by themselves.
 sys.path.insert(0, str(Path(__file__).parent))
 
-QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
-
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
@@ -36,10 +34,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     builder = SparkSession.builder.master("local[2]").appName("onceonly tests")
     settings = {
         **SETTINGS,
+        **TINY,
         "spark.ui.enabled": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": QUICK_START,
+        "spark.driver.extraJavaOptions": LITTLE_JAVA,
+        # Not one as in tiny journals: rows of several tasks meet in no order.
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
     }

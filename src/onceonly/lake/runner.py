@@ -83,14 +83,18 @@ FOLDS_MARK: Final = sha256(
 LITTLE_BYTES: Final = 64 << 20
 """Journals below this size are reconciled faster without the second compiler and its threads."""
 # One compiler alone reserves 48 MB for its code, which a session of some minutes fills.
-_LITTLE_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
+LITTLE_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 
 TINY_BYTES: Final = 2 << 20
-"""Journals below this size, some ten thousand rows, are read sooner than code for it is compiled:
-most of such a job would be Spark's compiler."""
-_UNCOMPILED: Final = {
+"""Journals below this size, some ten thousand rows, are read sooner than a plan for them is made:
+most of such a job would be Spark's compiler, its planning anew behind every shuffle, and the start
+of tasks without rows."""
+TINY: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.ui.explainMode": "simple",
 }
 
 
@@ -115,9 +119,9 @@ def session(master: str | None, app_name: str, *, journal_bytes: int | None = No
     is_local = not is_submitted and (master or "local").startswith("local")
     settings = {**SETTINGS, **(_LOCAL_SETTINGS if is_local else {})}
     if is_local and journal_bytes is not None and journal_bytes < LITTLE_BYTES:
-        settings["spark.driver.extraJavaOptions"] = _LITTLE_JAVA
+        settings["spark.driver.extraJavaOptions"] = LITTLE_JAVA
         if journal_bytes < TINY_BYTES:
-            settings |= _UNCOMPILED
+            settings |= TINY
     for key, setting in settings.items():
         builder = builder.config(key, setting)
     spark = builder.getOrCreate()
