@@ -184,6 +184,7 @@ def judged_of(
     return Judged(
         as_of=AS_OF,
         policy=Policy(),
+        totals={verdict.value: count * len(pairs) for verdict, count in counts.items()},
         matrix=matrix,
         invariants=tuple(lines),
         journals=journals,

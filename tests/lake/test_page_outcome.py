@@ -196,7 +196,8 @@ def test_a_pair_with_nobody_at_its_other_end_is_shown_as_such():
         "standing": "alarm",
         "messages": 1,
     }
-    judged = replace(found.judged, matrix=[*found.judged.matrix, orphan])
+    totals = {**found.judged.totals, "ORPHAN_ACK": 1}
+    judged = replace(found.judged, totals=totals, matrix=[*found.judged.matrix, orphan])
     days = find("reconciliation").definition
     row = {**extract_of(days, 1).rows[0], **orphan}
     found = replace(found, judged=judged, per_pair={days.name: Extract([row], 1)})

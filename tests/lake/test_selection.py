@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from journals import DAWN
 
-from onceonly.lake.reports import selection, volume
+from onceonly.lake.reports import reconciliation, selection, volume
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,3 +77,24 @@ def test_the_most_frequent_errors_are_shown(spark: SparkSession):
     rows = [(1, "t", "x", 5), (2, "t", "x", 5), (1, "t", "y", 9), (1, "v", "x", 1)]
     chosen = selection.most_frequent(spark.createDataFrame(rows, columns), 1).collect()
     assert {(row["phase"], row["code"]) for row in chosen} == {("t", "x")}
+
+
+def test_the_pairs_that_differ_most_are_told_apart_and_the_totals_are_of_all(spark: SparkSession):
+    """More pairs than a page has room for hide no difference."""
+    columns = "from_party string, to_party string, verdict string, standing string"
+    rows = [
+        *[("a", None, "ORPHAN_ACK", "alarm")] * 2,
+        *[("b", "c", "MATCHED", "agreed")] * 5,
+        *[("b", "d", "MATCHED", "agreed"), ("b", "d", "ACK_LOST", "doubt")],
+        *[("c", "d", "MATCHED", "agreed")] * 3,
+    ]
+    judged = spark.createDataFrame(rows, columns)
+    shown = [tuple(row) for row in reconciliation.matrix(judged, 3).collect()]
+    assert shown == [
+        ("a", None, "ORPHAN_ACK", "alarm", 2),
+        ("b", "c", "MATCHED", "agreed", 5),
+        ("b", "d", "MATCHED", "agreed", 1),
+        ("b", "d", "ACK_LOST", "doubt", 1),
+    ]
+    totals = {row["verdict"]: row["messages"] for row in reconciliation.totals(judged).collect()}
+    assert totals == {"ORPHAN_ACK": 2, "MATCHED": 9, "ACK_LOST": 1}

@@ -10,8 +10,8 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.journal.segment import party_folder
 from onceonly.lake import invariants, model, runner, verdicts
 from onceonly.lake.reports import reconciliation
-from onceonly.lake.reports.findings import InvariantResult, Judged
-from onceonly.lake.verdicts import Policy
+from onceonly.lake.reports.findings import PAIRS_LISTED, InvariantResult, Judged
+from onceonly.lake.verdicts import Policy, Verdict
 from onceonly.lake.wholeness import Wholeness
 
 ROWS_MAX: Final = 10_000
@@ -46,10 +46,14 @@ def open_case(spark: SparkSession, lakes: Sequence[str], as_of: int | None, poli
 def judge(case: Case) -> Judged:
     """Count the verdicts and fill in the once-and-only-once sheet."""
     whole = case.wholeness
+    totals = runner.rows(reconciliation.totals(case.judged), len(Verdict))
     return Judged(
         as_of=case.as_of,
         policy=case.policy,
-        matrix=runner.rows(reconciliation.matrix(case.judged), ROWS_MAX),
+        totals={row["verdict"]: row["messages"] for row in totals},
+        matrix=runner.rows(
+            reconciliation.matrix(case.judged, PAIRS_LISTED), PAIRS_LISTED * len(Verdict)
+        ),
         invariants=(*_sheet(case), _chain(whole)),
         journals=_journals(case, whole),
     )

@@ -5,13 +5,16 @@ Knows neither. Instants and durations are whole microseconds, instants UTC.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from onceonly.lake.tables.definition import Definition
 from onceonly.lake.verdicts import DIFFERENCES, Policy, Verdict
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
+
+PAIRS_LISTED: Final = 200
+"""Pairs whose verdicts are told apart; the totals are of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +40,10 @@ class Judged:
 
     as_of: int
     policy: Policy
+    totals: Mapping[str, int]
+    """Messages per class, of those that any fell into."""
     matrix: Rows
-    """Messages per pair and verdict."""
+    """Messages per pair and verdict, of the `PAIRS_LISTED` pairs that matter most."""
     invariants: tuple[InvariantResult, ...]
     journals: Rows
     """Per party: rows, period, openings, and whether the chain is whole."""
@@ -46,15 +51,12 @@ class Judged:
     @property
     def verdicts(self) -> dict[str, int]:
         """Messages per class; every class is there, most of them with 0."""
-        counts = {verdict.value: 0 for verdict in Verdict}
-        for row in self.matrix:
-            counts[row["verdict"]] += row["messages"]
-        return counts
+        return {verdict.value: self.totals.get(verdict.value, 0) for verdict in Verdict}
 
     @property
     def messages(self) -> int:
         """Messages that either journal knows."""
-        return sum(row["messages"] for row in self.matrix)
+        return sum(self.totals.values())
 
     @property
     def differences(self) -> int:

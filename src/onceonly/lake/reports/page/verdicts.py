@@ -8,7 +8,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from onceonly.lake.reports import plots, reconciliation_days, words
-from onceonly.lake.reports.findings import Extract, Findings, Judged, Row, Rows
+from onceonly.lake.reports.findings import (
+    PAIRS_LISTED,
+    Extract,
+    Findings,
+    Judged,
+    Row,
+    Rows,
+)
 from onceonly.lake.reports.markup import Html, cell, folded, head, pair, table, tag
 from onceonly.lake.reports.page.card import Card
 from onceonly.lake.reports.page.listing import PAIR, behind
@@ -65,9 +72,10 @@ def matrix(found: Findings) -> Card:
     without = [row for row in classes if not judged.verdicts[row.verdict]]
     body: tuple[Html, ...] = (_matrix(with_messages, pairs[:PAIRS_ABREAST], counts, judged),)
     if len(pairs) > PAIRS_ABREAST:
-        every = [_pair_line(ends, with_messages, counts) for ends in pairs[:PAIRS_LISTED]]
+        every = [_pair_line(ends, with_messages, counts) for ends in pairs]
         heads = [head("from → to"), *[head(row.verdict, "n") for row in with_messages]]
-        title = f"The classes of {words.counted(len(every), 'pair')}"
+        cut = ", those with the most differences first" if len(every) == PAIRS_LISTED else ""
+        title = f"The classes of {words.counted(len(every), 'pair')}{cut}"
         body += (folded(title, table(heads, every, caption=title), kind="behind"),)
     unused = tag("ul", *[_meaning(row) for row in without])
     body += (folded(f"Classes that no message fell into: {len(without)}", unused),)
@@ -82,10 +90,6 @@ def matrix(found: Findings) -> Card:
         is_wide=True,
         is_long=True,
     )
-
-
-PAIRS_LISTED: Final = 200
-"""Pairs in the long table."""
 
 
 def _matrix(
