@@ -491,3 +491,21 @@ def chained(
     return pa.Table.from_pylist(
         rows, pa.schema([(name, types.get(name, pa.utf8())) for name in [*columns, "chain_hash"]])
     )
+
+
+BUYER_TOML = """
+[gateway]
+party = ["urn:duns:111111111"]
+listen = "http://127.0.0.1:8401/msh"
+api = "http://127.0.0.1:8411"
+store = "buyer.db"
+
+[[agreement]]
+id = "tpa-1"
+profile = "rm-2000"
+with = ["urn:duns:222222222"]
+send_to = "http://127.0.0.1:8402/msh"
+timeout = 1
+retries = 2
+retry_interval = 7
+"""

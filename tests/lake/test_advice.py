@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from click.testing import CliRunner
-from journals import DAWN, SECOND, Exchange, publish, two_parties
+from journals import BUYER_TOML, DAWN, SECOND, Exchange, publish, two_parties
 
 from onceonly.cli.main import cli
 from onceonly.lake import advice, jobs
@@ -234,21 +234,3 @@ def test_the_command_sets_today_s_terms_beside_better_ones(spark: SparkSession, 
     assert entry["today"]["expected"]["needless_resends"] == pytest.approx(1)
     assert entry["measured"]["timed"] == 40
     assert entry["keeps_goal"]
-
-
-BUYER_TOML = """
-[gateway]
-party = ["urn:duns:111111111"]
-listen = "http://127.0.0.1:8401/msh"
-api = "http://127.0.0.1:8411"
-store = "buyer.db"
-
-[[agreement]]
-id = "tpa-1"
-profile = "rm-2000"
-with = ["urn:duns:222222222"]
-send_to = "http://127.0.0.1:8402/msh"
-timeout = 1
-retries = 2
-retry_interval = 7
-"""

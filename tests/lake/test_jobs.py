@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from journals import BUYER, MUCH_LATER, PLANTS, SELLER, healthy, plant, publish
+from journals import BUYER, BUYER_TOML, MUCH_LATER, PLANTS, SECOND, SELLER, healthy, plant, publish
 
 from onceonly.cli.main import cli
 from onceonly.lake import jobs, manifest
+from onceonly.lake.reports import words
 from onceonly.lake.verdicts import DIFFERENCES, Verdict
 from onceonly.message.errors import LocalError
 
@@ -70,6 +71,20 @@ def test_every_plant_is_found_from_segments(world: World, tmp_path: Path):
     assert len(ledger) == sum(world.expected.values())
     page = (tmp_path / "r.html").read_text()
     assert all(f"planted-{verdict.lower()}@example" in page for verdict in DIFFERENCES)
+
+
+def test_the_report_knows_what_was_agreed_where_somebody_says_so(world: World, tmp_path: Path):
+    """Budgets are of the agreement's terms, the scorecard of the target that is given."""
+    config, page = tmp_path / "buyer.toml", tmp_path / "page.html"
+    config.write_text(BUYER_TOML)
+    asked = ["lake", "report", *world.lakes, "--as-of", str(MUCH_LATER), "--out", str(page)]
+    assert CliRunner().invoke(cli, asked).exit_code == 0
+    untold = page.read_text()
+    result = CliRunner().invoke(cli, [*asked, "--terms", str(config), "--sla-within", "0.5"])
+    assert (result.exit_code, result.stdout) == (0, f"{page}\n"), result.output
+    told = page.read_text()
+    for span in (words.span(1_800 * SECOND), words.span(15 * SECOND)):
+        assert (f">{span}<" in told, f">{span}<" in untold) == (True, False)
 
 
 def test_ingesting_again_changes_nothing(world: World):

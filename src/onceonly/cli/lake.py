@@ -55,6 +55,45 @@ def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("lakes", nargs=-1, required=True, metavar="LAKE…")(master_option(command))
 
 
+US_PER_H = 3_600_000_000
+
+as_of_option = click.option(
+    "--as-of", type=int, help="Instant of judgement, microseconds UTC.  [default: now]"
+)
+
+
+def agreed_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What no journal tells: the agreements' terms, and the target of the scorecard."""
+    for option in (
+        click.option(
+            "--sla-share",
+            type=click.FloatRange(0, 1),
+            default=0.99,
+            show_default=True,
+            help="Share of the messages that have to be acknowledged in that time.",
+        ),
+        click.option(
+            "--sla-within",
+            "sla_within_h",
+            type=click.FloatRange(min=0, min_open=True),
+            default=24.0,
+            show_default=True,
+            metavar="HOURS",
+            help="Longest time from submission to acknowledgement, for the scorecard.",
+        ),
+        click.option(
+            "--terms",
+            "configurations",
+            multiple=True,
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="A gateway's configuration, for what its agreements say; may be repeated.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 _NOT_THE_CALLERS = {"IngestFailed", "LakeBusy", "Restless"}
 
 
@@ -147,7 +186,7 @@ def compact(lakes: tuple[str, ...], master: str | None, keep_hours: float, outpu
 
 @lake.command()
 @spark_options
-@click.option("--as-of", type=int, help="Instant of judgement, microseconds UTC.  [default: now]")
+@as_of_option
 @click.option("--out", help="Folder for the delivery ledger.  [default: in the first lake]")
 @click.option(
     "--table",
@@ -157,14 +196,7 @@ def compact(lakes: tuple[str, ...], master: str | None, keep_hours: float, outpu
     help="A table to write into the first lake; may be repeated.  [default: every one]",
 )
 @click.option("--ledger-only", is_flag=True, help="Write the delivery ledger and no other table.")
-@click.option(
-    "--terms",
-    "configurations",
-    multiple=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="A gateway's configuration, for what its agreements say; may be repeated.",
-)
+@agreed_options
 @click.option(
     "--table-format",
     type=click.Choice(["plain", "delta", "iceberg"]),
@@ -183,6 +215,8 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
     tables: tuple[str, ...],
     ledger_only: bool,
     configurations: tuple[Path, ...],
+    sla_within_h: float,
+    sla_share: float,
     table_format: str,
     catalog: str | None,
     output: str,
@@ -205,6 +239,7 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
             out=out,
             tables=() if ledger_only else tables or None,
             terms=terms,
+            sla=jobs.SlaTarget(round(sla_within_h * US_PER_H), sla_share),
             target=jobs.target(table_format, catalog),
         )
     )
@@ -241,6 +276,8 @@ def _terms(configurations: tuple[Path, ...]) -> dict[str, DeliveryTerms]:
 
 @lake.command()
 @spark_options
+@as_of_option
+@agreed_options
 @click.option(
     "--out",
     default=Path("report.html"),
@@ -248,6 +285,32 @@ def _terms(configurations: tuple[Path, ...]) -> dict[str, DeliveryTerms]:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where the page goes.",
 )
-def report(lakes: tuple[str, ...], master: str | None, out: Path) -> None:
-    """Write one static HTML page: verdicts, invariants, plots; no network needed to read it."""
-    click.echo(with_spark(lambda jobs: jobs.report(lakes, master=master, out=out)))
+def report(  # noqa: PLR0913 - because each is one of the command's options
+    *,
+    lakes: tuple[str, ...],
+    master: str | None,
+    as_of: int | None,
+    configurations: tuple[Path, ...],
+    sla_within_h: float,
+    sla_share: float,
+    out: Path,
+) -> None:
+    """Write one static HTML page: verdicts, invariants, plots; no network needed to read it.
+
+    Without `--terms` the page cannot tell whether the agreements' budgets were kept.
+
+    \b
+    onceonly lake report buyer/lake seller/lake --terms buyer.toml --sla-within 2
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    terms = _terms(configurations)
+    page = with_spark(
+        lambda jobs: jobs.report(
+            lakes,
+            master=master,
+            out=out,
+            as_of=as_of,
+            terms=terms,
+            sla=jobs.SlaTarget(round(sla_within_h * US_PER_H), sla_share),
+        )
+    )
+    click.echo(page)

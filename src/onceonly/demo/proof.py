@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from onceonly.demo.gateways import RETRIES, DemoFailed, Site
 from onceonly.demo.verdict import Delivery, Sent
+from onceonly.gateway.config import read_configuration
 from onceonly.journal.segment import JOURNAL_FOLDER
 
 PUBLISH_S = 60.0
@@ -116,7 +117,12 @@ def prove(sites: Sequence[Site], html: Path) -> Proof:
     lakes = [str(site.lake) for site in sites]
     policy = verdicts.Policy(grace_us=GRACE_US, retries=RETRIES)
     jobs.ingest(lakes)
-    summary = jobs.reconcile(lakes, policy=policy, report_to=html)
+    terms = {
+        agreement.id: agreement.terms
+        for site in sites
+        for agreement in read_configuration(site.configuration).agreements
+    }
+    summary = jobs.reconcile(lakes, policy=policy, terms=terms, report_to=html)
     ledger = pq.read_table(summary.ledger, columns=["to_party", "message_id", "verdict"])
     found = {(row["to_party"], row["message_id"]): row["verdict"] for row in ledger.to_pylist()}
     return Proof(

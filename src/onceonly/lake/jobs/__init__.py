@@ -15,6 +15,7 @@ from onceonly.lake.jobs.reporting import report
 from onceonly.lake.jobs.script import main
 from onceonly.lake.jobs.session import APP_NAME, Lakes
 from onceonly.lake.packs.contents import Pair
+from onceonly.lake.reports.sla import Target as SlaTarget
 
 __all__ = [
     "APP_NAME",
@@ -29,6 +30,7 @@ __all__ = [
     "Pair",
     "ReconcileSummary",
     "Signing",
+    "SlaTarget",
     "TodaysTerms",
     "Verification",
     "advise",

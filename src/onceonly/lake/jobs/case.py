@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
@@ -9,8 +10,11 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 
 from onceonly.journal.segment import party_folder
 from onceonly.lake import invariants, model, runner, verdicts
+from onceonly.lake.catalogue import HOUR_US, Evidence
 from onceonly.lake.reports import reconciliation
+from onceonly.lake.reports.budgets import Terms
 from onceonly.lake.reports.findings import PAIRS_LISTED, InvariantResult, Judged
+from onceonly.lake.reports.sla import Target
 from onceonly.lake.verdicts import Policy, Verdict
 from onceonly.lake.wholeness import Wholeness
 
@@ -28,6 +32,23 @@ class Case(NamedTuple):
     policy: Policy
     wholeness: Sequence[Wholeness]
     """Of every party's journal."""
+    terms: Terms = MappingProxyType({})
+    """What was agreed, by agreement id, where somebody told."""
+    sla: Target = Target()
+    """What the scorecard is kept against."""
+
+    def evidence(self, width_us: int = HOUR_US) -> Evidence:
+        """What tables with bins of that width are made of."""
+        return Evidence(
+            self.journal,
+            self.coverage,
+            self.judged,
+            self.as_of,
+            self.policy,
+            width_us=width_us,
+            target=self.sla,
+            terms=self.terms,
+        )
 
 
 def open_case(spark: SparkSession, lakes: Sequence[str], as_of: int | None, policy: Policy) -> Case:

@@ -171,9 +171,7 @@ PER_PAIR: Final = (
 def find(case: Case, judged: Judged) -> Findings:
     """Everything that the page shows of a judged case."""
     widths = _widths(case)
-    evidence = Evidence(
-        case.journal, case.coverage, case.judged, case.as_of, case.policy, widths[""]
-    )
+    evidence = case.evidence(widths[""])
     whole = evidence._replace(judged=selection.as_one_pair(case.judged))
     there = _what_is_there(case.journal)
     return Findings(

@@ -14,10 +14,11 @@ from onceonly.lake.jobs.finding import find
 from onceonly.lake.jobs.reporting import write_report
 from onceonly.lake.jobs.session import Lakes, directories, start
 from onceonly.lake.jobs.tabling import TABLES_FOLDER, folder, write_tables
+from onceonly.lake.reports.budgets import Terms
 from onceonly.lake.reports.findings import InvariantResult, Judged
+from onceonly.lake.reports.sla import Target as SlaTarget
 from onceonly.lake.tables import delivery_ledger
 from onceonly.lake.verdicts import Policy
-from onceonly.message.terms import DeliveryTerms
 
 LEDGER: Final = delivery_ledger.DEFINITION.name
 LEDGER_FOLDER: Final = f"{TABLES_FOLDER}/{LEDGER}"
@@ -63,7 +64,8 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     policy: Policy = Policy(),  # noqa: B008 - because a Policy is frozen
     report_to: Path | None = None,
     tables: Sequence[str] | None = (),
-    terms: Mapping[str, DeliveryTerms] = MappingProxyType({}),
+    terms: Terms = MappingProxyType({}),
+    sla: SlaTarget = SlaTarget(),  # noqa: B008 - because a Target is frozen
     target: Target = Target(),  # noqa: B008 - because a Target is frozen
 ) -> ReconcileSummary:
     """Judge every message of the lakes and write the delivery ledger.
@@ -74,7 +76,8 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     too, from the same judgement.
 
     `tables` names more tables of the `catalogue` to write into the first lake, None every one;
-    `terms` is what was agreed, by agreement id, for those that ask: the journal does not tell.
+    `terms` is what was agreed, by agreement id, and `sla` what was promised beside it, for the
+    tables that ask: the journal does not tell.
 
     `target` is the format of ledger and tables (`formats.target`), plain Parquet by default.
 
@@ -83,7 +86,7 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     lakes = directories(lake)
     spark = start(lake, master)
     runner.require(spark, target.table_format)
-    case = open_case(spark, lakes, as_of, policy)
+    case = open_case(spark, lakes, as_of, policy)._replace(terms=terms, sla=sla)
     ledger = target.place(out or folder(lakes[0], LEDGER), LEDGER)
     runner.write_table(
         delivery_ledger.table(case.judged, case.journal), ledger, target.table_format
@@ -92,6 +95,6 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     if report_to is not None:
         write_report(find(case, judged), report_to)
     more = [name for name in (NAMES if tables is None else tables) if name != LEDGER]
-    written = write_tables(case, more, lakes[0], terms, target)
+    written = write_tables(case, more, lakes[0], target)
     case.judged.unpersist()
     return ReconcileSummary(judged, ledger, written)

@@ -1,26 +1,35 @@
 """`report`: one static HTML page."""
 
 from pathlib import Path
+from types import MappingProxyType
 
 from onceonly.lake.jobs.case import judge, open_case
 from onceonly.lake.jobs.finding import find
 from onceonly.lake.jobs.session import Lakes, directories, start
 from onceonly.lake.reports import page
+from onceonly.lake.reports.budgets import Terms
 from onceonly.lake.reports.findings import Findings
+from onceonly.lake.reports.sla import Target
 from onceonly.lake.verdicts import Policy
 
 
-def report(
+def report(  # noqa: PLR0913 - because each is one choice of its caller's
     lake: Lakes,
     *,
     master: str | None = None,
     out: Path,
     as_of: int | None = None,
     policy: Policy = Policy(),  # noqa: B008 - because a Policy is frozen
+    terms: Terms = MappingProxyType({}),
+    sla: Target = Target(),  # noqa: B008 - because a Target is frozen
 ) -> Path:
-    """Write the HTML report on the lakes to `out` and return its path."""
+    """Write the HTML report on the lakes to `out` and return its path.
+
+    `terms` is what was agreed, by agreement id, and `sla` what was promised beside it: without the
+    terms the page cannot tell whether a budget was kept.
+    """
     spark = start(lake, master)
-    case = open_case(spark, directories(lake), as_of, policy)
+    case = open_case(spark, directories(lake), as_of, policy)._replace(terms=terms, sla=sla)
     write_report(find(case, judge(case)), out)
     case.judged.unpersist()
     return out

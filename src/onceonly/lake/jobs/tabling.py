@@ -1,13 +1,11 @@
 """Write tables of the catalogue: each replaces its own folder and no other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from onceonly.lake import catalogue, runner, storage
-from onceonly.lake.catalogue import Evidence
 from onceonly.lake.formats import Target
 from onceonly.lake.jobs.case import Case
-from onceonly.message.terms import DeliveryTerms
 
 TABLES_FOLDER: Final = "tables"
 """Folder of a lake directory with a folder for each table."""
@@ -17,7 +15,6 @@ def write_tables(
     case: Case,
     names: Sequence[str],
     lake: str,
-    terms: Mapping[str, DeliveryTerms],
     target: Target,
 ) -> dict[str, str]:
     """Write these tables into the lake directory, or the target's catalog; name to place.
@@ -25,9 +22,7 @@ def write_tables(
     Raises `LocalError` (UnknownTable) before anything is written.
     """
     tables = [catalogue.find(name) for name in names]
-    evidence = Evidence(
-        case.journal, case.coverage, case.judged, case.as_of, case.policy, terms=terms
-    )
+    evidence = case.evidence()
     places = {table.name: target.place(folder(lake, table.name), table.name) for table in tables}
     for table in tables:
         runner.write_table(table.make(evidence), places[table.name], target.table_format)
