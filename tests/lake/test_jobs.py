@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from onceonly.lake import jobs, manifest
 from onceonly.lake.reports import words
 from onceonly.lake.verdicts import DIFFERENCES, Verdict
 from onceonly.message.errors import LocalError
+from onceonly.message.event import Event
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,6 +87,21 @@ def test_the_report_knows_what_was_agreed_where_somebody_says_so(world: World, t
     told = page.read_text()
     for span in (words.span(1_800 * SECOND), words.span(15 * SECOND)):
         assert (f">{span}<" in told, f">{span}<" in untold) == (True, False)
+
+
+def test_a_partner_s_fast_clock_does_not_hurry_the_judge(spark: SparkSession, tmp_path: Path):
+    """By default it is now; only a drill, whose clock is known to run ahead, moves it."""
+    fast, _ = healthy(seed=1, messages=1)
+    tomorrow = time.time_ns() // 1_000 + 86_400 * SECOND
+    fast.receiver.write(Event.STARTED, tomorrow)
+    for ledger in (fast.sender, fast.receiver):
+        publish(tmp_path, ledger)
+    jobs.ingest(str(tmp_path))
+    assert jobs.reconcile(str(tmp_path), tables=()).judged.as_of < tomorrow
+    fast.receiver.write(Event.DRILL, tomorrow)
+    publish(tmp_path, fast.receiver, first=len(fast.receiver.records))
+    jobs.ingest(str(tmp_path))
+    assert jobs.reconcile(str(tmp_path), tables=()).judged.as_of == tomorrow
 
 
 def test_ingesting_again_changes_nothing(world: World):

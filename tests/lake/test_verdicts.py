@@ -21,7 +21,17 @@ from journals import (
 
 from onceonly.journal.record import COLUMNS
 from onceonly.lake import model, schemas
-from onceonly.lake.verdicts import CLASSES, DIFFERENCES, Policy, Standing, Verdict, verdict
+from onceonly.lake.verdicts import (
+    CLASSES,
+    DIFFERENCES,
+    Policy,
+    Standing,
+    Verdict,
+    false_witnesses,
+    verdict,
+    witnesses,
+)
+from onceonly.message.event import Direction, Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -87,6 +97,7 @@ def test_absence_proves_nothing_within_the_grace(frame: Frame):
         Verdict.RECEIVED_NOT_SENT,
         Verdict.ACKED_NOT_STORED,
         Verdict.NOT_DELIVERED_TO_APP,
+        Verdict.FAILED_NOT_DELIVERED,
     }
     expected = {
         message_id: Verdict.IN_FLIGHT if word in waiting else word
@@ -161,12 +172,16 @@ def test_an_intermediary_is_neither_half(frame: Frame):
     passage.delivered("in care, delivered")
     passage.taken_into_care("in care, under way")
     passage.undeliverable("in care, undeliverable")
-    assert judge(frame(records(there) + passage.between.records)) == {
+    rows = frame(records(there) + passage.between.records)
+    expected = {
         "relayed": Verdict.MATCHED,
         "in care, delivered": Verdict.MATCHED,
         "in care, under way": Verdict.IN_FLIGHT,
         "in care, undeliverable": Verdict.FAILED_NOT_DELIVERED,
     }
+    assert judge(rows, as_of=there.now + 3_600 * SECOND) == expected
+    too_long = {**expected, "in care, under way": Verdict.SENT_NOT_RECEIVED}
+    assert judge(rows) == too_long, "an intermediary's word is good for a while"
 
 
 def test_an_intermediary_s_journal_stands_for_nobody_else_s(frame: Frame):
@@ -176,6 +191,45 @@ def test_an_intermediary_s_journal_stands_for_nobody_else_s(frame: Frame):
     passage.relayed("m@example")
     found = judge(frame(there.sender.records + passage.between.records))
     assert found == {"m@example": Verdict.ONE_SIDED}
+
+
+def test_one_journal_that_tells_both_halves_is_one_witness(frame: Frame):
+    """A sender can write down what its partner never did; nothing is matched by that."""
+    there, _ = two_parties()
+    there.matched("m@example")
+    made_up = [row._replace(party=journals.BUYER) for row in there.receiver.records]
+    assert judge(frame(there.sender.records + made_up)) == {"m@example": Verdict.ONE_SIDED}
+
+
+def test_a_journal_that_speaks_for_a_party_with_its_own_is_named(frame: Frame):
+    """What one journal tells of another's deeds is counted, whichever of the two is right."""
+    there, _ = two_parties()
+    there.matched("m@example")
+    there.acked_not_stored("n@example")
+    made_up = [row._replace(party=journals.BUYER) for row in there.receiver.records]
+    honest = model.coverage(frame(records(there)))
+    assert false_witnesses(honest).collect() == []
+    told = false_witnesses(model.coverage(frame(records(there) + made_up))).collect()
+    assert [tuple(row) for row in told] == [(journals.SELLER, journals.BUYER, 2)]
+
+
+def test_a_stranger_who_is_refused_makes_nobody_a_witness(frame: Frame):
+    """Anybody may send a message that names a third party as its receiver."""
+    there, _ = two_parties()
+    there.refused("m@example")
+    rows = [row._replace(to_party="urn:duns:999999999") for row in there.receiver.records]
+    known = {row["holder"] for row in witnesses(model.coverage(frame(rows))).collect()}
+    assert "urn:duns:999999999" not in known
+
+
+def test_a_receiver_cannot_call_itself_an_intermediary(frame: Frame):
+    """Custody excuses an end that has not stored; no end has custody of its own message."""
+    there, _ = two_parties()
+    there.acked_not_stored("m@example")
+    passage = Passage(there, Ledger(journals.SELLER))
+    passage.note(Event.STORED, "m@example", Direction.IN)
+    found = judge(frame(records(there) + passage.between.records))
+    assert found == {"m@example": Verdict.ACKED_NOT_STORED}
 
 
 def test_copies_on_the_way_are_counted(frame: Frame):

@@ -321,7 +321,9 @@ def partial(journal: DataFrame) -> DataFrame:
     # An orphan acknowledgement names a message, but nobody knows for whom that was.
     is_named = F.col("to_party").isNotNull() | is_event(Event.ORPHAN_ACK_RECEIVED)
     wanted = is_event(*marks.OF_ENDS) & ~is_passing()
-    on_the_way = is_event(*marks.OF_PASSING) & is_passing()
+    # What passes an end of its own message is a tale: it would excuse what that end owes.
+    is_between = ~is_true(F.col("party").isin(F.col("from_party"), F.col("to_party")))
+    on_the_way = is_event(*marks.OF_PASSING) & is_passing() & is_between
     # A row that our own gateway refused never was a message; only receivers refuse messages.
     is_own_refusal = is_event(Event.REJECTED) & is_outbound()
     rows = journal.where(
@@ -373,6 +375,14 @@ COVERAGE_FOLDS: Final = (
     _count("starts", Event.STARTED),
     _count("stops", Event.STOPPED),
     _count("drills", Event.DRILL),
+    _count(
+        "deeds",
+        Event.SUBMITTED,
+        Event.STORED,
+        Event.ACK_RECEIVED,
+        Event.HANDED_OVER,
+        meaning="rows by which the holder sent or received a message",
+    ),
 )
 
 

@@ -9,7 +9,8 @@ is the verdict, so precedence is the order of the table: alarms before doubts be
 What is *absent* proves something only after a while, since journals are published late:
 `Policy.grace_us` is that while, counted back from `as_of`, the instant of judgement. Before it is
 over a message that lacks something is `IN_FLIGHT`. What is *present* counts at once. Where the
-other party's journal is not in the lake at all, nothing can be matched: `ONE_SIDED`.
+other party's journal is not in the lake at all, nothing can be matched: `ONE_SIDED`. One journal
+that tells both halves is no second witness.
 """
 
 from collections.abc import Callable
@@ -107,6 +108,13 @@ class Facts(NamedTuple):
     send_overdue: Column
     """Sent longer ago than the grace."""
     stored_long_ago: Column
+    custody_overdue: Column
+    """Acknowledged by an intermediary longer ago than a message may be without a verdict."""
+
+    @property
+    def matches(self) -> Column:
+        """Both journals tell of one delivery."""
+        return self.two_sided & self.submitted & self.acked & self.stored & self.handed
 
 
 class VerdictClass(NamedTuple):
@@ -181,13 +189,13 @@ CLASSES: Final = (
         Verdict.MATCHED,
         Standing.AGREED,
         "Submitted, stored, handed over once with the same digest, and acknowledged in time.",
-        lambda f: f.submitted & f.acked & f.stored & f.handed & ~f.acked_late & ~f.told,
+        lambda f: f.matches & ~f.acked_late & ~f.told,
     ),
     VerdictClass(
         Verdict.MATCHED_LATE,
         Standing.AGREED,
         "Delivered once and acknowledged, but only after the sender had been told of a failure.",
-        lambda f: f.submitted & f.acked & f.stored & f.handed & (f.acked_late | f.told),
+        lambda f: f.matches & (f.acked_late | f.told),
     ),
     VerdictClass(
         Verdict.ONE_SIDED,
@@ -205,10 +213,11 @@ CLASSES: Final = (
         Verdict.FAILED_NOT_DELIVERED,
         Standing.AGREED,
         "The sender was told of a failure or took the message back, and the application of the "
-        "receiver never got it.",
+        "receiver never got it; if it was sent, longer ago than the grace.",
         lambda f: (
             f.submitted
             & f.told
+            & (~f.sent | f.send_overdue)
             & ((~f.stored & (~f.acked | f.in_custody)) | (f.withheld & ~f.acked))
         ),
     ),
@@ -221,8 +230,15 @@ CLASSES: Final = (
     VerdictClass(
         Verdict.SENT_NOT_RECEIVED,
         Standing.DOUBT,
-        "Last sent longer ago than the grace, never stored, and the sender has no verdict.",
-        lambda f: f.submitted & f.sent & f.send_overdue & ~f.stored & ~f.acked,
+        "Last sent longer ago than the grace, never stored, and the sender has no verdict; or one "
+        "of an intermediary only, for longer than a message may be without.",
+        lambda f: (
+            f.submitted
+            & f.sent
+            & f.send_overdue
+            & ~f.stored
+            & (~f.acked | (f.in_custody & f.custody_overdue))
+        ),
     ),
     VerdictClass(
         Verdict.REFUSED,
@@ -269,17 +285,33 @@ def _of_standing(standing: Standing) -> list[str]:
 
 def with_sides(lifecycle: DataFrame, coverage: DataFrame) -> DataFrame:
     """The lifecycles with `is_two_sided`: whether both parties' journals are in the lake."""
-    holders = coverage.select("holder").where(F.col("holder").isNotNull()).distinct()
-    senders = holders.select(F.col("holder").alias("from_party"), F.lit(1).alias("has_sender"))
-    receivers = holders.select(F.col("holder").alias("to_party"), F.lit(1).alias("has_receiver"))
-    both = F.col("has_sender").isNotNull() & F.col("has_receiver").isNotNull()
+    known = witnesses(coverage)
+    senders = known.select(F.col("holder").alias("from_party"), F.col("journal").alias("of_sender"))
+    receivers = known.select(F.col("holder").alias("to_party"), F.col("journal").alias("of_other"))
     return (
         lifecycle.join(F.broadcast(senders), "from_party", "left")
         .join(F.broadcast(receivers), "to_party", "left")
-        .withColumn("is_two_sided", both)
-        .drop("has_sender", "has_receiver")
+        .withColumn("is_two_sided", is_true(F.col("of_sender") != F.col("of_other")))
         .select(*lifecycle.columns, "is_two_sided")
     )
+
+
+def witnesses(coverage: DataFrame) -> DataFrame:
+    """Whose journal tells the deeds of each `holder`: `journal`, its own where there is one.
+
+    A gateway may send under several PartyIds and keep one journal for all of them.
+    """
+    is_own = F.col("party") == F.col("holder")
+    told = coverage.where(F.col("holder").isNotNull() & (is_own | (F.col("deeds") > F.lit(0))))
+    own = F.max(F.when(is_own, F.col("party")))
+    return told.groupBy("holder").agg(F.coalesce(own, F.min("party")).alias("journal"))
+
+
+def false_witnesses(coverage: DataFrame) -> DataFrame:
+    """Journals that tell the deeds of a party for whom another one speaks: `deeds` of `holder`."""
+    told = coverage.where(F.col("deeds") > F.lit(0)).select("party", "holder", "deeds")
+    spoken = told.join(F.broadcast(witnesses(coverage)), "holder")
+    return spoken.where(F.col("journal") != F.col("party")).drop("journal")
 
 
 def _facts(as_of: int, policy: Policy) -> Facts:
@@ -310,6 +342,9 @@ def _facts(as_of: int, policy: Policy) -> Facts:
         ),
         send_overdue=is_overdue("last_sent_at"),
         stored_long_ago=is_overdue("stored_at"),
+        custody_overdue=is_true(
+            F.least("acked_at", "late_acked_at") + F.lit(policy.verdict_within_us) <= F.lit(as_of)
+        ),
     )
 
 
