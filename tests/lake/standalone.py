@@ -22,6 +22,7 @@ import pyspark
 import pytest
 
 from onceonly.lake import java
+from onceonly.lake.runner import TINY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -209,9 +210,10 @@ def cluster(folder: Path, *, workers: int = 2) -> Iterator[Cluster]:
 def settings(folder: Path) -> dict[str, str]:
     """The environment of a driver: as few partitions as the work is worth, a quick start."""
     # The default of 200 shuffle partitions is for clusters that are worth the name.
+    few = {**TINY, "spark.sql.shuffle.partitions": "2"}
     (folder / "spark-defaults.conf").write_text(
-        "spark.sql.shuffle.partitions 2\n"
-        f"spark.driver.extraJavaOptions {QUICK_START}\n"
-        f"spark.executor.extraJavaOptions {QUICK_START}\n"
+        "".join(f"{key} {value}\n" for key, value in few.items())
+        + f"spark.driver.extraJavaOptions {QUICK_START}\n"
+        + f"spark.executor.extraJavaOptions {QUICK_START}\n"
     )
     return {**os.environ, "SPARK_CONF_DIR": str(folder)}

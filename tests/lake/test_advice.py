@@ -168,6 +168,17 @@ def test_round_trips_begin_at_the_end_of_a_transmission(spark: SparkSession, fra
     assert told["failures"] == 0
 
 
+def test_a_partner_that_never_answered_breaks_no_advice(spark: SparkSession, frame: Frame):
+    """Nothing can be proposed; what today's terms lead to can be said."""
+    there, _ = two_parties()
+    for number in range(3):
+        there.failed_not_delivered(f"m{number}@example")
+    seen = known(frame, records(there))
+    told = only(advice.expected(seen.crossJoin(waits_of(spark, 5, 3, 20))))
+    assert (told["failures"], told["needless_resends"]) == (1, 0)
+    assert advice.proposed(seen).collect() == []
+
+
 def test_one_journal_is_enough_for_times(frame: Frame):
     """Without the receiver's journal what is not answered counts as not arrived."""
     there, _ = two_parties()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from journals import DAWN, SECOND, Ledger
 
-from onceonly.journal.record import Record, chain
+from onceonly.journal.record import SCHEMA_VERSION, Record, chain
 from onceonly.lake import checks
 from onceonly.message.event import Event
 
@@ -74,3 +74,10 @@ def test_every_touch_shows_and_order_of_files_does_not_matter(frame: Frame):
     count, missing, _, forks, first_bad = found["forked"]
     assert (count, missing, forks) == (7, 0, 1)
     assert first_bad == 5
+
+
+def test_rows_of_another_version_are_not_called_edited(frame: Frame):
+    """Not all of its columns are here; a newer partner is no forger."""
+    newer = [row._replace(schema_version=SCHEMA_VERSION + 1) for row in ledger_of("newer")]
+    [row] = checks.wholeness(frame(newer)).collect()
+    assert (row["rows"], row["edited"], row["forks"]) == (6, 0, 0)

@@ -171,6 +171,19 @@ def test_segments_in_quarantine_are_an_alarm():
     assert action.what.startswith("2 segments")
 
 
+def test_a_journal_that_ends_early_is_named():
+    """What its party did since then nobody can know; its absence is no difference yet."""
+    found = findings(0, counts=MATCHED)
+    early, late = found.judged.journals
+    end = late["last_at"] - found.judged.policy.grace_us - 1
+    judged = replace(found.judged, journals=[{**early, "last_at": end}, late])
+    [action] = actions.actions(replace(found, judged=judged))
+    assert early["party"] in action.what
+    assert "--grace" in action.do
+    in_time = replace(found.judged, journals=[{**early, "last_at": end + 2}, late])
+    assert actions.actions(replace(found, judged=in_time)) == []
+
+
 def test_many_partners_are_named_by_the_first_few():
     """A line stays a line; the section has all of them."""
     rows = [{"is_down": True, "peer": f"urn:peer:{number}"} for number in range(9)]

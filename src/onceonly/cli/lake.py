@@ -55,7 +55,8 @@ def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("lakes", nargs=-1, required=True, metavar="LAKE…")(master_option(command))
 
 
-US_PER_H = 3_600_000_000
+US_PER_MIN = 60_000_000
+US_PER_H = 60 * US_PER_MIN
 
 as_of_option = click.option(
     "--as-of", type=int, help="Instant of judgement, microseconds UTC.  [default: now]"
@@ -63,8 +64,26 @@ as_of_option = click.option(
 
 
 def agreed_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What no journal tells: the agreements' terms, and the target of the scorecard."""
+    """What no journal tells: how late journals come, the terms, the target of the scorecard."""
     for option in (
+        click.option(
+            "--verdict-within",
+            "verdict_within_h",
+            type=click.FloatRange(min=0, min_open=True),
+            default=24.0,
+            show_default=True,
+            metavar="HOURS",
+            help="Longest life of a message without a verdict; longer where the terms say so.",
+        ),
+        click.option(
+            "--grace",
+            "grace_min",
+            type=click.FloatRange(min=0),
+            default=5.0,
+            show_default=True,
+            metavar="MINUTES",
+            help="How late journals may come: what is absent for longer counts as absent.",
+        ),
         click.option(
             "--sla-share",
             type=click.FloatRange(0, 1),
@@ -215,6 +234,8 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
     tables: tuple[str, ...],
     ledger_only: bool,
     configurations: tuple[Path, ...],
+    grace_min: float,
+    verdict_within_h: float,
     sla_within_h: float,
     sla_share: float,
     table_format: str,
@@ -236,6 +257,7 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
             lakes,
             master=master,
             as_of=as_of,
+            policy=_policy(jobs, grace_min, verdict_within_h, terms),
             out=out,
             tables=() if ledger_only else tables or None,
             terms=terms,
@@ -274,6 +296,15 @@ def _terms(configurations: tuple[Path, ...]) -> dict[str, DeliveryTerms]:
     }
 
 
+def _policy(
+    jobs: Any, grace_min: float, verdict_within_h: float, terms: dict[str, DeliveryTerms]
+) -> Any:
+    given = jobs.Policy(
+        grace_us=round(grace_min * US_PER_MIN), verdict_within_us=round(verdict_within_h * US_PER_H)
+    )
+    return given.under(terms.values())
+
+
 @lake.command()
 @spark_options
 @as_of_option
@@ -291,6 +322,8 @@ def report(  # noqa: PLR0913 - because each is one of the command's options
     master: str | None,
     as_of: int | None,
     configurations: tuple[Path, ...],
+    grace_min: float,
+    verdict_within_h: float,
     sla_within_h: float,
     sla_share: float,
     out: Path,
@@ -309,6 +342,7 @@ def report(  # noqa: PLR0913 - because each is one of the command's options
             master=master,
             out=out,
             as_of=as_of,
+            policy=_policy(jobs, grace_min, verdict_within_h, terms),
             terms=terms,
             sla=jobs.SlaTarget(round(sla_within_h * US_PER_H), sla_share),
         )

@@ -47,12 +47,13 @@ def advise(
     onceonly lake ingest buyer/lake seller/lake
     onceonly lake advise buyer/lake seller/lake -c buyer.toml
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    agreements = () if config is None else load_configuration(config).agreements
     found: Sequence[Mapping[str, Any]] = with_spark(
         lambda jobs: jobs.advise(
             lakes,
             master=master,
-            today={} if config is None else _agreed(jobs, config),
-            goal=jobs.Goal(needless_resends=needless, failures=failures),
+            today=_agreed(jobs, agreements),
+            goal=_goal(jobs, needless, failures, agreements),
         )
     )
     if output == "json":
@@ -69,7 +70,14 @@ _COLUMNS = (
 )
 
 
-def _agreed(jobs: Any, config: Path) -> dict[str, Any]:
+def _goal(jobs: Any, needless: float, failures: float, agreements: Sequence[Any]) -> Any:
+    """The goal; clocks may differ by as much as the agreements allow."""
+    goal = jobs.Goal(needless_resends=needless, failures=failures)
+    accuracies = [agreement.terms.msh_time_accuracy_s for agreement in agreements]
+    return goal._replace(clock_accuracy_s=max(accuracies, default=goal.clock_accuracy_s))
+
+
+def _agreed(jobs: Any, agreements: Sequence[Any]) -> dict[str, Any]:
     """Today's terms of the agreements that are acknowledged and give up some time."""
     return {
         agreement.id: jobs.TodaysTerms(
@@ -79,7 +87,7 @@ def _agreed(jobs: Any, config: Path) -> dict[str, Any]:
             agreement.terms.time_to_live_s,
             agreement.terms.persist_duration_s,
         )
-        for agreement in load_configuration(config).agreements
+        for agreement in agreements
         if agreement.terms.is_acknowledged and agreement.terms.retries is not None
     }
 

@@ -274,7 +274,9 @@ def expected(terms: DataFrame) -> DataFrame:
     never = _product("k", *answered)
     all_open = _product("retries + 1", *answered, until=_BEGUN.format(k="(retries + 2)"))
     # What is lost on the way back is lost as often later as at first.
-    lost = _product("retries + 1", "arrived", "least(1D, answered_later * arrived / answered)")
+    # Where nothing was ever answered, nobody knows; then a later copy arrives as the first does.
+    later = "least(1D, coalesce(try_divide(answered_later * arrived, answered), arrived))"
+    lost = _product("retries + 1", "arrived", later)
     return terms.withColumns(
         {
             "resends": F.expr(_sum(still_open)),

@@ -10,7 +10,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.journal.record import CHAIN_START
+from onceonly.journal.record import CHAIN_START, SCHEMA_VERSION
 from onceonly.lake.expressions import chain_hash, is_true, one_if
 
 LINK: Final = ("party", "seq", "chain_hash")
@@ -32,14 +32,15 @@ def links(journal: DataFrame) -> DataFrame:
         }
     )
     follows = F.col("seq") == F.col("previous_seq") + F.lit(1)
+    # The columns of another version are not all here; its rows were verified where they all were.
+    is_ours = F.col("schema_version") == F.lit(SCHEMA_VERSION)
+    is_unlike = chain_hash(F.col("previous_hash")) != F.col("chain_hash")
     return before.select(
         *LINK,
         "event",
         "at",
         "message_id",
-        is_true(follows & (chain_hash(F.col("previous_hash")) != F.col("chain_hash"))).alias(
-            "is_edited"
-        ),
+        is_true(follows & is_ours & is_unlike).alias("is_edited"),
         (F.col("seq") == F.col("previous_seq")).alias("is_fork"),
         F.greatest(F.col("seq") - F.col("previous_seq") - F.lit(1), F.lit(0)).alias("missing"),
     )

@@ -164,7 +164,7 @@ INVARIANTS: Final = (
     ),
     Invariant(
         "I21",
-        "Every submitted message came to a verdict in time.",
+        "No submitted message is without a verdict beyond its time.",
         lambda _: _is_there("submitted_at") & _is_bounded() & is_promised(),
         _is_silent,
     ),

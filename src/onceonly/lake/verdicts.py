@@ -13,7 +13,7 @@ other party's journal is not in the lake at all, nothing can be matched: `ONE_SI
 that tells both halves is no second witness.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -23,6 +23,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.lake.expressions import US_PER_S, always, is_true
 from onceonly.lake.marks import ever, ever_passing, is_without_promise, was_told
 from onceonly.message.event import Event
+from onceonly.message.terms import DeliveryTerms
 
 
 class Policy(NamedTuple):
@@ -36,7 +37,23 @@ class Policy(NamedTuple):
     verdict_within_us: int = 86_400 * US_PER_S
     """Longest life of a message without a verdict at its sender (invariant L1)."""
     retries: int | None = None
-    """Agreed retries; None where agreements differ, and then the budget is not checked (I18)."""
+    """Most retries that any agreement allows; None where nobody told, and then the budget is not
+    checked (I18)."""
+
+    def under(self, terms: Iterable[DeliveryTerms]) -> "Policy":
+        """The policy for messages under these terms: none that keeps to its own is blamed.
+
+        A message may wait for its turn as well, so what the terms allow only lengthens a life.
+        """
+        known = list(terms)
+        if not known:
+            return self
+        waits = [one.verdict_after_s or 0 for one in known]
+        retries = [one.retries for one in known]
+        return self._replace(
+            verdict_within_us=max(self.verdict_within_us, max(waits) * US_PER_S),
+            retries=None if None in retries else max(one or 0 for one in retries),
+        )
 
 
 class Standing(StrEnum):

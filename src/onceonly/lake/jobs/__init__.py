@@ -16,6 +16,7 @@ from onceonly.lake.jobs.script import main
 from onceonly.lake.jobs.session import APP_NAME, Lakes
 from onceonly.lake.packs.contents import Pair
 from onceonly.lake.reports.sla import Target as SlaTarget
+from onceonly.lake.verdicts import Policy
 
 __all__ = [
     "APP_NAME",
@@ -28,6 +29,7 @@ __all__ = [
     "IngestSummary",
     "Lakes",
     "Pair",
+    "Policy",
     "ReconcileSummary",
     "Signing",
     "SlaTarget",

@@ -70,8 +70,8 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
 ) -> ReconcileSummary:
     """Judge every message of the lakes and write the delivery ledger.
 
-    `as_of` is the instant of judgement in microseconds UTC, by default now, or the last row where
-    that is later (a drill's clock runs ahead). `out` is the ledger's folder, by default
+    `as_of` is the instant of judgement in microseconds UTC, by default now, or the last row of
+    a drill, whose clock runs ahead. `out` is the ledger's folder, by default
     `tables/delivery_ledger` in the first lake. With `report_to` the HTML report is written there
     too, from the same judgement.
 

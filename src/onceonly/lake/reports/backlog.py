@@ -20,7 +20,8 @@ from onceonly.lake.tables.definition import (
 DEFINITION: Final = Definition(
     "backlog",
     15,
-    "one row per bin and pair, from its first submission to the judgement",
+    "one row per bin and pair, from its first submission to its last move, or to the judgement "
+    "while anything of it is open",
     "queue depth at the end of the bin, the age of its oldest message, and what held it up",
     (
         instant("bin_at", "start of the bin"),
@@ -48,7 +49,8 @@ _COUNTS: Final = ("submitted", "started", "settled", "left_queue", "left_flight"
 
 def table(judged: DataFrame, journal: DataFrame, *, as_of: int, width_us: int) -> DataFrame:
     """The queues in bins of `width_us`; the last bin is judged at `as_of` (µs UTC)."""
-    moves = _moves(judged, width_us)
+    last = as_of - as_of % width_us
+    moves = _moves(judged, width_us, last)
     here = Window.partitionBy(*PAIR).orderBy("bin")
     so_far = here.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     later = here.rowsBetween(1, Window.unboundedFollowing)
@@ -61,7 +63,7 @@ def table(judged: DataFrame, journal: DataFrame, *, as_of: int, width_us: int) -
             "in_flight": F.sum(F.col("started") - F.col("left_flight")).over(so_far),
             "oldest": oldest,
         }
-    ).where(F.col("bin") < F.lit(_NEVER))
+    ).where(F.col("bin") <= F.lit(last))
     waits = F.col("end") - F.col("oldest")
     return (
         _with_suspensions(counted, journal, as_of)
@@ -75,8 +77,11 @@ def table(judged: DataFrame, journal: DataFrame, *, as_of: int, width_us: int) -
     )
 
 
-def _moves(judged: DataFrame, width_us: int) -> DataFrame:
-    """What happens in each bin of each pair, dense from its first bin to its last."""
+def _moves(judged: DataFrame, width_us: int, last: int) -> DataFrame:
+    """What happens in each bin of each pair, dense from its first bin to its last.
+
+    A pair of which something is open goes on until the bin `last`, in which the judgement is.
+    """
     left = F.coalesce("first_sent_at", "ended")
     turn = F.when(F.col("ended") >= F.col("first_sent_at"), F.col("ended") - F.col("first_sent_at"))
     zero, nothing = F.lit(0), F.lit(None).cast("bigint")
@@ -106,10 +111,14 @@ def _moves(judged: DataFrame, width_us: int) -> DataFrame:
             F.max("turn").alias("longest_turn_us"),
         )
     )
+    is_open = F.sum("submitted") > F.sum("settled")
     spans = (
-        happened.where(F.col("bin") < F.lit(_NEVER))
+        happened.where(F.col("bin") <= F.lit(last))
         .groupBy(*PAIR)
-        .agg(F.min("bin").alias("first"), F.max("bin").alias("last"))
+        .agg(
+            F.min("bin").alias("first"),
+            F.when(is_open, F.lit(last)).otherwise(F.max("bin")).alias("last"),
+        )
     )
     steps = F.sequence("first", "last", F.lit(width_us).cast("bigint"))
     bins = spans.select(*PAIR, F.explode(steps).alias("bin"))

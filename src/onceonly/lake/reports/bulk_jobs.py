@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import is_event, is_outbound, one_if
+from onceonly.lake.expressions import is_event, is_outbound, is_true, one_if
 from onceonly.lake.reports.columns import is_acknowledged, is_given_up, is_there
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
@@ -51,6 +51,9 @@ DEFINITION: Final = Definition(
 )
 
 
+ID_TAKEN: Final = "MessageIdTaken"
+"""Why a row is refused whose MessageId another content has."""
+
 FATES: Final = ("acknowledged", "taken_back", "failed", "sent", "in_doubt", "under_way")
 """What may become of an accepted row; the first that holds."""
 
@@ -72,7 +75,8 @@ def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
     """The jobs in the journal.
 
     Rows are told apart by their MessageIds, which are one gateway's own: a row that was refused and
-    tried again counts once, as taken if it ever was. Refused rows without one count each.
+    tried again counts once, as taken if it ever was. Refused rows without one count each, and one
+    that was refused since its MessageId was another's is a row of its own.
     """
     is_taken = F.col("is_taken")
     lives = judged.select(*KEY, _fate().alias("fate"))
@@ -105,14 +109,15 @@ def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
 def _each_once(journal: DataFrame) -> DataFrame:
     """The rows of the jobs; what was refused names no parties, so its life is nobody's."""
     nameless = F.when(F.col("message_id").isNull(), F.col("seq"))
+    is_twin = is_true(F.col("error_code") == F.lit(ID_TAKEN))
 
     def of_taken(name: str) -> Column:
         return F.max(F.when(F.col("is_taken"), F.col(name)))
 
     return (
         rows_of_jobs(journal)
-        .withColumn("nameless", nameless)
-        .groupBy("party", "job", "message_id", "nameless")
+        .withColumns({"nameless": nameless, "is_twin": is_twin})
+        .groupBy("party", "job", "message_id", "nameless", "is_twin")
         .agg(
             F.max("is_taken").alias("is_taken"),
             F.min("at").alias("first"),

@@ -33,7 +33,7 @@ DEFINITION: Final = Definition(
         instant("first_at", "first row"),
         instant("last_at", "last row"),
         count("missing", "rows", "numbers that no row has"),
-        count("edited", "rows", "whose hash is not theirs"),
+        count("edited", "rows", "of this schema version whose hash is not theirs"),
         count("forks", "rows", "whose number another row has too"),
         ordinal("first_bad_seq", "first number at which one of these shows"),
         count("unknown_events", "rows", "with an event that this version does not know"),

@@ -18,7 +18,7 @@ from onceonly.lake.reports import (
     sla,
     words,
 )
-from onceonly.lake.reports.findings import Findings, InvariantResult
+from onceonly.lake.reports.findings import Findings, InvariantResult, Judged
 from onceonly.lake.reports.markup import Html, foreign, join, link, pair, tag
 from onceonly.lake.tables import channel_intervals
 from onceonly.lake.tables.definition import Definition
@@ -51,8 +51,8 @@ _ADVICE: Final = {
     "again.",
     Verdict.RECEIVED_NOT_SENT: "Ask the sender for the missing part of its journal; if there is "
     "none, somebody else sent it.",
-    Verdict.ACKED_NOT_STORED: "Submit it again under a new MessageId; the sender believes that it "
-    "arrived.",
+    Verdict.ACKED_NOT_STORED: "See first that the receiver's journal is here beyond it. Then tell "
+    "the sender, which believes that it arrived; to send it anew is for both parties to decide.",
     Verdict.NOT_DELIVERED_TO_APP: "Let the receiving gateway hand it over again; its store has it.",
     Verdict.ORPHAN_ACK: "Ask the peer what it acknowledged; it may answer for somebody else.",
     Verdict.FAILED_BUT_DELIVERED: "Tell the sending application that it is there after all.",
@@ -106,11 +106,23 @@ def _evidence(found: Findings) -> Iterator[Action]:
     if silent:
         what = join((_names(foreign(row["party"]) for row in silent), ": no journal in the lake"))
         yield Action(LOOK, what, "Ask for it: half of the evidence is missing.", "journals")
+    behind = _behind(found.judged)
+    if behind:
+        what = join((_names(behind), ": the journal ends long before others do"))
+        todo = "Absence behind its end proves nothing: ingest what is missing, or judge again with "
+        yield Action(LOOK, what, f"{todo}a longer --grace.", "journals")
     jumped = [row for row in quality if row["clock_jumps"]]
     if jumped:
         what = join((_names(foreign(row["party"]) for row in jumped), ": the clock was set"))
         yield Action(LOOK, what, "Times around it are not to be trusted; orders are.", "journals")
     yield from _clocks(found)
+
+
+def _behind(judged: Judged) -> list[Html]:
+    """Parties whose journals end earlier than others' by more than the grace."""
+    ends = {row["party"]: row["last_at"] for row in judged.journals if row["last_at"] is not None}
+    last = min(judged.as_of, max(ends.values(), default=0)) - judged.policy.grace_us
+    return [foreign(party) for party, end in ends.items() if end < last]
 
 
 def _clocks(found: Findings) -> Iterator[Action]:
