@@ -49,7 +49,11 @@ DEFINITION: Final = Definition(
         duration("worst_us", "longest from the first transmission"),
         duration("last_p50_us", "median from the last transmission before the judgement"),
         duration("last_p95_us", "19 of 20 from the last transmission"),
-        duration("timeout_us", "limit that the next column is about; null where none is known"),
+        duration(
+            "timeout_us",
+            "limit that the next column is about, for every pair alike: the Timeout that all the "
+            "given agreements have; null where none is given or they differ",
+        ),
         share(
             "over_timeout_share",
             "of what was sent, not acknowledged within that limit; what is younger counts"
