@@ -1,14 +1,18 @@
 """Write tables of the catalogue: each replaces its own folder and no other."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from onceonly.lake import catalogue, runner, storage
+from onceonly.lake.catalogue import Table
 from onceonly.lake.formats import Target
 from onceonly.lake.jobs.case import Case
 
 TABLES_FOLDER: Final = "tables"
 """Folder of a lake directory with a folder for each table."""
+AT_ONCE: Final = 2
+"""Tables that are written at the same time: one is planned while the other's rows are made."""
 
 
 def write_tables(
@@ -24,8 +28,13 @@ def write_tables(
     tables = [catalogue.find(name) for name in names]
     evidence = case.evidence()
     places = {table.name: target.place(folder(lake, table.name), table.name) for table in tables}
-    for table in tables:
+
+    def write(table: Table) -> None:
         runner.write_table(table.make(evidence), places[table.name], target.table_format)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for _ in pool.map(write, tables):
+            pass  # What went wrong in one is raised here.
     return places
 
 
