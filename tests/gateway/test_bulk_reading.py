@@ -125,6 +125,19 @@ async def test_a_report_on_a_range_only_moves_forward(gateway, peer):
     assert await processing(gateway) == ["complete", "complete"]
 
 
+async def test_a_report_is_about_the_copies_in_its_range(gateway, peer):
+    """BestEffort delivers a repeat as an item of its own, and each is work of its own (R-16)."""
+    for _ in range(2):
+        await peer.send("m-1", None, semantics="BestEffort")
+    await gateway.until_handed_over("m-1", "m-1")
+    assert await report(gateway, "complete", 0, 1) == 1
+    assert await processing(gateway) == ["complete", "not-started"]
+    refusal = {"reason": "no such item"}
+    await gateway.call("POST", "/v1/inbox/m-1/refuse?offset=2", json=refusal)
+    assert await report(gateway, "complete", 0, 2) == 0
+    assert await processing(gateway) == ["complete", "not-started"]
+
+
 async def test_what_was_refused_is_left_alone(gateway, peer):
     """The application will not process it, whatever is said of its neighbours."""
     await received(gateway, peer, "m-1", "m-2")

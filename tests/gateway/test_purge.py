@@ -135,10 +135,13 @@ class TestReceived:
     async def test_what_the_application_has_not_confirmed_is_never_forgotten(
         self, tmp_path: Path, peer: Peer, calendar: Calendar
     ) -> None:
-        """Ours may be the only copy of it in the house."""
+        """Ours may be the only copy of it in the house, also while work on it has begun."""
         async with keeping(tmp_path, peer) as gateway:
             await received(gateway, peer, M)
             calendar.advance_to_day(10 * KEPT_DAYS)
+            assert await gateway.parts.purge.sweep() == Forgotten()
+            marked = {"after": 0, "up_to": 1, "processing": "in-progress"}
+            await gateway.call("POST", "/v1/inbox/processing", json=marked)
             assert await gateway.parts.purge.sweep() == Forgotten()
             assert gateway.inbox_ids() == [M]
             await confirmed(gateway, M)

@@ -487,12 +487,15 @@ class TestInbound:
 
     def test_the_processing_state_is_kept(self, store: Store) -> None:
         """What the application reported is seen in the inbox and in the entry."""
-        handed_over(store, "m-1")
+        offset = handed_over(store, "m-1")
         key = message("m-1").key
-        commit(store, lambda tx: tx.put_processing(key, ProcessingState.COMPLETE))
+        commit(store, lambda tx: tx.put_processing(offset, ProcessingState.COMPLETE))
         [item] = store.snapshot().list_inbox(0, 10)
         assert item.processing is ProcessingState.COMPLETE
         assert store.snapshot().find_inbound(key).processing is ProcessingState.COMPLETE
+        with pytest.raises(AssertionError):
+            store.begin().put_processing(offset + 1, ProcessingState.COMPLETE)
+        store.rollback()
 
 
 class TestNoticesAndIncidents:

@@ -29,7 +29,7 @@ from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import Transit
-from onceonly.store.store import MessageFilter, Store, Transaction, TransitEntry
+from onceonly.store.store import InboxStanding, MessageFilter, Store, Transaction, TransitEntry
 
 KEY = message("m-1").key
 
@@ -42,9 +42,8 @@ def arrived(store: Store, message_id: str, *, keep_until_at: int | None, **facts
 
 def finish(transaction: Transaction, message_id: str) -> None:
     """The application has the message and says so."""
-    key = message(message_id).key
-    transaction.hand_over(key, at=9)
-    transaction.put_processing(key, ProcessingState.COMPLETE)
+    offset = transaction.hand_over(message(message_id).key, at=9)
+    transaction.put_processing(offset, ProcessingState.COMPLETE)
 
 
 def purged(store: Store, now_at: int, limit: int = 100) -> int:
@@ -75,17 +74,36 @@ class TestInboundPurge:
 
     @pytest.mark.statement("S1-06", ruling="R-19")
     def test_what_nobody_has_confirmed_is_never_forgotten(self, store: Store) -> None:
-        """Only stored, or in the inbox untouched: ours may be the only copy (seed 001 §1.1.1)."""
-        arrived(store, "stored", keep_until_at=20)
-        arrived(store, "unread", keep_until_at=20)
+        """Stored, untouched, or marked "in progress" by a reader that has yet to read it (§1.1.1).
+
+        Ours may be the only copy until the application calls it complete.
+        """
+        for message_id in ("stored", "unread", "marked"):
+            arrived(store, message_id, keep_until_at=20)
         commit(store, lambda tx: tx.hand_over(message("unread").key, at=9))
+        [marked] = commit(store, lambda tx: tx.hand_over(message("marked").key, at=9))
+        commit(store, lambda tx: tx.put_processing(marked, ProcessingState.IN_PROGRESS))
         assert purged(store, 10**9) == 0
-        commit(
-            store,
-            lambda tx: tx.put_processing(message("unread").key, ProcessingState.IN_PROGRESS),
-        )
+        assert [item.offset for item in store.snapshot().list_inbox(0, 10)] == [1, marked]
+        commit(store, lambda tx: tx.put_processing(marked, ProcessingState.COMPLETE))
         assert purged(store, 10**9) == 1
-        assert store.snapshot().find_inbound(message("stored").key) is not None
+        assert store.snapshot().find_inbound(message("marked").key) is None
+
+    @pytest.mark.parametrize("processing", list(ProcessingState))
+    def test_what_the_application_refused_is_forgotten(
+        self, store: Store, processing: ProcessingState
+    ) -> None:
+        """A refusal is its last word, however far it had come."""
+        arrived(store, "m-1", keep_until_at=20)
+        [offset] = commit(store, lambda tx: tx.hand_over(KEY, at=9))
+        commit(store, lambda tx: tx.put_processing(offset, processing))
+        commit(store, lambda tx: tx.put_refused(offset))
+        assert store.snapshot().find_inbox_standing(offset) == InboxStanding(
+            InboundStatus.HANDED_OVER, processing, is_refused=True
+        )
+        assert purged(store, 20) == 0
+        assert purged(store, 21) == 1
+        assert store.snapshot().find_inbox_standing(offset) is None
 
     @pytest.mark.statement("S3-14", ruling="R-17")
     def test_a_message_without_a_time_is_kept_for_ever(self, store: Store) -> None:
@@ -262,15 +280,24 @@ class TestArrivalsWithoutKey:
         assert store.snapshot().find_inbound(KEY) is None
         assert store.snapshot().count_by_status()["handed_over"] == 2
 
-    def test_the_newest_copy_is_the_one_that_a_report_is_about(self, store: Store) -> None:
-        """A report names the MessageId; handing over again changes nothing."""
+    def test_a_report_is_about_the_copy_at_its_offset(self, store: Store) -> None:
+        """A pipeline that has done the first says nothing about the second."""
         self.again(store, b"first")
         self.again(store, b"second")
-        commit(store, lambda tx: tx.put_processing(KEY, ProcessingState.COMPLETE))
-        assert commit(store, lambda tx: tx.hand_over(KEY, at=99)) == [2]
+        commit(store, lambda tx: tx.put_processing(1, ProcessingState.COMPLETE))
         first, second = store.snapshot().list_inbox(0, 10)
-        assert first.processing is ProcessingState.NOT_STARTED
-        assert second.processing is ProcessingState.COMPLETE
+        assert first.processing is ProcessingState.COMPLETE
+        assert second.processing is ProcessingState.NOT_STARTED
+        commit(store, lambda tx: tx.put_refused(2))
+        standings = [store.snapshot().find_inbox_standing(offset) for offset in (1, 2)]
+        assert [one.is_refused for one in standings if one is not None] == [False, True]
+
+    def test_the_newest_copy_is_the_one_that_is_found(self, store: Store) -> None:
+        """By its MessageId; handing over again changes nothing."""
+        self.again(store, b"first")
+        self.again(store, b"second")
+        assert commit(store, lambda tx: tx.hand_over(KEY, at=99)) == [2]
+        _, second = store.snapshot().list_inbox(0, 10)
         assert store.snapshot().find_inbox_item("m-1") == second
         [part] = store.snapshot().list_inbox_payloads(2)
         assert part.body == b"second"
@@ -279,12 +306,12 @@ class TestArrivalsWithoutKey:
         """A copy without a key takes nothing from a message that has it."""
         arrived(store, "m-1", keep_until_at=20)
         self.again(store)
-        commit(store, lambda tx: tx.put_processing(KEY, ProcessingState.IN_PROGRESS))
+        commit(store, lambda tx: tx.put_processing(1, ProcessingState.IN_PROGRESS))
         entry = store.snapshot().find_inbound(KEY)
         assert entry is not None
         assert (entry.status, entry.processing) == (
             InboundStatus.STORED,
-            ProcessingState.IN_PROGRESS,
+            ProcessingState.NOT_STARTED,
         )
         assert store.snapshot().get_response(KEY) == RESPONSE
         assert store.snapshot().find_inbox_item("m-1").offset == 1
@@ -292,7 +319,7 @@ class TestArrivalsWithoutKey:
     def test_copies_are_forgotten_one_by_one(self, store: Store) -> None:
         """A purge of a copy leaves the message with the key alone."""
         self.again(store)
-        commit(store, lambda tx: tx.put_processing(KEY, ProcessingState.COMPLETE))
+        commit(store, lambda tx: tx.put_processing(1, ProcessingState.COMPLETE))
         arrived(store, "m-1", keep_until_at=20)
         assert purged(store, 99) == 1
         assert list(store.snapshot().list_inbox(0, 10)) == []

@@ -263,12 +263,12 @@ def test_the_greatest_offset_and_seq_are_known(store: Store) -> None:
 
 
 def test_items_that_have_not_come_so_far_are_listed(store: Store) -> None:
-    """By offset, within the range, cancelled ones left out."""
+    """By offset, within the range, cancelled and refused ones left out."""
     first, second, third, _ = (handed_over(store, f"m-{n}") for n in range(1, 5))
     commit(
         store,
-        lambda tx: tx.put_processing(message("m-1").key, ProcessingState.IN_PROGRESS),
-        lambda tx: tx.put_processing(message("m-2").key, ProcessingState.COMPLETE),
+        lambda tx: tx.put_processing(first, ProcessingState.IN_PROGRESS),
+        lambda tx: tx.put_processing(second, ProcessingState.COMPLETE),
     )
 
     def offsets(*query: Any) -> list[int]:
@@ -280,3 +280,5 @@ def test_items_that_have_not_come_so_far_are_listed(store: Store) -> None:
     assert offsets(first, second, ProcessingState.COMPLETE, 10) == []
     commit(store, lambda tx: tx.cancel_inbound(message("m-3").key, at=9, keep_until_at=None))
     assert offsets(0, third, ProcessingState.COMPLETE, 10) == [first]
+    commit(store, lambda tx: tx.put_refused(first))
+    assert offsets(0, third, ProcessingState.COMPLETE, 10) == []

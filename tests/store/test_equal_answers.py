@@ -164,6 +164,7 @@ def answers(snapshot: Snapshot) -> dict[str, Any]:
         "jobs": list(snapshot.list_jobs(0, 5)),
         "released": list(snapshot.list_released(3)),
         "unfinished": list(snapshot.list_unfinished(1, 5, ProcessingState.COMPLETE, 2)),
+        "standings": [snapshot.find_inbox_standing(offset) for offset in range(5)],
         "last": (snapshot.last_offset(), snapshot.last_seq()),
         "spooled": [snapshot.is_spooled(digest) for digest in DIGESTS],
     }
@@ -267,6 +268,7 @@ operations = st.one_of(
     operation(
         "reports_processing", name=names, to=parties, processing=st.sampled_from(ProcessingState)
     ),
+    operation("refuses", name=names, to=parties),
     operation("notifies", notice=notices),
     operation(
         "opens_incident",
@@ -474,8 +476,13 @@ class BothStores(RuleBasedStateMachine):
 
     def reports_processing(self, name: str, to: Any, processing: ProcessingState) -> None:
         key = message(name, to=to).key
-        if self.is_stored(key):
-            self.write(lambda tx: tx.put_processing(key, processing))
+        if self.is_open(key):
+            self.write(lambda tx: tx.put_processing(tx.hand_over(key, at=0), processing))
+
+    def refuses(self, name: str, to: Any) -> None:
+        key = message(name, to=to).key
+        if self.is_open(key):
+            self.write(lambda tx: tx.put_refused(tx.hand_over(key, at=0)))
 
     def notifies(self, notice: Notice) -> None:
         self.write(lambda tx: tx.add_notice(notice))

@@ -25,7 +25,7 @@ from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silenc
 from onceonly.store.migrate import get_version, read_migrations
 from onceonly.store.queries import SQL_FILES
 from onceonly.store.sqlite import SqliteStore
-from onceonly.store.store import MessageFilter, Notice, Role
+from onceonly.store.store import InboxStanding, MessageFilter, Notice, Role
 
 Open = Callable[[Path], SqliteStore]
 
@@ -80,10 +80,12 @@ FIRST_ROWS = {
 
 
 def journal_rows() -> list[tuple[object, ...]]:
-    """Two rows whose chain holds, in the columns of the first schema."""
+    """Rows whose chain holds, in the columns of the first schema."""
     rows, before = [], CHAIN_START
-    for seq in (1, 2):
-        record = row(Event.SUBMITTED, f"m-{seq}")._replace(seq=seq, store_epoch=4)
+    told = [row(Event.SUBMITTED, "m-1"), row(Event.SUBMITTED, "m-2")]
+    told.append(row(Event.APPLICATION_REFUSED, "r-1")._replace(from_party=SELLER))
+    for seq, one in enumerate(told, 1):
+        record = one._replace(seq=seq, store_epoch=4)
         before = chain(before, record)
         rows.append(tuple(record._replace(chain_hash=before)))
     return rows
@@ -227,6 +229,16 @@ def test_a_migrated_store_goes_on_where_it_was(path: Path, open_in: Open) -> Non
     [kept] = [part for part in store.snapshot().list_payloads("m-2") if part.body is None]
     assert kept.payload.digest == BIG
     assert store.snapshot().is_spooled(BIG)
+
+
+def test_a_refusal_of_the_first_schema_stands(path: Path, open_in: Open) -> None:
+    """It was in the journal alone; what is refused is done with, and is no work any more."""
+    snapshot = open_in(path).snapshot()
+    standing = snapshot.find_inbox_standing(9)
+    assert standing == InboxStanding(
+        InboundStatus.HANDED_OVER, ProcessingState.IN_PROGRESS, is_refused=True
+    )
+    assert snapshot.list_unfinished(0, 9, ProcessingState.COMPLETE, 10) == []
 
 
 def test_a_key_of_the_first_schema_goes_with_its_message(path: Path, open_in: Open) -> None:

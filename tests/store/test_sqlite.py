@@ -297,6 +297,17 @@ class TestSchema:
         before = self.schema(path, open_in)
         assert self.schema(path, open_in) == before
 
+    @pytest.mark.parametrize("name", ["list_not_complete", "list_not_started"])
+    def test_a_report_about_a_range_looks_at_what_is_not_complete_alone(
+        self, path: Path, open_in: Open, name: str
+    ) -> None:
+        """However much of the inbox is kept: a stream reports after every batch."""
+        open_in(path).close()
+        plan = raw(path).execute("EXPLAIN QUERY PLAN " + SQL[name], (0, 10, 5))
+        found = [step for *_, step in plan]
+        assert found[0].startswith("SEARCH inbound USING INDEX inbound_unfinished"), found
+        assert not any("TEMP B-TREE" in step for step in found)
+
     def test_large_lists_are_read_by_an_index(self, path: Path, open_in: Open) -> None:
         """No question that is asked all the time looks at every message."""
         open_in(path).close()
@@ -309,6 +320,11 @@ class TestSchema:
             "list_overdue",
             "list_stored",
             "list_inbox",
+            "list_not_complete",
+            "list_not_started",
+            "find_inbox_standing",
+            "put_processing",
+            "put_refused",
             "list_in_flight",
             "list_messages_by_status",
             "list_messages_by_conversation",

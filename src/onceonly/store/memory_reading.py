@@ -23,6 +23,7 @@ from onceonly.store.store import (
     COUNTED_AS,
     InboundEntry,
     InboxItem,
+    InboxStanding,
     Incident,
     MessageFilter,
     Notice,
@@ -256,7 +257,7 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
     def list_unfinished(
         self, after: int, up_to: int, processing: ProcessingState, limit: int
     ) -> Sequence[InboxItem]:
-        items = (row.item() for row in self._handed_over(after))
+        items = (row.item() for row in self._handed_over(after) if not row.is_refused)
         behind = (
             item
             for item in items
@@ -274,6 +275,10 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
             if self._tables.inbound[number].message.message_id == message_id
         ]
         return self._item(max(found)) if found else None
+
+    def find_inbox_standing(self, offset: int) -> InboxStanding | None:
+        number = self._tables.inbox.get(offset)
+        return None if number is None else self._tables.inbound[number].standing()
 
     def list_inbox_payloads(self, offset: int) -> Sequence[StoredPayload]:
         number = self._tables.inbox.get(offset)

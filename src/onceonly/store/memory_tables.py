@@ -20,6 +20,7 @@ from onceonly.store.jobs import Job, JobRow, StagedMessage
 from onceonly.store.store import (
     InboundEntry,
     InboxItem,
+    InboxStanding,
     Incident,
     Notice,
     OutboundEntry,
@@ -68,6 +69,7 @@ class Incoming(NamedTuple):
     processing: ProcessingState = ProcessingState.NOT_STARTED
     offset: int | None = None
     handed_over_at: int = 0
+    is_refused: bool = False
 
     def entry(self) -> InboundEntry:
         """As a step reads it."""
@@ -93,11 +95,15 @@ class Incoming(NamedTuple):
             self.digest,
         )
 
+    def standing(self) -> InboxStanding:
+        """How the item stands."""
+        return InboxStanding(self.status, self.processing, self.is_refused)
+
     @property
     def is_finished(self) -> bool:
         """Whether nobody needs the message but to know its repeats."""
         if self.status is InboundStatus.HANDED_OVER:
-            return self.processing is not ProcessingState.NOT_STARTED
+            return self.is_refused or self.processing is ProcessingState.COMPLETE
         return self.status is not InboundStatus.STORED
 
 

@@ -171,8 +171,16 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         if key in self._tables.known:
             self._change_inbound(self._get_inbound(key)._replace(status=InboundStatus.CANCELLED))
 
-    def put_processing(self, key: MessageKey, processing: ProcessingState) -> None:
-        self._change_inbound(self._get_inbound(key)._replace(processing=processing))
+    def put_processing(self, offset: int, processing: ProcessingState) -> None:
+        self._change_inbound(self._item_row(offset)._replace(processing=processing))
+
+    def put_refused(self, offset: int) -> None:
+        self._change_inbound(self._item_row(offset)._replace(is_refused=True))
+
+    def _item_row(self, offset: int) -> Incoming:
+        number = self._tables.inbox.get(offset)
+        assert number is not None, f"no inbox item at {offset}"
+        return self._tables.inbound[number]
 
     def put_recovery(self, message_id: str, recovery: Recovery) -> None:
         assert message_id in self._tables.outbound, f"no outbound message {message_id}"

@@ -23,6 +23,7 @@ from onceonly.store.store import (
     COUNTED_AS,
     InboundEntry,
     InboxItem,
+    InboxStanding,
     Incident,
     MessageFilter,
     Notice,
@@ -193,6 +194,10 @@ class SqliteSnapshot(SqliteJobReading, Snapshot):
             "list_not_started" if processing is ProcessingState.IN_PROGRESS else "list_not_complete"
         )
         return [rows.to_inbox_item(row) for row in self._list(query, after, up_to, limit)]
+
+    def find_inbox_standing(self, offset: int) -> InboxStanding | None:
+        row = self._get("find_inbox_standing", offset)
+        return None if row is None else rows.to_inbox_standing(row)
 
     def list_inbox_payloads(self, offset: int) -> Sequence[StoredPayload]:
         return self._payloads(self._get("list_inbox_payloads", offset), "list_inbound_bodies")

@@ -35,6 +35,7 @@ from onceonly.store.jobs import Job, JobRow, RowOutcome, StagedMessage
 from onceonly.store.store import (
     InboundEntry,
     InboxItem,
+    InboxStanding,
     Incident,
     Notice,
     OutboundEntry,
@@ -237,6 +238,12 @@ def to_inbox_item(row: Row) -> InboxItem:
     offset, message_id, agreement_id, received_at, handed_over_at, processing, digest = row[:7]
     message = to_message(message_id, agreement_id, row[7:])
     return InboxItem(offset, message, received_at, handed_over_at, _PROCESSING[processing], digest)
+
+
+def to_inbox_standing(row: Row) -> InboxStanding:
+    """`status, processing, is_refused`."""
+    status, processing, is_refused = row
+    return InboxStanding(_INBOUND_STATUS[status], _PROCESSING[processing], bool(is_refused))
 
 
 def to_pair_view(row: Row) -> PairView:

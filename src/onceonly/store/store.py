@@ -108,6 +108,15 @@ class InboxItem(NamedTuple):
     digest: str
 
 
+class InboxStanding(NamedTuple):
+    """How an item of the inbox stands."""
+
+    status: InboundStatus
+    processing: ProcessingState
+    is_refused: bool
+    """The application said that it will not process it."""
+
+
 class TransitEntry(NamedTuple):
     """A message in transit through a relay, as a step reads it."""
 
@@ -342,8 +351,13 @@ class Snapshot(JobSnapshot, Protocol):
     ) -> Sequence[InboxItem]:
         """Items with offsets above `after` and at most `up_to` that have not come so far.
 
-        In offset order; cancelled ones are left out.
+        In offset order; cancelled and refused ones are left out. What it takes grows with the
+        items that are not complete, not with the length of the range.
         """
+        ...
+
+    def find_inbox_standing(self, offset: int) -> InboxStanding | None:
+        """How the item at the offset stands, a cancelled one as well."""
         ...
 
     def find_inbox_item(self, message_id: str) -> InboxItem | None:
@@ -441,8 +455,7 @@ class Transaction(JobTransaction, Snapshot, Protocol):
 
         Without a key (BestEffort, whose repeats are delivered, R-16) the message is nobody's
         duplicate: `find_inbound` does not see it, and it is handed over in this very call, at
-        `received_at`. `hand_over` and `put_processing` find the newest such message, where there
-        is none with the key.
+        `received_at`. `hand_over` finds the newest such message, where there is none with the key.
         """
         ...
 
@@ -489,9 +502,10 @@ class Transaction(JobTransaction, Snapshot, Protocol):
         """Forget at most `limit` inbound messages, tombstones and transits past `keep_until_at`.
 
         Returns how many. A message that is only stored is never forgotten, nor one in the inbox
-        of which the application has reported no processing state: the store may have the only
-        copy (seed 001 §1.1.1). The pair of each keeps the greatest Timestamp that was forgotten
-        (`ReceivingPair.forgotten_at`; of a tombstone, when it was set).
+        that the application has neither called complete nor refused: the store may have the only
+        copy (seed 001 §1.1.1), and "in progress" is said before it is read. The pair
+        of each keeps the greatest Timestamp that was forgotten (`ReceivingPair.forgotten_at`; of
+        a tombstone, when it was set).
         """
         ...
 
@@ -515,8 +529,12 @@ class Transaction(JobTransaction, Snapshot, Protocol):
         """
         ...
 
-    def put_processing(self, key: MessageKey, processing: ProcessingState) -> None:
-        """Keep what the application reported about a stored message."""
+    def put_processing(self, offset: int, processing: ProcessingState) -> None:
+        """Keep what the application reported about the inbox item at the offset."""
+        ...
+
+    def put_refused(self, offset: int) -> None:
+        """Keep that the application will not process the inbox item at the offset."""
         ...
 
     def add_notice(self, notice: Notice) -> None:

@@ -256,9 +256,16 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         self._last_offset = self.last_offset() + 1
         return self._last_offset
 
-    def put_processing(self, key: MessageKey, processing: ProcessingState) -> None:
-        position, _, _ = self._inbound_position(key)
-        self._write("put_processing", processing, position)
+    def put_processing(self, offset: int, processing: ProcessingState) -> None:
+        self._write_item("put_processing", processing, offset)
+
+    def put_refused(self, offset: int) -> None:
+        self._write_item("put_refused", offset)
+
+    def _write_item(self, query: str, *bindings: str | int) -> None:
+        before = self.write_count
+        self._write(query, *bindings)
+        assert self.write_count > before, f"no inbox item for {bindings}"
 
     def put_recovery(self, message_id: str, recovery: Recovery) -> None:
         position, _ = self._position_of(message_id)

@@ -21,6 +21,7 @@ from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
 from onceonly.store.store import (
     InboxItem,
+    InboxStanding,
     OwedNotice,
     Snapshot,
     Store,
@@ -125,8 +126,8 @@ class Inbox:
     def get(self, message_id: str, offset: int | None) -> InboxItem:
         """The item, as long as it is to be processed. Raises `LocalError` (NotFound, Cancelled)."""
         item = self.find(message_id, offset)
-        status, _ = _standing(self._store.snapshot(), item)
-        if status is InboundStatus.CANCELLED:
+        standing = _standing(self._store.snapshot(), item)
+        if standing.status is InboundStatus.CANCELLED:
             raise taken_back()
         return item
 
@@ -148,8 +149,8 @@ class Inbox:
         item = self.find(message_id, offset)
 
         def step(txn: Transaction) -> None:
-            status, current = _standing(txn, item)
-            if _is_refused(txn, item):
+            status, current, is_refused = _standing(txn, item)
+            if is_refused:
                 raise LocalError("Refused", f"{message_id!r} was refused by the application")
             self._put(txn, item, processing, report_processing(status, current, processing))
 
@@ -167,7 +168,7 @@ class Inbox:
         # written.
         records = self._records(item.message, rows)
         if records:
-            txn.put_processing(item.message.key, processing)
+            txn.put_processing(item.offset, processing)
             txn.append(records)
 
     async def report_range(self, after: int, up_to: int, processing: ProcessingState) -> int:
@@ -192,11 +193,11 @@ class Inbox:
             after = last
 
     def _move(self, txn: Transaction, item: InboxItem, processing: ProcessingState) -> bool:
-        status, current = _standing(txn, item)
+        status, current, is_refused = _standing(txn, item)
         if status is InboundStatus.CANCELLED or not may_follow(current, processing):
             return False
         is_known = self._agreements.find(item.message.agreement_id) is not None
-        if not is_known or _is_refused(txn, item):
+        if not is_known or is_refused:
             return False
         self._put(txn, item, processing, report_processing(status, current, processing))
         return current is not processing
@@ -212,12 +213,13 @@ class Inbox:
         message = item.message
 
         def step(txn: Transaction) -> OwedNotice | None:
-            status, current = _standing(txn, item)
-            if _is_refused(txn, item):
+            status, current, is_refused = _standing(txn, item)
+            if is_refused:
                 return None
             report_processing(status, current, ProcessingState.IN_PROGRESS)
             refused = Journal(Event.APPLICATION_REFUSED, reason=reason)
             txn.append(self._records(message, (refused,)))
+            txn.put_refused(item.offset)
             notice = self._notice(message, reason)
             if notice is not None:
                 self._failure_notices.owe(txn, notice)
@@ -259,23 +261,12 @@ class Inbox:
         return agreement
 
 
-def _standing(txn: Snapshot, item: InboxItem) -> tuple[InboundStatus, ProcessingState]:
-    """How the message stands; one without a duplicate key is known by its item alone (R-16)."""
-    entry = txn.find_inbound(item.message.key)
-    if entry is not None:
-        return entry.status, entry.processing
-    newest = txn.find_inbox_item(item.message.message_id)
-    if newest is None:
+def _standing(txn: Snapshot, item: InboxItem) -> InboxStanding:
+    """How the item stands: that of its offset, since several may have its MessageId (R-16)."""
+    standing = txn.find_inbox_standing(item.offset)
+    if standing is None:
         raise _not_found(item.message.message_id)
-    return InboundStatus.HANDED_OVER, newest.processing
-
-
-def _is_refused(txn: Snapshot, item: InboxItem) -> bool:
-    from_party = item.message.key.from_party
-    return any(
-        row.event == Event.APPLICATION_REFUSED and row.from_party == from_party
-        for row in txn.list_journal_of(item.message.message_id)
-    )
+    return standing
 
 
 def _not_found(message_id: str) -> LocalError:

@@ -185,8 +185,8 @@ class Steps:
 
         def write(transaction: Transaction) -> None:
             for entry in transaction.list_stored()[:2]:
-                transaction.hand_over(entry.key, at=at)
-                transaction.put_processing(entry.key, ProcessingState.COMPLETE)
+                offset = transaction.hand_over(entry.key, at=at)
+                transaction.put_processing(offset, ProcessingState.COMPLETE)
                 transaction.append([journal_row(Event.HANDED_OVER, entry.key.message_id)])
 
         return Step(write)

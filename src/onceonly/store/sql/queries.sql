@@ -187,7 +187,7 @@ SELECT 'receiver', from_party, to_party, status, reason, sequence_number, NULL, 
 ORDER BY 1 DESC, 2, 3
 
 -- name: add_inbound
-INSERT INTO inbound VALUES (NULL, ?, ?, ?, ?, ?, 'not-started', ?, ?, ?, ?, ?, ?)
+INSERT INTO inbound VALUES (NULL, ?, ?, ?, ?, ?, 'not-started', ?, ?, ?, ?, ?, ?, 0)
 
 -- name: add_inbound_key
 INSERT INTO inbound_key VALUES (?, ?, ?, ?)
@@ -240,7 +240,14 @@ UPDATE inbound SET status = 'handed_over', inbox_offset = ?, handed_over_at = ?
   WHERE position = ?
 
 -- name: put_processing
-UPDATE inbound SET processing = ? WHERE position = ?
+UPDATE inbound SET processing = ? WHERE inbox_offset = ? AND inbox_offset IS NOT NULL
+
+-- name: put_refused
+UPDATE inbound SET is_refused = 1 WHERE inbox_offset = ? AND inbox_offset IS NOT NULL
+
+-- name: find_inbox_standing
+SELECT status, processing, is_refused
+  FROM inbound WHERE inbox_offset = ? AND inbox_offset IS NOT NULL
 
 -- name: list_stored
 SELECT position, message_id, from_party, to_party, agreement_id, status, processing, digest,
@@ -261,9 +268,9 @@ SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, proc
     from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
     ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
     acknowledgment
-  FROM inbound CROSS JOIN inbound_message USING (position)
+  FROM inbound INDEXED BY inbound_unfinished CROSS JOIN inbound_message USING (position)
   WHERE inbox_offset > ? AND inbox_offset <= ? AND inbox_offset IS NOT NULL AND status = 'handed_over'
-    AND processing <> 'complete'
+    AND processing <> 'complete' AND is_refused = 0
   ORDER BY inbox_offset LIMIT ?
 
 -- name: list_not_started
@@ -271,9 +278,9 @@ SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, proc
     from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
     ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
     acknowledgment
-  FROM inbound CROSS JOIN inbound_message USING (position)
+  FROM inbound INDEXED BY inbound_unfinished CROSS JOIN inbound_message USING (position)
   WHERE inbox_offset > ? AND inbox_offset <= ? AND inbox_offset IS NOT NULL AND status = 'handed_over'
-    AND processing = 'not-started'
+    AND processing <> 'complete' AND is_refused = 0 AND processing = 'not-started'
   ORDER BY inbox_offset LIMIT ?
 
 -- name: find_inbox_item
@@ -439,7 +446,7 @@ UNION ALL SELECT 1 FROM staged_spooled WHERE digest = ?1 LIMIT 1
 SELECT position, status, from_party, to_party, timestamp_at
   FROM inbound INDEXED BY inbound_finished CROSS JOIN inbound_message USING (position)
   WHERE keep_until_at < ? AND keep_until_at IS NOT NULL AND status <> 'stored' AND
-    (status <> 'handed_over' OR processing <> 'not-started')
+    (status <> 'handed_over' OR processing = 'complete' OR is_refused = 1)
   ORDER BY keep_until_at, position LIMIT ?
 
 -- name: list_finished_tombstones
