@@ -1,17 +1,21 @@
 """Rows of a DataFrame as rows of a job: pure functions of what is in them.
 
 The MessageId of a row, its payload and its header come from its columns and the options alone,
-never from the task, the attempt or the time, so that a row that is tried again is the same row.
+never from the task, the attempt, the time or the session's time zone, so that a row that is tried
+again is the same row. A text that is no UTF-8 spoils its row alone: it goes as what is no text,
+which the gateway rejects by the field's name.
 """
 
 import json
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
+from pyspark.sql.types import BinaryType, NullType, StringType, StructType
 
 from pyspark_onceonly.options import Options
 
@@ -26,6 +30,9 @@ HEADER_FIELDS = {
     "payload_name": "name",
 }
 """Columns, and options of the same names, and what the API calls them."""
+
+_NO_TEXT: Final = ["not UTF-8"]
+"""Stands for a text that cannot be said in JSON."""
 
 
 class RowShape(NamedTuple):
@@ -63,59 +70,110 @@ class RowShape(NamedTuple):
                 row.pop("name", None)
             yield _to_json(row).encode()
 
-    def _message_ids(self, columns: Mapping[str, pa.Array]) -> Sequence[str | None]:
+    def _message_ids(self, columns: Mapping[str, pa.Array]) -> Sequence[Any]:
         if self.message_id_column is not None:
             return _texts(columns[self.message_id_column])
-        values = [columns[name].to_pylist() for name in sorted(self.columns)]
+        values = [_values(columns[name]) for name in sorted(self.columns)]
         return [_hashed(self.job, self.columns, row) for row in zip(*values, strict=True)]
 
-    def _field(self, column: pa.Array | None, name: str, count: int) -> Sequence[str | None]:
+    def _field(self, column: pa.Array | None, name: str, count: int) -> Sequence[Any]:
         default = dict(self.fixed).get(name)
         if column is None:
             return [default] * count
         return [default if value is None else value for value in _texts(column)]
 
 
-def shape_of(options: Options, columns: Sequence[str], job: str) -> RowShape:
-    """Raises `ValueError` for a column that is named and not there."""
-    named = options.find("message_id_column")
-    payload = options.get("payload_column", "payload")
-    for name in filter(None, (named, options.find("payload_column"))):
+def shape_of(options: Options, schema: StructType, job: str) -> RowShape:
+    """Raises `ValueError` for a column that is not there, or cannot be what it is named for."""
+    columns, named = schema.fieldNames(), options.find("message_id_column")
+    payload = _payload_column(options, columns)
+    for name in filter(None, (named, payload)):
         if name not in columns:
             raise ValueError(f"there is no column {name!r}; there are {', '.join(columns)}")
+    texts = (name for name in columns if name == named or name in HEADER_FIELDS)
+    binary = [name for name in texts if isinstance(schema[name].dataType, BinaryType)]
+    if binary:
+        raise ValueError(f"column {binary[0]!r} is binary, and has to be a text: cast it")
+    if payload is not None and not isinstance(schema[payload].dataType, _PAYLOADS):
+        kind = schema[payload].dataType.simpleString()
+        raise ValueError(f"column {payload!r} is {kind}; a payload is string or binary: cast it")
     fixed = tuple(
         (name, value) for name in HEADER_FIELDS if (value := options.find(name)) is not None
     )
-    is_there = payload in columns
-    return RowShape(job, tuple(columns), named, payload if is_there else None, fixed)
+    return RowShape(job, tuple(columns), named, payload, fixed)
+
+
+_PAYLOADS = (StringType, BinaryType, NullType)
+
+
+def _payload_column(options: Options, columns: Sequence[str]) -> str | None:
+    """What went out without its payload cannot be called back, so having none has to be said."""
+    named = options.find("payload_column")
+    if options.word("payload", "column", "none") == "none":
+        if named is not None:
+            raise ValueError("option payload is 'none', so there is no payload_column")
+        return None
+    if named is None and "payload" not in columns:
+        raise ValueError(
+            f"there is no column 'payload'; there are {', '.join(columns)}: name one with the "
+            "option payload_column, or send messages without with payload=none"
+        )
+    return named or "payload"
 
 
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def _texts(column: pa.Array) -> Sequence[str | None]:
-    values: list[Any] = column.to_pylist()
-    return [value if value is None else str(value) for value in values]
+def _values(column: pa.Array) -> Sequence[Any]:
+    """The values as Python has them; `_NO_TEXT` for one with a text that is no UTF-8."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except UnicodeDecodeError:
+        return [_value(scalar) for scalar in column]
+    return values
 
 
-def _payloads(column: pa.Array) -> Iterator[dict[str, str]]:
-    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    for value in column.to_pylist():
+def _value(scalar: Any) -> Any:
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError:
+        return _NO_TEXT
+
+
+def _texts(column: pa.Array) -> Sequence[Any]:
+    """As texts; what is null or `_NO_TEXT` stays."""
+    return [
+        value if value is None or value is _NO_TEXT else _text(value) for value in _values(column)
+    ]
+
+
+def _text(value: Any) -> str:
+    """The same in every session: Arrow gives an instant in the time zone of its own."""
+    if not isinstance(value, datetime):
+        return str(value)
+    instant = value if value.tzinfo is None else value.astimezone(UTC)
+    return instant.isoformat(timespec="microseconds")
+
+
+def _payloads(column: pa.Array) -> Iterator[dict[str, Any]]:
+    for value in _values(column):
         if value is None:
             yield {}
-        elif is_text:
-            yield {"payload": value}
-        else:
+        elif isinstance(value, bytes):
             yield {"payload_base64": b64encode(value).decode()}
+        else:
+            yield {"payload": value}
 
 
-def _hashed(job: str, columns: Sequence[str], row: Sequence[Any]) -> str:
+def _hashed(job: str, columns: Sequence[str], row: Sequence[Any]) -> Any:
     """A MessageId of the job's name and everything in the row, under the columns' names."""
+    if any(value is _NO_TEXT for value in row):
+        return _NO_TEXT
     named = json.dumps([job, sorted(columns), row], ensure_ascii=False, default=_plain)
     return f"{sha256(named.encode()).hexdigest()}@row.onceonly"
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> str:
     if isinstance(value, bytes):
         return b64encode(value).decode()
-    return str(value)
+    return _text(value)

@@ -97,7 +97,7 @@ class DefaultSource(DataSource):
         per_request = options.whole("rows_per_request", ROWS_PER_REQUEST, 1)
         return Sink(
             options.gateway(),
-            shape_of(options, schema.fieldNames(), job),
+            shape_of(options, schema, job),
             min(per_request, ROWS_PER_REQUEST_MAX),
             options.find("rejects"),
             options.find("report"),

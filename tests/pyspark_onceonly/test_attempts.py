@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from nemesis_gateways import Exchange, until
+from pyspark.sql.types import StringType, StructType
 
 from onceonly.client import Client
 from pyspark_onceonly.options import Options
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.process
 
 COUNT = 60
+SCHEMA = StructType().add("order_id", StringType()).add("payload", StringType())
 MEETING_S = 60.0
 
 
@@ -43,7 +45,7 @@ def sink_of(exchange: Exchange, job: str, **more: str) -> Sink:
             **more,
         }
     )
-    shape = shape_of(options, ["order_id", "payload"], job)
+    shape = shape_of(options, SCHEMA, job)
     return Sink(options.gateway(), shape, 5, options.find("rejects"), options.find("report"))
 
 
@@ -117,3 +119,18 @@ def test_a_job_that_is_dropped_is_gone(exchange: Exchange) -> None:
         drop_job(sink, "dropped")
     with Client(exchange.sender.site.api) as client:
         assert all(job["job"] != "dropped" for job in client.jobs(0, 1000)["jobs"])
+
+
+@pytest.mark.parametrize("column", ["order_id", "payload"])
+def test_a_text_that_is_no_utf_8_is_a_rejected_row(exchange: Exchange, column: str) -> None:
+    """As a cast from binary makes it: its neighbours are staged, and the task does not fail."""
+    job = f"utf-8-{column}"
+    names = [f"{job}-{n}" for n in range(3)]
+    broken = pa.array([names[0].encode(), b"\xff", names[2].encode()]).view(pa.utf8())
+    batch = pa.RecordBatch.from_pydict({"order_id": names, "payload": names, column: broken})
+    counts = stage_task(sink_of(exchange, job), job, 0, iter([batch]))
+    assert (counts.accepted, counts.rejected) == (2, 1)
+    with exchange.clients() as (ours, _):
+        [rejected] = ours.rejects(job)
+        ours.drop(job)
+    assert (rejected["row"], rejected["error"]["name"]) == (1, "InvalidField")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from pyspark_onceonly.options import Options
 from pyspark_onceonly.rows import shape_of
@@ -18,7 +19,12 @@ FIXED = {"to": "urn:b", "service": "Ordering", "action": "NewOrder"}
 def rows(columns: dict[str, Any], job: str = "j", **options: str) -> list[dict[str, Any]]:
     """The API's rows of these columns."""
     batch = pa.RecordBatch.from_pydict(columns)
-    shape = shape_of(Options({**FIXED, **options}), batch.schema.names, job)
+    return rows_of(batch, job, **options)
+
+
+def rows_of(batch: pa.RecordBatch, job: str = "j", **options: str) -> list[dict[str, Any]]:
+    schema = from_arrow_schema(batch.schema)
+    shape = shape_of(Options({**FIXED, **options}), schema, job)
     return [json.loads(line) for line in shape.lines(batch, range(batch.num_rows))]
 
 
@@ -46,7 +52,7 @@ def test_header_fields_come_from_columns_or_options() -> None:
 
 
 def test_a_payload_is_text_or_bytes_or_nothing() -> None:
-    """Bytes go as base64; a null, like a frame without the column, is a message without one."""
+    """Bytes go as base64; a null is a message without one, like each of `payload=none`."""
     [binary] = rows({"id": ["a"], "payload": [b"\x00\xff"]}, message_id_column="id")
     assert b64decode(binary["payload_base64"]) == b"\x00\xff"
     [empty] = rows(
@@ -54,7 +60,12 @@ def test_a_payload_is_text_or_bytes_or_nothing() -> None:
         message_id_column="id",
         content_type="text/plain",
     )
-    [none] = rows({"id": ["a"]}, message_id_column="id", content_type="text/plain")
+    [none] = rows(
+        {"id": ["a"], "payload": ["x"]},
+        message_id_column="id",
+        content_type="text/plain",
+        payload="none",
+    )
     for row in (empty, none):
         assert not row.keys() & {"payload", "payload_base64", "content_type", "name"}
     [other] = rows({"id": ["a"], "body": ["x"]}, message_id_column="id", payload_column="body")
@@ -63,7 +74,9 @@ def test_a_payload_is_text_or_bytes_or_nothing() -> None:
 
 def test_an_id_column_of_any_type_names_the_message() -> None:
     """A number as its digits; a null has no id, which the gateway rejects."""
-    ids = [row["message_id"] for row in rows({"id": [7, None]}, message_id_column="id")]
+    ids = [
+        row["message_id"] for row in rows({"id": [7, None]}, message_id_column="id", payload="none")
+    ]
     assert ids == ["7", None]
 
 
@@ -77,19 +90,81 @@ def test_without_an_id_column_the_id_is_a_function_of_job_and_row() -> None:
         "at": [datetime(2026, 1, 2, tzinfo=UTC)] * 2,
         "s": [{"k": [1.5]}, None],
     }
-    first, second = (row["message_id"] for row in rows(columns))
+    first, second = (row["message_id"] for row in rows(columns, payload="none"))
     assert first != second
     turned = {name: values[::-1] for name, values in reversed(columns.items())}
-    assert [row["message_id"] for row in rows(turned)] == [second, first]
-    assert [row["message_id"] for row in rows(columns, job="k")] != [first, second]
-    assert len({row["message_id"] for row in rows({"n": [1, 1]})}) == 1
+    found = rows(turned, payload="none")
+    assert [row["message_id"] for row in found] == [second, first]
+    found = rows(columns, job="k", payload="none")
+    assert [row["message_id"] for row in found] != [first, second]
+    assert len({row["message_id"] for row in rows({"n": [1, 1]}, payload="none")}) == 1
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_id_is_the_same_in_every_time_zone(named: bool) -> None:
+    """Arrow gives an instant in the zone of the session, which differs from run to run."""
+
+    def ids(zone: str) -> list[str]:
+        at = pa.array([0, 1_234_567_890_123_456], pa.timestamp("us", tz="UTC"))
+        nested = pa.array([[value] for value in at.to_pylist()], pa.list_(pa.timestamp("us", zone)))
+        columns = {"at": at.cast(pa.timestamp("us", tz=zone)), "nested": nested}
+        options = {"message_id_column": "at"} if named else {}
+        return [row["message_id"] for row in rows(columns, payload="none", **options)]
+
+    assert ids("America/New_York") == ids("Asia/Tokyo") == ids("UTC")
+    assert ids("UTC")[1].startswith("2009-02-13T23:31:30.123456+00:00") is named
+
+
+def broken(text: bytes) -> pa.Array:
+    """A column of two texts of which the first is no UTF-8, as a cast in Spark makes it."""
+    return pa.array([text, b"good"]).view(pa.utf8())
+
+
+@pytest.mark.parametrize("column", ["payload", "id", "ref", "content_type"])
+def test_a_text_that_is_no_utf_8_spoils_its_own_row_alone(column: str) -> None:
+    """It goes as what the gateway rejects by the field's name."""
+    whole = {name: ["x", "y"] for name in ("id", "payload", "ref", "content_type")}
+    batch = pa.RecordBatch.from_pydict({**whole, column: broken(b"\xff")})
+    first, second = rows_of(batch, message_id_column="id")
+    field = "message_id" if column == "id" else column
+    assert (first[field], second[field]) == (["not UTF-8"], "good")
+
+
+def test_a_row_with_such_a_text_has_no_id_of_its_own() -> None:
+    """Its id would be made of what cannot be said; a text that nobody needs harms nobody."""
+    batch = pa.RecordBatch.from_pydict({"n": [1, 2], "note": broken(b"\xff")})
+    first, second = rows_of(batch, payload="none")
+    assert first["message_id"] == ["not UTF-8"]
+    assert second["message_id"].endswith("@row.onceonly")
+    named = rows_of(batch, payload="none", message_id_column="n")
+    assert [row["message_id"] for row in named] == ["1", "2"]
 
 
 def test_a_column_that_is_not_there_is_named() -> None:
     """Before any task begins."""
     for option in ("message_id_column", "payload_column"):
         with pytest.raises(ValueError, match="there is no column 'nothing'"):
-            rows({"id": ["a"]}, **{option: "nothing"})
+            rows({"id": ["a"], "payload": ["x"]}, **{option: "nothing"})
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "text"),
+    [
+        ({"body": ["x"]}, {}, "no column 'payload'; there are body: name one"),
+        ({"body": ["x"]}, {"payload_column": "body", "payload": "none"}, "no payload_column"),
+        ({"payload": [1.5]}, {}, "'payload' is double; a payload is string or binary"),
+        ({"payload": [["x"]]}, {}, "'payload' is array<string>; a payload is"),
+        ({"n": [b"a"]}, {"payload": "none", "message_id_column": "n"}, "'n' is binary"),
+        ({"to": [b"a"]}, {"payload": "none"}, "'to' is binary"),
+        ({"n": [1]}, {"payload": "xml"}, "legal: column, none"),
+    ],
+)
+def test_what_would_be_sent_wrong_is_refused(
+    columns: dict[str, Any], options: dict[str, str], text: str
+) -> None:
+    """Before any task begins, since no message can be called back."""
+    with pytest.raises(ValueError, match=text):
+        rows(columns, **options)
 
 
 def test_options_are_read_strictly() -> None:
