@@ -8,6 +8,7 @@ and when the next batch is looked for, everything before it is in the commit log
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -24,7 +25,16 @@ from pyspark.sql.types import (
 )
 
 from onceonly.client import Client
-from pyspark_onceonly.offsets import Numbered, NumberedStream, Range, ranges
+from pyspark_onceonly.bodies import Bodies
+from pyspark_onceonly.offsets import (
+    REPORTED_AT_ONCE,
+    Numbered,
+    NumberedStream,
+    Offset,
+    Range,
+    pieces,
+    ranges,
+)
 from pyspark_onceonly.options import Gateway
 from pyspark_onceonly.patience import patiently
 
@@ -90,7 +100,7 @@ class InboxRows(NamedTuple):
                 if table.num_rows == 0:
                     return
                 after = table.column("offset")[-1].as_py()
-                table = _with_large_payloads(client, table)
+                table = Bodies(client, self.gateway.patience_s).fill(table)
                 yield from self._shown(table).to_batches()
 
     def _shown(self, table: pa.Table) -> pa.Table:
@@ -103,9 +113,9 @@ class InboxRows(NamedTuple):
     def report(self, after: int, up_to: int, processing: str) -> None:
         """Tell the gateway how far the work has come."""
         with self.gateway.client() as client:
-            patiently(
-                lambda: client.report_range(after, up_to, processing), self.gateway.patience_s
-            )
+            for some in pieces(after, up_to, REPORTED_AT_ONCE):
+                told = partial(client.report_range, *some, processing)
+                patiently(told, self.gateway.patience_s)
 
 
 def _page(gateway: Gateway, client: Client, wanted: Range) -> pa.Table:
@@ -127,24 +137,6 @@ def _text(body: bytes | None) -> str | None:
         return None if body is None else body.decode()
     except UnicodeDecodeError:
         return None
-
-
-def _with_large_payloads(client: Client, table: pa.Table) -> pa.Table:
-    """The table with the payloads that were too large to come along."""
-    is_missing = pc.and_(pc.is_null(table["payload"]), pc.is_valid(table["content_type"]))
-    if not pc.any(is_missing).as_py():
-        return table
-    payloads = table["payload"].to_pylist()
-    for n, missing in enumerate(is_missing.to_pylist()):
-        if missing:
-            payloads[n] = _payload(client, table["message_id"][n].as_py(), table["offset"][n])
-    at = table.schema.get_field_index("payload")
-    return table.set_column(at, table.schema.field(at), pa.array(payloads, type=pa.binary()))
-
-
-def _payload(client: Client, message_id: str, offset: Any) -> bytes:
-    item = client.get_inbox_item(message_id, offset.as_py())
-    return b"".join(client.payload(item, 0))
 
 
 class InboxReader(DataSourceReader):
@@ -170,20 +162,23 @@ class InboxStream(NumberedStream):
     """`spark.readStream.format("onceonly")`: the inbox as it grows."""
 
     def __init__(self, rows: InboxRows, numbered: Numbered, *, reports: bool) -> None:
-        super().__init__(rows, numbered)
+        super().__init__("inbox", rows, numbered)
         self._inbox = rows
         self._reports = reports
-        self._reported = -1
+        self._reported = 0
 
-    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: N802 - because Spark calls it so
+    def latestOffset(self, start: Offset, limit: Any) -> Offset:  # noqa: N802 - because Spark calls it so
         """Where the next batch ends. What is before its start is committed: complete."""
-        if self._reports and start["offset"] > max(self._reported, start["from"]):
-            self._inbox.report(start["from"], start["offset"], "complete")
+        latest = super().latestOffset(start, limit)
+        told = max(self._reported, start["from"])
+        if self._reports and start["offset"] > told:
+            self._inbox.report(told, start["offset"], "complete")
             self._reported = start["offset"]
-        return super().latestOffset(start, limit)
+        return latest
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+    def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         """Ranges of the batch, whose offsets Spark has written to its log: in progress."""
+        planned = super().partitions(start, end)
         if self._reports and end["offset"] > start["offset"]:
             self._inbox.report(start["offset"], end["offset"], "in-progress")
-        return super().partitions(start, end)
+        return planned

@@ -1,7 +1,9 @@
 """Streams of rows that are numbered from 1: ranges, admission control, `availableNow`.
 
-An offset is the number of the last row that was read, and where the stream began: both are in
-the checkpoint, so a restarted query knows them.
+An offset is the number of the last row that was read, where the stream began, and of what it is:
+all are in the checkpoint, so a restarted query knows them. A gateway whose last row is before a
+number that the checkpoint knows has another store than it had, or an older copy of it: its rows
+would be skipped without a word, so the query ends with the name of that.
 """
 
 from collections.abc import Iterator
@@ -14,6 +16,14 @@ from pyspark.sql.streaming.datasource import (
     ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
+
+from onceonly.message.errors import LocalError
+
+Offset = dict[str, Any]
+"""`offset` and `from`; `read` says `inbox` or `journal`, and is not in the oldest checkpoints."""
+
+REPORTED_AT_ONCE = 5_000
+"""Offsets of one report: some 30 commits of the gateway, well below a client's patience."""
 
 
 class Range(NamedTuple):
@@ -44,25 +54,55 @@ class Rows(Protocol):
         ...
 
 
-def ranges(after: int, up_to: int, length: int) -> Iterator[InputPartition]:
+def pieces(after: int, up_to: int, length: int) -> Iterator[Range]:
     """The range in pieces of at most `length`."""
     for start in range(after, up_to, length):
-        yield InputPartition(Range(start, min(start + length, up_to)))
+        yield Range(start, min(start + length, up_to))
+
+
+def ranges(after: int, up_to: int, length: int) -> Iterator[InputPartition]:
+    """The same, as Spark plans them."""
+    return map(InputPartition, pieces(after, up_to, length))
+
+
+def check_reaches(last: int, offset: int) -> None:
+    """Raises `LocalError` (StoreReplaced) where the gateway has never given this number."""
+    if last < offset:
+        text = (
+            f"the gateway's last number is {last}, and {offset} was read or is to be passed: its "
+            "store is new, or an older copy; begin again with a new checkpoint"
+        )
+        raise LocalError("StoreReplaced", text)
 
 
 class NumberedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """A stream over numbered rows."""
 
-    def __init__(self, rows: Rows, numbered: Numbered) -> None:
+    def __init__(self, kind: str, rows: Rows, numbered: Numbered) -> None:
+        self._kind = kind
         self._rows = rows
         self._numbered = numbered
         self._target: int | None = None
+        self._last = 0
+        """The greatest number that the gateway was seen to have."""
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - because Spark calls it so
+    def _ask(self) -> int:
+        self._last = self._rows.last()
+        return self._last
+
+    def _check(self, offset: Offset) -> None:
+        """Raises `LocalError` (StoreReplaced, OtherSource)."""
+        if offset.get("read", self._kind) != self._kind:
+            text = f"the checkpoint is of the {offset['read']}, and the query reads {self._kind}"
+            raise LocalError("OtherSource", text)
+        if self._last < offset["offset"]:
+            check_reaches(self._ask(), offset["offset"])
+
+    def initialOffset(self) -> Offset:  # noqa: N802 - because Spark calls it so
         """Where a query begins that has no checkpoint."""
         first = self._numbered.after
-        first = self._rows.last() if first is None else first
-        return {"offset": first, "from": first}
+        first = self._ask() if first is None else first
+        return {"offset": first, "from": first, "read": self._kind}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - because Spark calls it so
         """Admission control."""
@@ -70,26 +110,30 @@ class NumberedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - because Spark calls it so
         """What comes from now on is for the next run."""
-        self._target = self._rows.last()
+        self._target = self._ask()
 
-    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: N802 - because Spark calls it so
+    def latestOffset(self, start: Offset, limit: Any) -> Offset:  # noqa: N802 - because Spark calls it so
         """Where the next batch ends; its start, where nothing is new."""
-        last = self._rows.last() if self._target is None else self._target
+        last = self._ask() if self._target is None else self._target
+        self._check(start)
         if isinstance(limit, ReadMaxRows):
             last = min(last, start["offset"] + limit.max_rows)
-        return {"offset": max(last, start["offset"]), "from": start["from"]}
+        if last <= start["offset"]:
+            return start
+        return {"offset": last, "from": start["from"], "read": self._kind}
 
-    def reportLatestOffset(self) -> dict[str, int] | None:  # noqa: N802 - because Spark calls it so
+    def reportLatestOffset(self) -> Offset | None:  # noqa: N802 - because Spark calls it so
         """Nothing beyond what `latestOffset` says."""
         return None
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        """Ranges of the batch."""
+    def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
+        """Ranges of the batch, which may be one that was planned before a restart."""
+        self._check(end)
         return list(ranges(start["offset"], end["offset"], self._numbered.per_partition))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one range."""
         return self._rows.read(partition.value)
 
-    def commit(self, end: dict[str, int]) -> None:
+    def commit(self, end: Offset) -> None:
         """Nothing: Spark never calls it for the last batch, so it is no word to rely on."""

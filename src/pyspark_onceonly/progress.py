@@ -7,6 +7,7 @@ Spark tells a source nothing reliable about its last batch.
 
 import json
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import fsspec
 from pyspark.sql.streaming.listener import (
@@ -18,6 +19,8 @@ from pyspark.sql.streaming.listener import (
 )
 
 from onceonly.client import Client, GatewayUnreachable
+from onceonly.message.errors import LocalError
+from pyspark_onceonly.offsets import REPORTED_AT_ONCE, Offset, check_reaches, pieces
 
 
 class Progress(NamedTuple):
@@ -45,6 +48,15 @@ def read_progress(checkpoint: str) -> Progress | None:
     return Progress(last["from"], complete, last["offset"])
 
 
+def read_query_id(checkpoint: str) -> str | None:
+    """Whose checkpoint it is; None where there is none yet."""
+    filesystem, root = fsspec.core.url_to_fs(checkpoint)
+    if not filesystem.exists(f"{root}/metadata"):
+        return None
+    query_id: str = json.loads(filesystem.cat_file(f"{root}/metadata"))["id"]
+    return query_id
+
+
 def _last(filesystem: Any, folder: str) -> int | None:
     if not filesystem.exists(folder):
         return None
@@ -52,31 +64,45 @@ def _last(filesystem: Any, folder: str) -> int | None:
     return max((int(name) for name in names if name.isdecimal()), default=None)
 
 
-def _offset(filesystem: Any, path: str) -> dict[str, int] | None:
-    """Our offset in a file of Spark's: a version, metadata, then one line per source."""
+def _offset(filesystem: Any, path: str) -> Offset | None:
+    """The inbox's in a file of Spark's: a version, metadata, then one line per source.
+
+    Raises `LocalError` (SeveralInboxes).
+    """
     if not filesystem.exists(path):
         return None
-    for line in filesystem.cat_file(path).decode().splitlines()[2:]:
-        found = json.loads(line) if line.startswith("{") else None
-        if isinstance(found, dict) and {"offset", "from"} <= found.keys():
-            return found
-    return None
+    lines = filesystem.cat_file(path).decode().splitlines()[2:]
+    ours = [json.loads(line) for line in lines if line.startswith("{")]
+    ours = [found for found in ours if {"offset", "from"} <= found.keys()]
+    inboxes = [found for found in ours if found.get("read") == "inbox"]
+    inboxes = inboxes or [found for found in ours if "read" not in found]
+    if len(inboxes) > 1:
+        text = f"{path} knows {len(inboxes)} inboxes: which is whose, it does not say"
+        raise LocalError("SeveralInboxes", text)
+    return inboxes[0] if inboxes else None
 
 
 def report_progress(checkpoint: str, api: str, *, token: str | None = None) -> Progress | None:
     """Tell the gateway what the checkpoint says; what it said is returned.
 
     Call it whenever you like: states only move forward. For a query with one inbox. Raises
-    `GatewayUnreachable` and `LocalError` as the client does.
+    `GatewayUnreachable` and `LocalError` as the client does, `LocalError` (StoreReplaced) where
+    the gateway has never had what the checkpoint says, and `LocalError` (SeveralInboxes).
     """
     found = read_progress(checkpoint)
     if found is not None:
-        with Client(api, token=token) as client:
-            if found.complete > found.first:
-                client.report_range(found.first, found.complete, "complete")
-            if found.in_progress > found.complete:
-                client.report_range(found.complete, found.in_progress, "in-progress")
+        _tell(found, found.first, api, token)
     return found
+
+
+def _tell(found: Progress, after: int, api: str, token: str | None) -> None:
+    """What is complete above `after`, and what is in progress."""
+    with Client(api, token=token) as client:
+        check_reaches(client.last_offset(), found.in_progress)
+        for some in pieces(after, found.complete, REPORTED_AT_ONCE):
+            client.report_range(*some, "complete")
+        for some in pieces(found.complete, found.in_progress, REPORTED_AT_ONCE):
+            client.report_range(*some, "in-progress")
 
 
 class ProcessingListener(StreamingQueryListener):
@@ -89,25 +115,32 @@ class ProcessingListener(StreamingQueryListener):
         self._checkpoint = checkpoint
         self._api = api
         self._token = token
+        self._told: Progress | None = None
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - because Spark calls it so
         """Nothing has come further."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - because Spark calls it so
         """A batch is in the sink."""
-        del event  # The checkpoint knows better.
-        self._report()
+        self._report(event.progress.id)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - because Spark calls it so
         """Nothing has come further."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - because Spark calls it so
         """The last batch, of which a source hears nothing."""
-        del event
-        self._report()
+        self._report(event.id)
 
-    def _report(self) -> None:
+    def _report(self, query_id: UUID) -> None:
+        """Of a session's queries, whose events all come here, only of the one that is ours."""
+        if read_query_id(self._checkpoint) != str(query_id):
+            return
+        found = read_progress(self._checkpoint)
+        if found is None or found == self._told:
+            return
+        after = found.first if self._told is None else max(found.first, self._told.complete)
         try:
-            report_progress(self._checkpoint, self._api, token=self._token)
+            _tell(found, after, self._api, self._token)
         except GatewayUnreachable:
             return  # Said above: the next batch or start tells it.
+        self._told = found

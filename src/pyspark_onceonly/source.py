@@ -76,7 +76,7 @@ class DefaultSource(DataSource):
             options.whole("rows_per_partition", ROWS_PER_PARTITION, 1),
         )
         if self._is_journal:
-            return NumberedStream(JournalRows(options.gateway()), numbered)
+            return NumberedStream("journal", JournalRows(options.gateway()), numbered)
         reports = options.word("processing", "report", "none") == "report"
         return InboxStream(self._inbox(), numbered, reports=reports)
 

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from onceonly.client import Document
 from onceonly.gateway.api.arrow import INBOX_SCHEMA
 from onceonly.gateway.receiving.inbox import PAYLOAD_BYTES_INLINE_MAX
+from onceonly.message.errors import LocalError
 from pyspark_onceonly import ProcessingListener, report_progress
 from pyspark_onceonly.inbox import inbox_schema
 from pyspark_onceonly.progress import Progress
@@ -120,18 +121,22 @@ def test_a_range_of_the_inbox_is_a_table_too(spark: SparkSession, exchange: Exch
 
 
 def test_payloads_of_every_kind_are_read(spark: SparkSession, exchange: Exchange) -> None:
-    """Several, none, bytes that are no text, and one too large to come along."""
+    """Several, none, bytes that are no text, and some too large to come along."""
     with exchange.clients() as (_, theirs):
         before = theirs.last_offset()
     xml, raw = ("application/xml", "o.xml"), ("application/octet-stream", "")
     send(exchange, "k-1", documents=[(b"<O/>", *xml), (b"\xff", *raw)])
     send(exchange, "k-2", documents=[(b"\xff\x00", *raw)])
     send(exchange, "k-3", documents=[(LARGE, *raw)])
-    first, second, third = reading(spark, exchange, after=before).orderBy("offset").collect()
+    send(exchange, "k-4", documents=[(b"<O/>", *xml), (LARGE, *raw), (b"\xff", *raw)])
+    found = reading(spark, exchange, after=before).orderBy("offset").collect()
+    first, second, third, fourth = found
     assert bytes(first["payload"]) == b"<O/>"
     assert [bytes(part["body"]) for part in first["attachments"]] == [b"\xff"]
     assert (bytes(second["payload"]), second["attachments"]) == (b"\xff\x00", [])
     assert bytes(third["payload"]) == LARGE
+    assert bytes(fourth["payload"]) == b"<O/>"
+    assert [bytes(part["body"]) for part in fourth["attachments"]] == [LARGE, b"\xff"]
     texts = reading(spark, exchange, after=before, up_to=before + 2, payload="text")
     assert [row["payload"] for row in texts.orderBy("offset").collect()] == ["<O/>", None]
 
@@ -190,6 +195,24 @@ def test_a_batch_that_is_worked_on_is_in_progress(
     run(frame, tmp_path)
     report_progress(checkpoint, exchange.receiver.site.api)
     assert states(exchange, last - 2) == {"complete": 2}
+
+
+def test_a_gateway_with_another_store_ends_the_query(
+    spark: SparkSession, exchange: Exchange, tmp_path: Path
+) -> None:
+    """Its numbers are behind those of the checkpoint, and nobody is told a lie about them."""
+    send(exchange, "s6-0")
+    with exchange.clients() as (_, theirs):
+        last = theirs.last_offset()
+    frame, checkpoint = stream(spark, exchange, after=last - 1), tmp_path / "checkpoint"
+    run(frame, tmp_path)
+    written = checkpoint / "offsets" / "0"
+    written.write_text(written.read_text().replace(f'"offset": {last}', f'"offset": {last + 500}'))
+    (checkpoint / "offsets" / ".0.crc").unlink()
+    with pytest.raises(PySparkException, match="its store is new"):
+        run(frame, tmp_path)
+    with pytest.raises(LocalError, match="its store is new"):
+        report_progress(str(checkpoint), exchange.receiver.site.api)
 
 
 def test_a_replayed_batch_is_the_same_batch(

@@ -2,15 +2,24 @@
 
 import json
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
-from pyspark_onceonly.progress import Progress, read_progress
+import pytest
+from pyspark.sql.streaming.listener import QueryTerminatedEvent
+
+from onceonly.message.errors import LocalError
+from pyspark_onceonly.progress import ProcessingListener, Progress, read_progress
+
+OURS, OTHER = UUID(int=1), UUID(int=2)
 
 
 def checkpoint(folder: Path, offsets: dict[int, object], commits: list[int]) -> str:
     for name in ("offsets", "commits"):
         (folder / name).mkdir()
     for number, offset in offsets.items():
-        lines = ["v1", json.dumps({"batchWatermarkMs": 0}), json.dumps(offset)]
+        sources = offset if isinstance(offset, list) else [offset]
+        lines = ["v1", json.dumps({"batchWatermarkMs": 0}), *map(json.dumps, sources)]
         (folder / "offsets" / str(number)).write_text("\n".join(lines))
         (folder / "offsets" / f".{number}.crc").write_bytes(b"crc")
     for number in commits:
@@ -18,8 +27,8 @@ def checkpoint(folder: Path, offsets: dict[int, object], commits: list[int]) -> 
     return str(folder)
 
 
-def at(offset: int) -> dict[str, int]:
-    return {"offset": offset, "from": 10}
+def at(offset: int, **kind: str) -> dict[str, Any]:
+    return {"offset": offset, "from": 10, **kind}
 
 
 def test_a_committed_batch_is_complete_and_a_planned_one_in_progress(tmp_path: Path) -> None:
@@ -44,3 +53,29 @@ def test_a_checkpoint_without_a_batch_says_nothing(tmp_path: Path) -> None:
     assert read_progress(checkpoint(tmp_path, {}, [])) is None
     (tmp_path / "offsets" / "0").write_text('v1\n{}\n-\n{"logOffset": 3}\n17')
     assert read_progress(str(tmp_path)) is None
+
+
+def test_the_offset_of_a_journal_is_none_of_the_inbox(tmp_path: Path) -> None:
+    """Whichever source comes first: what nobody has read is not said to be complete."""
+    both = [at(900, read="journal"), {"logOffset": 3}, at(20, read="inbox")]
+    assert read_progress(checkpoint(tmp_path, {0: both}, [0])) == Progress(10, 20, 20)
+    (tmp_path / "offsets" / "1").write_text("v1\n{}\n" + json.dumps(both[0]))
+    assert read_progress(str(tmp_path)) is None
+
+
+def test_which_of_two_inboxes_is_meant_is_not_guessed(tmp_path: Path) -> None:
+    """One of them would be told what the other has done."""
+    two = [at(20, read="inbox"), at(900, read="inbox")]
+    with pytest.raises(LocalError, match="knows 2 inboxes") as refused:
+        read_progress(checkpoint(tmp_path, {0: two}, []))
+    assert refused.value.name == "SeveralInboxes"
+
+
+def test_a_listener_hears_of_its_own_query_alone(tmp_path: Path) -> None:
+    """A session tells every listener of every query. The address shows which one it reacts to."""
+    found = checkpoint(tmp_path, {0: at(20)}, [0])
+    (tmp_path / "metadata").write_text(json.dumps({"id": str(OURS)}))
+    listener = ProcessingListener(found, "http://a:b")
+    listener.onQueryTerminated(QueryTerminatedEvent(OTHER, OTHER, None, None))
+    with pytest.raises(LocalError, match="is no address"):
+        listener.onQueryTerminated(QueryTerminatedEvent(OURS, OTHER, None, None))

@@ -1,0 +1,90 @@
+"""Numbered rows as a stream, without Spark or a gateway: offsets, batches, another store."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.streaming.datasource import ReadMaxRows
+
+from onceonly.message.errors import LocalError
+from pyspark_onceonly.offsets import Numbered, NumberedStream, Offset, Range, pieces
+
+LIMIT = ReadMaxRows(10)
+
+
+class Numbers(NamedTuple):
+    """As many rows as there are numbers."""
+
+    count: int
+
+    def last(self) -> int:
+        return self.count
+
+    def read(self, wanted: Range) -> Iterator[pa.RecordBatch]:
+        last = min(wanted.up_to, self.count)
+        yield pa.RecordBatch.from_pydict({"n": list(range(wanted.after + 1, last + 1))})
+
+
+def stream(count: int, after: int | None = 0, kind: str = "inbox") -> NumberedStream:
+    return NumberedStream(kind, Numbers(count), Numbered(after, 10, 4))
+
+
+def at(offset: int, kind: str | None = "inbox") -> Offset:
+    found: Offset = {"offset": offset, "from": 3}
+    return found if kind is None else {**found, "read": kind}
+
+
+def test_a_batch_goes_on_where_the_last_one_ended() -> None:
+    """At most as far as is allowed, in pieces that tasks read."""
+    found = stream(25)
+    assert found.initialOffset() == {"offset": 0, "from": 0, "read": "inbox"}
+    assert found.latestOffset(at(5), LIMIT) == at(15)
+    assert found.latestOffset(at(20), LIMIT) == at(25)
+    planned = [partition.value for partition in found.partitions(at(5), at(15))]
+    assert planned == [Range(5, 9), Range(9, 13), Range(13, 15)]
+
+
+def test_where_nothing_is_new_the_offset_stays_as_it_is_written() -> None:
+    """Also one without the word: another text would be another batch to Spark."""
+    for kind in ("inbox", None):
+        assert stream(25).latestOffset(at(25, kind), LIMIT) == at(25, kind)
+
+
+def test_an_old_checkpoint_is_read() -> None:
+    """From before offsets said of what they are; the next batch says it."""
+    assert stream(25).latestOffset(at(5, None), LIMIT) == at(15)
+    assert len(stream(25).partitions(at(5, None), at(15, None))) == 3
+
+
+@pytest.mark.parametrize("kind", ["inbox", "journal"])
+def test_another_store_ends_the_query_by_name(kind: str) -> None:
+    """A gateway that begins again at 1 would be read from 500 on, which skips what it has."""
+    for ended in (
+        lambda: stream(3, kind=kind).latestOffset(at(500, kind), LIMIT),
+        lambda: stream(3, kind=kind).partitions(at(490, kind), at(500, kind)),
+    ):
+        with pytest.raises(LocalError, match="its store is new") as refused:
+            ended()
+        assert refused.value.name == "StoreReplaced"
+
+
+def test_another_store_is_seen_when_everything_that_is_there_is_taken() -> None:
+    """The target of `availableNow` is asked for before any batch."""
+    found = stream(3)
+    found.prepareForTriggerAvailableNow()
+    with pytest.raises(LocalError, match="its store is new"):
+        found.latestOffset(at(500), LIMIT)
+
+
+def test_a_checkpoint_of_the_other_table_is_refused() -> None:
+    """An offset of the journal is no offset of the inbox."""
+    with pytest.raises(LocalError, match="of the journal, and the query reads inbox") as refused:
+        stream(25).latestOffset(at(5, "journal"), LIMIT)
+    assert refused.value.name == "OtherSource"
+
+
+def test_a_range_comes_in_pieces() -> None:
+    """Of at most so many, and nothing of nothing."""
+    assert list(pieces(0, 12, 5)) == [Range(0, 5), Range(5, 10), Range(10, 12)]
+    assert list(pieces(7, 7, 5)) == []
