@@ -95,7 +95,8 @@ number is given. Several documents stand in `payloads`, a list of `payload`, `pa
 
 Inbox and journal come as an Arrow stream to whoever asks with
 `Accept: application/vnd.apache.arrow.stream`. `last_offset` and `last_seq` say how far there is
-something to read, however small the page.
+something to read, however small the page; `store_id` is whose numbers these are: another one means
+that the gateway has a new store, whose numbers begin again.
 
 ## Shapes
 

@@ -29,6 +29,14 @@ class GatewayUnreachable(OnceonlyError):  # noqa: N818 - because it is a conditi
     """No answer: not sent, or sent with an unknown end. Calls with an id are safe to repeat."""
 
 
+class End(NamedTuple):
+    """How far the numbers of an inbox or a journal go, and of which store they are."""
+
+    last: int
+    store_id: str | None
+    """None before the store's first row, and from gateways that do not say."""
+
+
 class Document(NamedTuple):
     """One payload to send: bytes or a file, what it is, and what it is called."""
 
@@ -188,9 +196,12 @@ class Client:
 
     def last_offset(self) -> int:
         """The greatest offset of the inbox so far."""
+        return self.inbox_end().last
+
+    def inbox_end(self) -> End:
+        """The greatest offset of the inbox so far, and the store that gave it."""
         page = self._json("GET", "/v1/inbox", params={"after": _BEYOND, "limit": 1})
-        last: int = page["last_offset"]
-        return last
+        return End(page["last_offset"], page.get("store_id"))
 
     def inbox_stream(self, after: int, up_to: int, limit: int = 1000) -> bytes:
         """Received messages above `after` up to `up_to` with their payloads, as an Arrow stream.
@@ -287,9 +298,12 @@ class Client:
 
     def last_seq(self) -> int:
         """`seq` of the last journal row."""
+        return self.journal_end().last
+
+    def journal_end(self) -> End:
+        """`seq` of the last journal row, and the store that gave it."""
         page = self._json("GET", "/v1/journal", params={"after": _BEYOND, "limit": 1})
-        last: int = page["last_seq"]
-        return last
+        return End(page["last_seq"], page.get("store_id"))
 
     def journal_stream(self, after: int, limit: int = 1000) -> bytes:
         """Journal rows above a seq, in order, as an Arrow stream."""

@@ -24,7 +24,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from onceonly.client import Client
+from onceonly.client import Client, End
 from pyspark_onceonly.bodies import Bodies
 from pyspark_onceonly.offsets import (
     REPORTED_AT_ONCE,
@@ -86,10 +86,10 @@ class InboxRows(NamedTuple):
     gateway: Gateway
     is_text: bool
 
-    def last(self) -> int:
-        """The greatest offset so far."""
+    def end(self) -> End:
+        """The greatest offset so far, and whose."""
         with self.gateway.client() as client:
-            return patiently(client.last_offset, self.gateway.patience_s)
+            return patiently(client.inbox_end, self.gateway.patience_s)
 
     def read(self, wanted: Range) -> Iterator[pa.RecordBatch]:
         """The rows above `wanted.after` up to `wanted.up_to`."""
@@ -150,7 +150,7 @@ class InboxReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Ranges of offsets."""
-        last = self._rows.last() if self._up_to is None else self._up_to
+        last = self._rows.end().last if self._up_to is None else self._up_to
         return list(ranges(self._after, last, self._per_partition))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

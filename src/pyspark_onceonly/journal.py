@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from onceonly.client import Client
+from onceonly.client import Client, End
 from pyspark_onceonly.offsets import Range, ranges
 from pyspark_onceonly.options import Gateway
 from pyspark_onceonly.patience import patiently
@@ -18,10 +18,10 @@ class JournalRows(NamedTuple):
 
     gateway: Gateway
 
-    def last(self) -> int:
-        """The greatest `seq` so far."""
+    def end(self) -> End:
+        """The greatest `seq` so far, and whose."""
         with self.gateway.client() as client:
-            return patiently(client.last_seq, self.gateway.patience_s)
+            return patiently(client.journal_end, self.gateway.patience_s)
 
     def read(self, wanted: Range) -> Iterator[pa.RecordBatch]:
         """The rows above `wanted.after` up to `wanted.up_to`."""
@@ -54,7 +54,7 @@ class JournalReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Ranges of rows."""
-        last = self._rows.last() if self._up_to is None else self._up_to
+        last = self._rows.end().last if self._up_to is None else self._up_to
         return list(ranges(self._after, last, self._per_partition))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

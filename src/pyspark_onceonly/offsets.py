@@ -1,9 +1,9 @@
 """Streams of rows that are numbered from 1: ranges, admission control, `availableNow`.
 
-An offset is the number of the last row that was read, where the stream began, and of what it is:
-all are in the checkpoint, so a restarted query knows them. A gateway whose last row is before a
-number that the checkpoint knows has another store than it had, or an older copy of it: its rows
-would be skipped without a word, so the query ends with the name of that.
+An offset is the number of the last row that was read, where the stream began, of what it is, and
+which store gave it: all are in the checkpoint, so a restarted query knows them. A gateway with
+another store, or with an older copy, whose last row is before a number that the checkpoint knows,
+would have its rows skipped without a word, so the query ends with the name of that.
 """
 
 from collections.abc import Iterator
@@ -17,10 +17,14 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from onceonly.client import End
 from onceonly.message.errors import LocalError
 
 Offset = dict[str, Any]
-"""`offset` and `from`; `read` says `inbox` or `journal`, and is not in the oldest checkpoints."""
+"""`offset` and `from`; `read` says `inbox` or `journal`, `store` is the store's id.
+
+The last two are not in the oldest checkpoints.
+"""
 
 REPORTED_AT_ONCE = 5_000
 """Offsets of one report: some 30 commits of the gateway, well below a client's patience."""
@@ -45,8 +49,8 @@ class Numbered(NamedTuple):
 class Rows(Protocol):
     """Rows by number, read anywhere."""
 
-    def last(self) -> int:
-        """The greatest number so far."""
+    def end(self) -> End:
+        """The greatest number so far, and whose."""
         ...
 
     def read(self, wanted: Range) -> Iterator[pa.RecordBatch]:
@@ -65,12 +69,14 @@ def ranges(after: int, up_to: int, length: int) -> Iterator[InputPartition]:
     return map(InputPartition, pieces(after, up_to, length))
 
 
-def check_reaches(last: int, offset: int) -> None:
+def check_store(end: End, number: int, store_id: str | None) -> None:
     """Raises `LocalError` (StoreReplaced) where the gateway has never given this number."""
-    if last < offset:
+    is_other = None not in (store_id, end.store_id) and store_id != end.store_id
+    if is_other or end.last < number:
+        whose = " of another store" if is_other else ""
         text = (
-            f"the gateway's last number is {last}, and {offset} was read or is to be passed: its "
-            "store is new, or an older copy; begin again with a new checkpoint"
+            f"the gateway's store is new, or an older copy: its numbers end at {end.last}, and the "
+            f"checkpoint is at {number}{whose}; begin with a new checkpoint"
         )
         raise LocalError("StoreReplaced", text)
 
@@ -83,26 +89,32 @@ class NumberedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._rows = rows
         self._numbered = numbered
         self._target: int | None = None
-        self._last = 0
-        """The greatest number that the gateway was seen to have."""
+        self._end = End(-1, None)
+        """What the gateway was last seen to have."""
 
     def _ask(self) -> int:
-        self._last = self._rows.last()
-        return self._last
+        self._end = self._rows.end()
+        return self._end.last
+
+    def _at(self, number: int, first: int) -> Offset:
+        found = {"offset": number, "from": first, "read": self._kind}
+        store_id = self._end.store_id
+        return found if store_id is None else {**found, "store": store_id}
 
     def _check(self, offset: Offset) -> None:
         """Raises `LocalError` (StoreReplaced, OtherSource)."""
         if offset.get("read", self._kind) != self._kind:
             text = f"the checkpoint is of the {offset['read']}, and the query reads {self._kind}"
             raise LocalError("OtherSource", text)
-        if self._last < offset["offset"]:
-            check_reaches(self._ask(), offset["offset"])
+        if self._end.last < offset["offset"]:
+            self._ask()
+        check_store(self._end, offset["offset"], offset.get("store"))
 
     def initialOffset(self) -> Offset:  # noqa: N802 - because Spark calls it so
         """Where a query begins that has no checkpoint."""
         first = self._numbered.after
         first = self._ask() if first is None else first
-        return {"offset": first, "from": first, "read": self._kind}
+        return self._at(first, first)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - because Spark calls it so
         """Admission control."""
@@ -120,7 +132,7 @@ class NumberedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             last = min(last, start["offset"] + limit.max_rows)
         if last <= start["offset"]:
             return start
-        return {"offset": last, "from": start["from"], "read": self._kind}
+        return self._at(last, start["from"])
 
     def reportLatestOffset(self) -> Offset | None:  # noqa: N802 - because Spark calls it so
         """Nothing beyond what `latestOffset` says."""

@@ -20,7 +20,7 @@ from pyspark.sql.streaming.listener import (
 
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.message.errors import LocalError
-from pyspark_onceonly.offsets import REPORTED_AT_ONCE, Offset, check_reaches, pieces
+from pyspark_onceonly.offsets import REPORTED_AT_ONCE, Offset, check_store, pieces
 
 
 class Progress(NamedTuple):
@@ -31,6 +31,8 @@ class Progress(NamedTuple):
     """Everything up to here is in the sink for good."""
     in_progress: int
     """Everything up to here was planned to be."""
+    store_id: str | None = None
+    """Of the gateway's store whose offsets these are; None in the oldest checkpoints."""
 
 
 def read_progress(checkpoint: str) -> Progress | None:
@@ -45,7 +47,7 @@ def read_progress(checkpoint: str) -> Progress | None:
         return None
     done = None if committed is None else _offset(filesystem, f"{root}/offsets/{committed}")
     complete = last["from"] if done is None else done["offset"]
-    return Progress(last["from"], complete, last["offset"])
+    return Progress(last["from"], complete, last["offset"], last.get("store"))
 
 
 def read_query_id(checkpoint: str) -> str | None:
@@ -98,7 +100,7 @@ def report_progress(checkpoint: str, api: str, *, token: str | None = None) -> P
 def _tell(found: Progress, after: int, api: str, token: str | None) -> None:
     """What is complete above `after`, and what is in progress."""
     with Client(api, token=token) as client:
-        check_reaches(client.last_offset(), found.in_progress)
+        check_store(client.inbox_end(), found.in_progress, found.store_id)
         for some in pieces(after, found.complete, REPORTED_AT_ONCE):
             client.report_range(*some, "complete")
         for some in pieces(found.complete, found.in_progress, REPORTED_AT_ONCE):

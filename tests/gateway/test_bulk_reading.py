@@ -84,6 +84,15 @@ async def test_a_range_of_the_inbox_ends_where_it_is_said(gateway, peer):
     assert (await gateway.get("/v1/journal?after=1000"))["last_seq"] == len(gateway.rows())
 
 
+async def test_numbers_say_whose_they_are(gateway, peer):
+    """The same after a restart, unlike the epoch: a stream knows its store again, or another."""
+    await received(gateway, peer, "m-1")
+    pages = [await gateway.get(path) for path in ("/v1/inbox", "/v1/journal")]
+    await gateway.restart()
+    pages += [await gateway.get(path) for path in ("/v1/inbox?after=99", "/v1/journal?after=99")]
+    assert {page["store_id"] for page in pages} == {gateway.rows()[0].chain_hash}
+
+
 async def test_a_page_with_payloads_is_bounded(gateway, peer, monkeypatch):
     """In bytes as well, but for its first item; what is too large alone is fetched alone."""
     await received(gateway, peer, "m-1", "m-2", payloads=[PARTS[BIG]])

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
+from onceonly.client import End
 from onceonly.message.errors import LocalError
 from pyspark_onceonly.offsets import Numbered, NumberedStream, Offset, Range, pieces
 
@@ -16,18 +17,19 @@ LIMIT = ReadMaxRows(10)
 class Numbers(NamedTuple):
     """As many rows as there are numbers."""
 
-    count: int
+    last: int
+    store_id: str | None = None
 
-    def last(self) -> int:
-        return self.count
+    def end(self) -> End:
+        return End(self.last, self.store_id)
 
     def read(self, wanted: Range) -> Iterator[pa.RecordBatch]:
-        last = min(wanted.up_to, self.count)
+        last = min(wanted.up_to, self.last)
         yield pa.RecordBatch.from_pydict({"n": list(range(wanted.after + 1, last + 1))})
 
 
-def stream(count: int, after: int | None = 0, kind: str = "inbox") -> NumberedStream:
-    return NumberedStream(kind, Numbers(count), Numbered(after, 10, 4))
+def stream(last: int, kind: str = "inbox", store_id: str | None = None) -> NumberedStream:
+    return NumberedStream(kind, Numbers(last, store_id), Numbered(0, 10, 4))
 
 
 def at(offset: int, kind: str | None = "inbox") -> Offset:
@@ -52,8 +54,10 @@ def test_where_nothing_is_new_the_offset_stays_as_it_is_written() -> None:
 
 
 def test_an_old_checkpoint_is_read() -> None:
-    """From before offsets said of what they are; the next batch says it."""
+    """From before offsets said of what they are, and whose; the next batch says it."""
     assert stream(25).latestOffset(at(5, None), LIMIT) == at(15)
+    later = stream(25, store_id="a").latestOffset(at(5, None), LIMIT)
+    assert later == {**at(15), "store": "a"}
     assert len(stream(25).partitions(at(5, None), at(15, None))) == 3
 
 
@@ -64,7 +68,22 @@ def test_another_store_ends_the_query_by_name(kind: str) -> None:
         lambda: stream(3, kind=kind).latestOffset(at(500, kind), LIMIT),
         lambda: stream(3, kind=kind).partitions(at(490, kind), at(500, kind)),
     ):
-        with pytest.raises(LocalError, match="its store is new") as refused:
+        with pytest.raises(LocalError, match="store is new, or an older copy") as refused:
+            ended()
+        assert refused.value.name == "StoreReplaced"
+
+
+def test_a_new_store_is_seen_however_far_it_has_grown() -> None:
+    """Its numbers reach those of the checkpoint, and are of other rows."""
+    start, end = ({**at(number), "store": "a"} for number in (5, 15))
+    found = stream(25, store_id="a")
+    assert found.latestOffset(start, LIMIT) == end
+    assert len(found.partitions(start, end)) == 3
+    for ended in (
+        lambda: stream(25, store_id="b").latestOffset(start, LIMIT),
+        lambda: stream(25, store_id="b").partitions(start, end),
+    ):
+        with pytest.raises(LocalError, match="of another store") as refused:
             ended()
         assert refused.value.name == "StoreReplaced"
 
@@ -73,7 +92,7 @@ def test_another_store_is_seen_when_everything_that_is_there_is_taken() -> None:
     """The target of `availableNow` is asked for before any batch."""
     found = stream(3)
     found.prepareForTriggerAvailableNow()
-    with pytest.raises(LocalError, match="its store is new"):
+    with pytest.raises(LocalError, match="store is new, or an older copy"):
         found.latestOffset(at(500), LIMIT)
 
 

@@ -290,7 +290,8 @@ class Api(JobCalls):
             shown = [shapes.whole_inbox_shape(whole_item) for whole_item in found]
         else:
             shown = [shapes.inbox_shape(item) for item in items]
-        return JSONResponse({"items": shown, "last_offset": self._inbox.last_offset()})
+        last_offset, store_id = self._inbox.last_offset(), self._store_id()
+        return JSONResponse({"items": shown, "last_offset": last_offset, "store_id": store_id})
 
     async def post_processing_range(self, request: Request) -> Response:
         """The application's processing state of everything up to an offset."""
@@ -395,7 +396,16 @@ class Api(JobCalls):
         if _wants_arrow(request):
             return Response(journal_stream(records), media_type=MEDIA_TYPE)
         shown = [shapes.record_shape(record) for record in records]
-        return JSONResponse({"records": shown, "last_seq": self._snapshot.last_seq()})
+        last_seq, store_id = self._snapshot.last_seq(), self._store_id()
+        return JSONResponse({"records": shown, "last_seq": last_seq, "store_id": store_id})
+
+    def _store_id(self) -> str | None:
+        """Whose numbers these are: the hash of the journal's first row, which no other store has.
+
+        An epoch does not do, since every opening begins one.
+        """
+        first = self._snapshot.list_journal(0, 1)
+        return first[0].chain_hash if first else None
 
     async def publish(self, request: Request) -> Response:
         """Publish the new journal rows."""
