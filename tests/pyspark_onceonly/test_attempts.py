@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from nemesis_gateways import Exchange, until
 from pyspark.sql.types import StringType, StructType
@@ -122,14 +123,19 @@ def test_a_job_that_is_dropped_is_gone(exchange: Exchange) -> None:
 
 
 @pytest.mark.parametrize("column", ["order_id", "payload"])
-def test_a_text_that_is_no_utf_8_is_a_rejected_row(exchange: Exchange, column: str) -> None:
-    """As a cast from binary makes it: its neighbours are staged, and the task does not fail."""
+def test_a_text_that_is_no_utf_8_is_a_rejected_row(
+    exchange: Exchange, tmp_path: Path, column: str
+) -> None:
+    """As a cast from binary makes it: its neighbours are staged, and it is kept as it was."""
     job = f"utf-8-{column}"
     names = [f"{job}-{n}" for n in range(3)]
     broken = pa.array([names[0].encode(), b"\xff", names[2].encode()]).view(pa.utf8())
     batch = pa.RecordBatch.from_pydict({"order_id": names, "payload": names, column: broken})
-    counts = stage_task(sink_of(exchange, job), job, 0, iter([batch]))
+    sink = sink_of(exchange, job, rejects=str(tmp_path))
+    counts = stage_task(sink, job, 0, iter([batch]))
     assert (counts.accepted, counts.rejected) == (2, 1)
+    kept = pq.read_table(tmp_path / f"job={job}" / str(counts.rejects_file), partitioning=None)
+    assert kept[column].cast(pa.binary()).to_pylist() == [b"\xff"]
     with exchange.clients() as (ours, _):
         [rejected] = ours.rejects(job)
         ours.drop(job)
