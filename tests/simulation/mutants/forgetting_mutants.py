@@ -47,7 +47,7 @@ MUTANTS = (
         Edit(
             "store/memory_tables.py",
             """\
-            return self.processing is not ProcessingState.NOT_STARTED
+            return self.is_refused or self.processing is ProcessingState.COMPLETE
 """,
             """\
             return bool(self.processing)
