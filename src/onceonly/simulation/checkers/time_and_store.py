@@ -195,13 +195,18 @@ def _forgettable(case: Case, node: str, purge: Row) -> Iterator[object]:
 
 
 def _is_done(course: Course, order: int) -> bool:
-    """Handed over, and the application said something of it; or ours to send on."""
+    """Handed over, and called complete or refused by the application; or ours to send on."""
     if not course.is_destination:
         return True
-    said = (Event.PROCESSING_CHANGED, Event.CANCEL_CONFIRMED)
     handed = course.first_into(Event.HANDED_OVER)
-    is_said = any(row.record.event in said and row.order < order for row in course.into)
+    is_said = any(row.order < order and _is_last_word(row) for row in course.into)
     return is_said or (handed is None and course.first_into(Event.CANCEL_CONFIRMED) is not None)
+
+
+def _is_last_word(row: Row) -> bool:
+    if row.record.event is Event.PROCESSING_CHANGED:
+        return row.record.reason == _PROCESSING[-1]
+    return row.record.event in (Event.APPLICATION_REFUSED, Event.CANCEL_CONFIRMED)
 
 
 # Broken disks: I42.
