@@ -17,7 +17,7 @@ from journals import BUYER, MUCH_LATER, PLANTS, SECOND, SELLER, Exchange, Ledger
 
 from onceonly.cli.main import cli
 from onceonly.lake import jobs
-from onceonly.lake.packs import seal
+from onceonly.lake.packs import seal, summary
 from onceonly.lake.verdicts import Verdict
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
@@ -106,6 +106,8 @@ def test_a_partner_verifies_a_pack(world: World):
     assert result.exit_code == 0, result.output
     assert "signed off by A. Auditor" in result.stderr
     assert "third quarter" in result.stderr
+    assert f"judged as of {MUCH_LATER}" in result.stderr
+    assert f"journal of {BUYER}: whole" in result.stderr
     told = json.loads((world.pack / "summary.json").read_text())
     expected = {verdict.value: 0 for verdict in Verdict} | {Verdict.MATCHED.value: 6}
     for verdict in world.planted.values():
@@ -172,6 +174,58 @@ def test_everything_that_does_not_agree_is_named(world: World, tmp_path: Path):
     result = CliRunner().invoke(cli, ["lake", "verify", str(pack)])
     assert result.exit_code == 11
     assert "things do not agree" in result.stderr
+
+
+def test_a_pack_is_not_believed_what_it_says_of_its_own_hashes(world: World, tmp_path: Path):
+    """An edited row with its mark removed, emptied or put to false is named; false by request."""
+    pack = resealed(world, tmp_path / "pack")
+    rows = pq.read_table(pack / "journal").to_pylist()
+    edited = next(row for row in rows if row["event"] == "Stored" and row["message_id"] == "ours-0")
+    edited["reason"] = "edited"
+    place = f"row {edited['seq']} of {edited['party']}"
+    table = pa.Table.from_pylist(rows, pq.read_schema(one_of(pack / "journal")))
+    at = table.schema.get_field_index("is_chained")
+    found = {}
+    for name, marks in (
+        ("gone", None),
+        ("null", pa.nulls(len(rows), pa.bool_())),
+        ("false", pa.array([row is not edited for row in rows])),
+    ):
+        changed = table.remove_column(at)
+        if marks is not None:
+            changed = changed.append_column("is_chained", marks)
+        rewrite(pack / "journal", changed)
+        seal.close(pack, sign=None)
+        found[name] = {f"{one.place}: {one.what}" for one in jobs.verify(pack).disagreements}
+    assert found == {
+        "gone": {"journal: part-0.parquet lacks the column is_chained"},
+        "null": {f"{place}: does not give its hash"},
+        "false": {f"{place}: cannot be proved: its hash cannot be computed"},
+    }
+    result = CliRunner().invoke(cli, ["lake", "verify", str(pack), "--allow-unchained"])
+    assert (result.exit_code, "1 rows whose hashes" in result.stderr) == (0, True), result.output
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("verdicts", [1, 2]),
+        ("rows", {"a": "many"}),
+        ("as_of", "now"),
+        ("holders", "urn:one"),
+        ("wholeness", None),
+        ("policy", {"retries": "x"}),
+        ("policy", "strict"),
+        ("signed_off", {"by": 1, "comment": "", "at": ""}),
+    ],
+)
+def test_a_summary_that_is_none_is_named(world: World, tmp_path: Path, place: str, value: object):
+    """Counts that are no counts, rules that are no rules: a line, and never a traceback."""
+    told = json.loads((world.pack / "summary.json").read_text())
+    (tmp_path / "summary.json").write_text(json.dumps({**told, place: value}))
+    with pytest.raises(LocalError, match="is no summary of a pack") as refused:
+        summary.read(tmp_path)
+    assert refused.value.name == "BadPack"
 
 
 def one_of(folder: Path) -> Path:

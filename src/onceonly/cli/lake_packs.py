@@ -1,6 +1,7 @@
 """`onceonly lake pack|verify`: evidence about two parties, made by one, verified by either."""
 
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -77,21 +78,46 @@ def pack(
     metavar="PUB.pem",
     help="Public key or certificate of whoever is to have signed the pack.",
 )
+@click.option(
+    "--allow-unchained",
+    is_flag=True,
+    help="Take rows on the maker's word whose hashes cannot be computed from the pack.",
+)
 @output_option
-def verify(where: Path, master: str | None, key: Path | None, output: str) -> None:
+def verify(
+    where: Path, master: str | None, key: Path | None, *, allow_unchained: bool, output: str
+) -> None:
     """Compute an evidence pack anew, and name everything that does not agree.
 
     Digests, signature, the hash of every journal row, the life of every message and its verdict.
     Exit code 11 where anything does not agree.
     """
-    found = with_spark(lambda jobs: jobs.verify(where, key=key, master=master))
+    found = with_spark(
+        lambda jobs: jobs.verify(where, key=key, allow_unchained=allow_unchained, master=master)
+    )
     rows = [one._asdict() for one in found.disagreements]
     print_rows(rows, ("place", "what"), output)
+    _say_what_is_claimed(found.summary)
     _say_who_signed(found)
     if found.unchained:
-        say(f"{found.unchained} rows whose hashes cannot be computed from the pack")
+        say(f"{found.unchained} rows whose hashes cannot be computed, as the pack says")
     say("the pack agrees" if found.holds else f"{len(rows)} things do not agree")
     sys.exit(Exit.OK if found.holds else Exit.DIFFERENCES)
+
+
+def _say_what_is_claimed(summary: Any) -> None:
+    """What no row of the pack proves, and the verdicts are judged by."""
+    if summary is None:
+        return
+    at = datetime.fromtimestamp(summary.as_of / 1e6, UTC).isoformat(timespec="seconds")
+    rules = ", ".join(f"{name} {value}" for name, value in summary.policy._asdict().items())
+    say("not computed anew, but as the maker of the pack says:")
+    say(f"  between {summary.pair.one} and {summary.pair.other}, {summary.pair.day or 'every day'}")
+    say(f"  judged as of {summary.as_of} ({at}) by {rules}")
+    say(f"  journals that were there: {', '.join(summary.holders)}")
+    for party, wrong in sorted(summary.wholeness.items()):
+        what = "whole" if wrong == 0 else f"{wrong} rows or segments missing, forked or kept apart"
+        say(f"  journal of {party}: {what}")
 
 
 def _say_who_signed(found: Any) -> None:

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -41,6 +43,12 @@ _VERDICT_SCHEMA: Final = StructType(
         for name in contents.VERDICT
     ]
 )
+_SCHEMAS: Final = {
+    JOURNAL: _JOURNAL_SCHEMA,
+    LIFECYCLE: runner.schema("lifecycle"),
+    VERDICTS: _VERDICT_SCHEMA,
+}
+"""In the order of `_Held`."""
 
 
 class Disagreement(NamedTuple):
@@ -70,8 +78,8 @@ class Verification:
     signed: bool | None
     """Whether the signature is by the owner of the key; None where no key was given."""
     unchained: int
-    """Rows whose hashes cannot be computed from the pack: of another version of the journal, or
-    behind a row that is missing."""
+    """Rows whose hashes cannot be computed from the pack, as the pack says: of another version of
+    the journal, or behind a row that is missing."""
 
     @property
     def holds(self) -> bool:
@@ -159,13 +167,8 @@ class _Held(NamedTuple):
 
 
 def _opened(spark: SparkSession, where: Path) -> _Held:
-    def read(name: str, schema: StructType) -> DataFrame:
-        return runner.folder(spark, str(where / name), schema)
-
     return _Held(
-        read(JOURNAL, _JOURNAL_SCHEMA),
-        read(LIFECYCLE, runner.schema("lifecycle")),
-        read(VERDICTS, _VERDICT_SCHEMA),
+        *(runner.folder(spark, str(where / name), schema) for name, schema in _SCHEMAS.items())
     )
 
 
@@ -189,10 +192,18 @@ def _count(rows: DataFrame, judged: DataFrame, as_of: int, policy: Policy) -> Co
     )
 
 
-def verify(where: Path, *, key: Path | None = None, master: str | None = None) -> Verification:
+def verify(
+    where: Path,
+    *,
+    key: Path | None = None,
+    allow_unchained: bool = False,
+    master: str | None = None,
+) -> Verification:
     """Compute a pack anew and name everything that does not agree.
 
-    `key` is the public key or certificate, in PEM, of whoever is to have signed it.
+    `key` is the public key or certificate, in PEM, of whoever is to have signed it. With
+    `allow_unchained` rows whose hashes cannot be computed from the pack are counted and no
+    disagreement: their content is the word of the pack's maker.
     Raises `LocalError`: NoPack, BadKey, NoJava.
     """
     if not where.is_dir():
@@ -206,16 +217,35 @@ def verify(where: Path, *, key: Path | None = None, master: str | None = None) -
         claimed = summary.read(where)
     except LocalError as error:
         return Verification(None, [*found, Disagreement(summary.FILE, str(error))], signed, 0)
+    lacking = _lacking(where)
+    if lacking:
+        return Verification(claimed, [*found, *lacking], signed, 0)
     spark = runner.session(master, APP_NAME, journal_bytes=None)
     try:
-        differing, unchained = _compare(spark, where, claimed)
+        differing, unchained = _compare(spark, where, claimed, allow_unchained=allow_unchained)
     except (PySparkException, Py4JError) as error:
         what = f"cannot be read: {' '.join(str(error).split())[:200]}"
         return Verification(claimed, [*found, Disagreement("rows", what)], signed, 0)
     return Verification(claimed, [*found, *differing], signed, unchained)
 
 
-def _compare(spark: SparkSession, where: Path, claimed: Summary) -> tuple[list[Disagreement], int]:
+def _lacking(where: Path) -> list[Disagreement]:
+    """Columns that files of the pack do not have: Spark would read them as null."""
+    found = []
+    for name, schema in _SCHEMAS.items():
+        for file in sorted(path for path in (where / name).rglob("*") if path.is_file()):
+            try:
+                gone = sorted(set(schema.names).difference(pq.read_schema(file).names))
+            except (OSError, pa.ArrowException) as error:
+                found.append(Disagreement(name, f"cannot be read: {error}"[:200]))
+                continue
+            found += [Disagreement(name, f"{file.name} lacks the column {one}") for one in gone]
+    return found
+
+
+def _compare(
+    spark: SparkSession, where: Path, claimed: Summary, *, allow_unchained: bool
+) -> tuple[list[Disagreement], int]:
     held = _opened(spark, where)
     rows, pair = held.rows.persist(), claimed.pair
     lives = contents.lives(model.partial(rows), pair).persist()
@@ -224,6 +254,7 @@ def _compare(spark: SparkSession, where: Path, claimed: Summary) -> tuple[list[D
         agreement.strangers(rows, pair),
         agreement.repeats(rows),
         agreement.edits(rows),
+        *([] if allow_unchained else [agreement.unchained(rows)]),
         agreement.breaks(rows),
         agreement.outsiders(rows, list(claimed.holders), pair),
         agreement.lives(rows, held.lives, pair),
@@ -237,7 +268,7 @@ def _compare(spark: SparkSession, where: Path, claimed: Summary) -> tuple[list[D
             for key, value in sorted({**dict.fromkeys(other, 0), **one}.items())
             if other.get(key, 0) != value
         ]
-    unchained = rows.where(~F.col(contents.IS_CHAINED)).count()
+    unchained = rows.where(contents.is_unchained()).count()
     for frame in (rows, lives, judged):
         frame.unpersist()
     return found, unchained

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 
 from onceonly.lake import checks, model
 from onceonly.lake.expressions import holder
-from onceonly.lake.packs.contents import IS_CHAINED, PREVIOUS, Pair, gives_its_hash, sender
+from onceonly.lake.packs.contents import PREVIOUS, Pair, gives_its_hash, is_unchained, sender
 from onceonly.lake.schemas import KEY
 
 WHERE: Final = "place"
@@ -31,9 +31,14 @@ def repeats(rows: DataFrame) -> DataFrame:
 
 
 def edits(rows: DataFrame) -> DataFrame:
-    """Rows whose columns do not give their hash."""
-    wrong = rows.where(F.col(IS_CHAINED) & ~gives_its_hash())
+    """Rows whose columns do not give their hash, but for those that say they cannot."""
+    wrong = rows.where(~is_unchained() & ~gives_its_hash())
     return _told(wrong, "does not give its hash")
+
+
+def unchained(rows: DataFrame) -> DataFrame:
+    """Rows whose hashes cannot be computed: only the maker of the pack says what was in them."""
+    return _told(rows.where(is_unchained()), "cannot be proved: its hash cannot be computed")
 
 
 def breaks(rows: DataFrame) -> DataFrame:

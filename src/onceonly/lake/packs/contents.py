@@ -107,6 +107,11 @@ def with_links(chosen: DataFrame, journal: DataFrame, odd: DataFrame) -> DataFra
     )
 
 
+def is_unchained() -> Column:
+    """Whether the pack says that a row's hash cannot be computed; no word of it is none."""
+    return is_true(~F.col(IS_CHAINED))
+
+
 def gives_its_hash() -> Column:
     """Whether a row's own columns give its hash behind the row before it."""
     return is_true(chain_hash(F.col(PREVIOUS)) == F.col("chain_hash"))

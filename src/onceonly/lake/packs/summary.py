@@ -1,7 +1,8 @@
 """The page of a pack that people and programs read first: who, when, by which rules, how many.
 
-Knows JSON. Everything in it but the sign-off follows from the rows beside it, and is computed anew
-by whoever verifies the pack.
+Knows JSON. The counts follow from the rows beside it, and are computed anew by whoever verifies the
+pack. What they are computed by (pair, day, instant, rules, whose journals were there), whether the
+journals were whole, and the sign-off are the word of its maker: a verification tells them.
 """
 
 import json
@@ -16,6 +17,8 @@ from onceonly.message.errors import LocalError
 
 FILE: Final = "summary.json"
 VERSION: Final = 1
+_NUMBER_MAX: Final = 1 << 53
+"""Numbers of a pack are below this, which every reader of JSON has exactly."""
 
 
 class SignOff(NamedTuple):
@@ -77,19 +80,47 @@ def read(pack: Path) -> Summary:
         found = json.loads(path.read_bytes())
         if found["version"] != VERSION:
             raise LocalError("BadPack", f"{path} has version {found['version']}, which is not ours")
-        one, other = found["between"]
+        one, other = _texts(found["between"])
         day = None if found["day"] is None else date.fromisoformat(found["day"])
         return Summary(
             Pair(one, other, day),
-            int(found["as_of"]),
-            Policy(**found["policy"]),
-            list(found["holders"]),
-            Counts(found["rows"], found["verdicts"], found["breaches"]),
-            found["wholeness"],
-            None if found["signed_off"] is None else SignOff(**found["signed_off"]),
+            _number(found["as_of"]),
+            _policy(found["policy"]),
+            _texts(found["holders"]),
+            Counts(*(_numbers(found[name]) for name in Counts._fields)),
+            _numbers(found["wholeness"]),
+            None if found["signed_off"] is None else _sign_off(found["signed_off"]),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise LocalError("BadPack", f"{path} is no summary of a pack: {error!r}") from error
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int or abs(value) >= _NUMBER_MAX:
+        raise TypeError(f"{value!r} is no number that a pack has")
+    return value
+
+
+def _numbers(value: Any) -> dict[str, int]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r} are no counts")
+    return {name: _number(count) for name, count in value.items()}
+
+
+def _texts(value: Any) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise TypeError(f"{value!r} are no names")
+    return value
+
+
+def _policy(value: Any) -> Policy:
+    retries = value["retries"]
+    numbers = _numbers({name: rule for name, rule in value.items() if name != "retries"})
+    return Policy(**numbers, retries=None if retries is None else _number(retries))
+
+
+def _sign_off(value: Any) -> SignOff:
+    return SignOff(*_texts([value[name] for name in SignOff._fields]))
 
 
 def _written(found: Summary) -> dict[str, Any]:
