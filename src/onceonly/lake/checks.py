@@ -14,7 +14,16 @@ from onceonly.journal.record import CHAIN_START, SCHEMA_VERSION
 from onceonly.lake.expressions import chain_hash, is_true, one_if
 
 LINK: Final = ("party", "seq", "chain_hash")
-"""What makes two rows of one party the same row."""
+"""What makes two whole rows of one party the same row."""
+CONTENT: Final = "content_hash"
+LINK_AND_CONTENT: Final = (*LINK, CONTENT)
+"""What makes two rows the same whose own hashes nobody has computed yet: the first of a segment may
+be edited and keep its hash, and only the row before it, which is not there, would tell."""
+
+
+def with_content(rows: DataFrame) -> DataFrame:
+    """The rows with a hash over all that is in each, without the row before it."""
+    return rows.withColumn(CONTENT, chain_hash(F.lit("")))
 
 
 def links(journal: DataFrame) -> DataFrame:
@@ -23,8 +32,10 @@ def links(journal: DataFrame) -> DataFrame:
     `is_edited`: its own columns do not give its hash. `is_fork`: its number stands in the journal
     twice, with different content. `missing`: row numbers between it and the row before.
     """
-    rows = journal.dropDuplicates(list(LINK))
-    by_number = Window.partitionBy("party").orderBy("seq", "chain_hash")
+    rows = journal.dropDuplicates()
+    by_number = Window.partitionBy("party").orderBy(
+        "seq", "chain_hash", F.xxhash64(*journal.columns)
+    )
     before = rows.withColumns(
         {
             "previous_seq": F.coalesce(F.lag("seq").over(by_number), F.lit(0)),

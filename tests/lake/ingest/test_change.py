@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from journals import healthy, publish
 
 from onceonly.lake.ingest.change import Change, decide
-from onceonly.lake.ingest.register import Known
+from onceonly.lake.ingest.register import GONE, Known
 from onceonly.lake.ingest.segments import Look, look
 from onceonly.lake.manifest import Manifest, Shelf, joined
 
@@ -64,8 +64,41 @@ def test_a_segment_that_counted_may_turn_out_to_be_contradicted(journals):
     looks, others = journals
     change = decide(known([*looks[:2], others[3]]), [looks[2]])
     assert change.is_rebuilt
-    assert rows_of(change) == {(1, 10), (11, 20), (21, 30)}
+    assert rows_of(change) == {(21, 30)}
+    assert [one.segment for one in change.kept] == [one.segment for one in looks[:2]]
     assert [one.segment for one in change.quarantined] == [others[3].segment]
+
+
+def test_rows_that_are_in_are_never_read_again(journals):
+    """The file of a segment that counts may have changed: where it stays, its rows do."""
+    looks, others = journals
+    edited = looks[0]._replace(modified_at=9, fault="edited: row 4", bad_seq=4)
+    apart = decide(known([looks[0], others[3]]), [edited]).quarantined
+    change = decide(known([looks[0], others[3]], Manifest(quarantined=apart)), [looks[2]])
+    assert change.is_rebuilt
+    assert (rows_of(change), list(change.kept)) == ({(21, 30)}, [looks[0]])
+    assert {one.segment for one in change.quarantined} == {looks[0].segment, others[3].segment}
+
+
+def test_a_refused_segment_that_is_harmed_since_is_no_longer_laid_beside_the_others(journals):
+    """Nobody looks at what it was: it cannot count, whatever comes before it."""
+    looks, others = journals
+    refused = others[3]
+    apart = decide(known(looks[:3]), [refused]).quarantined
+    harmed = refused._replace(modified_at=9, fault="unreadable: noise")
+    change = decide(known([*looks[:3], refused], Manifest(quarantined=apart)), [harmed])
+    assert [one.fault for one in change.quarantined] == ["unreadable: noise"]
+    assert [one.fault for one in change.looks] == [GONE]
+
+
+def test_a_first_row_that_was_edited_and_kept_its_hash_is_another_segment(journals):
+    """Its hash is over a row that is not in the segment, so its content tells them apart."""
+    looks, _ = journals
+    edited = looks[2]._replace(head=f"{looks[2].head}!", modified_at=9)
+    assert "changed after" in decide(known([looks[2]]), [edited]).quarantined[0].fault
+    copy = edited._replace(segment="copy")
+    assert decide(known([looks[2]]), [copy]).rows_of == [copy]
+    assert "edited: row 21" in decide(known(looks[:3]), [copy]).quarantined[0].fault
 
 
 def test_a_segment_published_again_in_place_of_a_false_one_counts(journals):
@@ -115,7 +148,8 @@ def test_what_counts_does_not_depend_on_the_order_of_arrival(journals, seed: int
     taken: set[str] = set()
     for low, high in pairwise(cuts):
         change = decide(known(looks, manifest), chosen[low:high])
-        taken = (set() if change.is_rebuilt else taken) | {one.segment for one in change.rows_of}
+        taken = {one.segment for one in change.kept} if change.is_rebuilt else taken
+        taken |= {one.segment for one in change.rows_of}
         looks += change.looks
         manifest = Manifest(quarantined=change.quarantined)
     assert manifest.quarantined == at_once.quarantined

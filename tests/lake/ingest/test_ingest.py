@@ -21,10 +21,11 @@ from fingerprints import fingerprints
 from journals import BUYER, SELLER, Ledger, chained, healthy, publish
 
 from onceonly.cli.main import cli
-from onceonly.journal.record import chain
+from onceonly.journal.record import Record, chain
 from onceonly.journal.segment import party_folder, segment_name, to_records, to_table
 from onceonly.lake import jobs, manifest, runner
 from onceonly.lake.ingest import taking
+from onceonly.lake.ingest.intake import Intake
 from onceonly.lake.lease import ingesting
 from onceonly.message.errors import LocalError
 
@@ -208,6 +209,83 @@ def test_a_segment_that_followed_nobody_is_taken_back_when_its_neighbour_comes(
     assert (found.rows, found.ranges) == (40, ((1, 40),))
     assert [entry.bad_seq for entry in found.quarantined] == [41]
     assert runner.journal(spark, [str(tmp_path)]).count() == 40
+
+
+def rows_in(spark: SparkSession, lake: Path) -> set[Record]:
+    """The rows of a lake, each once."""
+    rows = runner.journal(spark, [str(lake)]).toArrow().combine_chunks()
+    records = to_records(rows)
+    assert len(records) == len(set(records))
+    return set(records)
+
+
+def test_rows_that_stay_do_not_come_from_files_that_changed(spark: SparkSession, tmp_path: Path):
+    """All is taken anew for a contradiction: what was edited or removed since still counts."""
+    one, two = (healthy(seed=seed, messages=8)[0].sender for seed in (1, 2))
+    first = publish(tmp_path, one, first=1, last=10)
+    second = publish(tmp_path, one, first=11, last=20)
+    publish(tmp_path, two, first=41, last=60)
+    jobs.ingest(str(tmp_path))
+    rewrite(first, lambda table: with_value(table, "at", 3, 5))
+    second.unlink()
+    publish(tmp_path, one, first=21, last=40)
+    [found] = jobs.ingest(str(tmp_path)).manifests.values()
+    assert (found.rows, found.ranges, found.forks) == (40, ((1, 40),), 0)
+    assert rows_in(spark, tmp_path) == set(one.records[:40])
+    assert [entry.bad_seq for entry in found.quarantined] == [4, 41]
+
+
+def test_rows_that_stay_are_told_from_those_under_their_numbers(
+    spark: SparkSession, tmp_path: Path
+):
+    """A fork turns out to be another history: the rows behind it go, those beside it stay."""
+    one, two = (healthy(seed=seed, messages=8)[0].sender for seed in (1, 2))
+    publish(tmp_path, one, first=11, last=30)
+    publish(tmp_path, two, first=21, last=30)
+    assert jobs.ingest(str(tmp_path)).forks == 10
+    publish(tmp_path, one, first=15, last=20)
+    [found] = jobs.ingest(str(tmp_path)).manifests.values()
+    assert (found.rows, found.forks, found.first_fork) == (20, 0, None)
+    assert rows_in(spark, tmp_path) == set(one.records[10:30])
+
+
+def test_a_refused_segment_is_looked_at_again_before_it_counts(spark: SparkSession, tmp_path: Path):
+    """The false one before it is mended, and it was edited meanwhile: its rows do not count."""
+    one, two = (healthy(seed=seed, messages=8)[0].sender for seed in (1, 2))
+    before = publish(tmp_path, two, first=1, last=20)
+    behind = publish(tmp_path, one, first=21, last=40)
+    assert len(jobs.ingest(str(tmp_path)).quarantined) == 1
+    intake = Intake(manifest.shelves([str(tmp_path)])[0], str(before.parent))
+    before.unlink()
+    publish(tmp_path, one, first=1, last=20)
+    rewrite(behind, lambda table: with_value(table, "at", 3, 5))
+    taking.take(spark, intake, [before.name])
+    found = manifest.load(intake.shelf)
+    assert behind.name in [Path(entry.segment).name for entry in found.quarantined]
+    assert not rows_in(spark, tmp_path) & set(one.records[20:])
+
+
+def test_an_edited_first_row_shows_whichever_segment_comes_first(
+    spark: SparkSession, tmp_path: Path
+):
+    """It kept its hash, and the row before it lies within an overlapping segment: a fork (E4)."""
+    ledger = healthy(seed=10, messages=8)[0].sender
+    lakes = [tmp_path / "honest-first", tmp_path / "edited-first"]
+    for lake, order in zip(lakes, ((True, False), (False, True)), strict=True):
+        for is_honest in order:
+            if is_honest:
+                publish(lake, ledger, first=1, last=15)
+            else:
+                path = publish(lake, ledger, first=11, last=20)
+                rewrite(path, lambda table: with_value(table, "size_bytes", 0, 5))
+            summary = jobs.ingest(str(lake))
+        [found] = summary.manifests.values()
+        assert (found.rows, found.forks, found.first_fork) == (21, 1, 11)
+        assert not summary.is_trusted
+    assert rows_in(spark, lakes[0]) == rows_in(spark, lakes[1])
+    assert set(ledger.records[:20]) < rows_in(spark, lakes[0])
+    [whole] = runner.wholeness(spark, [str(lake) for lake in lakes])
+    assert (whole.rows, whole.forks, whole.first_bad_seq) == (21, 1, 11)
 
 
 def test_other_versions_of_the_journal_are_taken(spark: SparkSession, tmp_path: Path):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from onceonly.lake.ingest import seams
-from onceonly.lake.ingest.register import Known
+from onceonly.lake.ingest.register import GONE, Known
 from onceonly.lake.ingest.segments import Look
 from onceonly.lake.manifest import Quarantined
 
@@ -17,16 +17,23 @@ class Change(NamedTuple):
     quarantined: tuple[Quarantined, ...]
     """All that are kept apart from now on."""
     rows_of: Sequence[Look]
-    """Segments whose rows are to be written; no two of them hold the same rows."""
-    is_rebuilt: bool
-    """Whether they stand in the place of all rows before: a segment that counted does no more."""
+    """Segments whose rows are to be read; no two of them, nor one that counts, hold the same."""
+    kept: Sequence[Look] = ()
+    """Where a segment that counted does no more: those that do, whose rows the lake has."""
+    dropped: Sequence[Look] = ()
+    """Segments that counted and do no more."""
+
+    @property
+    def is_rebuilt(self) -> bool:
+        """Whether all rows are to be written anew: the kept ones, and those that are read."""
+        return bool(self.dropped)
 
 
 def decide(before: Known, found: Sequence[Look]) -> Change:
     """What follows from these looks."""
     was = seams.fit(before.looks.values())
-    kept = [one for one in before.manifest.quarantined if one.segment not in was.contradicted]
-    apart = {one.segment: one for one in kept}
+    old = [one for one in before.manifest.quarantined if one.segment not in was.contradicted]
+    apart = {one.segment: one for one in old}
     looks = []
     for one in found:
         apart.pop(one.segment, None)
@@ -36,18 +43,21 @@ def decide(before: Known, found: Sequence[Look]) -> Change:
             apart[one.segment] = _apart(one, f"changed after it was taken in: {what}")
         elif one.fault is not None:
             apart[one.segment] = _apart(one, one.fault)
+            if one.segment in before.looks:
+                looks.append(one._replace(fault=GONE))
         else:
             looks.append(one)
-    now = seams.fit({**before.looks, **{one.segment: one for one in looks}}.values())
+    together = {**before.looks, **{one.segment: one for one in looks}}
+    now = seams.fit(one for one in together.values() if one.fault != GONE)
     apart |= {name: _apart(one, one.fault or "") for name, one in now.contradicted.items()}
     quarantined = tuple(apart[name] for name in sorted(apart))
-    if any(name not in now.accepted for name in was.accepted):
-        return Change(
-            looks, quarantined, seams.without_repeats(now.accepted.values()), is_rebuilt=True
-        )
     gained = [one for name, one in now.accepted.items() if name not in was.accepted]
-    rows_of = seams.without_repeats(gained, was.accepted.values())
-    return Change(looks, quarantined, rows_of, is_rebuilt=False)
+    kept = [one for name, one in was.accepted.items() if name in now.accepted]
+    dropped = [one for name, one in was.accepted.items() if name not in now.accepted]
+    rows_of = seams.without_repeats(gained, kept)
+    if not dropped:
+        return Change(looks, quarantined, rows_of)
+    return Change(looks, quarantined, rows_of, seams.without_repeats(kept), dropped)
 
 
 def _apart(found: Look, fault: str) -> Quarantined:

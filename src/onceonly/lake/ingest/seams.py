@@ -13,7 +13,8 @@ one before it arrives at last.
 
 Segments may overlap: a publisher that died publishes some rows twice, and a store that was rolled
 back publishes other rows under the same numbers. Those are compared row by row, where they are
-taken in.
+taken in, by all that is in them: a first row that was edited and kept its hash stands beside the
+true one, whichever came first, and is counted as a fork.
 """
 
 from collections import defaultdict

@@ -41,6 +41,22 @@ BYTES_AT_ONCE: Final = 256 << 20
 SEGMENT_BYTES_MAX: Final = 1 << 30
 """Most bytes of uncompressed pages; a gateway closes its segments at some twenty megabytes."""
 
+SEQ_MAX: Final = 1 << 53
+"""Greatest row number: every reader of JSON has it exactly, and what is added to it still fits
+into 64 bits. A gateway that writes a million rows a second comes there after 285 years."""
+AT_MAX: Final = 7_258_118_400_000_000
+"""Latest instant of a row, in microseconds UTC: the year 2200. Spans between two such instants, and
+sums of many, fit into 64 bits; one row of a stranger with more would end everybody's report."""
+BOUNDS: Final = {
+    "at": (0, AT_MAX),
+    "monotonic_ns": (0, (1 << 63) - 1),
+    "size_bytes": (0, 1 << 40),
+    "seq": (1, SEQ_MAX),
+}
+"""Least and greatest of a column: no arithmetic on what is between them overflows."""
+BOUNDS_OF_OTHERS: Final = (-(1 << 53), 1 << 53)
+"""Of every other number that this version knows."""
+
 _HASH: Final = "chain_hash"
 _KNOWN: Final = {field.name: field.type for field in SEGMENT_SCHEMA}
 _ALWAYS: Final = [field.name for field in SEGMENT_SCHEMA if not field.nullable]
@@ -86,13 +102,16 @@ class Look(NamedTuple):
         return self.last_seq - self.first_seq + 1
 
     @property
-    def content(self) -> tuple[int, int, str | None]:
-        """Equal for two whole segments with the same rows: a hash is over every row before it."""
-        return self.first_seq, self.last_seq, self.tail_hash
+    def content(self) -> tuple[int, int, str | None, str | None]:
+        """Equal for two whole segments with the same rows: a hash is over every row before it.
+
+        But for the first, whose own hash is over a row that is not there: it says itself.
+        """
+        return self.first_seq, self.last_seq, self.head, self.tail_hash
 
     def is_followed_by(self, other: "Look") -> bool:
         """Whether the first row of `other` is the one behind the last row of this segment."""
-        return _chained(self.tail_hash or "", other.head or "") == other.head_hash
+        return chained(self.tail_hash or "", other.head or "") == other.head_hash
 
 
 _ARROW_TYPES: Final = {"bigint": pa.int64(), "boolean": pa.bool_(), "string": pa.utf8()}
@@ -201,7 +220,7 @@ def _numbers(url: str) -> tuple[int, int]:
     if found is None:
         raise _FaultError("misnamed: it is not called as a segment is")
     first, last = int(found[1]), int(found[2])
-    if not 0 < first <= last < 1 << 63:
+    if not 0 < first <= last <= SEQ_MAX:
         raise _FaultError(f"misnamed: no journal rows are numbered {first} to {last}")
     return first, last
 
@@ -297,6 +316,7 @@ def _check_rows(batch: pa.RecordBatch, first_seq: int, party: str | None) -> str
     if wrong >= 0:
         seq, right = batch.column("seq")[wrong].as_py(), first_seq + wrong
         raise _FaultError(f"misnumbered: row {seq} stands where {right} belongs", right)
+    _check_bounds(batch, first_seq)
     holders = batch.column("party").dictionary_decode()
     party = party or holders[0].as_py()
     other = pc.index(pc.equal(holders, party), value=False).as_py()
@@ -305,31 +325,46 @@ def _check_rows(batch: pa.RecordBatch, first_seq: int, party: str | None) -> str
     return party
 
 
+def _check_bounds(batch: pa.RecordBatch, first_seq: int) -> None:
+    for field in batch.schema:
+        if field.type != pa.int64() or field.name not in _KNOWN:
+            continue
+        low, high = BOUNDS.get(field.name, BOUNDS_OF_OTHERS)
+        values = batch.column(field.name)
+        is_outside = pc.or_(pc.less(values, low), pc.greater(values, high))
+        at = pc.index(is_outside, value=True).as_py()
+        if at >= 0:
+            raise _FaultError(
+                f"no journal: {field.name} is {values[at].as_py()}, and no row has that",
+                first_seq + at,
+            )
+
+
 def _check_chain(batch: pa.RecordBatch, first_seq: int, found: Look) -> Look:
     previous = found.tail_hash or (CHAIN_START if first_seq == 1 else None)
     hashes = batch.column(_HASH).to_pylist()
-    texts = _texts(batch)
-    for seq, (text, claimed) in enumerate(zip(texts, hashes, strict=True), first_seq):
+    rows = texts(batch)
+    for seq, (text, claimed) in enumerate(zip(rows, hashes, strict=True), first_seq):
         if previous is None:
             is_right = _HEXADECIMAL.fullmatch(claimed) is not None
         else:
-            is_right = _chained(previous, text) == claimed
+            is_right = chained(previous, text) == claimed
         if not is_right:
             raise _FaultError(f"edited: row {seq} does not give its hash", seq)
         previous = claimed
-    if found.head is None and texts:
-        found = found._replace(head=texts[0], head_hash=hashes[0])
+    if found.head is None and rows:
+        found = found._replace(head=rows[0], head_hash=hashes[0])
     return found._replace(tail_hash=previous)
 
 
-def _texts(batch: pa.RecordBatch) -> list[str]:
+def texts(batch: pa.RecordBatch) -> list[str]:
     """Every row as the text under its hash, without the hash before it."""
     names = [name for name in batch.schema.names if name != _HASH]
     columns = [_chainable(batch.column(name)) for name in names]
     if all(isinstance(column, pa.Scalar) for column in columns):
         return []
-    texts: list[str] = pc.binary_join_element_wise(*columns, "|").to_pylist()
-    return texts
+    rows: list[str] = pc.binary_join_element_wise(*columns, "|").to_pylist()
+    return rows
 
 
 def _chainable(column: pa.Array) -> pa.Array:
@@ -346,5 +381,6 @@ def _prefixed(texts: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(pc.utf8_length(texts).cast(pa.utf8()), texts, ":")
 
 
-def _chained(previous: str, text: str) -> str:
+def chained(previous: str, text: str) -> str:
+    """The hash of a row behind a row, by its text."""
     return sha256(f"{previous}|{text}".encode()).hexdigest()

@@ -9,6 +9,7 @@ its fault, and it is looked at again when it has changed.
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -22,13 +23,12 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 
 from onceonly.journal.segment import party_folder
 from onceonly.lake import checks, compaction, manifest, model, runner, schemas, storage
-from onceonly.lake.ingest import register, seams, segments
+from onceonly.lake.ingest import kept, register, seams, segments
 from onceonly.lake.ingest.change import Change, decide
 from onceonly.lake.ingest.intake import Intake, url
 from onceonly.lake.ingest.register import Entry, Known
 from onceonly.lake.ingest.segments import Look
 from onceonly.lake.manifest import Manifest, Quarantined, Range, Shelf
-from onceonly.lake.storage import Listed
 from onceonly.message.errors import LocalError
 
 SEGMENTS_PER_TASK: Final = 8
@@ -67,9 +67,10 @@ def take(
     listed = [one for one in storage.look_up(intake.journal, files) if one not in seen]
     if not listed:
         return []
-    change, rows = _decide_and_write(spark, before, look_at(spark, intake, listed))
+    asked = [Look(intake.name(one.name), one.length, one.modified_at) for one in listed]
+    change, found, rows = _decide_and_write(spark, before, look_at(spark, intake.shelf, asked))
     entry = register.write(before, change.looks)
-    if storage.look_up(intake.journal, [one.name for one in listed]) != listed:
+    if _as_now(intake.shelf, found) != [_named(one) for one in found]:
         if tries == 1:
             raise LocalError("Restless", f"segments in {intake.journal} change while they are read")
         return take(spark, intake, files, tries - 1)
@@ -78,13 +79,48 @@ def take(
     return [one for one in after.quarantined if one not in before.manifest.quarantined]
 
 
-def _decide_and_write(
+def _as_now(shelf: Shelf, looks: Iterable[Look]) -> list[Look]:
+    """Not looked at yet: what the files are like now; a file that is gone has no length."""
+    names: defaultdict[str, list[str]] = defaultdict(list)
+    places = {one.segment: url(shelf.lake, one.segment) for one in looks}
+    for place in places.values():
+        folder, _, name = place.rpartition("/")
+        names[folder].append(name)
+    there = {
+        f"{folder}/{one.name}": (one.length, one.modified_at)
+        for folder in names
+        for one in storage.look_up(folder, names[folder])
+    }
+    return [Look(segment, *there.get(place, ())) for segment, place in places.items()]
+
+
+def _named(one: Look) -> Look:
+    return Look(one.segment, one.length, one.modified_at)
+
+
+def _decided(
     spark: SparkSession, before: Known, found: Sequence[Look]
-) -> tuple[Change, Rows]:
-    """The rows of a batch, without those of segments that Arrow reads and Spark does not."""
+) -> tuple[Change, Sequence[Look]]:
+    """What follows from these looks, and from new ones at segments that were refused so far.
+
+    Such a segment counts now, for its neighbour's sake; its file may have changed since.
+    """
     change = decide(before, found)
+    fresh = {one.segment for one in found}
+    old = [one for one in change.rows_of if one.segment not in fresh]
+    if not old:
+        return change, found
+    again = look_at(spark, before.shelf, _as_now(before.shelf, old))
+    return _decided(spark, before, [*found, *again])
+
+
+def _decide_and_write(
+    spark: SparkSession, before: Known, looks: Sequence[Look]
+) -> tuple[Change, Sequence[Look], Rows]:
+    """The rows of a batch, without those of segments that Arrow reads and Spark does not."""
+    change, found = _decided(spark, before, looks)
     try:
-        return change, _write_rows(spark, before, change)
+        return change, found, _write_rows(spark, before, change)
     except (PySparkException, Py4JError):
         lake = before.shelf.lake
         bad = {one.segment for one in change.rows_of if not _can_read(spark, lake, one)}
@@ -96,8 +132,8 @@ def _decide_and_write(
         else one
         for one in found
     ]
-    change = decide(before, faulty)
-    return change, _write_rows(spark, before, change)
+    change, found = _decided(spark, before, faulty)
+    return change, found, _write_rows(spark, before, change)
 
 
 def _can_read(spark: SparkSession, lake: str, one: Look) -> bool:
@@ -124,22 +160,21 @@ def forget(intake: Intake, present: Iterable[str]) -> None:
     refused = seams.fit(before.looks.values()).contradicted
     tombs = [refused[name]._replace(fault=register.GONE) for name in gone if name in refused]
     entry = register.write(before, tombs)
-    kept = tuple(one for one in before.manifest.quarantined if one.segment not in gone)
+    rest = tuple(one for one in before.manifest.quarantined if one.segment not in gone)
     now = time.time_ns() // 1_000
     manifest.change(
-        intake.shelf, lambda found: replace(_registered(found, entry, now), quarantined=kept)
+        intake.shelf, lambda found: replace(_registered(found, entry, now), quarantined=rest)
     )
 
 
-def look_at(spark: SparkSession, intake: Intake, files: Sequence[Listed]) -> list[Look]:
-    """One look at each file, taken by Spark's workers."""
-    asked = [Look(intake.name(one.name), one.length, one.modified_at) for one in files]
-    urls = pa.array([url(intake.shelf.lake, one.segment) for one in asked], pa.utf8())
-    frame = spark.createDataFrame(segments.to_table(asked).append_column("url", urls))
+def look_at(spark: SparkSession, shelf: Shelf, asked: Sequence[Look]) -> list[Look]:
+    """One look at each segment, taken by Spark's workers; what is `asked` says what it is like."""
+    urls = pa.array([url(shelf.lake, one.segment) for one in asked], pa.utf8())
+    frame = spark.createDataFrame(segments.to_table(list(asked)).append_column("url", urls))
     tasks = 1 + (len(asked) - 1) // SEGMENTS_PER_TASK
     looked = frame.repartition(tasks).mapInArrow(segments.look_at_all, segments.ROW)
     found = [Look(**row) for row in looked.toArrow().to_pylist()]
-    return [_placed(intake.shelf, one) for one in sorted(found, key=lambda one: one.segment)]
+    return [_placed(shelf, one) for one in sorted(found, key=lambda one: one.segment)]
 
 
 def _placed(shelf: Shelf, found: Look) -> Look:
@@ -152,13 +187,12 @@ def _placed(shelf: Shelf, found: Look) -> Look:
 
 
 def _write_rows(spark: SparkSession, before: Known, change: Change) -> Rows:
-    root, looks = before.shelf.root, change.rows_of
+    root, looks = before.shelf.root, [*change.kept, *change.rows_of]
     if not looks:
         return Rows("", 0, (), None, {})
     known = Manifest() if change.is_rebuilt else before.manifest
     ranges = [(one.first_seq, one.last_seq) for one in looks]
-    paths = [storage.literal(url(before.shelf.lake, one.segment)) for one in looks]
-    rows = spark.read.schema(schemas.JOURNAL).parquet(*paths)
+    rows = _rows(spark, before, change)
     name = f"batch-{manifest.fresh_name()}"
     written = manifest.count(ranges)
     fork = None
@@ -179,11 +213,24 @@ def _write_rows(spark: SparkSession, before: Known, change: Change) -> Rows:
     return Rows(name, written, manifest.joined(ranges), fork, _unknown(looks))
 
 
+def _rows(spark: SparkSession, before: Known, change: Change) -> DataFrame:
+    """The rows to be written: those in files that were looked at just now, and those kept."""
+    paths = [storage.literal(url(before.shelf.lake, one.segment)) for one in change.rows_of]
+    read = spark.read.schema(schemas.JOURNAL).parquet(*paths) if paths else None
+    if not change.kept:
+        assert read is not None, "there are rows to write"
+        return read
+    journal = runner.folders(spark, "journal", before.shelf.paths(before.manifest, "journal"))
+    stay = kept.rows(journal, change.kept, change.dropped)
+    return stay if read is None else stay.unionByName(read)
+
+
 def _unseen(rows: DataFrame, published: DataFrame, ranges: Sequence[Range]) -> DataFrame:
     """The rows that no batch has yet: a publisher that died may publish a row in two segments."""
-    link = list(checks.LINK)
-    seen = _within(published, ranges).select(*link)
-    return rows.dropDuplicates(link).join(seen, link, "left_anti").select(*rows.columns)
+    same = list(checks.LINK_AND_CONTENT)
+    seen = checks.with_content(_within(published, ranges)).select(*same)
+    fresh = checks.with_content(rows).dropDuplicates(same).join(seen, same, "left_anti")
+    return fresh.select(*rows.columns)
 
 
 def _first_fork(rows: DataFrame, published: DataFrame, ranges: Sequence[Range]) -> int | None:
