@@ -113,9 +113,6 @@ def agreed_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-_NOT_THE_CALLERS = {"IngestFailed", "LakeBusy", "Restless"}
-
-
 def with_spark(job: Callable[[Any], Any]) -> Any:
     """Run a job of `onceonly.lake.jobs`; a missing Spark or lake is one line and an exit code."""
     try:
@@ -126,7 +123,7 @@ def with_spark(job: Callable[[Any], Any]) -> Any:
     try:
         return job(jobs)
     except LocalError as error:
-        code = Exit.UNEXPECTED if error.name in _NOT_THE_CALLERS else Exit.USAGE
+        code = Exit.UNEXPECTED if error.name in jobs.NOT_THE_CALLERS else Exit.USAGE
         raise Failure(code, f"{error.name}: {error}") from error
 
 
@@ -244,13 +241,16 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
 ) -> None:
     """Match the journals of both parties, judge every message, and write the tables.
 
-    Exit code 11 where anything differs or an invariant is broken.
+    Exit code 11 where anything differs or an invariant is broken. The folder of `--out` has to be
+    new, empty, or a table's: it is replaced.
 
     \b
     onceonly lake ingest buyer/lake seller/lake
     onceonly lake reconcile buyer/lake seller/lake
     onceonly lake reconcile buyer/lake seller/lake --table in_doubt --terms buyer.toml
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    if ledger_only and tables:
+        raise Failure(Exit.USAGE, "--ledger-only and --table: one of the two")
     terms = _terms(configurations)
     found = with_spark(
         lambda jobs: jobs.reconcile(
@@ -265,6 +265,8 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
             target=jobs.target(table_format, catalog),
         )
     )
+    for line in found.not_ingested:
+        say(line)
     if output == "json":
         print_json(
             {

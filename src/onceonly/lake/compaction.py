@@ -49,6 +49,7 @@ def refold(spark: SparkSession, shelf: Shelf) -> Manifest:
     name = f"refold-{manifest.fresh_name()}"
     for product in runner.FOLDED:
         runner.write(runner.OF_ROWS[product](rows), f"{shelf.root}/{product}/{name}")
+    storage.keep(f"{shelf.root}/{product}/{name}" for product in runner.FOLDED)
 
     def swap(found: Manifest) -> Manifest:
         if found.rows != known.rows:
@@ -67,6 +68,7 @@ def _fold(spark: SparkSession, shelf: Shelf, product: str, names: list[str]) -> 
     folded = _FOLDS[product](rows) if product in _FOLDS else rows
     target = f"{product}/compact-{manifest.fresh_name()}"
     runner.write(folded, f"{shelf.root}/{target}")
+    storage.keep([f"{shelf.root}/{target}"])
 
     def swap(found: Manifest) -> Manifest:
         # An ingest that took all rows anew meanwhile has retired what was folded here.

@@ -127,19 +127,44 @@ def replace_bytes(url: str, content: bytes) -> None:
 
     A local file is on the disk when this returns.
     """
+    replace(url, [content])
+
+
+def replace(url: str, chunks: Iterable[bytes]) -> None:
+    """`replace_bytes` for what does not have to be in memory at once."""
     files, path = opened(url)
     folder, _, name = path.rpartition("/")
     files.create_dir(folder)
     # The name begins with a dot, which every reader of folders takes for hidden.
     temporary = f"{folder}/.{name}.new"
     with files.open_output_stream(temporary) as sink:
-        sink.write(content)
-    if isinstance(files, fs.LocalFileSystem):
+        for chunk in chunks:
+            sink.write(chunk)
+    _put_in_place(files, temporary, path)
+
+
+def _put_in_place(files: Any, temporary: str, path: str) -> None:
+    is_synced = isinstance(files, fs.LocalFileSystem)
+    if is_synced:
         _sync(temporary)
-        files.move(temporary, path)
-        _sync(folder)
-    else:
-        files.move(temporary, path)
+    files.move(temporary, path)
+    if is_synced:
+        _sync(path.rpartition("/")[0])
+
+
+def keep(folders: Iterable[str]) -> None:
+    """Put folders with all that is in them on the disk, and their names; where they are local.
+
+    A disk that this machine shares with those that wrote there keeps what they have closed.
+    """
+    for folder in filter(is_local, folders):
+        for place, _, names in os.walk(folder):
+            for name in names:
+                _sync(f"{place}/{name}")
+            _sync(place)
+        product = Path(folder).parent
+        _sync(str(product))
+        _sync(str(product.parent))
 
 
 def _sync(path: str) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import fsspec
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -14,6 +17,7 @@ from journals import BUYER, SELLER, healthy, publish
 
 from onceonly.journal.segment import party_folder
 from onceonly.lake import jobs, manifest, runner
+from onceonly.lake.ingest import taking
 from onceonly.lake.ingest.intake import Intake, intakes
 from onceonly.lake.ingest.stream import Run
 from onceonly.lake.manifest import Manifest, Quarantined, Shelf
@@ -23,6 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
+
+    from onceonly.lake.ingest.change import Change
+    from onceonly.lake.ingest.register import Known
+    from onceonly.lake.ingest.segments import Look
 
 pytestmark = pytest.mark.spark
 
@@ -57,6 +65,8 @@ class Partners:
         second.write_bytes(whole[:-60])
         yield lambda: bool(self.found(SELLER).rows and self.found(BUYER).quarantined)
         assert self.found(SELLER).rows == len(self.seller.records)
+        second.unlink()
+        yield lambda: not self.found(BUYER).quarantined
         second.write_bytes(whole)
         yield lambda: self.found(BUYER).rows == 40
         assert self.found(BUYER).quarantined == ()
@@ -75,7 +85,7 @@ class Partners:
 def test_a_running_ingest_takes_new_parties_and_mended_segments(
     spark: SparkSession, tmp_path: Path
 ):
-    """A party appears, a segment is half there and then whole: every row is in, and once."""
+    """A party appears, a segment is half there, gone, and then whole: every row is in, and once."""
     told: list[Quarantined] = []
     partners = Partners(tmp_path)
     run = Run(spark, partners.intakes, lambda _, one: told.append(one))
@@ -83,6 +93,65 @@ def test_a_running_ingest_takes_new_parties_and_mended_segments(
         run.go_on(1)
     assert len(told) == 1
     assert not spark.streams.active
+
+
+def test_a_segment_that_is_still_being_written_waits_and_ends_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """It changes at each of the tries; that is said, and it is taken when it is at rest."""
+    there, _ = healthy(seed=15, messages=8)
+    path = publish(tmp_path, there.sender, last=20)
+    decide, shelf = taking.decide, Shelf(str(tmp_path), party_folder(BUYER))
+    ages = iter(range(1, taking.TRIES_MAX + 1))
+
+    def grow_and_decide(before: Known, found: list[Look]) -> Change:
+        for age in itertools.islice(ages, 1):
+            os.utime(path, (age, age))
+        return decide(before, found)
+
+    def find() -> list[Intake]:
+        if manifest.load(shelf).rows:
+            raise DoneError
+        return intakes(str(tmp_path), str(tmp_path))
+
+    monkeypatch.setattr(taking, "decide", grow_and_decide)
+    warned: list[str] = []
+    with pytest.raises(DoneError):
+        Run(spark, find, lambda *_: None, warned.append).go_on(1)
+    assert len(warned) == 1
+    assert warned[0].startswith("Restless: segments in ")
+
+
+def test_a_source_that_cannot_be_reached_for_a_while_ends_nothing(
+    spark: SparkSession, tmp_path: Path
+):
+    """It is said in every round, and what it holds is taken when it is back."""
+    del spark
+    far = fsspec.filesystem("memory")
+    there, _ = healthy(seed=16, messages=8)
+    path = publish(tmp_path / "local", there.sender, last=20)
+    folder = f"/lost/journal/{party_folder(BUYER)}"
+    said: list[str] = []
+
+    def tell(line: str) -> None:
+        said.append(line.partition(" ")[0])
+        if said == ["quarantined"] or said[-2:] == ["NoSource:", "quarantined"]:
+            far.rm("/lost", recursive=True)
+        elif said == ["quarantined", "NoSource:"]:
+            far.pipe_file(f"{folder}/{path.name}", path.read_bytes())
+            far.pipe_file(f"{folder}/other.txt", b"")
+        else:
+            raise DoneError
+
+    far.pipe_file(f"{folder}/notes.txt", b"")
+    lake = str(tmp_path / "lake")
+    with pytest.raises(DoneError):
+        jobs.ingest("memory://lost", into=lake, trigger="1s", tell=tell)
+    assert said == ["quarantined", "NoSource:", "quarantined", "NoSource:"]
+    assert manifest.load(Shelf(lake, party_folder(BUYER))).rows == 20
+    with pytest.raises(LocalError, match="cannot be read"):
+        jobs.ingest(["memory://lost", str(tmp_path / "local")], into=lake)
+    assert len(manifest.load(Shelf(lake, party_folder(BUYER))).ranges) == 1
 
 
 def test_a_batch_that_cannot_be_taken_ends_the_ingest_with_a_line(

@@ -59,13 +59,13 @@ PLACES = (
     ("runner.write", "after", 1),
     ("runner.write", "before", 3),
     ("manifest.publish", "before", 1),
-    ("storage._sync", "after", 3),
+    ("storage._put_in_place", "before", 2),
     ("manifest.publish", "after", 1),
     ("taking.take", "after", 2),
 )
-"""Before and after everything that an ingest leaves behind. `storage._sync` is called on a file
-before its rename and on the folder behind it; behind the third call the new manifest is written,
-and not yet there. Behind `manifest.publish` it is, and Spark has not committed the batch."""
+"""Before and after everything that an ingest leaves behind. `storage._put_in_place` renames a file:
+before its second call the new manifest is written, and not yet there. Behind `manifest.publish` it
+is, and Spark has not committed the batch."""
 
 
 def driver(script: str, *arguments: str) -> subprocess.Popen[str]:

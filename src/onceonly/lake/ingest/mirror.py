@@ -3,10 +3,12 @@
 For a source at a URL whose scheme Spark's Hadoop does not know (`sftp://…`, `memory://…`, and
 whatever else fsspec has a driver for). The source is only ever read. A copy appears by rename; what
 was copied is known by size and by what the source says of its age, so that a segment that changed
-is fetched again.
+is fetched again. A copy that is quarantined goes when the source withdraws it; every other stays.
 """
 
 import json
+import sys
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Any, Final
 
@@ -15,10 +17,14 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from onceonly.journal.segment import JOURNAL_FOLDER
-from onceonly.lake import storage
+from onceonly.lake import manifest, storage
+from onceonly.lake.ingest import segments
+from onceonly.lake.manifest import Shelf
 from onceonly.message.errors import LocalError
 
 FOLDER: Final = "mirrored"
+BYTES_AT_ONCE: Final = 1 << 20
+"""Of a file under way: a partner's files are as large as the partner likes."""
 _LEDGER: Final = "mirror.json"
 _AGES: Final = ("mtime", "LastModified", "last_modified", "updated", "modified", "created", "ETag")
 """What drivers of fsspec call the age or the version of a file."""
@@ -40,35 +46,81 @@ def is_needed(spark: SparkSession, source: str) -> bool:
 def fetch(source: str, lake: str) -> str:
     """Copy what is new or changed; returns the directory in the lake that mirrors the source.
 
-    Raises `LocalError` (NoSource) where the source cannot be opened or is not there.
+    Raises `LocalError` (NoSource) where the source cannot be opened or read, or is not there.
     """
     try:
         files, root = fsspec.core.url_to_fs(source)
-        files.invalidate_cache()
-        parties = files.ls(f"{root}/{JOURNAL_FOLDER}", detail=False)
-    except (ImportError, ValueError, OSError) as error:
+    except _errors() as error:
         raise LocalError("NoSource", f"{source} cannot be read: {error}") from error
-    mirror = f"{lake}/{FOLDER}/{sha256(source.encode()).hexdigest()[:12]}"
+    place = f"{FOLDER}/{sha256(source.encode()).hexdigest()[:12]}"
+    try:
+        _fetch_all(files, root, lake, place)
+    except _errors() as error:
+        # The next try is to have a connection of its own.
+        type(files).clear_instance_cache()
+        raise LocalError("NoSource", f"{source} cannot be read: {error}") from error
+    return f"{lake}/{place}"
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    """What fsspec and its drivers raise; that of SSH has its own for a lost connection."""
+    ssh = sys.modules.get("paramiko")
+    return ImportError, ValueError, OSError, EOFError, *(() if ssh is None else (ssh.SSHException,))
+
+
+def _fetch_all(files: Any, root: str, lake: str, place: str) -> None:
+    mirror = f"{lake}/{place}"
     ledger_file = f"{mirror}/{_LEDGER}"
     copied: dict[str, list[str]] = json.loads(storage.read_bytes(ledger_file) or b"{}")
     before = dict(copied)
-    for party in parties:
-        for entry in files.ls(party, detail=True):
-            _fetch_one(files, entry, mirror, copied)
-    if copied != before:
-        storage.replace_bytes(ledger_file, json.dumps(copied, indent=1).encode())
-    return mirror
+    files.invalidate_cache()
+    present = set()
+    try:
+        for party in files.ls(f"{root}/{JOURNAL_FOLDER}", detail=False):
+            for entry in files.ls(party, detail=True):
+                present.add(_fetch_one(files, entry, mirror, copied))
+        for gone in _withdrawn(lake, place, [one for one in copied if one not in present]):
+            storage.remove(f"{mirror}/{gone}")
+            del copied[gone]
+    finally:
+        # What came before the connection was lost need not come again.
+        if copied != before:
+            storage.replace_bytes(ledger_file, json.dumps(copied, indent=1).encode())
 
 
 def _fetch_one(
     files: Any, entry: dict[str, Any], mirror: str, copied: dict[str, list[str]]
-) -> None:
+) -> str | None:
+    """Where the file is in the mirror, if it is one that is wanted."""
     party, _, name = entry["name"].rstrip("/").rpartition("/")
     folder = party.rpartition("/")[2]
     if entry["type"] != "file" or name.startswith((".", "_")) or not folder.startswith("party="):
-        return
+        return None
     place = f"{JOURNAL_FOLDER}/{folder}/{name}"
     state = [str(entry["size"]), *(str(entry[age]) for age in _AGES if age in entry)]
     if copied.get(place) != state:
-        storage.replace_bytes(f"{mirror}/{place}", files.cat_file(entry["name"]))
+        storage.replace(f"{mirror}/{place}", _chunks(files, entry))
         copied[place] = state
+    return place
+
+
+def _chunks(files: Any, entry: dict[str, Any]) -> Iterator[bytes]:
+    """The file, and of one that is larger than any segment nothing: so it is quarantined."""
+    left = segments.SEGMENT_BYTES_MAX
+    if (entry["size"] or 0) > left:
+        return
+    with files.open(entry["name"], "rb") as source:
+        while left > 0 and (chunk := source.read(min(left, BYTES_AT_ONCE))):
+            left -= len(chunk)
+            yield bytes(chunk)
+
+
+def _withdrawn(lake: str, mirror: str, gone: Iterable[str]) -> list[str]:
+    """Of the copies whose originals are gone, those none of whose rows count."""
+    found = []
+    for place in gone:
+        shelf = Shelf(lake, place.split("/")[1])
+        refused = {one.segment for one in manifest.load_or_renew(shelf).quarantined}
+        if f"{mirror}/{place}" in refused:
+            found.append(place)
+    return found

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from onceonly.lake import storage
 from onceonly.lake.ingest import register, taking
-from onceonly.lake.ingest.intake import Intake
+from onceonly.lake.ingest.intake import Intake, changed
 from onceonly.lake.manifest import Quarantined, Shelf
 from onceonly.message.errors import LocalError
 
@@ -36,37 +36,55 @@ Find = Callable[[], Sequence[Intake]]
 """Every intake that there is now."""
 Tell = Callable[[Shelf, Quarantined], None]
 """Called for every segment that is quarantined."""
+Warn = Callable[[str], None]
+"""Called for what could not be done now and will be tried again."""
 
 
 class Run:
     """One run of an ingest; `find` is asked again wherever new parties may have appeared."""
 
-    def __init__(self, spark: SparkSession, find: Find, tell: Tell) -> None:
+    def __init__(
+        self, spark: SparkSession, find: Find, tell: Tell, warn: Warn = lambda _: None
+    ) -> None:
         self._spark = spark
         self._find = find
         self._tell = tell
+        self._warn = warn
         self._turns: defaultdict[Shelf, Lock] = defaultdict(Lock)
         self._queries: dict[Intake, StreamingQuery] = {}
 
     def catch_up(self) -> None:
         """Take everything that is published now, and return.
 
-        Raises `LocalError` (IngestFailed) where a query ends early.
+        Raises `LocalError` (IngestFailed, Restless) where a party's segments could not be taken;
+        those of all others are.
         """
         intakes = list(self._find())
         for intake in intakes:
             self._look_again(intake)
+        failed: list[LocalError] = []
         try:
             for start in range(0, len(intakes), QUERIES_AT_ONCE):
                 some = intakes[start : start + QUERIES_AT_ONCE]
-                for query in [self._start(intake, {"availableNow": True}) for intake in some]:
-                    query.awaitTermination()
-        except StreamingQueryException as error:
-            raise _failed(error) from error
+                for intake in some:
+                    self._start(intake, {"availableNow": True})
+                failed += [error for intake in some for error in self._errors_of(intake)]
         finally:
             self._stop()
+        if failed:
+            raise failed[0]
         for intake in intakes:
-            self._take(intake, [one.name for one in storage.listed(intake.journal)])
+            failed += self._take(intake, [one.name for one in storage.listed(intake.journal)])
+        if failed:
+            raise failed[0]
+
+    def _errors_of(self, intake: Intake) -> list[LocalError]:
+        """How the query of an intake ended that was started for what is there now."""
+        try:
+            self._queries[intake].awaitTermination()
+        except StreamingQueryException as error:
+            return [_failed(error)]
+        return []
 
     def go_on(self, every_s: float) -> None:
         """Take what is published, every so many seconds, until somebody interrupts it.
@@ -111,20 +129,35 @@ class Run:
             query.stop()
         self._queries.clear()
 
-    def _take(self, intake: Intake, files: Sequence[str]) -> None:
-        with self._turns[intake.shelf]:
-            for one in taking.take(self._spark, intake, files):
-                self._tell(intake.shelf, one)
+    def _take(self, intake: Intake, files: Sequence[str]) -> list[LocalError]:
+        """Take files in; what is still being written waits for the next time, and is returned."""
+        try:
+            with self._turns[intake.shelf]:
+                for one in taking.take(self._spark, intake, files):
+                    self._tell(intake.shelf, one)
+        except LocalError as error:
+            if error.name != "Restless":
+                raise
+            self._warn(f"{error.name}: {error}")
+            return [error]
+        return []
 
     def _look_again(self, intake: Intake) -> None:
-        """Take what was looked at and has changed since; forget what is gone."""
+        """Take what was looked at and has changed since; forget what is gone.
+
+        A query tells each path once. So what came back under the name of one that was forgotten,
+        or could not be taken when it was told, is found here.
+        """
         with self._turns[intake.shelf]:
-            seen = {one.name for one in register.read(intake.shelf).seen(intake.prefix)}
-            if not seen:
-                return
-            present = [one.name for one in storage.listed(intake.journal)]
-            taking.forget(intake, present)
-        self._take(intake, [name for name in present if name in seen])
+            seen = register.read(intake.shelf).seen(intake.prefix)
+            present = storage.listed(intake.journal)
+            if seen:
+                taking.forget(intake, [one.name for one in present])
+        names = {one.name for one in seen}
+        is_told = intake in self._queries
+        again = [one.name for one in changed(present, seen) if is_told or one.name in names]
+        for start in range(0, len(again), SEGMENTS_PER_BATCH):
+            self._take(intake, again[start : start + SEGMENTS_PER_BATCH])
 
 
 def _failed(error: StreamingQueryException) -> LocalError:

@@ -210,6 +210,7 @@ def _write_rows(spark: SparkSession, before: Known, change: Change) -> Rows:
         batch = runner.folders(spark, "journal", [f"{root}/journal/{name}"])
     runner.write(model.partial(batch), f"{root}/lifecycle/{name}")
     runner.write(model.coverage(batch), f"{root}/coverage/{name}")
+    storage.keep(f"{root}/{product}/{name}" for product in runner.OF_ROWS)
     return Rows(name, written, manifest.joined(ranges), fork, _unknown(looks))
 
 

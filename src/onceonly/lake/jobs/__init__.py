@@ -13,7 +13,7 @@ from onceonly.lake.jobs.packing import Signing, Verification, pack, verify
 from onceonly.lake.jobs.reconciling import LEDGER_FOLDER, ReconcileSummary, reconcile
 from onceonly.lake.jobs.reporting import report
 from onceonly.lake.jobs.script import main
-from onceonly.lake.jobs.session import APP_NAME, Lakes
+from onceonly.lake.jobs.session import APP_NAME, NOT_THE_CALLERS, Lakes
 from onceonly.lake.packs.contents import Pair
 from onceonly.lake.reports.sla import Target as SlaTarget
 from onceonly.lake.verdicts import Policy
@@ -24,6 +24,7 @@ __all__ = [
     "DIFFERENCES_SHOWN",
     "EVIDENCE_SHOWN",
     "LEDGER_FOLDER",
+    "NOT_THE_CALLERS",
     "PAIRS_SHOWN",
     "Goal",
     "IngestSummary",

@@ -6,6 +6,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
+from pyspark.sql import SparkSession
+
 from onceonly.lake import lease, manifest, storage
 from onceonly.lake.ingest import mirror
 from onceonly.lake.ingest.intake import Intake, intakes
@@ -69,8 +71,10 @@ def ingest(
 
     Sources are directories or URLs that hold a `journal` folder. What is made of their segments
     goes `into` a lake, by default into the source itself; nothing else in a source is touched.
-    `trigger` is `available-now`, or an interval such as `30s`, which runs until interrupted.
-    `tell` gets a line for every segment that is quarantined, when it is.
+    `trigger` is `available-now`, or an interval such as `30s`, which runs until interrupted: then
+    a source that cannot be reached for a while is tried again. `tell` gets a line for every segment
+    that is quarantined, when it is, and for everything that is to be tried again.
+    A source or a party that fails does not keep others from being taken in.
     Raises `LocalError`: NoLake, NoSource, LakeBusy, BadTrigger, NoJava.
     """
     every_s = _interval(trigger)
@@ -79,13 +83,22 @@ def ingest(
     known = [one for one, _ in ways if every_s is None and storage.is_local(one)]
     spark = start(known, master)
 
+    missed: list[LocalError] = []
+    reached: set[str] = set()
+
     def find() -> Sequence[Intake]:
         found = []
         for one, lake in ways:
-            is_far = mirror.is_needed(spark, one)
-            if not is_far and not storage.is_folder(one):
-                raise LocalError("NoLake", f"there is no lake directory {one}")
-            found += intakes(mirror.fetch(one, lake) if is_far else one, lake)
+            try:
+                found += _found(spark, one, lake)
+            except LocalError as error:
+                is_to_wait = error.name == "NoSource" if every_s is None else one in reached
+                if not is_to_wait:
+                    raise
+                tell(f"{error.name}: {error}")
+                missed[:] = [error]
+            else:
+                reached.add(one)
         return list(dict.fromkeys(found))
 
     def on_quarantine(shelf: Shelf, one: Quarantined) -> None:
@@ -95,12 +108,22 @@ def ingest(
     with ExitStack() as leases:
         for lake in lakes:
             leases.enter_context(lease.ingesting(f"{lake}/{INGESTED_FOLDER}"))
-        run = Run(spark, find, on_quarantine)
+        run = Run(spark, find, on_quarantine, tell)
         if every_s is None:
             run.catch_up()
         else:
             run.go_on(every_s)
+    if missed:
+        raise missed[0]
     return summary(lakes)
+
+
+def _found(spark: SparkSession, source: str, lake: str) -> list[Intake]:
+    if mirror.is_needed(spark, source):
+        return intakes(mirror.fetch(source, lake), lake)
+    if not storage.is_folder(source):
+        raise LocalError("NoLake", f"there is no lake directory {source}")
+    return intakes(source, lake)
 
 
 def summary(lakes: Sequence[str]) -> IngestSummary:

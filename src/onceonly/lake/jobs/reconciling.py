@@ -6,9 +6,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from onceonly.lake import runner
+from onceonly.lake import catalogue, runner
 from onceonly.lake.catalogue import NAMES
 from onceonly.lake.formats import Target
+from onceonly.lake.jobs import prerequisites
 from onceonly.lake.jobs.case import judge, open_case
 from onceonly.lake.jobs.finding import find
 from onceonly.lake.jobs.reporting import write_report
@@ -19,6 +20,7 @@ from onceonly.lake.reports.findings import InvariantResult, Judged
 from onceonly.lake.reports.sla import Target as SlaTarget
 from onceonly.lake.tables import delivery_ledger
 from onceonly.lake.verdicts import Policy
+from onceonly.message.errors import LocalError
 
 LEDGER: Final = delivery_ledger.DEFINITION.name
 LEDGER_FOLDER: Final = f"{TABLES_FOLDER}/{LEDGER}"
@@ -33,6 +35,8 @@ class ReconcileSummary:
     """Where the delivery ledger is: one row per message, with its verdict."""
     tables: Mapping[str, str] = field(default_factory=dict)
     """Where each table is that was written beside it, by name."""
+    not_ingested: Sequence[str] = ()
+    """What is published in the lakes and was not ingested yet, for people."""
 
     @property
     def verdicts(self) -> dict[str, int]:
@@ -81,12 +85,15 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
 
     `target` is the format of ledger and tables (`formats.target`), plain Parquet by default.
 
-    Raises `LocalError` (NoLake, NoJava, UnknownTable, NoTableFormat).
+    Raises `LocalError` before anything is written: NoLake, NothingIngested, NoJava, UnknownTable,
+    NoTableFormat; BadTarget for an `out` beside a catalog; NotEmpty where `out` holds no table.
     """
     lakes = directories(lake)
+    _require(lakes, out, tables or (), target)
     spark = start(lake, master)
     runner.require(spark, target.table_format)
     case = open_case(spark, lakes, as_of, policy)._replace(terms=terms, sla=sla)
+    pending = prerequisites.not_ingested(lakes)
     ledger = target.place(out or folder(lakes[0], LEDGER), LEDGER)
     runner.write_table(
         delivery_ledger.table(case.judged, case.journal), ledger, target.table_format
@@ -97,4 +104,14 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     more = [name for name in (NAMES if tables is None else tables) if name != LEDGER]
     written = write_tables(case, more, lakes[0], target)
     case.judged.unpersist()
-    return ReconcileSummary(judged, ledger, written)
+    return ReconcileSummary(judged, ledger, written, pending)
+
+
+def _require(lakes: Sequence[str], out: str | None, tables: Sequence[str], target: Target) -> None:
+    for name in tables:
+        catalogue.find(name)
+    if out is not None and target.catalog is not None:
+        raise LocalError("BadTarget", "a ledger in a catalog has no folder of its own (--out)")
+    if out is not None:
+        prerequisites.require_place_of_a_table(out, lakes)
+    prerequisites.require_ingested(lakes)

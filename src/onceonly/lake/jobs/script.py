@@ -17,9 +17,13 @@ from onceonly.lake.jobs.compacting import compact
 from onceonly.lake.jobs.ingesting import AVAILABLE_NOW, ingest
 from onceonly.lake.jobs.reconciling import reconcile
 from onceonly.lake.jobs.reporting import report
-from onceonly.message.errors import OnceonlyError
+from onceonly.lake.jobs.session import NOT_THE_CALLERS
+from onceonly.message.errors import LocalError, OnceonlyError
 
+_UNEXPECTED: Final = 1
+_USAGE: Final = 2
 _DIFFERENCES_FOUND: Final = 11
+"""The exit codes of the command line (`cli.exits`); this script works without it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code, found = _run(given)
     except OnceonlyError as error:
         sys.stderr.write(f"{error}\n")
-        return 2
+        is_callers = isinstance(error, LocalError) and error.name not in NOT_THE_CALLERS
+        return _USAGE if is_callers else _UNEXPECTED
     sys.stdout.write(json.dumps(found) + "\n")
     return code
 
@@ -63,7 +68,8 @@ def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
             if given.job == "ingest"
             else compact(given.lake, master=given.master)
         )
-        return 0 if done.is_trusted else _DIFFERENCES_FOUND, {
+        is_found = given.job == "ingest" and not done.is_trusted
+        return _DIFFERENCES_FOUND if is_found else 0, {
             "batches": done.batches,
             "last_seq": done.last_seq,
             "missing": done.missing,
@@ -85,6 +91,8 @@ def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         tables=given.tables,
         target=formats.target(given.table_format, given.catalog),
     )
+    for line in found.not_ingested:
+        _tell(line)
     return (
         0 if found.holds else _DIFFERENCES_FOUND,
         {

@@ -9,6 +9,9 @@ from onceonly.lake import manifest, runner
 
 APP_NAME: Final = "onceonly"
 
+NOT_THE_CALLERS: Final = frozenset({"IngestFailed", "LakeBusy", "Restless"})
+"""Names of errors that another try may not meet: no mistake in what the caller asked for."""
+
 Lakes = str | Sequence[str]
 """One lake directory, or several: paths or URLs."""
 

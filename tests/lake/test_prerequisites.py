@@ -1,0 +1,76 @@
+"""A typo in what a reconciliation is asked for costs a line, and no evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from journals import healthy, publish
+
+from onceonly.cli.main import cli
+from onceonly.lake import formats, jobs
+from onceonly.lake.jobs import prerequisites
+from onceonly.message.errors import LocalError
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    """A lake with a journal, and the folder of an ingest that has found nothing yet."""
+    there, _ = healthy(seed=1, messages=2)
+    publish(tmp_path / "lake", there.sender)
+    (tmp_path / "lake" / "ingested").mkdir()
+    return tmp_path / "lake"
+
+
+@pytest.mark.parametrize(
+    "out", [".", "..", "journal", "ingested", "ingested/party=x/journal/b", "f"]
+)
+def test_a_ledger_replaces_nothing_but_a_table(lake: Path, out: str):
+    """A lake, what holds one or is of one, a file: all stay as they are."""
+    (lake / "f").write_text("a file")
+    before = sorted(lake.parent.rglob("*"))
+    with pytest.raises(LocalError) as refused:
+        jobs.reconcile(str(lake), out=str(lake / out))
+    assert refused.value.name == "NotEmpty"
+    assert sorted(lake.parent.rglob("*")) == before
+
+
+def test_a_ledger_replaces_a_table_or_nothing(lake: Path):
+    """A folder that is new, empty, or what Spark left there the last time, Delta's log too."""
+    table = lake / "tables" / "ledger"
+    for names in ((), ("part-0.parquet", ".part-0.parquet.crc", "_SUCCESS", "._SUCCESS.crc")):
+        for name in names:
+            (table / name).write_text("")
+        prerequisites.require_place_of_a_table(str(table), [str(lake)])
+        (table / "_delta_log").mkdir(parents=True, exist_ok=True)
+    (table / ".git").mkdir()
+    with pytest.raises(LocalError, match=r"holds \.git"):
+        prerequisites.require_place_of_a_table(str(table), [str(lake)])
+
+
+def test_what_does_not_fit_together_is_refused_before_anything_runs(lake: Path):
+    """An unknown table, a folder beside a catalog, named tables beside none."""
+    with pytest.raises(LocalError, match="no table 'typo'"):
+        jobs.reconcile(str(lake), tables=("in_doubt", "typo"))
+    with pytest.raises(LocalError, match="catalog"):
+        jobs.reconcile(str(lake), out="x", target=formats.target("iceberg", "lake.onceonly"))
+    asked = ["lake", "reconcile", str(lake), "--ledger-only", "--table", "in_doubt"]
+    assert CliRunner().invoke(cli, asked).exit_code == 2
+    assert not (lake / "tables").exists()
+
+
+def test_a_lake_that_was_never_ingested_into_is_no_success(lake: Path):
+    """A forgotten ingest or a mount that is not there: a line, and exit code 2."""
+    (lake / "ingested").rmdir()
+    result = CliRunner().invoke(cli, ["lake", "reconcile", str(lake)])
+    assert result.exit_code == 2
+    assert "NothingIngested: nothing was ever ingested into" in result.stderr
+
+
+def test_segments_that_are_not_ingested_yet_are_mentioned(lake: Path):
+    """How many, and where; a folder without any is not."""
+    [line] = prerequisites.not_ingested([str(lake)])
+    assert line.startswith("not ingested yet: 1 segments in ")
+    next((lake / "journal").rglob("*.parquet")).unlink()
+    assert prerequisites.not_ingested([str(lake)]) == []
