@@ -157,12 +157,15 @@ def keep(folders: Iterable[str]) -> None:
 
     A disk that this machine shares with those that wrote there keeps what they have closed.
     """
-    for folder in filter(is_local, folders):
-        for place, _, names in os.walk(folder):
+    for folder in folders:
+        files, path = opened(folder)
+        if not isinstance(files, fs.LocalFileSystem):
+            continue
+        for place, _, names in os.walk(path):
             for name in names:
                 _sync(f"{place}/{name}")
             _sync(place)
-        product = Path(folder).parent
+        product = Path(path).parent
         _sync(str(product))
         _sync(str(product.parent))
 

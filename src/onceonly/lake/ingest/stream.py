@@ -10,13 +10,15 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, Final
 
-from pyspark.errors import StreamingQueryException
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from onceonly.lake import storage
 from onceonly.lake.ingest import register, taking
 from onceonly.lake.ingest.intake import Intake, changed
+from onceonly.lake.ingest.taking import RESTLESS
 from onceonly.lake.manifest import Quarantined, Shelf
 from onceonly.message.errors import LocalError
 
@@ -24,6 +26,9 @@ SEGMENTS_PER_BATCH: Final = 500
 """Most segments in one batch, so that a back-fill of years is many small steps."""
 QUERIES_AT_ONCE: Final = 8
 """Most parties that are caught up with at the same time; each costs the driver a thread."""
+
+FAILED: Final = "IngestFailed"
+"""Name of the error for what Spark, the disk or the storage did not do."""
 
 _NAMES: Final = "path string, modificationTime timestamp, length bigint, content binary"
 _SETTINGS: Final = {
@@ -60,9 +65,13 @@ class Run:
         those of all others are.
         """
         intakes = list(self._find())
-        for intake in intakes:
-            self._look_again(intake)
-        failed: list[LocalError] = []
+        # What waits for the rest of a file is met again at the end.
+        failed = [
+            error
+            for intake in intakes
+            for error in self._look_again(intake)
+            if error.name != RESTLESS
+        ]
         try:
             for start in range(0, len(intakes), QUERIES_AT_ONCE):
                 some = intakes[start : start + QUERIES_AT_ONCE]
@@ -71,8 +80,6 @@ class Run:
                 failed += [error for intake in some for error in self._errors_of(intake)]
         finally:
             self._stop()
-        if failed:
-            raise failed[0]
         for intake in intakes:
             failed += self._take(intake, [one.name for one in storage.listed(intake.journal)])
         if failed:
@@ -89,7 +96,7 @@ class Run:
     def go_on(self, every_s: float) -> None:
         """Take what is published, every so many seconds, until somebody interrupts it.
 
-        Raises `LocalError` (IngestFailed) where a query ends early.
+        Raises `LocalError` (IngestFailed) where a party's segments could not be taken.
         """
         trigger = {"processingTime": f"{every_s} seconds"}
         # Queries that ended before this run are none of its business.
@@ -97,7 +104,7 @@ class Run:
         try:
             while True:
                 for intake in self._find():
-                    self._look_again(intake)
+                    _raise_all_but_restless(self._look_again(intake))
                     if intake not in self._queries:
                         self._start(intake, trigger)
                 self._spark.streams.awaitAnyTermination(max(1, int(every_s)))
@@ -108,7 +115,8 @@ class Run:
 
     def _start(self, intake: Intake, trigger: dict[str, Any]) -> StreamingQuery:
         def take(names: DataFrame, _batch: int) -> None:
-            self._take(intake, [intake.file(row["path"]) for row in names.collect()])
+            files = [intake.file(row["path"]) for row in names.collect()]
+            _raise_all_but_restless(self._take(intake, files))
 
         # Columns that nobody asks for are not read: this source opens no segment.
         names = self._spark.readStream.format("binaryFile").schema(_NAMES).options(**_SETTINGS)
@@ -130,19 +138,20 @@ class Run:
         self._queries.clear()
 
     def _take(self, intake: Intake, files: Sequence[str]) -> list[LocalError]:
-        """Take files in; what is still being written waits for the next time, and is returned."""
+        """Take files in; returns why they could not be. What is still being written may wait."""
         try:
             with self._turns[intake.shelf]:
                 for one in taking.take(self._spark, intake, files):
                     self._tell(intake.shelf, one)
         except LocalError as error:
-            if error.name != "Restless":
-                raise
-            self._warn(f"{error.name}: {error}")
+            if error.name == RESTLESS:
+                self._warn(f"{error.name}: {error}")
             return [error]
+        except (OSError, PySparkException, Py4JError) as error:
+            return [LocalError(FAILED, f"{intake.journal}: {_first_line(error)}")]
         return []
 
-    def _look_again(self, intake: Intake) -> None:
+    def _look_again(self, intake: Intake) -> list[LocalError]:
         """Take what was looked at and has changed since; forget what is gone.
 
         A query tells each path once. So what came back under the name of one that was forgotten,
@@ -156,12 +165,24 @@ class Run:
         names = {one.name for one in seen}
         is_told = intake in self._queries
         again = [one.name for one in changed(present, seen) if is_told or one.name in names]
-        for start in range(0, len(again), SEGMENTS_PER_BATCH):
-            self._take(intake, again[start : start + SEGMENTS_PER_BATCH])
+        return [
+            error
+            for start in range(0, len(again), SEGMENTS_PER_BATCH)
+            for error in self._take(intake, again[start : start + SEGMENTS_PER_BATCH])
+        ]
+
+
+def _raise_all_but_restless(errors: Sequence[LocalError]) -> None:
+    for error in errors:
+        if error.name != RESTLESS:
+            raise error
 
 
 def _failed(error: StreamingQueryException) -> LocalError:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     # Where our own code raised, its last line says what; Spark's first says where.
-    ours = [line for line in lines if "Error: " in line]
-    return LocalError("IngestFailed", ours[-1] if ours else lines[0])
+    ours = [line.strip() for line in str(error).splitlines() if "Error: " in line]
+    return LocalError(FAILED, ours[-1] if ours else _first_line(error))
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))

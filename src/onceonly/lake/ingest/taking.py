@@ -36,6 +36,9 @@ SEGMENTS_PER_TASK: Final = 8
 TRIES_MAX: Final = 3
 """How often a batch is read again because its files changed meanwhile."""
 
+RESTLESS: Final = "Restless"
+"""Name of the error for segments that go on changing: they are taken when they are at rest."""
+
 # What workers run is sent to them by value: they need Arrow, and nothing of this package.
 for _module in (segments, storage):
     cloudpickle.register_pickle_by_value(_module)  # type: ignore[no-untyped-call]  # because Spark's copy of it has no types
@@ -72,7 +75,7 @@ def take(
     entry = register.write(before, change.looks)
     if _as_now(intake.shelf, found) != [_named(one) for one in found]:
         if tries == 1:
-            raise LocalError("Restless", f"segments in {intake.journal} change while they are read")
+            raise LocalError(RESTLESS, f"segments in {intake.journal} change while they are read")
         return take(spark, intake, files, tries - 1)
     now = time.time_ns() // 1_000
     after = manifest.change(intake.shelf, lambda found: _published(found, change, entry, rows, now))
