@@ -60,10 +60,11 @@ def test_what_does_not_fit_together_is_refused_before_anything_runs(lake: Path):
     assert not (lake / "tables").exists()
 
 
-def test_a_lake_that_was_never_ingested_into_is_no_success(lake: Path):
+@pytest.mark.parametrize("job", ["reconcile", "report", "advise"])
+def test_a_lake_that_was_never_ingested_into_is_no_success(lake: Path, job: str):
     """A forgotten ingest or a mount that is not there: a line, and exit code 2."""
     (lake / "ingested").rmdir()
-    result = CliRunner().invoke(cli, ["lake", "reconcile", str(lake)])
+    result = CliRunner().invoke(cli, ["lake", job, str(lake)])
     assert result.exit_code == 2
     assert "NothingIngested: nothing was ever ingested into" in result.stderr
 

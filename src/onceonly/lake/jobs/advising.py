@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from onceonly.lake import advice, runner
 from onceonly.lake.advice import AGREEMENT, Goal
+from onceonly.lake.jobs import prerequisites
 from onceonly.lake.jobs.case import ROWS_MAX
 from onceonly.lake.jobs.session import Lakes, directories, start
 
@@ -48,10 +49,12 @@ def advise(
 
     `today` has the agreements whose terms are known, by id. An entry has None for `today` where
     they are not, and for `proposed` where there are too few round trips to say anything. Raises
-    `LocalError` (NoLake, NoJava).
+    `LocalError` (NoLake, NothingIngested, NoJava).
     """
+    lakes = directories(lake)
+    prerequisites.require_ingested(lakes)
     spark = start(lake, master)
-    journal = runner.journal(spark, directories(lake))
+    journal = runner.journal(spark, lakes)
     known = advice.measured(advice.exchanges(journal)).persist()
     terms = [(name, *one[:3]) for name, one in (today or {}).items()]
     agreed = spark.createDataFrame(terms, advice.TERMS_SCHEMA)

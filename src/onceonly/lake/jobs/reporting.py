@@ -3,6 +3,7 @@
 from pathlib import Path
 from types import MappingProxyType
 
+from onceonly.lake.jobs import prerequisites
 from onceonly.lake.jobs.case import judge, open_case
 from onceonly.lake.jobs.finding import find
 from onceonly.lake.jobs.session import Lakes, directories, start
@@ -26,10 +27,13 @@ def report(  # noqa: PLR0913 - because each is one choice of its caller's
     """Write the HTML report on the lakes to `out` and return its path.
 
     `terms` is what was agreed, by agreement id, and `sla` what was promised beside it: without the
-    terms the page cannot tell whether a budget was kept.
+    terms the page cannot tell whether a budget was kept. Raises `LocalError` (NoLake,
+    NothingIngested, NoJava).
     """
+    lakes = directories(lake)
+    prerequisites.require_ingested(lakes)
     spark = start(lake, master)
-    case = open_case(spark, directories(lake), as_of, policy)._replace(terms=terms, sla=sla)
+    case = open_case(spark, lakes, as_of, policy)._replace(terms=terms, sla=sla)
     write_report(find(case, judge(case)), out)
     case.judged.unpersist()
     return out
