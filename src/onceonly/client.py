@@ -143,32 +143,43 @@ class Client:
         """Ask the partner how a message stands; its answer is in `recovery` later."""
         return self._json("POST", f"/v1/messages/{_quoted(message_id)}/status-request")
 
-    def stage(self, job: str, rows: Iterable[JSON]) -> Sequence[JSON]:
+    def stage(self, job: str, rows: Iterable[JSON], run: str | None = None) -> Sequence[JSON]:
         """Stage messages in a job, at most 1000 at a time; nothing is sent before `release`.
 
         A row has `message_id`, `to`, `service`, `action`, and where wanted `agreement`,
         `conversation`, `ref`, `payload` (a text) or `payload_base64`, `content_type`, `name`,
         and `row`, its number in the job, by which a repeat is known. The answers are in the same
-        order: `outcome` is accepted, replayed or rejected, with an `error`.
+        order: `outcome` is accepted, replayed or rejected, with an `error`. `run` names one start
+        of the caller: rows of earlier ones that are not staged again are not released with it.
         """
-        return self.stage_lines(job, b"\n".join(json.dumps(row).encode() for row in rows))
+        return self.stage_lines(job, b"\n".join(json.dumps(row).encode() for row in rows), run)
 
-    def stage_lines(self, job: str, lines: bytes) -> Sequence[JSON]:
+    def stage_lines(self, job: str, lines: bytes, run: str | None = None) -> Sequence[JSON]:
         """`stage`, of rows that are JSON already, one per line."""
         headers = {"content-type": "application/x-ndjson"}
         answer = self._json(
-            "POST", f"/v1/jobs/{_quoted(job)}/messages", content=lines, headers=headers
+            "POST",
+            f"/v1/jobs/{_quoted(job)}/messages",
+            content=lines,
+            headers=headers,
+            params=_given(run=run),
         )
         rows: Sequence[JSON] = answer["rows"]
         return rows
 
-    def release(self, job: str) -> JSON:
-        """Send what is staged in a job, in the order of its rows; again, it changes nothing."""
-        return self._json("POST", f"/v1/jobs/{_quoted(job)}/release")
+    def release(self, job: str, run: str | None = None, staged: int | None = None) -> JSON:
+        """Send what is staged in a job, in the order of its rows; again, it changes nothing.
 
-    def drop(self, job: str) -> int:
-        """Forget what is staged in a job and not released; how many rows."""
-        dropped: int = self._json("DELETE", f"/v1/jobs/{_quoted(job)}")["dropped"]
+        With `run`, what that run has staged. Refused (JobChanged, RunOver) if of its rows fewer
+        are there than `staged`: those that were accepted.
+        """
+        params = _given(run=run, staged=staged)
+        return self._json("POST", f"/v1/jobs/{_quoted(job)}/release", params=params)
+
+    def drop(self, job: str, run: str | None = None) -> int:
+        """Forget what is staged in a job, or in one run of it, and not released; how many rows."""
+        path, params = f"/v1/jobs/{_quoted(job)}", _given(run=run)
+        dropped: int = self._json("DELETE", path, params=params)["dropped"]
         return dropped
 
     def job(self, job: str) -> JSON:
@@ -391,6 +402,10 @@ def _refusal(response: httpx.Response) -> LocalError:
 def _unexpected(response: httpx.Response) -> LocalError:
     text = f"this is no answer of a gateway's API (status {response.status_code})"
     return LocalError("UnexpectedAnswer", text)
+
+
+def _given(**params: str | int | None) -> dict[str, str | int]:
+    return {name: value for name, value in params.items() if value is not None}
 
 
 def _quoted(text: str) -> str:

@@ -3,12 +3,16 @@
 A task may be tried again, run twice at once, or die between any two calls: its rows have their
 numbers and MessageIds from the DataFrame alone, so the gateway knows them again. Nothing is sent
 before every row of the job is staged; what an aborted job staged is dropped.
+
+All attempts of all tasks of one start share its `run`, so that the commit releases, and the abort
+drops, what this start has staged, and nothing that another has.
 """
 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -38,6 +42,8 @@ class Sink(NamedTuple):
     """What every task and the driver have of the job; picklable."""
 
     gateway: Gateway
+    run: str
+    """One start of a batch, or of a stream; made on the driver."""
     shape: RowShape
     rows_per_request: int
     rejects: str | None
@@ -49,6 +55,7 @@ class TaskCounts(WriterCommitMessage):
     """What became of the rows of one task."""
 
     job: str
+    run: str
     partition: int
     rows: int
     accepted: int
@@ -69,12 +76,16 @@ class BatchWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Every row is staged: release the job."""
-        commit_job(self._sink, _counts(messages))
+        counts = _counts(messages)
+        if any(task.rows for task in counts):
+            commit_job(self._sink, counts)
+        else:
+            commit_nothing(self._sink, self._sink.shape.job)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Some task failed for good: drop what the others staged."""
         del messages
-        drop_job(self._sink, self._sink.shape.job)
+        drop_run(self._sink, self._sink.shape.job, self._sink.run)
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -99,8 +110,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - because Spark passes it by name
         """The batch failed: drop what is staged of it; if it comes again it is staged again."""
         del batchId
-        for job in {counts.job for counts in _counts(messages)}:
-            drop_job(self._sink, job)
+        for job, run in {(counts.job, counts.run) for counts in _counts(messages)}:
+            drop_run(self._sink, job, run)
 
 
 def _counts(messages: Sequence[WriterCommitMessage | None]) -> list[TaskCounts]:
@@ -120,7 +131,7 @@ def stage_task(
 
     Any attempt of the task may do so, also two at once, and one may stop anywhere.
     """
-    counts = TaskCounts(job, partition, 0, 0, 0, 0, None)
+    counts = TaskCounts(job, sink.run, partition, 0, 0, 0, 0, None)
     refused = rejects.RejectsFile(sink.rejects, job, partition)
     shape = sink.shape.of_job(job)
     with sink.gateway.client() as client:
@@ -141,8 +152,8 @@ def stage_task(
 def _staged(sink: Sink, client: Client, job: str, lines: Sequence[bytes]) -> list[dict[str, Any]]:
     answers: list[dict[str, Any]] = []
     for body in _requests(lines):
-        staged = patiently(lambda body=body: client.stage_lines(job, body), sink.gateway.patience_s)  # type: ignore[misc]  # because a default argument is no parameter of the call
-        answers += staged
+        stage = partial(client.stage_lines, job, body, sink.run)
+        answers += patiently(stage, sink.gateway.patience_s)
     return answers
 
 
@@ -169,26 +180,41 @@ def _count(counts: TaskCounts, answers: Sequence[dict[str, Any]]) -> None:
 def commit_job(sink: Sink, tasks: Sequence[TaskCounts]) -> None:
     """Name the rejects, release the job, write its report; again, all of it changes nothing.
 
-    Every row that came in is accepted, rejected or replayed, or this raises before anything is
-    released.
+    Every row that came in is accepted, rejected or replayed, and what was accepted is there still,
+    or this raises before anything is released.
     """
     if not any(task.rows for task in tasks):
         return
-    [job] = {task.job for task in tasks}
+    [(job, run)] = {(task.job, task.run) for task in tasks}
     total = {name: sum(getattr(task, name) for task in tasks) for name in ("rows", *OUTCOMES)}
     assert total["rows"] == sum(total[name] for name in OUTCOMES), "every row has one outcome"
+    _keep_rejects(sink, job, tasks)
+    with sink.gateway.client() as client:
+        staged = total["accepted"]
+        patiently(lambda: client.release(job, run, staged), sink.gateway.patience_s)
+    _report(sink, job, total)
+
+
+def commit_nothing(sink: Sink, job: str) -> None:
+    """No row came in: there is nothing to release, and the report says so."""
+    _keep_rejects(sink, job, ())
+    _report(sink, job, dict.fromkeys(("rows", *OUTCOMES), 0))
+
+
+def _keep_rejects(sink: Sink, job: str, tasks: Sequence[TaskCounts]) -> None:
     if sink.rejects is not None:
         files = {task.partition: task.rejects_file for task in tasks}
         rejects.keep(sink.rejects, job, files)
-    with sink.gateway.client() as client:
-        patiently(lambda: client.release(job), sink.gateway.patience_s)
+
+
+def _report(sink: Sink, job: str, total: dict[str, int]) -> None:
     if sink.report is not None:
         released_at = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         report = {"job": job, **total, "released_at": released_at}
         rejects.write_report(sink.report, job, json.dumps(report).encode() + b"\n")
 
 
-def drop_job(sink: Sink, job: str) -> None:
-    """Forget what is staged of the job."""
+def drop_run(sink: Sink, job: str, run: str) -> None:
+    """Forget what this run has staged of the job; it stages no more."""
     with sink.gateway.client() as client:
-        patiently(lambda: client.drop(job), sink.gateway.patience_s)
+        patiently(lambda: client.drop(job, run), sink.gateway.patience_s)

@@ -97,6 +97,7 @@ class DefaultSource(DataSource):
         per_request = options.whole("rows_per_request", ROWS_PER_REQUEST, 1)
         return Sink(
             options.gateway(),
+            uuid.uuid4().hex,
             shape_of(options, schema, job),
             min(per_request, ROWS_PER_REQUEST_MAX),
             options.find("rejects"),

@@ -1,75 +1,19 @@
 """Jobs over the API: staged, released, dropped, and counted so that it adds up."""
 
-import json
 from base64 import b64encode
 from hashlib import sha256
-from typing import Any
 
 import pytest
+from job_rows import a_row, counted, known, release, stage, staged
 from packages import ORDER
-from peer import UNAVAILABLE, Peer
-from running_gateway import RunningGateway, form, running
+from peer import UNAVAILABLE
+from running_gateway import form, running
 
 from onceonly.gateway.sending.jobs import DROPPED_PER_STEP, MOVED_PER_STEP
 from onceonly.message.event import Event
 from onceonly.message.instant import US_PER_S
 
 pytestmark = pytest.mark.anyio
-
-STANDING = (
-    "staged",
-    "queued",
-    "sending",
-    "in_doubt",
-    "acknowledged",
-    "failed",
-    "expired",
-    "cancelled",
-    "sent",
-)
-
-
-def a_row(peer: Peer, name: str, number: int | None = None, **more: Any) -> dict[str, Any]:
-    row = {
-        "message_id": name,
-        "to": peer.party,
-        "service": "Ordering",
-        "action": "NewOrder",
-        "payload": f"<Order>{name}</Order>",
-        "content_type": "application/xml",
-        **more,
-    }
-    return row if number is None else {"row": number, **row}
-
-
-async def stage(gateway: RunningGateway, *rows: dict[str, Any], job: str = "j") -> Any:
-    body = "\n".join(map(json.dumps, rows)).encode()
-    return await gateway.call("POST", f"/v1/jobs/{job}/messages", content=body)
-
-
-async def staged(gateway: RunningGateway, *rows: dict[str, Any], job: str = "j") -> list[str]:
-    """Outcomes of the rows, in order."""
-    answer = await stage(gateway, *rows, job=job)
-    assert answer.status == 200, answer
-    return [row["outcome"] for row in answer.json["rows"]]
-
-
-async def counted(gateway: RunningGateway, job: str = "j") -> dict[str, Any]:
-    """The job, which adds up."""
-    shape = await gateway.get(f"/v1/jobs/{job}")
-    assert shape["rows"] == shape["accepted"] + shape["rejected"] + shape["replayed"]
-    assert shape["accepted"] == sum(shape[word] for word in STANDING)
-    return shape
-
-
-async def release(gateway: RunningGateway, job: str = "j") -> None:
-    answer = await gateway.call("POST", f"/v1/jobs/{job}/release")
-    assert answer.status == 200, answer
-
-
-def known(gateway: RunningGateway) -> list[str]:
-    """MessageIds in the order of submission."""
-    return [row.message_id for row in gateway.rows(Event.SUBMITTED)]
 
 
 # --- Staging -------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ Spark never puts a speculative attempt on the host of the first, so one machine 
 
 from __future__ import annotations
 
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -16,9 +17,17 @@ from nemesis_gateways import Exchange, until
 from pyspark.sql.types import StringType, StructType
 
 from onceonly.client import Client
+from onceonly.message.errors import LocalError
 from pyspark_onceonly.options import Options
 from pyspark_onceonly.rows import shape_of
-from pyspark_onceonly.sink import Sink, TaskCounts, commit_job, drop_job, stage_task
+from pyspark_onceonly.sink import (
+    Sink,
+    TaskCounts,
+    commit_job,
+    commit_nothing,
+    drop_run,
+    stage_task,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +44,7 @@ class Stopped(Exception):  # noqa: N818 - because it is no error of the attempt'
     """Spark has killed the attempt."""
 
 
-def sink_of(exchange: Exchange, job: str, **more: str) -> Sink:
+def sink_of(exchange: Exchange, job: str, run: str = "run-1", **more: str) -> Sink:
     options = Options(
         {
             "api": exchange.sender.site.api,
@@ -47,7 +56,8 @@ def sink_of(exchange: Exchange, job: str, **more: str) -> Sink:
         }
     )
     shape = shape_of(options, SCHEMA, job)
-    return Sink(options.gateway(), shape, 5, options.find("rejects"), options.find("report"))
+    files = options.find("rejects"), options.find("report")
+    return Sink(options.gateway(), run, shape, 5, *files)
 
 
 def batches(job: str, partition: int, *, bad: int = -1) -> Iterator[pa.RecordBatch]:
@@ -90,10 +100,12 @@ def test_two_attempts_at_once_are_one_task(exchange: Exchange) -> None:
 
 
 def test_an_attempt_that_comes_late_changes_nothing(exchange: Exchange) -> None:
-    """It is told that its rows are replays, once the job is released."""
+    """It is refused, once its run is released; rows of the next run are replays."""
     sink = sink_of(exchange, "late")
     commit_job(sink, [stage_task(sink, "late", 0, batches("late", 0))])
-    late = stage_task(sink, "late", 0, batches("late", 0))
+    with pytest.raises(LocalError, match="released already"):
+        stage_task(sink, "late", 0, batches("late", 0))
+    late = stage_task(sink._replace(run="run-2"), "late", 0, batches("late", 0))
     assert (late.accepted, late.replayed) == (0, COUNT)
     shape = counted(exchange, "late")
     assert (shape["rows"], shape["accepted"], shape["staged"]) == (COUNT, COUNT, 0)
@@ -112,12 +124,47 @@ def test_rejects_of_an_attempt_that_lost_are_forgotten(exchange: Exchange, tmp_p
     assert (shape["rows"], shape["rejected"]) == (2 * COUNT, 2)
 
 
+def test_a_driver_that_aborts_late_takes_nothing_from_the_next(exchange: Exchange) -> None:
+    """A second start of the job sends every row, and its stragglers are refused."""
+    dead, sink = sink_of(exchange, "again"), sink_of(exchange, "again", "run-2")
+    stage_task(dead, "again", 0, batches("again", 0))
+    first = stage_task(sink, "again", 0, batches("again", 0))
+    drop_run(dead, "again", dead.run)
+    second = stage_task(sink, "again", 1, batches("again", 1))
+    with pytest.raises(LocalError, match="dropped already"):
+        stage_task(dead, "again", 1, batches("again", 1))
+    commit_job(sink, [first, second])
+    until(lambda: counted(exchange, "again")["acknowledged"] == 2 * COUNT, "all are acknowledged")
+
+
+def test_a_commit_whose_rows_were_dropped_fails(exchange: Exchange) -> None:
+    """Somebody drops the job during the run: nothing is reported accepted that is not sent."""
+    sink = sink_of(exchange, "operator")
+    tasks = [stage_task(sink, "operator", part, batches("operator", part)) for part in (0,)]
+    with Client(exchange.sender.site.api) as client:
+        assert client.drop("operator") == COUNT
+        client.stage("operator", [])
+    with pytest.raises(LocalError, match="dropped already"):
+        commit_job(sink, tasks)
+
+
+def test_a_job_without_rows_is_reported(exchange: Exchange, tmp_path: Path) -> None:
+    """A report of nothing takes the place of an earlier one, and rejects of it are forgotten."""
+    sink = sink_of(exchange, "nothing", rejects=str(tmp_path), report=str(tmp_path))
+    commit_job(sink, [stage_task(sink, "nothing", 0, batches("nothing", 0, bad=7))])
+    assert list((tmp_path / "job=nothing").iterdir())
+    commit_nothing(sink, "nothing")
+    report = json.loads((tmp_path / "job=nothing.json").read_text())
+    assert [report[name] for name in ("rows", "accepted", "rejected", "replayed")] == [0] * 4
+    assert not list((tmp_path / "job=nothing").iterdir())
+
+
 def test_a_job_that_is_dropped_is_gone(exchange: Exchange) -> None:
     """Whoever drops it again is told nothing else."""
     sink = sink_of(exchange, "dropped")
     stage_task(sink, "dropped", 0, batches("dropped", 0))
     for _ in range(2):
-        drop_job(sink, "dropped")
+        drop_run(sink, "dropped", sink.run)
     with Client(exchange.sender.site.api) as client:
         assert all(job["job"] != "dropped" for job in client.jobs(0, 1000)["jobs"])
 

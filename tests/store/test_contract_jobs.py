@@ -16,7 +16,7 @@ from store_samples import row as journal_row
 
 from onceonly.message.event import Event
 from onceonly.protocol.receiving import ProcessingState
-from onceonly.store.jobs import JobRow, RowOutcome
+from onceonly.store.jobs import JOBS_PER_PURGE, JobRow, RowOutcome
 from onceonly.store.store import Store, Transaction
 
 DIGEST = "d" * 64
@@ -26,19 +26,41 @@ def row(number: int, message_id: str | None, **changes: Any) -> JobRow:
     return JobRow(number, 1, RowOutcome.ACCEPTED, message_id, f"f-{message_id}")._replace(**changes)
 
 
-def stage(tx: Transaction, job: str, number: int, message_id: str, *, of_round: int = 1) -> None:
+def opened(tx: Transaction, job: str, name: str | None = None) -> int:
+    """The run of this name, or a new one where it may stage no more."""
     tx.open_job(job, at=5)
+    run = tx.find_run(job, name)
+    return run.number if run and run.is_open else tx.open_run(job, name, at=5).number
+
+
+def stage(tx: Transaction, job: str, number: int, message_id: str, name: str | None = None) -> None:
+    kept = row(number, message_id, run=opened(tx, job, name))
     part = stored(message_id.encode())
-    kept = row(number, message_id, round=of_round)
     tx.add_staged(job, kept, message(message_id, part), [part], digest=DIGEST)
 
 
-def staged(store: Store, job: str, *rows: tuple[int, str], of_round: int = 1) -> None:
-    commit(store, *(lambda tx, r=r: stage(tx, job, *r, of_round=of_round) for r in rows))
+def staged(store: Store, job: str, *rows: tuple[int, str], name: str | None = None) -> None:
+    commit(store, *(lambda tx, r=r: stage(tx, job, *r, name) for r in rows))
+
+
+def release(tx: Transaction, job: str, *, at: int) -> None:
+    for run in tx.list_unreleased_runs(job):
+        tx.release_run(run.number, at=at)
+
+
+def drop(tx: Transaction, job: str, limit: int) -> int:
+    for run in tx.list_unreleased_runs(job):
+        tx.drop_run(run.number, at=6)
+    return tx.forget_dropped(job, limit)
 
 
 def released_ids(store: Store, limit: int = 10) -> list[str]:
     return [one.message.message_id for one in store.snapshot().list_released(limit)]
+
+
+def purged(store: Store, before_at: int, limit: int) -> int:
+    [step] = commit(store, lambda tx: tx.purge_jobs(before_at, limit))
+    return step.forgotten
 
 
 def move(tx: Transaction, job: str, number: int) -> None:
@@ -64,7 +86,7 @@ def test_an_unknown_job_is_empty(store: Store) -> None:
     assert snapshot.find_staged("j", 0) is None
     assert list(snapshot.list_staged_payloads("j", 0)) == []
     assert snapshot.list_released(10) == []
-    assert commit(store, lambda tx: tx.drop_unreleased("j", 10)) == [0]
+    assert commit(store, lambda tx: drop(tx, "j", 10)) == [0]
 
 
 def test_jobs_are_listed_in_the_order_in_which_they_were_opened(store: Store) -> None:
@@ -84,7 +106,7 @@ def test_what_is_staged_is_no_outbound_message(store: Store) -> None:
     sent = message("m-1", stored(BODY), big)
 
     def step(tx: Transaction) -> None:
-        tx.open_job("j", at=5)
+        opened(tx, "j")
         tx.add_staged("j", row(4, "m-1"), sent, [stored(BODY), big], digest=DIGEST)
 
     commit(store, step)
@@ -124,8 +146,8 @@ def test_a_release_reaches_all_rows_that_are_staged_by_then(store: Store) -> Non
     staged(store, "other", (0, "o-1"))
     staged(store, "j", (7, "m-7"), (2, "m-2"))
     staged(store, "late", (0, "l-1"))
-    commit(store, lambda tx: tx.release_job("j", at=6), lambda tx: tx.release_job("late", at=6))
-    staged(store, "j", (1, "m-1"), of_round=2)
+    commit(store, lambda tx: release(tx, "j", at=6), lambda tx: release(tx, "late", at=6))
+    staged(store, "j", (1, "m-1"))
     assert released_ids(store) == ["m-2", "m-7", "l-1"]
     assert released_ids(store, 1) == ["m-2"]
     assert store.snapshot().count_job("j") == {"queued": 2, "staged": 1}
@@ -135,13 +157,13 @@ def test_a_release_reaches_all_rows_that_are_staged_by_then(store: Store) -> Non
 def test_a_release_of_nothing_changes_nothing(store: Store) -> None:
     """The second release of a job leaves its first as it was; the next rows have one of theirs."""
     staged(store, "j", (0, "m-1"))
-    commit(store, lambda tx: tx.release_job("j", at=6))
-    commit(store, lambda tx: tx.release_job("j", at=7))
+    commit(store, lambda tx: release(tx, "j", at=6))
+    commit(store, lambda tx: release(tx, "j", at=7))
     job = store.snapshot().find_job("j")
     assert job is not None
     assert (job.releases, job.released_at) == (1, 6)
-    staged(store, "j", (1, "m-2"), of_round=2)
-    commit(store, lambda tx: tx.release_job("j", at=8))
+    staged(store, "j", (1, "m-2"))
+    commit(store, lambda tx: release(tx, "j", at=8))
     assert store.snapshot().find_job("j") == job._replace(releases=2, released_at=8)
     assert released_ids(store) == ["m-1", "m-2"]
 
@@ -149,7 +171,7 @@ def test_a_release_of_nothing_changes_nothing(store: Store) -> None:
 def test_a_row_that_moved_counts_as_its_message_stands(store: Store) -> None:
     """Until a purge, and after it as it ended."""
     staged(store, "j", (0, "m-1"), (1, "m-2"))
-    commit(store, lambda tx: tx.release_job("j", at=6), lambda tx: move(tx, "j", 0))
+    commit(store, lambda tx: release(tx, "j", at=6), lambda tx: move(tx, "j", 0))
     assert store.snapshot().count_job("j") == {"acknowledged": 1, "queued": 1}
     assert released_ids(store) == ["m-2"]
     assert not list(store.snapshot().list_staged_payloads("j", 0))
@@ -181,7 +203,7 @@ def test_rows_of_every_outcome_are_counted(store: Store) -> None:
 
 def test_a_row_can_be_replaced(store: Store) -> None:
     """What was rejected is staged once it can be."""
-    commit(store, lambda tx: tx.open_job("j", at=5))
+    commit(store, lambda tx: opened(tx, "j"))
     commit(store, lambda tx: tx.put_job_row("j", row(0, None, outcome=RowOutcome.REJECTED)))
     staged(store, "j", (0, "m-1"))
     assert store.snapshot().count_job("j") == {"staged": 1}
@@ -190,11 +212,11 @@ def test_a_row_can_be_replaced(store: Store) -> None:
 def test_a_drop_forgets_what_no_release_has_reached(store: Store) -> None:
     """In pieces; released rows stay, and the job stays with them."""
     staged(store, "j", (0, "m-1"))
-    commit(store, lambda tx: tx.release_job("j", at=6))
-    staged(store, "j", (1, "m-2"), (2, "m-3"), (3, "m-4"), of_round=2)
-    assert commit(store, lambda tx: tx.drop_unreleased("j", 2)) == [2]
-    assert commit(store, lambda tx: tx.drop_unreleased("j", 2)) == [1]
-    assert commit(store, lambda tx: tx.drop_unreleased("j", 2)) == [0]
+    commit(store, lambda tx: release(tx, "j", at=6))
+    staged(store, "j", (1, "m-2"), (2, "m-3"), (3, "m-4"))
+    assert commit(store, lambda tx: drop(tx, "j", 2)) == [2]
+    assert commit(store, lambda tx: drop(tx, "j", 2)) == [1]
+    assert commit(store, lambda tx: drop(tx, "j", 2)) == [0]
     assert store.snapshot().count_job("j") == {"queued": 1}
 
 
@@ -202,13 +224,112 @@ def test_a_job_that_was_never_released_goes_with_its_last_row(store: Store) -> N
     """And is another job when it comes again."""
     staged(store, "j", (0, "m-1"))
     before = store.snapshot().find_job("j")
-    commit(store, lambda tx: tx.drop_unreleased("j", 10))
+    commit(store, lambda tx: drop(tx, "j", 10))
     assert store.snapshot().find_job("j") is None
     staged(store, "j", (0, "m-1"))
     after = store.snapshot().find_job("j")
     assert before is not None
     assert after is not None
     assert after.number > before.number
+
+
+def test_runs_are_known_by_name_and_numbered_in_order(store: Store) -> None:
+    """The last of a name counts; the newest is the last that has one and is not dropped."""
+    snapshot = store.snapshot
+    assert snapshot().find_run("j", None) is None
+    assert snapshot().find_newest_run("j") is None
+    assert list(snapshot().list_unreleased_runs("j")) == []
+    numbers = commit(
+        store,
+        *(lambda tx, name=name: tx.open_run("j", name, at=5) for name in ("a", None, "b", "a")),
+    )
+    first, nameless, b, last = numbers
+    assert [first.number < nameless.number < b.number < last.number] == [True]
+    assert (snapshot().find_run("j", "a"), snapshot().find_run("j", None)) == (last, nameless)
+    assert snapshot().find_newest_run("j") == last
+    assert snapshot().find_run("other", "a") is None
+    commit(store, lambda tx: tx.drop_run(last.number, at=6))
+    assert snapshot().find_newest_run("j") == b
+    commit(store, lambda tx: tx.release_run(b.number, at=7))
+    assert snapshot().get_run(b.number) == b._replace(released_at=7)
+    unreleased = [run.number for run in snapshot().list_unreleased_runs("j")]
+    assert unreleased == [first.number, nameless.number, last.number]
+    assert [run.is_open for run in snapshot().list_unreleased_runs("j")] == [True, True, False]
+
+
+def test_a_release_reaches_one_run(store: Store) -> None:
+    """What others have staged waits for theirs; each counts what is staged in it."""
+    staged(store, "j", (0, "m-1"), (1, "m-2"), name="a")
+    staged(store, "j", (2, "m-3"), name="b")
+    a, b = store.snapshot().list_unreleased_runs("j")
+    assert (a.staged, b.staged) == (2, 1)
+    commit(store, lambda tx: tx.release_run(b.number, at=6))
+    assert released_ids(store) == ["m-3"]
+    assert store.snapshot().count_job("j") == {"staged": 2, "queued": 1}
+
+
+def test_what_is_staged_can_move_to_another_number_and_run(store: Store) -> None:
+    """With its payloads, over a row that has the number; the tallies of the runs follow."""
+    staged(store, "j", (0, "m-1"), (1, "m-2"), name="a")
+    commit(store, lambda tx: stage(tx, "j", 2, "m-3", "b"))
+    a, b = store.snapshot().list_unreleased_runs("j")
+    refused = row(7, None, run=a.number, outcome=RowOutcome.REJECTED)
+    commit(store, lambda tx: tx.put_job_row("j", refused))
+    commit(store, lambda tx: tx.move_staged("j", 0, to=7, run=b.number))
+    snapshot = store.snapshot()
+    assert (snapshot.find_job_row("j", 0), snapshot.find_staged("j", 0)) == (None, None)
+    assert snapshot.find_accepted_row("j", "m-1") == row(7, "m-1", run=b.number)
+    assert list(snapshot.list_staged_payloads("j", 7)) == [stored(b"m-1")]
+    assert [run.staged for run in snapshot.list_unreleased_runs("j")] == [1, 2]
+    commit(store, lambda tx: tx.forget_staged_row("j", 7))
+    assert store.snapshot().find_job_row("j", 7) is None
+    assert [run.staged for run in store.snapshot().list_unreleased_runs("j")] == [1, 1]
+    commit(store, lambda tx: tx.release_run(b.number, at=6))
+    assert released_ids(store) == ["m-3"]
+
+
+def test_a_drop_reaches_no_row_that_another_run_has(store: Store) -> None:
+    """Neither one that was taken over nor one that came while the drop went on in steps."""
+    staged(store, "j", (0, "m-1"), (1, "m-2"), (2, "m-3"), name="a")
+    [a] = store.snapshot().list_unreleased_runs("j")
+    commit(store, lambda tx: tx.drop_run(a.number, at=6))
+    assert commit(store, lambda tx: tx.forget_dropped("j", 1)) == [1]
+    staged(store, "j", (0, "m-4"), name="b")
+    b = store.snapshot().find_run("j", "b")
+    assert b is not None
+    commit(store, lambda tx: tx.move_staged("j", 2, to=2, run=b.number))
+    assert commit(store, lambda tx: tx.forget_dropped("j", 10)) == [1]
+    assert commit(store, lambda tx: tx.forget_dropped("j", 10)) == [0]
+    assert store.snapshot().count_job("j") == {"staged": 2}
+    assert store.snapshot().get_run(a.number).staged == 0
+
+
+def test_a_dropped_run_is_known_longer_than_its_job(store: Store) -> None:
+    """Until a purge of what was dropped before then; others go with their job."""
+    staged(store, "j", (0, "m-1"), name="a")
+    commit(store, lambda tx: tx.open_run("j", "b", at=5))
+    [a, _] = store.snapshot().list_unreleased_runs("j")
+    commit(store, lambda tx: tx.drop_run(a.number, at=6))
+    commit(store, lambda tx: tx.forget_dropped("j", 10))
+    assert store.snapshot().find_job("j") is None
+    assert store.snapshot().find_run("j", "b") is None
+    for before_at, is_known in ((6, True), (7, False)):
+        assert purged(store, before_at, 10) == 0
+        assert (store.snapshot().find_run("j", "a") is not None) == is_known
+
+
+def test_a_purge_looks_at_so_many_jobs_at_a_time(store: Store) -> None:
+    """And says behind which to go on, also where none of them is to be forgotten."""
+    count = JOBS_PER_PURGE + 1
+    names = [f"j-{n}" for n in range(count)]
+    commit(store, *(lambda tx, j=j: stage(tx, j, 0, f"m-{j}") for j in names))
+    standing = names[:-1]
+    commit(store, *(lambda tx, j=j: release(tx, j, at=6) for j in standing))
+    [first] = commit(store, lambda tx: tx.purge_jobs(100, 10))
+    assert first.forgotten == 0
+    assert first.after is not None
+    [second] = commit(store, lambda tx: tx.purge_jobs(100, 10, first.after))
+    assert second == (2, None)
 
 
 def test_a_rollback_forgets_what_was_staged(store: Store) -> None:
@@ -224,25 +345,25 @@ def test_a_rollback_forgets_what_was_staged(store: Store) -> None:
 def test_a_purge_forgets_rows_that_nobody_released(store: Store) -> None:
     """Those last staged before the instant, at most so many at a time."""
     staged(store, "j", (0, "m-1"), (1, "m-2"))
-    assert commit(store, lambda tx: tx.purge_jobs(5, 10)) == [0]
-    assert commit(store, lambda tx: tx.purge_jobs(6, 1)) == [1]
+    assert purged(store, 5, 10) == 0
+    assert purged(store, 6, 1) == 1
     assert store.snapshot().count_job("j") == {"staged": 1}
-    assert commit(store, lambda tx: tx.purge_jobs(6, 10)) == [2]
+    assert purged(store, 6, 10) == 2
     assert store.snapshot().find_job("j") is None
 
 
 def test_a_purge_keeps_a_job_as_long_as_one_of_its_messages(store: Store) -> None:
     """A released job goes after its last message, and a while after its release."""
     staged(store, "j", (0, "m-1"), (1, "m-2"))
-    commit(store, lambda tx: tx.release_job("j", at=6))
-    assert commit(store, lambda tx: tx.purge_jobs(100, 10)) == [0]
+    commit(store, lambda tx: release(tx, "j", at=6))
+    assert purged(store, 100, 10) == 0
     commit(store, lambda tx: move(tx, "j", 0), lambda tx: move(tx, "j", 1))
     commit(store, lambda tx: tx.purge_outbound("tpa-1", 100, 1))
-    assert commit(store, lambda tx: tx.purge_jobs(100, 10)) == [0]
+    assert purged(store, 100, 10) == 0
     commit(store, lambda tx: tx.purge_outbound("tpa-1", 100, 1))
-    assert commit(store, lambda tx: tx.purge_jobs(6, 10)) == [0]
-    assert commit(store, lambda tx: tx.purge_jobs(7, 1)) == [1]
-    assert commit(store, lambda tx: tx.purge_jobs(7, 10)) == [2]
+    assert purged(store, 6, 10) == 0
+    assert purged(store, 7, 1) == 1
+    assert purged(store, 7, 10) == 2
     assert store.snapshot().find_job("j") is None
 
 

@@ -110,6 +110,8 @@ recoveries = st.builds(
 routes = st.sampled_from(["r-1", "r-2"])
 JOBS = ("j-1", "j-2")
 jobs = st.sampled_from(JOBS)
+RUNS = (None, "run-1", "run-2")
+runs = st.sampled_from(RUNS)
 transits = st.builds(Transit, st.sampled_from(TransitStatus), counters)
 owed_notices = st.builds(
     OwedNotice,
@@ -177,6 +179,9 @@ def answers(snapshot: Snapshot) -> dict[str, Any]:
             [snapshot.find_staged(job, number) for number in range(3)],
             [list(snapshot.list_staged_payloads(job, number)) for number in range(3)],
             [snapshot.find_accepted_row(job, name) for name in NAMES],
+            [snapshot.find_run(job, name) for name in RUNS],
+            snapshot.find_newest_run(job),
+            list(snapshot.list_unreleased_runs(job)),
         )
     for pair in PAIRS:
         found[f"sending {pair}"] = snapshot.get_sending_pair(pair)
@@ -255,7 +260,10 @@ operations = st.one_of(
         name=names,
         outcome=st.sampled_from([RowOutcome.ACCEPTED] * 2 + list(RowOutcome)),
         at=instants,
+        by=runs,
     ),
+    operation("moves_to", job=jobs, number=st.integers(0, 2), to=st.integers(0, 3), by=runs),
+    operation("forgets_staged", job=jobs, number=st.integers(0, 2)),
     operation("releases", job=jobs, at=instants),
     operation("moves_what_is_released"),
     operation("drops", job=jobs, limit=st.integers(1, 3)),
@@ -404,7 +412,9 @@ class BothStores(RuleBasedStateMachine):
         else:
             self.write(lambda tx: tx.put_transit(entry))
 
-    def stages(self, job: str, number: int, name: str, outcome: RowOutcome, at: int) -> None:
+    def stages(
+        self, job: str, number: int, name: str, outcome: RowOutcome, at: int, by: str | None
+    ) -> None:
         def step(tx: Any) -> Any:
             opened = tx.open_job(job, at=at)
             before = tx.find_job_row(job, number)
@@ -412,7 +422,10 @@ class BothStores(RuleBasedStateMachine):
             is_known = tx.find_accepted_row(job, name) is not None
             if is_taken or (is_known and outcome is RowOutcome.ACCEPTED):
                 return opened
-            row = JobRow(number, opened.releases + 1, outcome, name, f"f-{name}")
+            run = tx.find_run(job, by)
+            if run is None or not run.is_open:
+                run = tx.open_run(job, by, at=at)
+            row = JobRow(number, run.number, outcome, name, f"f-{name}")
             if outcome is RowOutcome.ACCEPTED:
                 parts = [stored(name.encode()), spooled(100_000, DIGESTS[number])]
                 sent = message(name, *parts, agreement_id=f"a-{name}")
@@ -425,8 +438,9 @@ class BothStores(RuleBasedStateMachine):
 
     def releases(self, job: str, at: int) -> None:
         def step(tx: Any) -> None:
-            if tx.find_job(job) is not None:
-                tx.release_job(job, at=at)
+            for run in tx.list_unreleased_runs(job)[:1]:
+                if run.is_open:
+                    tx.release_run(run.number, at=at)
 
         self.write(step)
 
@@ -444,7 +458,31 @@ class BothStores(RuleBasedStateMachine):
         self.write(step)
 
     def drops(self, job: str, limit: int) -> None:
-        self.write(lambda tx: tx.drop_unreleased(job, limit))
+        def step(tx: Any) -> int:
+            for run in tx.list_unreleased_runs(job)[:1]:
+                tx.drop_run(run.number, at=limit)
+            return int(tx.forget_dropped(job, limit))
+
+        self.write(step)
+
+    def moves_to(self, job: str, number: int, to: int, by: str | None) -> None:
+        def step(tx: Any) -> None:
+            run, there = tx.find_run(job, by), tx.find_staged(job, to)
+            if run is None or not run.is_open or tx.find_staged(job, number) is None:
+                return
+            before = tx.get_run(tx.find_staged(job, number).row.run)
+            if before.released_at is None and (there is None or to == number):
+                tx.move_staged(job, number, to=to, run=run.number)
+
+        self.write(step)
+
+    def forgets_staged(self, job: str, number: int) -> None:
+        def step(tx: Any) -> None:
+            found = tx.find_staged(job, number)
+            if found is not None and tx.get_run(found.row.run).released_at is None:
+                tx.forget_staged_row(job, number)
+
+        self.write(step)
 
     def purges_jobs(self, before_at: int, limit: int) -> None:
         self.write(lambda tx: tx.purge_jobs(before_at, limit))

@@ -31,6 +31,9 @@ COLUMNS = (
     "in_doubt",
     "failed",
 )
+PAGE = 100
+"""Jobs asked for at once: each is counted, row by row."""
+
 REJECT_COLUMNS = ("row", "message_id", "name", "text")
 
 
@@ -45,13 +48,14 @@ def job() -> None:
 @gateway_command
 def list_jobs(client: Client, limit: int, output: str) -> None:
     """List jobs and their counts, oldest first."""
-    print_rows(list(islice(_jobs(client), limit)), COLUMNS, output)
+    print_rows(list(islice(_jobs(client, limit), limit)), COLUMNS, output)
 
 
-def _jobs(client: Client) -> Iterator[JSON]:
+def _jobs(client: Client, limit: int) -> Iterator[JSON]:
+    """At least so many, if there are; none is counted for nothing but the end of a page."""
     after: int | None = 0
     while after is not None:
-        page = client.jobs(after)
+        page = client.jobs(after, min(limit, PAGE))
         yield from page["jobs"]
         after = page["next_after"]
 
@@ -85,7 +89,8 @@ def show(
 @gateway_command
 def release(client: Client, name: str, output: str) -> None:
     """Send what is staged in a job. Done again, it changes nothing."""
-    print_fields(client.release(name), output)
+    client.release(name)
+    print_fields(client.job(name), output)
 
 
 @job.command()

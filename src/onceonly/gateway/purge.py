@@ -12,6 +12,7 @@ same transaction what it forgot.
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.instant import NS_PER_S, US_PER_S, Now
 from onceonly.protocol.effects import Journal
 from onceonly.store.group import GroupCommit
+from onceonly.store.jobs import JobPurge
 from onceonly.store.spool import KeptFile, Spool
 from onceonly.store.store import Store, Transaction
 
@@ -125,18 +127,32 @@ class Purge:
             return 0  # As in most gateways, which need no step for it.
         before_at = self._clock.at() - self._retention.forget_job_after_s * US_PER_S
 
-        def purge(txn: Transaction) -> int:
-            return txn.purge_jobs(before_at, ROWS_PER_STEP)
+        forgotten, after = 0, 0
+        while True:
+            purge = partial(self._purge_jobs, before_at=before_at, after=after)
+            purged = await self._group.transact(purge, patience_s=PATIENCE_S)
+            if purged.forgotten:
+                self._failpoints.reach("after-purge")
+            forgotten += purged.forgotten
+            if purged.after is None:
+                return forgotten
+            after = purged.after
 
-        return await self._repeat(purge, "rows of jobs")
+    def _purge_jobs(self, txn: Transaction, *, before_at: int, after: int) -> JobPurge:
+        purged = txn.purge_jobs(before_at, ROWS_PER_STEP, after)
+        self._note(txn, purged.forgotten, "rows of jobs")
+        return purged
+
+    def _note(self, txn: Transaction, count: int, what: str) -> None:
+        if count:
+            row = self._rows.about_gateway(Event.PURGED, self._clock.now(), f"{count} {what}")
+            txn.append((row,))
+            self._failpoints.reach("before-purge")
 
     async def _repeat(self, purge: Callable[[Transaction], int], what: str) -> int:
         def step(txn: Transaction) -> int:
             count = purge(txn)
-            if count:
-                reason = f"{count} {what}"
-                txn.append((self._rows.about_gateway(Event.PURGED, self._clock.now(), reason),))
-                self._failpoints.reach("before-purge")
+            self._note(txn, count, what)
             return count
 
         forgotten = 0

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from onceonly.store import rows
 from onceonly.store.asking import SqliteQuestions
-from onceonly.store.jobs import Job, JobRow, StagedMessage
+from onceonly.store.jobs import Job, JobRow, Run, StagedMessage
 from onceonly.store.store import StoredPayload
 
 
@@ -22,6 +22,20 @@ class SqliteJobReading(SqliteQuestions):
 
     def list_jobs(self, after: int, limit: int) -> Sequence[Job]:
         return [Job(*row) for row in self._list("list_jobs", after, limit)]
+
+    def find_run(self, job_id: str, name: str | None) -> Run | None:
+        found = self._get("find_run", job_id, name)
+        return None if found is None else Run(*found)
+
+    def find_newest_run(self, job_id: str) -> Run | None:
+        found = self._get("find_newest_run", job_id)
+        return None if found is None else Run(*found)
+
+    def get_run(self, number: int) -> Run:
+        return Run(*self._get("get_run", number))
+
+    def list_unreleased_runs(self, job_id: str) -> Sequence[Run]:
+        return [Run(*row) for row in self._list("list_unreleased_runs", job_id)]
 
     def find_job_row(self, job_id: str, row: int) -> JobRow | None:
         found = self._get("find_job_row", job_id, row)
@@ -43,8 +57,8 @@ class SqliteJobReading(SqliteQuestions):
 
     def list_released(self, limit: int) -> Sequence[StagedMessage]:
         found: list[StagedMessage] = []
-        for number, releases in self._list("list_jobs_with_staged"):
-            released = self._list("list_released_of", number, releases, limit - len(found))
+        for (number,) in self._list("list_released_runs"):
+            released = self._list("list_released_of", number, limit - len(found))
             found += map(rows.to_staged, released)
             if len(found) == limit:
                 break

@@ -14,7 +14,7 @@ from onceonly.message.message import Message
 from onceonly.store import rows
 from onceonly.store.failures import from_sqlite
 from onceonly.store.job_reading import SqliteJobReading
-from onceonly.store.jobs import Job, JobRow
+from onceonly.store.jobs import JOBS_PER_PURGE, Job, JobPurge, JobRow, Run
 from onceonly.store.queries import SQL
 from onceonly.store.spool import INLINE_BYTES_MAX
 from onceonly.store.store import StoredPayload
@@ -51,6 +51,10 @@ class SqliteJobWriting(SqliteJobReading):
             number = self._job_numbers[job_id] = job.number
         return number
 
+    def open_run(self, job_id: str, name: str | None, *, at: int) -> Run:
+        self._write("open_run", job_id, name, at)
+        return self.get_run(self._connection.last_insert_rowid())
+
     def put_job_row(self, job_id: str, row: JobRow) -> None:
         self._write("put_job_row", self._number_of(job_id), *row)
 
@@ -65,9 +69,10 @@ class SqliteJobWriting(SqliteJobReading):
     ) -> None:
         number = self._number_of(job_id)
         self._write("put_job_row", number, *row)
-        names = (number, row.round, row.row, message.message_id, message.agreement_id)
+        names = (number, row.run, row.row, message.message_id, message.agreement_id)
         self._write("add_staged", *names, *rows.from_message(message), digest)
         position = self._connection.last_insert_rowid()
+        self._write("count_staged", row.run, 1)
         assert len(payloads) == len(message.payloads), "one stored payload for each described one"
         for part, (payload, body) in enumerate(payloads):
             place = rows.place(position, part)
@@ -77,52 +82,89 @@ class SqliteJobWriting(SqliteJobReading):
                 assert len(body) <= INLINE_BYTES_MAX, "a body of this size belongs into the spool"
                 self._write("add_staged_body", place, body)
 
-    def release_job(self, job_id: str, *, at: int) -> None:
-        self._write("release_job", at, job_id)
+    def move_staged(self, job_id: str, row: int, *, to: int, run: int) -> None:
+        position, before = self._staged(job_id, row)
+        self._write("move_job_row", self._number_of(job_id), row, to, run)
+        self._write("move_staged", position, to, run)
+        if before != run:
+            self._write("count_staged", before, -1)
+            self._write("count_staged", run, 1)
+
+    def _staged(self, job_id: str, row: int) -> tuple[int, int]:
+        """Position of what is staged in the row, and its run."""
+        found, kept = self._get("list_staged_payloads", job_id, row), self.find_job_row(job_id, row)
+        assert found is not None, f"nothing is staged in row {row} of {job_id}"
+        assert kept is not None, "what is staged has a row"
+        return found[0], kept.run
+
+    def forget_staged_row(self, job_id: str, row: int) -> None:
+        position, run = self._staged(job_id, row)
+        self._forget_row(self._number_of(job_id), run, row, position)
+
+    def _forget_row(self, number: int, run: int, row: int, position: int | None) -> None:
+        if position is not None:
+            self._forget_staged(position)
+            self._write("count_staged", run, -1)
+        self._write("forget_job_row", number, row)
+
+    def release_run(self, number: int, *, at: int) -> None:
+        self._write("release_run", number, at)
+        if self._get("is_filled", number) is not None:
+            self._write("release_job", at, self.get_run(number).job_id)
+
+    def drop_run(self, number: int, *, at: int) -> None:
+        self._write("drop_run", number, at)
 
     def remove_staged(self, job_id: str, row: int) -> None:
-        found = self._get("list_staged_payloads", job_id, row)
-        assert found is not None, f"nothing is staged in row {row} of {job_id}"
-        self._forget_staged(found[0])
+        self._forget_staged(self._staged(job_id, row)[0])
 
     def _forget_staged(self, position: int) -> None:
         for query in _FORGET_STAGED:
             self._write(query, position)
 
-    def drop_unreleased(self, job_id: str, limit: int) -> int:
+    def forget_dropped(self, job_id: str, limit: int) -> int:
         job = self.find_job(job_id)
         if job is None:
             return 0
-        dropped = self._drop_unreleased(job.number, limit)
-        self._forget_empty(job.number)
+        runs = [run for run in self.list_unreleased_runs(job_id) if run.dropped_at is not None]
+        dropped = self._forget_rows_of(job.number, runs, limit)
+        self._forget_empty(job.number, job_id)
         return dropped
 
-    def _drop_unreleased(self, number: int, limit: int) -> int:
-        found = self._list("list_unreleased", number, limit)
-        for _, row, position in found:
-            if position is not None:
-                self._forget_staged(position)
-            self._write("forget_job_row", number, row)
-        return len(found)
+    def _forget_rows_of(self, number: int, runs: Sequence[Run], limit: int) -> int:
+        count = 0
+        for run in runs:
+            found = self._list("list_rows_of_run", run.number, limit - count)
+            for row, position in found:
+                self._forget_row(number, run.number, row, position)
+            count += len(found)
+        return count
 
-    def _forget_empty(self, number: int) -> None:
+    def _forget_empty(self, number: int, job_id: str) -> int:
         self._write("forget_job", number)
+        if self._connection.changes() == 0:
+            return 0
         self._job_numbers.clear()
+        self._write("forget_runs", job_id)
+        return 1
 
-    def purge_jobs(self, before_at: int, limit: int) -> int:
+    def purge_jobs(self, before_at: int, limit: int, after: int = 0) -> JobPurge:
+        if after == 0:
+            self._write("forget_dropped_runs", before_at, limit)
+        jobs = self._list("list_jobs_by_age", after, JOBS_PER_PURGE, before_at)
         purged = 0
-        for (number,) in self._list("list_old_jobs", before_at):
-            purged += self._drop_unreleased(number, limit - purged)
-            if purged < limit and self._get("is_standing", number) is None:
-                purged += self._forget_rows(number, limit - purged)
+        for number, job_id, is_old in jobs:
+            if is_old:
+                purged += self._purge_job(number, job_id, limit - purged)
             if purged >= limit:
-                break
-        return purged
+                return JobPurge(purged, number - 1)
+        return JobPurge(purged, number if len(jobs) == JOBS_PER_PURGE else None)
 
-    def _forget_rows(self, number: int, limit: int) -> int:
-        found = self._list("list_job_rows", number, limit)
+    def _purge_job(self, number: int, job_id: str, limit: int) -> int:
+        purged = self._forget_rows_of(number, self.list_unreleased_runs(job_id), limit)
+        if purged == limit or self._get("is_standing", number) is not None:
+            return purged
+        found = self._list("list_job_rows", number, limit - purged)
         for (row,) in found:
             self._write("forget_job_row", number, row)
-        before = self._connection.total_changes()
-        self._forget_empty(number)
-        return len(found) + self._connection.total_changes() - before
+        return purged + len(found) + self._forget_empty(number, job_id)

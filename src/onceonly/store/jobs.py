@@ -7,6 +7,9 @@ replayed, and an accepted row is staged or stands as its outbound message does.
 What is staged is durable and nothing more: it is no outbound message yet, so it waits for no
 turn, never expires and blocks nobody. A release is one write; `list_released` asks the state
 what it owes, and each row moves into `outbound` in a step of its caller's.
+
+Every row is of a *run*: one start of whoever hands the job over. Runs are released and dropped,
+so that what one start left behind is neither sent nor taken from another.
 """
 
 from __future__ import annotations
@@ -47,12 +50,31 @@ class Job(NamedTuple):
     """When it was last released."""
 
 
+class Run(NamedTuple):
+    """One start of whoever hands over a job. `number` is given by the store, in rising order."""
+
+    number: int
+    job_id: str
+    name: str | None
+    """What its caller calls it; None for callers that name none."""
+    opened_at: int
+    staged: int
+    """Messages staged in it that wait for its release, or did when it came."""
+    released_at: int | None
+    dropped_at: int | None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may stage more."""
+        return self.released_at is None and self.dropped_at is None
+
+
 class JobRow(NamedTuple):
     """One row of a job. `row` is the caller's number for it, and the order of its release."""
 
     row: int
-    round: int
-    """The release that it waits for: it is released once the job has had so many."""
+    run: int
+    """Number of the run that staged it last: it is released with that."""
     outcome: RowOutcome
     message_id: str | None
     fingerprint: str
@@ -71,6 +93,19 @@ class StagedMessage(NamedTuple):
     digest: str
 
 
+class JobPurge(NamedTuple):
+    """What a step of a purge did."""
+
+    forgotten: int
+    """Rows, and jobs without any."""
+    after: int | None
+    """Behind which job to go on; None at the end."""
+
+
+JOBS_PER_PURGE = 100
+"""Jobs that one step of a purge looks at: some 2 ms."""
+
+
 class JobSnapshot(Protocol):
     """What can be asked about jobs."""
 
@@ -80,6 +115,22 @@ class JobSnapshot(Protocol):
 
     def list_jobs(self, after: int, limit: int) -> Sequence[Job]:
         """Jobs with a number above `after`, in the order in which they were opened."""
+        ...
+
+    def find_run(self, job_id: str, name: str | None) -> Run | None:
+        """The last run of this name; of those that have none, for None."""
+        ...
+
+    def find_newest_run(self, job_id: str) -> Run | None:
+        """The last run of the job that has a name and is not dropped."""
+        ...
+
+    def get_run(self, number: int) -> Run:
+        """The run of this number, which there is."""
+        ...
+
+    def list_unreleased_runs(self, job_id: str) -> Sequence[Run]:
+        """Runs that no release has reached, dropped ones among them, in order."""
         ...
 
     def find_job_row(self, job_id: str, row: int) -> JobRow | None:
@@ -107,7 +158,7 @@ class JobSnapshot(Protocol):
         ...
 
     def list_released(self, limit: int) -> Sequence[StagedMessage]:
-        """Staged messages that a release has reached, jobs and rows in order: what is owed."""
+        """Staged messages of released runs, runs and rows in order: what is owed."""
         ...
 
     def find_staged(self, job_id: str, row: int) -> StagedMessage | None:
@@ -126,6 +177,10 @@ class JobTransaction(Protocol):
         """The job, made where there is none; `at` becomes its `staged_at`."""
         ...
 
+    def open_run(self, job_id: str, name: str | None, *, at: int) -> Run:
+        """A new run of the job."""
+        ...
+
     def put_job_row(self, job_id: str, row: JobRow) -> None:
         """Add or replace the row of this number; not one whose message is staged."""
         ...
@@ -142,25 +197,41 @@ class JobTransaction(Protocol):
         """Add or replace the row, and stage its message."""
         ...
 
-    def release_job(self, job_id: str, *, at: int) -> None:
-        """Release every row staged until now; rows staged later wait for the next release."""
+    def move_staged(self, job_id: str, row: int, *, to: int, run: int) -> None:
+        """Give the row in which something is staged another number, or another run.
+
+        A row that has the number goes; nothing may be staged in it.
+        """
+        ...
+
+    def forget_staged_row(self, job_id: str, row: int) -> None:
+        """Forget the row, and what is staged in it."""
+        ...
+
+    def release_run(self, number: int, *, at: int) -> None:
+        """Release the rows of an open run; the job counts a release if there are any."""
+        ...
+
+    def drop_run(self, number: int, *, at: int) -> None:
+        """Nothing of the run is ever released; `forget_dropped` forgets its rows."""
         ...
 
     def remove_staged(self, job_id: str, row: int) -> None:
         """Forget what was staged in the row, which stays: it moved on, or turned otherwise."""
         ...
 
-    def drop_unreleased(self, job_id: str, limit: int) -> int:
-        """Forget at most `limit` rows that no release has reached; how many.
+    def forget_dropped(self, job_id: str, limit: int) -> int:
+        """Forget at most `limit` rows of dropped runs; how many.
 
         The job goes with its last row, if it was never released.
         """
         ...
 
-    def purge_jobs(self, before_at: int, limit: int) -> int:
+    def purge_jobs(self, before_at: int, limit: int, after: int = 0) -> JobPurge:
         """Forget at most `limit` rows of jobs that were last staged to or released before then.
 
         Rows that no release has reached; and whole jobs none of whose messages is staged, or
-        stored still. Returns how many rows, and jobs without any, were forgotten.
+        stored still. Looks at some jobs numbered above `after`, in their order. Dropped runs are
+        remembered as long as their jobs, and until they were dropped before then.
         """
         ...

@@ -10,7 +10,16 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from onceonly.message.message import Message
-from onceonly.store.jobs import STAGED, Job, JobRow, RowOutcome, StagedMessage
+from onceonly.store.jobs import (
+    JOBS_PER_PURGE,
+    STAGED,
+    Job,
+    JobPurge,
+    JobRow,
+    RowOutcome,
+    Run,
+    StagedMessage,
+)
 from onceonly.store.memory_tables import RowOfJob, Staged, Tables
 from onceonly.store.store import StoredPayload
 
@@ -38,6 +47,23 @@ class MemoryJobReading:
         job = self.find_job(job_id)
         return None if job is None else self._tables.job_rows.get((job.number, row))
 
+    def _runs(self, job_id: str) -> list[Run]:
+        return [run for _, run in sorted(self._tables.runs.items()) if run.job_id == job_id]
+
+    def find_run(self, job_id: str, name: str | None) -> Run | None:
+        found = [run for run in self._runs(job_id) if run.name == name]
+        return found[-1] if found else None
+
+    def find_newest_run(self, job_id: str) -> Run | None:
+        named = [run for run in self._runs(job_id) if run.name and run.dropped_at is None]
+        return named[-1] if named else None
+
+    def get_run(self, number: int) -> Run:
+        return self._tables.runs[number]
+
+    def list_unreleased_runs(self, job_id: str) -> Sequence[Run]:
+        return [run for run in self._runs(job_id) if run.released_at is None]
+
     def find_job_row(self, job_id: str, row: int) -> JobRow | None:
         found = self._find(job_id, row)
         return None if found is None else found.row
@@ -58,14 +84,17 @@ class MemoryJobReading:
 
     def count_job(self, job_id: str) -> dict[str, int]:
         job = self.find_job(job_id)
-        return dict(Counter(self._word(job, found) for found in self._rows(job) if job))
+        return dict(Counter(self._word(found) for found in self._rows(job)))
 
-    def _word(self, job: Job, found: RowOfJob) -> str:
+    def _is_released(self, found: RowOfJob) -> bool:
+        return self._tables.runs[found.row.run].released_at is not None
+
+    def _word(self, found: RowOfJob) -> str:
         row, staged, ended = found
         if row.outcome is not RowOutcome.ACCEPTED:
             return row.outcome
         if staged is not None:
-            return "queued" if row.round <= job.releases else STAGED
+            return "queued" if self._is_released(found) else STAGED
         assert row.message_id is not None, "an accepted row has a message"
         return ended or self._tables.outbound[row.message_id].state.status.value
 
@@ -73,10 +102,12 @@ class MemoryJobReading:
         return list(islice(self._released(), limit))
 
     def _released(self) -> Iterator[StagedMessage]:
-        for job in self._jobs():
-            for found in sorted(self._rows(job), key=lambda one: (one.row.round, one.row.row)):
-                if found.staged is not None and found.row.round <= job.releases:
-                    yield found.of(job)
+        jobs = {job.number: job for job in self._jobs()}
+        rows = [(found.row.run, row, job) for (job, row), found in self._tables.job_rows.items()]
+        for _, row, job in sorted(rows):
+            found = self._tables.job_rows[job, row]
+            if found.staged is not None and self._is_released(found):
+                yield found.of(jobs[job])
 
     def find_staged(self, job_id: str, row: int) -> StagedMessage | None:
         found = self._find(job_id, row)
@@ -99,15 +130,29 @@ class MemoryJobWriting(MemoryJobReading):
     def open_job(self, job_id: str, *, at: int) -> Job:
         job = self._tables.jobs.get(job_id)
         if job is None:
-            number = self._tables.numbers.get("job", 0) + 1
-            self._tables.numbers["job"] = number
-            job = Job(number, job_id, at, at, 0, None)
+            job = Job(self._next_number("job"), job_id, at, at, 0, None)
         return self._put_job(job._replace(staged_at=max(job.staged_at, at)))
 
     def _put_job(self, job: Job) -> Job:
         self._tables.jobs[job.job_id] = job
         self._write_count += 1
         return job
+
+    def _next_number(self, of: str) -> int:
+        number = self._tables.numbers[of] = self._tables.numbers.get(of, 0) + 1
+        return number
+
+    def open_run(self, job_id: str, name: str | None, *, at: int) -> Run:
+        return self._put_run(Run(self._next_number("run"), job_id, name, at, 0, None, None))
+
+    def _put_run(self, run: Run) -> Run:
+        self._tables.runs[run.number] = run
+        self._write_count += 1
+        return run
+
+    def _count_staged(self, number: int, change: int) -> None:
+        run = self._tables.runs[number]
+        self._put_run(run._replace(staged=run.staged + change))
 
     def put_job_row(self, job_id: str, row: JobRow) -> None:
         self._put_row(job_id, RowOfJob(row))
@@ -127,33 +172,54 @@ class MemoryJobWriting(MemoryJobReading):
     ) -> None:
         assert len(payloads) == len(message.payloads), "one stored payload for each described one"
         self._put_row(job_id, RowOfJob(row, Staged(message, tuple(payloads), digest)))
+        self._count_staged(row.run, 1)
 
-    def release_job(self, job_id: str, *, at: int) -> None:
-        job = self._tables.jobs[job_id]
-        if any(found.row.round > job.releases for found in self._rows(job)):
-            self._put_job(job._replace(releases=job.releases + 1, released_at=at))
+    def move_staged(self, job_id: str, row: int, *, to: int, run: int) -> None:
+        found = self._staged(job_id, row)
+        self.forget_staged_row(job_id, row)
+        self._put_row(job_id, found._replace(row=found.row._replace(row=to, run=run)))
+        self._count_staged(run, 1)
 
-    def remove_staged(self, job_id: str, row: int) -> None:
+    def _staged(self, job_id: str, row: int) -> RowOfJob:
         found = self._find(job_id, row)
         assert found is not None, f"no row {row} of {job_id}"
         assert found.staged is not None, f"nothing is staged in row {row} of {job_id}"
-        self._put_row(job_id, found._replace(staged=None))
+        return found
 
-    def drop_unreleased(self, job_id: str, limit: int) -> int:
+    def forget_staged_row(self, job_id: str, row: int) -> None:
+        self._forget_rows(self._tables.jobs[job_id], [self._staged(job_id, row).row])
+
+    def release_run(self, number: int, *, at: int) -> None:
+        run = self._put_run(self._tables.runs[number]._replace(released_at=at))
+        job = self._tables.jobs.get(run.job_id)
+        if job is not None and any(found.row.run == number for found in self._rows(job)):
+            self._put_job(job._replace(releases=job.releases + 1, released_at=at))
+
+    def drop_run(self, number: int, *, at: int) -> None:
+        self._put_run(self._tables.runs[number]._replace(dropped_at=at))
+
+    def remove_staged(self, job_id: str, row: int) -> None:
+        self._put_row(job_id, self._staged(job_id, row)._replace(staged=None))
+
+    def forget_dropped(self, job_id: str, limit: int) -> int:
         job = self.find_job(job_id)
         if job is None:
             return 0
-        dropped = self._drop_unreleased(job, limit)
+        runs = [run for run in self.list_unreleased_runs(job_id) if run.dropped_at is not None]
+        dropped = self._forget_rows_of(job, runs, limit)
         self._forget_empty(job)
         return dropped
 
-    def _drop_unreleased(self, job: Job, limit: int) -> int:
-        waiting = [found.row for found in self._rows(job) if found.row.round > job.releases]
-        return self._forget_rows(job, waiting[:limit])
+    def _forget_rows_of(self, job: Job, runs: Sequence[Run], limit: int) -> int:
+        numbers = {run.number for run in runs}
+        rows = [found.row for found in self._rows(job) if found.row.run in numbers]
+        in_order = sorted(rows, key=lambda row: (row.run, row.row))
+        return self._forget_rows(job, in_order[:limit])
 
     def _forget_rows(self, job: Job, rows: Sequence[JobRow]) -> int:
         for row in rows:
-            del self._tables.job_rows[job.number, row.row]
+            if self._tables.job_rows.pop((job.number, row.row)).staged is not None:
+                self._count_staged(row.run, -1)
             self._write_count += 1
         return len(rows)
 
@@ -161,22 +227,42 @@ class MemoryJobWriting(MemoryJobReading):
         if self._rows(job):
             return 0
         del self._tables.jobs[job.job_id]
+        for run in self._runs(job.job_id):
+            if run.dropped_at is None:
+                del self._tables.runs[run.number]
         self._write_count += 1
         return 1
 
-    def purge_jobs(self, before_at: int, limit: int) -> int:
+    def purge_jobs(self, before_at: int, limit: int, after: int = 0) -> JobPurge:
+        if after == 0:
+            self._forget_dropped_runs(before_at, limit)
+        jobs = self.list_jobs(after, JOBS_PER_PURGE)
         purged = 0
-        for job in self._jobs():
-            if job.staged_at >= before_at or (job.released_at or 0) >= before_at:
-                continue
-            purged += self._drop_unreleased(job, limit - purged)
-            if purged < limit and not self._is_standing(job):
-                rows = [found.row for found in self._rows(job)]
-                purged += self._forget_rows(job, rows[: limit - purged])
-                purged += self._forget_empty(job)
+        for job in jobs:
+            if job.staged_at < before_at and (job.released_at or 0) < before_at:
+                purged += self._purge_job(job, limit - purged)
             if purged >= limit:
-                break
-        return purged
+                return JobPurge(purged, job.number - 1)
+        return JobPurge(purged, jobs[-1].number if len(jobs) == JOBS_PER_PURGE else None)
+
+    def _purge_job(self, job: Job, limit: int) -> int:
+        purged = self._forget_rows_of(job, self.list_unreleased_runs(job.job_id), limit)
+        if purged == limit or self._is_standing(job):
+            return purged
+        rows = [found.row for found in self._rows(job)]
+        purged += self._forget_rows(job, rows[: limit - purged])
+        return purged + self._forget_empty(job)
+
+    def _forget_dropped_runs(self, before_at: int, limit: int) -> None:
+        old = [
+            run.number
+            for run in sorted(self._tables.runs.values(), key=lambda run: run.dropped_at or 0)
+            if run.dropped_at is not None and run.dropped_at < before_at
+            if run.job_id not in self._tables.jobs
+        ]
+        for number in old[:limit]:
+            del self._tables.runs[number]
+            self._write_count += 1
 
     def _is_standing(self, job: Job) -> bool:
         return any(

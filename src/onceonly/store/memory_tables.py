@@ -16,7 +16,7 @@ from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import Outbound
-from onceonly.store.jobs import Job, JobRow, StagedMessage
+from onceonly.store.jobs import Job, JobRow, Run, StagedMessage
 from onceonly.store.store import (
     InboundEntry,
     InboxItem,
@@ -164,6 +164,7 @@ class Tables:
     journal: dict[int, Record] = field(default_factory=dict)
     jobs: dict[str, Job] = field(default_factory=dict)
     job_rows: dict[tuple[int, int], RowOfJob] = field(default_factory=dict)
+    runs: dict[int, Run] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
 
     def pending(self) -> "PendingTables":

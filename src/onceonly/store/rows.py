@@ -327,9 +327,9 @@ def to_incident(row: Row) -> Incident:
 
 
 def to_job_row(row: Row) -> JobRow:
-    """`row, round, outcome, message_id, fingerprint, error_code, reason`."""
-    number, of_round, outcome, *rest = row
-    return JobRow(number, of_round, RowOutcome(outcome), *rest)
+    """`row, run, outcome, message_id, fingerprint, error_code, reason`."""
+    number, run, outcome, *rest = row
+    return JobRow(number, run, RowOutcome(outcome), *rest)
 
 
 def to_staged(row: Row) -> StagedMessage:

@@ -78,6 +78,8 @@ _STATUS_OF = {
     "UnknownPartner": 404,
     "UnknownAgreement": 404,
     "MessageIdTaken": 409,
+    "JobChanged": 409,
+    "RunOver": 409,
     "IdempotencyKeyTaken": 409,
     "Cancelled": 409,
     "NeverSent": 409,

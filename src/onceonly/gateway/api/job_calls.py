@@ -8,6 +8,7 @@ import json
 from abc import ABC, abstractmethod
 from base64 import b64decode
 from binascii import Error as NotBase64
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -16,10 +17,11 @@ from starlette.responses import JSONResponse, Response
 
 from onceonly.gateway.api import shapes
 from onceonly.gateway.api.reading import limit_of, submission_of, whole
-from onceonly.gateway.sending.jobs import Jobs, RowAnswer, StagedRow
+from onceonly.gateway.sending.jobs import Jobs
+from onceonly.gateway.sending.places import DISPLACED_FROM, RowAnswer, StagedRow
 from onceonly.gateway.sending.submit import Part, Submission
 from onceonly.message.errors import LocalError
-from onceonly.store.jobs import RowOutcome
+from onceonly.store.jobs import JobRow, RowOutcome
 from onceonly.store.spool import Sink, Spool
 from onceonly.store.store import Store
 
@@ -49,10 +51,10 @@ class JobCalls(ABC):
     async def put_job_message(self, request: Request) -> Response:
         """Stage one message under the MessageId of the path."""
         message_id = request.path_params["message_id"]
-        number = whole(request, "row", -1)
+        number = _checked_row(whole(request, "row", -1))
         async with self._submission(request, message_id) as submission:
             row = StagedRow(submission, None if number < 0 else number, message_id)
-            [answer] = await self._jobs.stage(request.path_params["job"], [row])
+            [answer] = await self._jobs.stage(request.path_params["job"], [row], _run_of(request))
         if answer.error is not None:
             raise answer.error
         is_new = answer.outcome is RowOutcome.ACCEPTED
@@ -69,7 +71,7 @@ class JobCalls(ABC):
         sinks: list[Sink] = []
         try:
             rows = [self._staged_row(row, sinks) for row in _rows_of(body)]
-            answers = await self._jobs.stage(request.path_params["job"], rows)
+            answers = await self._jobs.stage(request.path_params["job"], rows, _run_of(request))
         finally:
             for sink in sinks:
                 sink.discard()
@@ -78,8 +80,9 @@ class JobCalls(ABC):
 
     def _staged_row(self, row: dict[str, Any], sinks: list[Sink]) -> StagedRow:
         number = row.pop("row", None)
-        if not (number is None or (type(number) is int and 0 <= number < 1 << 62)):
-            raise LocalError("InvalidField", f"row {number!r} is no whole number below 2^62")
+        if not (number is None or (type(number) is int and number >= 0)):
+            raise LocalError("InvalidField", f"row {number!r} is no whole number")
+        _checked_row(number or 0)
         named = row.get("message_id")
         named = named if isinstance(named, str) else None
         try:
@@ -123,9 +126,6 @@ class JobCalls(ABC):
 
     async def get_job(self, request: Request) -> Response:
         """One job and its counts."""
-        return await self._job(request)
-
-    async def _job(self, request: Request) -> Response:
         job, counts = await asyncio.to_thread(self._jobs.get, request.path_params["job"])
         return JSONResponse(shapes.job_shape(job, counts))
 
@@ -133,20 +133,37 @@ class JobCalls(ABC):
         """A page of the rows that were rejected, and why."""
         limit, job_id = limit_of(request), request.path_params["job"]
         after = whole(request, "after", 0) - 1
-        rows = self._store.snapshot().list_rejects(job_id, after, limit)
+        rows = await asyncio.to_thread(self._list_rejects, job_id, after, limit)
         next_after = rows[-1].row + 1 if len(rows) == limit else None
         shape = {"rejects": [shapes.reject_shape(row) for row in rows], "next_after": next_after}
         return JSONResponse(shape)
 
+    def _list_rejects(self, job_id: str, after: int, limit: int) -> Sequence[JobRow]:
+        return self._store.snapshot().list_rejects(job_id, after, limit)
+
     async def release_job(self, request: Request) -> Response:
-        """Send what is staged."""
-        await self._jobs.release(request.path_params["job"])
-        return await self._job(request)
+        """Send what is staged; answers without counts, which take their time."""
+        staged = whole(request, "staged", -1)
+        expected = None if staged < 0 else staged
+        job = await self._jobs.release(request.path_params["job"], _run_of(request), expected)
+        return JSONResponse(shapes.release_shape(job))
 
     async def drop_job(self, request: Request) -> Response:
         """Forget what is staged and not released."""
         job_id = request.path_params["job"]
-        return JSONResponse({"job": job_id, "dropped": await self._jobs.drop(job_id)})
+        return JSONResponse(
+            {"job": job_id, "dropped": await self._jobs.drop(job_id, _run_of(request))}
+        )
+
+
+def _checked_row(number: int) -> int:
+    if number >= DISPLACED_FROM:
+        raise LocalError("InvalidField", f"row {number!r} is no whole number below 2^62")
+    return number
+
+
+def _run_of(request: Request) -> str | None:
+    return request.query_params.get("run")
 
 
 def _rows_of(body: bytes) -> list[dict[str, Any]]:

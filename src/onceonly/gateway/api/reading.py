@@ -106,7 +106,7 @@ def whole(request: Request, name: str, default: int) -> int:
     text = request.query_params.get(name)
     if text is None:
         return default
-    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+    if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) < 1 << 63):
         raise LocalError("InvalidField", f"{name} {text!r} is not a whole number")
     return int(text)
 

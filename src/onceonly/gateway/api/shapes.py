@@ -141,6 +141,16 @@ def job_shape(job: Job, counts: Mapping[str, int]) -> dict[str, Any]:
     }
 
 
+def release_shape(job: Job) -> dict[str, Any]:
+    """A job that was just released."""
+    return {
+        "job": job.job_id,
+        "opened_at": instant(job.opened_at),
+        "staged_at": instant(job.staged_at),
+        "released_at": instant(job.released_at),
+    }
+
+
 def reject_shape(row: JobRow) -> dict[str, Any]:
     """A row that was rejected."""
     return {

@@ -4,24 +4,34 @@ Staging stores and sends nothing, so that whoever hands over many messages can b
 anywhere and come again. A row is known by its number: the same row again is the same row, another
 one with its MessageId is a replay, and each has one outcome. A release is one write; what it owes
 is moved to the queues in steps, and asked of the store again after every start.
+
+A caller that starts anew names its *run*. Of the named runs of a job the newest alone may stage:
+it takes over what the others left, replaces what they staged otherwise, and is released without
+them. How its rows find their places is in `places`.
 """
 
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import NamedTuple
 
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.dispatch import Dispatch
-from onceonly.gateway.sending.submit import Submission, Submissions, check_same
+from onceonly.gateway.sending.places import (
+    RowAnswer,
+    StagedRow,
+    Staging,
+    Wanted,
+    actor_of,
+    is_identifier,
+)
+from onceonly.gateway.sending.submit import Submission, Submissions
 from onceonly.gateway.sending.work import Draft, Outcome
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.digest import content_digest
-from onceonly.message.errors import LocalError, RemoteError
-from onceonly.message.identity import checked_identifier
+from onceonly.message.errors import LocalError
 from onceonly.store.group import GroupCommit
-from onceonly.store.jobs import Job, JobRow, RowOutcome, StagedMessage
+from onceonly.store.jobs import Job, RowOutcome, Run, StagedMessage
 from onceonly.store.store import OutboundView, Store, StoreFull, Transaction
 
 MOVED_PER_STEP = 100
@@ -29,37 +39,6 @@ MOVED_PER_STEP = 100
 
 DROPPED_PER_STEP = 500
 """Rows forgotten in one step: some 10 ms."""
-
-DISPLACED_FROM = 1 << 62
-"""Number of the first row whose own number has another message: above all that callers give."""
-
-
-class StagedRow(NamedTuple):
-    """One row as it is handed over: what it asks for, or why it cannot be read."""
-
-    asked: Submission | LocalError
-    number: int | None = None
-    """The caller's number for the row; None gives it the next, or its MessageId's own."""
-    message_id: str | None = None
-    """What the row calls itself, whether or not it can be a message."""
-
-
-class RowAnswer(NamedTuple):
-    """What became of one row."""
-
-    row: int
-    message_id: str | None
-    outcome: RowOutcome
-    error: LocalError | None = None
-
-
-class _Wanted(NamedTuple):
-    """A row that can become a message."""
-
-    submission: Submission
-    draft: Draft
-    digest: str
-    fingerprint: str
 
 
 class Jobs:
@@ -87,23 +66,29 @@ class Jobs:
         self._tasks = tasks
         self._is_moving = False
 
-    async def stage(self, job_id: str, rows: Sequence[StagedRow]) -> list[RowAnswer]:
+    async def stage(
+        self, job_id: str, rows: Sequence[StagedRow], run: str | None = None
+    ) -> list[RowAnswer]:
         """What became of each row, all of it durable in one commit; nothing is sent.
 
-        Raises `LocalError` (InvalidField) for the job's name, and `StoreFull`; then no row is
-        kept. What is wrong with one row is in its answer.
+        Raises `LocalError` (InvalidField) for names, and (RunOver) for a run that may
+        stage no more, and `StoreFull`; then no row is kept. What is wrong with one row is in its
+        answer.
         """
-        _check_job_id(job_id)
+        _check_names(job_id, run)
         wanted = [await self._wanted(row) for row in rows]
 
         def step(txn: Transaction) -> list[RowAnswer]:
-            job = txn.open_job(job_id, at=self._clock.at())
-            staging = _Staging(txn, job, self._rows, self._clock)
+            at = self._clock.at()
+            opened = _open_run(txn, job_id, run)  # Before a write, since it may refuse.
+            job = txn.open_job(job_id, at=at)
+            opened = opened or txn.open_run(job_id, run, at=at)
+            staging = Staging(txn, job, opened, self._rows, self._clock)
             return [staging.take(row, one) for row, one in zip(rows, wanted, strict=True)]
 
         return await self._group.transact(step)
 
-    async def _wanted(self, row: StagedRow) -> "_Wanted | LocalError":
+    async def _wanted(self, row: StagedRow) -> Wanted | LocalError:
         submission = row.asked
         if isinstance(submission, LocalError):
             return submission
@@ -112,31 +97,50 @@ class Jobs:
         except LocalError as error:
             return error
         digest = content_digest(draft.message.payloads)
-        return _Wanted(submission, draft, digest, _fingerprint(submission, draft, digest))
+        return Wanted(submission, draft, digest, _fingerprint(submission, draft, digest))
 
-    async def release(self, job_id: str) -> None:
-        """Let everything that is staged in the job go; again, it changes nothing.
+    async def release(self, job_id: str, run: str | None = None, staged: int | None = None) -> Job:
+        """Let what is staged in the run go, or in the job without one; again, it changes nothing.
 
-        Returns after the commit, and before the messages are in their queues. Raises `LocalError`
-        (NotFound) and `StoreFull`.
+        `staged` is how many rows of the run its caller was told are accepted. Returns after the
+        commit, and before the messages are in their queues. Raises `LocalError` (NotFound), before
+        anything is released (RunOver) for a run that was dropped or has a newer one behind it and
+        (JobChanged) where rows of it are missing; and `StoreFull`.
         """
 
-        def step(txn: Transaction) -> None:
+        def step(txn: Transaction) -> Job:
             if txn.find_job(job_id) is None:
                 raise _unknown(job_id)
-            txn.release_job(job_id, at=self._clock.at())
+            for one in _to_release(txn, job_id, run, staged):
+                txn.release_run(one.number, at=self._clock.at())
+            job = txn.find_job(job_id)
+            assert job is not None, "a release forgets no job"
+            return job
 
-        await self._group.transact(step)
+        job = await self._group.transact(step)
         self._start_moving()
+        return job
 
-    async def drop(self, job_id: str) -> int:
-        """Forget what is staged in the job and not released; how many rows."""
+    async def drop(self, job_id: str, run: str | None = None) -> int:
+        """Forget what is staged in the run by now and not released; in the job, without a run.
+
+        Returns how many rows. A run that was dropped may stage no more, and is never released.
+        """
+
+        def close(txn: Transaction) -> None:
+            if run is not None and txn.find_run(job_id, run) is None:
+                txn.open_run(job_id, run, at=self._clock.at())  # Stragglers of it may come yet.
+            for one in txn.list_unreleased_runs(job_id):
+                if one.is_open and run in (None, one.name):
+                    txn.drop_run(one.number, at=self._clock.at())
+
+        def forget(txn: Transaction) -> int:
+            return txn.forget_dropped(job_id, DROPPED_PER_STEP)
+
+        _check_names(job_id, run)
+        await self._group.transact(close)
         dropped = 0
-
-        def step(txn: Transaction) -> int:
-            return txn.drop_unreleased(job_id, DROPPED_PER_STEP)
-
-        while count := await self._group.transact(step):
+        while count := await self._group.transact(forget):
             dropped += count
         return dropped
 
@@ -188,11 +192,15 @@ class Jobs:
             txn.remove_staged(job_id, number)
         except LocalError as error:
             txn.remove_staged(job_id, number)
-            _Staging(txn, staged.job, self._rows, self._clock).reject(staged.row, error)
+            self._reject(txn, staged, error)
             return None
         if outcome is None:
             txn.put_job_row(job_id, staged.row._replace(outcome=RowOutcome.REPLAYED))
         return outcome
+
+    def _reject(self, txn: Transaction, staged: StagedMessage, error: LocalError) -> None:
+        run = txn.get_run(staged.row.run)
+        Staging(txn, staged.job, run, self._rows, self._clock).reject(staged.row, error)
 
     def _submit(self, txn: Transaction, staged: StagedMessage) -> Outcome | None:
         """None where somebody else has submitted the same since it was staged."""
@@ -206,103 +214,47 @@ class Jobs:
             _check_same_message(earlier, staged)
             return None
         payloads = txn.list_staged_payloads(staged.job.job_id, staged.row.row)
-        actor = _actor(staged.job)
+        actor = actor_of(staged.job)
         return self._submissions.enter(txn, Draft(message, payloads), staged.digest, actor=actor)
 
 
-class _Staging:
-    """Rows of one job in one step. Nothing here raises once something is written."""
-
-    def __init__(self, txn: Transaction, job: Job, rows: Rows, clock: Clock) -> None:
-        self._txn = txn
-        self._job = job
-        self._rows = rows
-        self._clock = clock
-
-    def take(self, row: StagedRow, wanted: _Wanted | LocalError) -> RowAnswer:
-        """The outcome of the row, which is the one it had where it was here before."""
-        before = None if row.number is None else self._find(row.number)
-        if isinstance(wanted, LocalError):
-            return self._refuse(row, before, wanted)
-        message_id = wanted.draft.message.message_id
-        if before is not None and before.outcome is not RowOutcome.REJECTED:
-            if (before.message_id, before.fingerprint) == (message_id, wanted.fingerprint):
-                return self._again(before)
-            row = row._replace(number=self._next(DISPLACED_FROM))
-        return self._take_new(row, wanted)
-
-    def _find(self, number: int) -> JobRow | None:
-        return self._txn.find_job_row(self._job.job_id, number)
-
-    def _next(self, least: int = 0) -> int:
-        return max(self._txn.last_job_row(self._job.job_id) + 1, least)
-
-    def _again(self, row: JobRow) -> RowAnswer:
-        """What was released before is a replay to whoever comes again, and counts as it did."""
-        is_released = row.round <= self._job.releases
-        outcome = RowOutcome.REPLAYED if is_released else row.outcome
-        return RowAnswer(row.row, row.message_id, outcome)
-
-    def _take_new(self, row: StagedRow, wanted: _Wanted) -> RowAnswer:
-        message = wanted.draft.message
-        accepted = self._txn.find_accepted_row(self._job.job_id, message.message_id)
-        if accepted is not None and accepted.fingerprint == wanted.fingerprint:
-            if row.number is None:
-                return self._again(accepted)
-            return self._put(row, wanted, RowOutcome.REPLAYED)
-        if accepted is not None:
-            text = f"another message is staged as {message.message_id!r}"
-            return self._refuse_new(row, LocalError("MessageIdTaken", text))
-        earlier = self._txn.find_outbound_view(message.message_id)
-        if earlier is None:
-            return self._put(row, wanted, RowOutcome.ACCEPTED)
-        try:
-            check_same(earlier, message, wanted.digest, wanted.submission)
-        except LocalError as error:
-            return self._refuse_new(row, error)
-        return self._put(row, wanted, RowOutcome.REPLAYED)
-
-    def _put(self, row: StagedRow, wanted: _Wanted, outcome: RowOutcome) -> RowAnswer:
-        number = self._next() if row.number is None else row.number
-        kept = self._row(number, wanted.draft.message.message_id, wanted.fingerprint, outcome)
-        if outcome is RowOutcome.ACCEPTED:
-            message, payloads = wanted.draft
-            self._txn.add_staged(self._job.job_id, kept, message, payloads, digest=wanted.digest)
-        else:
-            self._txn.put_job_row(self._job.job_id, kept)
-        return RowAnswer(kept.row, kept.message_id, outcome)
-
-    def _row(
-        self, number: int, message_id: str | None, fingerprint: str, outcome: RowOutcome
-    ) -> JobRow:
-        return JobRow(number, self._job.releases + 1, outcome, message_id, fingerprint)
-
-    def _refuse_new(self, row: StagedRow, error: LocalError) -> RowAnswer:
-        before = None if row.number is None else self._find(row.number)
-        return self._refuse(row, before, error)
-
-    def _refuse(self, row: StagedRow, before: JobRow | None, error: LocalError) -> RowAnswer:
-        number = self._next() if row.number is None else row.number
-        if before is not None:
-            if (before.error_code, before.reason) == (error.name, str(error)):
-                return RowAnswer(number, before.message_id, RowOutcome.REJECTED, error)
-            if before.outcome is not RowOutcome.REJECTED:
-                number = self._next(DISPLACED_FROM)
-        message_id = row.message_id if _is_identifier(row.message_id) else None
-        self.reject(self._row(number, message_id, "", RowOutcome.REJECTED), error)
-        return RowAnswer(number, message_id, RowOutcome.REJECTED, error)
-
-    def reject(self, row: JobRow, error: LocalError) -> None:
-        """Keep that the row is refused, and say so in the journal."""
-        reason = str(error)
-        refused = row._replace(outcome=RowOutcome.REJECTED, error_code=error.name, reason=reason)
-        self._txn.put_job_row(self._job.job_id, refused)
-        now, actor = self._clock.now(), _actor(self._job)
-        self._txn.append((self._rows.refused_submission(row.message_id, error, actor, now),))
+def _open_run(txn: Transaction, job_id: str, name: str | None) -> Run | None:
+    """The run, if there is one that is open. Raises `LocalError` (RunOver)."""
+    run = txn.find_run(job_id, name)
+    if name is None:
+        return run if run is not None and run.is_open else None
+    if run is not None and not run.is_open:
+        what = "dropped" if run.released_at is None else "released"
+        raise LocalError("RunOver", f"run {name!r} of job {job_id!r} is {what} already")
+    if run is not None:
+        _check_newest(txn, run)
+    return run
 
 
-def _actor(job: Job) -> str:
-    return f"job:{job.job_id}"
+def _check_newest(txn: Transaction, run: Run) -> None:
+    newest = txn.find_newest_run(run.job_id)
+    if newest is not None and newest.number > run.number:
+        text = f"run {newest.name!r} of job {run.job_id!r} began after run {run.name!r}"
+        raise LocalError("RunOver", text)
+
+
+def _to_release(
+    txn: Transaction, job_id: str, name: str | None, staged: int | None
+) -> Sequence[Run]:
+    if name is None:
+        return [run for run in txn.list_unreleased_runs(job_id) if run.is_open]
+    run = txn.find_run(job_id, name)
+    if run is None:
+        raise LocalError("NotFound", f"no run {name!r} of job {job_id!r}")
+    if run.released_at is not None:
+        return ()
+    if run.dropped_at is not None:
+        raise LocalError("RunOver", f"run {name!r} of job {job_id!r} is dropped already")
+    _check_newest(txn, run)
+    if staged is not None and run.staged < staged:
+        text = f"{run.staged} messages of {staged} are staged in run {name!r} of job {job_id!r}"
+        raise LocalError("JobChanged", text)
+    return (run,)
 
 
 def _fingerprint(submission: Submission, draft: Draft, digest: str) -> str:
@@ -333,16 +285,11 @@ def _check_same_message(earlier: OutboundView, staged: StagedMessage) -> None:
         raise LocalError("MessageIdTaken", text)
 
 
-def _check_job_id(job_id: str) -> None:
-    if not _is_identifier(job_id) or "/" in job_id:
+def _check_names(job_id: str, run: str | None) -> None:
+    if not is_identifier(job_id) or "/" in job_id:
         raise LocalError("InvalidField", "a job's name is an identifier without a slash")
-
-
-def _is_identifier(value: str | None) -> bool:
-    try:
-        return value is not None and bool(checked_identifier(value, "job"))
-    except RemoteError:
-        return False
+    if run is not None and not is_identifier(run):
+        raise LocalError("InvalidField", "a run's name is an identifier")
 
 
 def _unknown(job_id: str) -> LocalError:

@@ -10,12 +10,29 @@ CREATE TABLE job (
   released_at INTEGER
 ) STRICT;
 
+-- One start of whoever hands a job over, and the rows that it staged; `number` is their `run`.
+-- `staged` counts its messages that wait for a release. A run that was dropped stays known for a
+-- while, over the end of its job, so that a straggler of it stages nothing: hence the job's name.
+CREATE TABLE run (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  job_id TEXT NOT NULL,
+  name TEXT,
+  opened_at INTEGER NOT NULL,
+  staged INTEGER NOT NULL,
+  released_at INTEGER,
+  dropped_at INTEGER
+) STRICT;
+
+CREATE INDEX run_of_job ON run (job_id, number);
+CREATE INDEX run_unreleased ON run (job_id, number) WHERE released_at IS NULL;
+CREATE INDEX run_dropped ON run (dropped_at) WHERE dropped_at IS NOT NULL;
+
 -- What became of each row that a job was given. `ended` is how the message of an accepted row
 -- stood when it was purged, so that a job counts it for as long as there is the job.
 CREATE TABLE job_row (
   job INTEGER NOT NULL,
   row INTEGER NOT NULL,
-  round INTEGER NOT NULL,
+  run INTEGER NOT NULL,
   outcome TEXT NOT NULL CHECK (
     outcome = 'accepted' OR outcome = 'rejected' OR outcome = 'replayed'),
   message_id TEXT,
@@ -27,6 +44,8 @@ CREATE TABLE job_row (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX job_row_accepted ON job_row (message_id, job) WHERE outcome = 'accepted';
+CREATE INDEX job_row_of_run ON job_row (run, row);
+CREATE INDEX job_row_rejected ON job_row (job, row) WHERE outcome = 'rejected';
 CREATE INDEX job_row_standing ON job_row (job) WHERE outcome = 'accepted' AND ended IS NULL;
 
 -- What is durable and not sent. The columns of a message are those of outbound_message, where
@@ -34,7 +53,7 @@ CREATE INDEX job_row_standing ON job_row (job) WHERE outcome = 'accepted' AND en
 CREATE TABLE staged (
   position INTEGER PRIMARY KEY,
   job INTEGER NOT NULL,
-  round INTEGER NOT NULL,
+  run INTEGER NOT NULL,
   row INTEGER NOT NULL,
   message_id TEXT NOT NULL,
   agreement_id TEXT NOT NULL,
@@ -52,7 +71,7 @@ CREATE TABLE staged (
   delivery_receipt_requested TEXT,
   acknowledgment TEXT,
   digest TEXT NOT NULL,
-  UNIQUE (job, round, row)
+  UNIQUE (run, row)
 ) STRICT;
 
 -- `place` as in outbound_body.

@@ -544,11 +544,11 @@ SELECT number, job_id, opened_at, staged_at, releases, released_at
   FROM job WHERE number > ? ORDER BY number LIMIT ?
 
 -- name: find_job_row
-SELECT row, round, outcome, message_id, fingerprint, error_code, reason
+SELECT row, run, outcome, message_id, fingerprint, error_code, reason
   FROM job CROSS JOIN job_row ON job = number WHERE job_id = ? AND row = ?
 
 -- name: find_accepted_row
-SELECT row, round, outcome, message_id, fingerprint, error_code, reason
+SELECT row, run, outcome, message_id, fingerprint, error_code, reason
   FROM job CROSS JOIN job_row INDEXED BY job_row_accepted ON job = number
   WHERE job_id = ? AND message_id = ? AND outcome = 'accepted'
 
@@ -556,55 +556,100 @@ SELECT row, round, outcome, message_id, fingerprint, error_code, reason
 SELECT row FROM job CROSS JOIN job_row ON job = number WHERE job_id = ? ORDER BY row DESC LIMIT 1
 
 -- name: list_rejects
-SELECT row, round, outcome, message_id, fingerprint, error_code, reason
-  FROM job CROSS JOIN job_row ON job = number
+SELECT row, run, outcome, message_id, fingerprint, error_code, reason
+  FROM job CROSS JOIN job_row INDEXED BY job_row_rejected ON job = number
   WHERE job_id = ? AND row > ? AND outcome = 'rejected' ORDER BY row LIMIT ?
 
 -- name: count_job
 SELECT CASE WHEN outcome <> 'accepted' THEN outcome
       WHEN staged.position IS NULL THEN coalesce(ended, outbound.status)
-      WHEN job_row.round <= releases THEN 'queued' ELSE 'staged' END, count(*)
-  FROM job CROSS JOIN job_row ON job = number
-    LEFT JOIN staged USING (job, round, row)
-    LEFT JOIN outbound ON outbound.message_id = job_row.message_id AND outcome = 'accepted'
-  WHERE job_id = ? GROUP BY 1
+      WHEN its.released_at IS NOT NULL THEN 'queued' ELSE 'staged' END, count(*)
+  FROM job CROSS JOIN job_row ON job_row.job = job.number
+    LEFT JOIN staged ON staged.run = job_row.run AND staged.row = job_row.row
+      AND outcome = 'accepted' AND ended IS NULL
+    LEFT JOIN run AS its ON its.number = staged.run
+    LEFT JOIN outbound ON outbound.message_id = job_row.message_id
+      AND outcome = 'accepted' AND ended IS NULL AND staged.position IS NULL
+  WHERE job.job_id = ? GROUP BY 1
 
--- name: list_jobs_with_staged
-WITH RECURSIVE holding (job) AS (
-  SELECT min(job) FROM staged
+-- name: find_run
+SELECT number, job_id, name, opened_at, staged, released_at, dropped_at
+  FROM run INDEXED BY run_of_job WHERE job_id = ? AND name IS ? ORDER BY number DESC LIMIT 1
+
+-- name: find_newest_run
+SELECT number, job_id, name, opened_at, staged, released_at, dropped_at
+  FROM run INDEXED BY run_of_job
+  WHERE job_id = ? AND name IS NOT NULL AND dropped_at IS NULL ORDER BY number DESC LIMIT 1
+
+-- name: get_run
+SELECT number, job_id, name, opened_at, staged, released_at, dropped_at FROM run WHERE number = ?
+
+-- name: list_unreleased_runs
+SELECT number, job_id, name, opened_at, staged, released_at, dropped_at
+  FROM run INDEXED BY run_unreleased WHERE job_id = ? AND released_at IS NULL ORDER BY number
+
+-- name: list_released_runs
+WITH RECURSIVE holding (run) AS (
+  SELECT min(run) FROM staged
   UNION ALL
-  SELECT (SELECT min(job) FROM staged WHERE job > holding.job) FROM holding WHERE job IS NOT NULL)
-SELECT number, releases FROM holding CROSS JOIN job ON number = job WHERE releases > 0
+  SELECT (SELECT min(run) FROM staged WHERE run > holding.run) FROM holding WHERE run IS NOT NULL)
+SELECT number FROM holding CROSS JOIN run ON number = holding.run WHERE released_at IS NOT NULL
 
 -- name: list_released_of
-SELECT number, job_id, opened_at, staged_at, releases, released_at, row, staged.round, outcome,
+SELECT number, job_id, opened_at, staged_at, releases, released_at, row, staged.run, outcome,
     job_row.message_id, fingerprint, error_code, reason, staged.message_id, agreement_id, from_ids, to_ids, conversation_id, service, action,
     timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
     delivery_receipt_requested, acknowledgment, digest
-  FROM job CROSS JOIN staged ON staged.job = number CROSS JOIN job_row USING (job, row)
-  WHERE number = ? AND staged.round <= ? ORDER BY staged.round, row LIMIT ?
+  FROM staged CROSS JOIN job ON staged.job = number CROSS JOIN job_row USING (job, row)
+  WHERE staged.run = ? ORDER BY row LIMIT ?
 
 -- name: find_staged
-SELECT number, job_id, opened_at, staged_at, releases, released_at, row, staged.round, outcome,
+SELECT number, job_id, opened_at, staged_at, releases, released_at, row, staged.run, outcome,
     job_row.message_id, fingerprint, error_code, reason, staged.message_id, agreement_id, from_ids, to_ids, conversation_id, service, action,
     timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
     delivery_receipt_requested, acknowledgment, digest
   FROM job CROSS JOIN job_row ON job_row.job = number
-    CROSS JOIN staged USING (job, round, row)
+    CROSS JOIN staged USING (job, run, row)
   WHERE job_id = ? AND row = ?
 
 -- name: list_staged_payloads
 SELECT position, payloads
   FROM job CROSS JOIN job_row ON job_row.job = number
-    CROSS JOIN staged USING (job, round, row)
+    CROSS JOIN staged USING (job, run, row)
   WHERE job_id = ? AND row = ?
 
 -- name: list_staged_bodies
 SELECT place & 65535, body FROM staged_body WHERE place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
 
 -- name: put_job_row
-INSERT OR REPLACE INTO job_row (job, row, round, outcome, message_id, fingerprint, error_code,
+INSERT OR REPLACE INTO job_row (job, row, run, outcome, message_id, fingerprint, error_code,
     reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: move_job_row
+UPDATE OR REPLACE job_row SET row = ?3, run = ?4 WHERE job = ?1 AND row = ?2
+
+-- name: move_staged
+UPDATE staged SET row = ?2, run = ?3 WHERE position = ?1
+
+-- name: open_run
+INSERT INTO run VALUES (NULL, ?, ?, ?, 0, NULL, NULL)
+
+-- name: count_staged
+UPDATE run SET staged = staged + ?2 WHERE number = ?1
+
+-- name: release_run
+UPDATE run SET released_at = ?2 WHERE number = ?1
+
+-- name: drop_run
+UPDATE run SET dropped_at = ?2 WHERE number = ?1
+
+-- name: forget_runs
+DELETE FROM run WHERE job_id = ? AND dropped_at IS NULL
+
+-- name: forget_dropped_runs
+DELETE FROM run WHERE number IN (
+  SELECT number FROM run INDEXED BY run_dropped
+    WHERE dropped_at < ? AND NOT EXISTS (SELECT 1 FROM job WHERE job.job_id = run.job_id) LIMIT ?)
 
 -- name: add_staged
 INSERT INTO staged VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -615,9 +660,11 @@ INSERT INTO staged_body VALUES (?, ?)
 -- name: add_staged_spooled
 INSERT INTO staged_spooled VALUES (?, ?)
 
+-- name: is_filled
+SELECT 1 FROM job_row INDEXED BY job_row_of_run WHERE run = ? LIMIT 1
+
 -- name: release_job
-UPDATE job SET releases = releases + 1, released_at = ?
-  WHERE job_id = ? AND EXISTS (SELECT 1 FROM job_row WHERE job = number AND round > releases)
+UPDATE job SET releases = releases + 1, released_at = ? WHERE job_id = ?
 
 -- name: forget_staged
 DELETE FROM staged WHERE position = ?
@@ -628,10 +675,9 @@ DELETE FROM staged_body WHERE place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
 -- name: forget_staged_spooled
 DELETE FROM staged_spooled WHERE place BETWEEN ?1 << 16 AND ?1 << 16 | 65535
 
--- name: list_unreleased
-SELECT job, row, position
-  FROM job CROSS JOIN job_row ON job = number LEFT JOIN staged USING (job, round, row)
-  WHERE number = ? AND job_row.round > releases ORDER BY row LIMIT ?
+-- name: list_rows_of_run
+SELECT row, position FROM job_row INDEXED BY job_row_of_run LEFT JOIN staged USING (run, row)
+  WHERE run = ? ORDER BY row LIMIT ?
 
 -- name: forget_job_row
 DELETE FROM job_row WHERE job = ? AND row = ?
@@ -639,9 +685,9 @@ DELETE FROM job_row WHERE job = ? AND row = ?
 -- name: forget_job
 DELETE FROM job WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM job_row WHERE job = ?1)
 
--- name: list_old_jobs
-SELECT number FROM job
-  WHERE staged_at < ?1 AND (released_at IS NULL OR released_at < ?1) ORDER BY number
+-- name: list_jobs_by_age
+SELECT number, job_id, staged_at < ?3 AND (released_at IS NULL OR released_at < ?3)
+  FROM job WHERE number > ?1 ORDER BY number LIMIT ?2
 
 -- name: is_standing
 SELECT 1 FROM job_row INDEXED BY job_row_standing
@@ -654,4 +700,4 @@ SELECT row FROM job_row WHERE job = ? ORDER BY row LIMIT ?
 UPDATE job_row INDEXED BY job_row_accepted SET ended = ?
   WHERE message_id = ? AND outcome = 'accepted' AND ended IS NULL
     AND NOT EXISTS (SELECT 1 FROM staged
-      WHERE staged.job = job_row.job AND staged.round = job_row.round AND staged.row = job_row.row)
+      WHERE staged.job = job_row.job AND staged.run = job_row.run AND staged.row = job_row.row)

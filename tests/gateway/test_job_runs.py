@@ -1,0 +1,195 @@
+"""Runs of one job: what an earlier start left is neither sent nor taken from a later one."""
+
+from itertools import permutations
+from typing import Any
+from unittest.mock import ANY
+
+import pytest
+from job_rows import a_row, counted, dropped, known, release, stage, staged
+from running_gateway import running
+
+pytestmark = pytest.mark.anyio
+
+
+def refused_as(answer: Any) -> tuple[int, str]:
+    return answer.status, answer.json["error"]["name"]
+
+
+async def call_release(gateway: Any, run: str, staged_rows: int) -> Any:
+    return await gateway.call("POST", f"/v1/jobs/j/release?run={run}&staged={staged_rows}")
+
+
+# --- Two drivers of one job ----------------------------------------------------------------------
+
+
+async def test_a_driver_that_aborts_takes_nothing_from_the_next(gateway, peer):
+    """The first one's drop comes while the second has staged; the second sends every row."""
+    rows = [a_row(peer, f"m-{n}", n) for n in range(3)]
+    await staged(gateway, *rows, run="first")
+    assert await staged(gateway, *rows[:2], run="second") == ["accepted"] * 2
+    assert await dropped(gateway, run="first") == 1
+    assert await staged(gateway, rows[2], run="second") == ["accepted"]
+    assert (await call_release(gateway, "second", 3)).status == 200
+    await gateway.until(lambda: known(gateway) == ["m-0", "m-1", "m-2"])
+
+
+async def test_a_release_that_lacks_rows_is_refused_before_anything_is_released(gateway, peer):
+    """As when somebody has dropped the job meanwhile."""
+    await staged(gateway, a_row(peer, "m-0", 0), run="first")
+    assert refused_as(await call_release(gateway, "first", 2)) == (409, "JobChanged")
+    assert known(gateway) == []
+    assert await dropped(gateway) == 1
+    await staged(gateway, a_row(peer, "other", 0), run="second")
+    assert refused_as(await call_release(gateway, "first", 1)) == (409, "RunOver")
+    assert known(gateway) == []
+    assert (await counted(gateway))["staged"] == 1
+
+
+async def test_of_two_runs_at_once_the_newer_wins(gateway, peer):
+    """The older may neither stage nor be released any more, so no row is sent twice or never."""
+    await staged(gateway, a_row(peer, "m-0", 0), run="first")
+    await staged(gateway, a_row(peer, "m-0", 0), a_row(peer, "m-1", 1), run="second")
+    again = await stage(gateway, a_row(peer, "m-0", 0), run="first")
+    assert refused_as(again) == (409, "RunOver")
+    assert refused_as(await call_release(gateway, "first", 1)) == (409, "RunOver")
+    assert (await call_release(gateway, "second", 2)).status == 200
+    await gateway.until(lambda: known(gateway) == ["m-0", "m-1"])
+
+
+@pytest.mark.parametrize("had_staged", [True, False])
+async def test_a_straggler_of_a_dropped_run_stages_nothing(gateway, peer, had_staged):
+    """Neither before the next run nor beside it, and the next run goes on over it."""
+    row = a_row(peer, "m-0", 0)
+    if had_staged:
+        await staged(gateway, row, run="first")
+    await staged(gateway, row, run="second")
+    await dropped(gateway, run="first")
+    assert refused_as(await stage(gateway, row, run="first")) == (409, "RunOver")
+    assert await staged(gateway, a_row(peer, "m-1", 1), run="second") == ["accepted"]
+    assert (await call_release(gateway, "second", 2)).status == 200
+
+
+async def test_a_dropped_run_is_remembered_over_the_end_of_its_job(tmp_path, peer):
+    """And forgotten once nothing of it can be under way."""
+    drill = {"clock_offset_file": "offset"}
+    async with running(tmp_path, peer, drill=drill) as gateway:
+        row = a_row(peer, "m-0", 0)
+        await staged(gateway, row, run="first")
+        assert await dropped(gateway, run="first") == 1
+        assert (await gateway.get("/v1/jobs"))["jobs"] == []
+        assert refused_as(await stage(gateway, row, run="first")) == (409, "RunOver")
+        (tmp_path / "offset").write_text(str(8 * 86_400))
+        await staged(gateway, row, job="other")
+        await gateway.parts.purge.sweep()
+        assert gateway.store.snapshot().find_run("j", "first") is None
+
+
+# --- What a dead run left ------------------------------------------------------------------------
+
+
+async def test_a_mended_row_replaces_what_a_dead_run_staged(gateway, peer):
+    """It was never sent, so its MessageId is free: the mended order leaves, and no other."""
+    await staged(gateway, a_row(peer, "PO-1", 0, payload="<Order>wrong</Order>"), run="dead")
+    assert await staged(gateway, a_row(peer, "PO-1", 0), run="mended") == ["accepted"]
+    assert (await call_release(gateway, "mended", 1)).status == 200
+    assert (await peer.hear("Normal")).payloads == [b"<Order>PO-1</Order>"]
+    assert (await counted(gateway))["rows"] == 1
+
+
+async def test_a_row_that_is_not_in_the_frame_any_more_is_not_sent(gateway, peer):
+    """It stays staged, until it is dropped; its number may be another message's now."""
+    await staged(gateway, a_row(peer, "gone", 0), a_row(peer, "kept", 1), run="dead")
+    assert await staged(gateway, a_row(peer, "kept", 0), run="mended") == ["accepted"]
+    assert (await call_release(gateway, "mended", 1)).status == 200
+    await gateway.until(lambda: known(gateway) == ["kept"])
+    shape = await counted(gateway)
+    assert (shape["rows"], shape["staged"]) == (2, 1)
+    assert await dropped(gateway) == 1
+    assert known(gateway) == ["kept"]
+
+
+async def test_a_release_of_the_job_sends_what_every_run_has_staged(gateway, peer):
+    """As an operator asks for it, who names no run."""
+    await staged(gateway, a_row(peer, "m-0", 0), run="dead")
+    await staged(gateway, a_row(peer, "m-1", 1), run="next")
+    await staged(gateway, a_row(peer, "m-2", 2))
+    await release(gateway)
+    await gateway.until(lambda: known(gateway) == ["m-0", "m-1", "m-2"])
+
+
+async def test_a_replay_of_a_dead_run_is_no_replay(gateway, peer):
+    """Its first row is not in the frame any more, so the second one is the message."""
+    await staged(gateway, a_row(peer, "m-0", 0), a_row(peer, "m-0", 1), run="dead")
+    assert await staged(gateway, a_row(peer, "x", 0), run="next") == ["accepted"]
+    assert await staged(gateway, a_row(peer, "m-0", 1), run="next") == ["accepted"]
+    assert (await call_release(gateway, "next", 2)).status == 200
+    await gateway.until(lambda: known(gateway) == ["x", "m-0"])
+
+
+async def test_a_release_that_is_repeated_changes_nothing(gateway, peer):
+    """Also with the rows staged again by the next run: all are replays of what was sent."""
+    rows = [a_row(peer, f"m-{n}", n) for n in range(2)]
+    await staged(gateway, *rows, run="first")
+    for _ in range(2):
+        assert (await call_release(gateway, "first", 2)).status == 200
+    await gateway.until(lambda: len(known(gateway)) == 2)
+    before = await counted(gateway)
+    assert await staged(gateway, *reversed(rows), run="again") == ["replayed"] * 2
+    assert (await call_release(gateway, "again", 0)).status == 200
+    assert await counted(gateway) == {**before, "staged_at": ANY}
+    assert refused_as(await stage(gateway, rows[0], run="first")) == (409, "RunOver")
+
+
+# --- Attempts of one task ------------------------------------------------------------------------
+
+FRAME = ("a", "a", "b", "c")
+"""MessageIds of the rows of one task; two rows are one message."""
+
+
+@pytest.mark.parametrize("order", sorted(set(permutations(FRAME))))
+@pytest.mark.parametrize("seen", range(1, len(FRAME) + 1))
+async def test_an_attempt_in_another_order_counts_as_the_first_would(gateway, peer, order, seen):
+    """After an attempt that died anywhere: rows in are rows known, and each message is one."""
+    first = [a_row(peer, name, n) for n, name in enumerate(FRAME)]
+    second = [a_row(peer, name, n) for n, name in enumerate(order)]
+    for row in first[:seen]:
+        await staged(gateway, row, run="r")
+    outcomes = [(await staged(gateway, row, run="r"))[0] for row in second]
+    assert (outcomes.count("accepted"), outcomes.count("replayed")) == (3, 1)
+    assert [(await staged(gateway, row, run="r"))[0] for row in second] == outcomes
+    shape = await counted(gateway)
+    assert (shape["rows"], shape["accepted"], shape["replayed"]) == (4, 3, 1)
+    assert (await call_release(gateway, "r", 3)).status == 200
+    await gateway.until(lambda: known(gateway) == list(dict.fromkeys(order)))
+
+
+async def test_one_message_in_two_tasks_is_a_message_and_a_replay(gateway, peer):
+    """Whichever comes first; the tasks' numbers are in blocks of their own."""
+    block = 1 << 32
+    assert await staged(gateway, a_row(peer, "m", block), run="r") == ["accepted"]
+    assert await staged(gateway, a_row(peer, "m", 0), run="r") == ["replayed"]
+    assert (await counted(gateway))["rows"] == 2
+
+
+async def test_a_row_that_is_computed_otherwise_in_a_later_attempt_is_its_latest(gateway, peer):
+    """Under its number it is the same row, and nothing of it was sent."""
+    first = a_row(peer, "m", 0, payload="<At>1</At>")
+    assert await staged(gateway, first, run="r") == ["accepted"]
+    other = a_row(peer, "m", 0, payload="<At>2</At>")
+    assert await staged(gateway, other, run="r") == ["accepted"]
+    assert await staged(gateway, {**other, "row": 1, "payload": "3"}, run="r") == ["rejected"]
+    await release(gateway, run="r")
+    assert (await peer.hear("Normal")).payloads == [b"<At>2</At>"]
+
+
+async def test_rejects_are_listed_beyond_displaced_rows(gateway, peer):
+    """Their numbers have nineteen digits."""
+    await staged(gateway, a_row(peer, "m-0", 0))
+    bad = [a_row(peer, f"bad-{n}", 0, to="urn:nobody") for n in range(2)]
+    await staged(gateway, *bad)
+    page = await gateway.get("/v1/jobs/j/rejects?limit=1")
+    assert page["next_after"] > 1 << 62
+    rest = await gateway.get(f"/v1/jobs/j/rejects?limit=1&after={page['next_after']}")
+    assert [row["row"] for row in rest["rejects"]] == [page["next_after"]]
+    beyond = await gateway.call("GET", f"/v1/jobs/j/rejects?after={1 << 63}")
+    assert refused_as(beyond) == (400, "InvalidField")
