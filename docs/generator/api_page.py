@@ -88,9 +88,26 @@ One request has at most {ROWS_MAX} rows and {BULK_BYTES_MAX >> 20} MiB, and is o
 answer says for each row whether it is `accepted`, `replayed` (its message was known before;
 nothing was added) or `rejected`, with an `error`. A `row` number makes a repeat the same row: who
 got no answer can send the request again, and every count stays right. Without one the next
-number is given. Several documents stand in `payloads`, a list of `payload`, `payload_base64`,
+number is given. Where two messages want one number, one of them gets a number from 2^62 on, and
+leaves last. Several documents stand in `payloads`, a list of `payload`, `payload_base64`,
 `content_type` and `name`.
 
+Without `run`, release and drop mean all that is staged in the job. A caller that may die and start
+again, or have tasks that straggle, names each start: `?run=NAME` with every call, a name of its own
+for every start.
+
+* Of the named runs of a job the newest may stage. Earlier ones are refused (`RunOver`), as is one
+  that was dropped or released.
+* A row that an earlier run has staged and the new one stages again is the new one's. Other content
+  under its MessageId takes its place: nothing of it was sent.
+* A release sends what the run has staged and nothing else. With `staged`, the number of its
+  accepted rows, it is refused (`JobChanged`) where some of them are gone, before anything is sent.
+* A drop forgets what the run has staged. Without `run` it ends every run that there is by then.
+* Numbers of a run are in blocks of 2^32, one block per task. Every attempt of a task hands its rows
+  over in rising order; one that has them in another order is found again row by row, and what is
+  staged under a number of the run leaves as it was staged last.
+
+A release answers before anything is counted; `GET /v1/jobs/{{job}}` counts.
 `rows` is `accepted` + `rejected` + `replayed`, and `accepted` is the sum of the states behind it.
 
 Inbox and journal come as an Arrow stream to whoever asks with
