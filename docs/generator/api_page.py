@@ -13,6 +13,7 @@ from onceonly.gateway.api.job_calls import BULK_BYTES_MAX, ROWS_MAX
 from onceonly.gateway.api.openapi import OPERATIONS, Operation
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.recovery.questions import Availability
+from onceonly.gateway.sending.places import NUMBER_BITS
 from onceonly.journal.record import Record
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
@@ -88,7 +89,7 @@ One request has at most {ROWS_MAX} rows and {BULK_BYTES_MAX >> 20} MiB, and is o
 answer says for each row whether it is `accepted`, `replayed` (its message was known before;
 nothing was added) or `rejected`, with an `error`. A `row` number makes a repeat the same row: who
 got no answer can send the request again, and every count stays right. Without one the next
-number is given. Where two messages want one number, one of them gets a number from 2^62 on, and
+number is given. Where two messages want one number, one of them gets one above 2^{NUMBER_BITS}, and
 leaves last. Several documents stand in `payloads`, a list of `payload`, `payload_base64`,
 `content_type` and `name`.
 

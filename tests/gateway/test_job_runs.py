@@ -163,6 +163,22 @@ async def test_an_attempt_in_another_order_counts_as_the_first_would(gateway, pe
     await gateway.until(lambda: known(gateway) == list(dict.fromkeys(order)))
 
 
+async def test_numbers_of_what_was_sent_are_no_obstacle(gateway, peer):
+    """A job that grew and is run again: its new rows count once each, however they come."""
+    await staged(gateway, a_row(peer, "x", 0), a_row(peer, "y", 1), run="first")
+    await call_release(gateway, "first", 2)
+    await gateway.until(lambda: len(known(gateway)) == 2)
+    for order in ("aab", "baa", "aba"):
+        for attempt in range(2):
+            rows = [a_row(peer, name, n) for n, name in enumerate(order)]
+            found = [(await staged(gateway, row, run=order))[0] for row in rows[attempt - 1 :]]
+        assert found.count("accepted") == 2, (order, found)
+        shape = await counted(gateway)
+        assert (shape["rows"], shape["staged"], shape["replayed"]) == (5, 2, 1), order
+    assert (await call_release(gateway, "aba", 2)).status == 200
+    await gateway.until(lambda: len(known(gateway)) == 4)
+
+
 async def test_one_message_in_two_tasks_is_a_message_and_a_replay(gateway, peer):
     """Whichever comes first; the tasks' numbers are in blocks of their own."""
     block = 1 << 32
@@ -183,13 +199,15 @@ async def test_a_row_that_is_computed_otherwise_in_a_later_attempt_is_its_latest
 
 
 async def test_rejects_are_listed_beyond_displaced_rows(gateway, peer):
-    """Their numbers have nineteen digits."""
-    await staged(gateway, a_row(peer, "m-0", 0))
-    bad = [a_row(peer, f"bad-{n}", 0, to="urn:nobody") for n in range(2)]
-    await staged(gateway, *bad)
+    """Their numbers may have nineteen digits."""
+    number, count = (1 << 56) - 1, 20
+    await staged(gateway, a_row(peer, "m-0", number), a_row(peer, "bad", 0, to="urn:nobody"))
+    await staged(gateway, *(a_row(peer, f"m-{n}", number) for n in range(1, count)))
+    await staged(gateway, a_row(peer, "bad", number, to="urn:nobody"))
     page = await gateway.get("/v1/jobs/j/rejects?limit=1")
-    assert page["next_after"] > 1 << 62
     rest = await gateway.get(f"/v1/jobs/j/rejects?limit=1&after={page['next_after']}")
-    assert [row["row"] for row in rest["rejects"]] == [page["next_after"]]
+    assert [row["row"] for row in rest["rejects"]] == [number + (count << 56)]
+    assert rest["next_after"] > 10**18
+    assert (await gateway.get(f"/v1/jobs/j/rejects?after={rest['next_after']}"))["rejects"] == []
     beyond = await gateway.call("GET", f"/v1/jobs/j/rejects?after={1 << 63}")
     assert refused_as(beyond) == (400, "InvalidField")

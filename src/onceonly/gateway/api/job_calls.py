@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from onceonly.gateway.api import shapes
 from onceonly.gateway.api.reading import limit_of, submission_of, whole
 from onceonly.gateway.sending.jobs import Jobs
-from onceonly.gateway.sending.places import DISPLACED_FROM, RowAnswer, StagedRow
+from onceonly.gateway.sending.places import NUMBER_BITS, RowAnswer, StagedRow
 from onceonly.gateway.sending.submit import Part, Submission
 from onceonly.message.errors import LocalError
 from onceonly.store.jobs import JobRow, RowOutcome
@@ -157,8 +157,8 @@ class JobCalls(ABC):
 
 
 def _checked_row(number: int) -> int:
-    if number >= DISPLACED_FROM:
-        raise LocalError("InvalidField", f"row {number!r} is no whole number below 2^62")
+    if number >> NUMBER_BITS > 0:
+        raise LocalError("InvalidField", f"row {number!r} is not below 2^{NUMBER_BITS}")
     return number
 
 

@@ -7,8 +7,12 @@ Under a named run numbers are in blocks, one per task, and each attempt of a tas
 rows in rising order. So a message that is found further up in the block was put there by an
 earlier attempt, and moves; one that is found further down is a row of this attempt, and its
 second one is a replay.
+
+Where a number has another message that was sent, the row has the same number one storey up; what
+makes way for a row of a later attempt is put aside, until its own row comes.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from onceonly.gateway.clock import Clock
@@ -20,8 +24,13 @@ from onceonly.message.identity import checked_identifier
 from onceonly.store.jobs import Job, JobRow, RowOutcome, Run
 from onceonly.store.store import Transaction
 
-DISPLACED_FROM = 1 << 62
-"""Number of the first row whose own number has another message: above all that callers give."""
+NUMBER_BITS = 56
+"""Callers' numbers are below 2^56; above them lie storeys with room for as many each."""
+
+STOREYS = 127
+
+ASIDE_FROM = STOREYS << NUMBER_BITS
+"""Number of the first row that is put aside: all above it leave last."""
 
 BLOCK_BITS = 32
 """Numbers of one block: the rows of one task of a named run."""
@@ -87,9 +96,9 @@ class Staging:
             return self._taken(row, known)
         if self._is_released(known):
             return self._answer(known, RowOutcome.REPLAYED)
-        if row.number in (None, known.row):
+        if row.number is None or _is_at(known, row.number):
             return self._answer(known, RowOutcome.ACCEPTED)
-        if self._is_moving(known.row, row.number):
+        if self._is_named and _is_left_behind(known, row.number):
             return self._adopt(row, known)
         return self._put(row, wanted, RowOutcome.REPLAYED)
 
@@ -105,7 +114,7 @@ class Staging:
     def _gives_way(self, known: JobRow, row: StagedRow) -> bool:
         """Whether what waits there is of a run that is over, or of this row when it was another."""
         if known.run == self._run.number:
-            return self._is_named and known.row == row.number
+            return self._is_named and _is_at(known, row.number)
         return self._is_named or not self._run_of(known).is_open
 
     def _take_over(self, row: StagedRow, known: JobRow, wanted: Wanted) -> RowAnswer:
@@ -114,15 +123,10 @@ class Staging:
         self._txn.forget_staged_row(self._job.job_id, known.row)
         return self._take_unknown(row, wanted)
 
-    def _is_moving(self, before: int, number: int | None) -> bool:
-        if not self._is_named or number is None:
-            return False
-        is_above = before > number and before >> BLOCK_BITS == number >> BLOCK_BITS
-        return is_above or before >= DISPLACED_FROM
-
     def _adopt(self, row: StagedRow, known: JobRow) -> RowAnswer:
-        is_there = row.number in (None, known.row)
-        number = known.row if is_there else self._place(row)
+        number = known.row
+        if row.number is not None:
+            number, _ = self._find_place(row.number, lambda before: before.row == known.row)
         if (number, self._run.number) != (known.row, known.run):
             moved = known._replace(row=number, run=self._run.number)
             self._txn.move_staged(self._job.job_id, known.row, to=moved.row, run=moved.run)
@@ -132,25 +136,33 @@ class Staging:
     def _answer(self, row: JobRow, outcome: RowOutcome) -> RowAnswer:
         return RowAnswer(row.row, row.message_id, outcome)
 
-    def _find(self, number: int | None) -> JobRow | None:
-        return None if number is None else self._txn.find_job_row(self._job.job_id, number)
-
     def _next(self, least: int = 0) -> int:
         return max(self._txn.last_job_row(self._job.job_id) + 1, least)
 
-    def _place(self, row: StagedRow) -> int:
-        """The number that the row gets. What has it makes way, or has been there first."""
-        if row.number is None:
-            return self._next()
-        before = self._find(row.number)
-        if before is None or before.outcome is RowOutcome.REJECTED:
-            return row.number
-        displaced = self._next(DISPLACED_FROM)
+    def _find_place(
+        self, number: int | None, is_it: Callable[[JobRow], bool]
+    ) -> tuple[int, JobRow | None]:
+        """The number that a row gets, and the row there if it is the same one already."""
+        if number is None:
+            return self._next(), None
+        for storey in range(STOREYS):
+            place = storey << NUMBER_BITS | number
+            before = self._txn.find_job_row(self._job.job_id, place)
+            if before is not None and is_it(before):
+                return place, before
+            if before is None or self._makes_way(before):
+                return place, None
+        return self._next(ASIDE_FROM), None
+
+    def _makes_way(self, before: JobRow) -> bool:
+        if before.outcome is RowOutcome.REJECTED:
+            return True
         if not self._is_named or self._is_released(before):
-            return displaced
+            return False
         if before.outcome is RowOutcome.ACCEPTED:
-            self._txn.move_staged(self._job.job_id, before.row, to=displaced, run=before.run)
-        return row.number
+            aside = self._next(ASIDE_FROM)
+            self._txn.move_staged(self._job.job_id, before.row, to=aside, run=before.run)
+        return True
 
     def _take_unknown(self, row: StagedRow, wanted: Wanted) -> RowAnswer:
         message = wanted.draft.message
@@ -169,13 +181,13 @@ class Staging:
 
     def _put(self, row: StagedRow, wanted: Wanted, outcome: RowOutcome) -> RowAnswer:
         message, payloads = wanted.draft
-        kept = JobRow(
-            row.number or 0, self._run.number, outcome, message.message_id, wanted.fingerprint
+        kept = JobRow(0, self._run.number, outcome, message.message_id, wanted.fingerprint)
+        number, before = self._find_place(
+            row.number, lambda there: there._replace(row=0, run=kept.run) == kept
         )
-        before = self._find(row.number)
-        if before is not None and before._replace(run=kept.run) == kept:
+        if before is not None:
             return self._stay(before)
-        kept = kept._replace(row=self._place(row))
+        kept = kept._replace(row=number)
         if outcome is RowOutcome.ACCEPTED:
             self._txn.add_staged(self._job.job_id, kept, message, payloads, digest=wanted.digest)
         else:
@@ -189,11 +201,14 @@ class Staging:
         return self._answer(row, row.outcome)
 
     def _refuse(self, row: StagedRow, error: LocalError) -> RowAnswer:
-        before = self._find(row.number)
-        if before is not None and (before.error_code, before.reason) == (error.name, str(error)):
-            return self._stay(before)._replace(error=error)
         message_id = row.message_id if is_identifier(row.message_id) else None
-        number, outcome = self._place(row), RowOutcome.REJECTED
+        refusal = (message_id, error.name, str(error))
+        number, before = self._find_place(
+            row.number, lambda there: (there.message_id, there.error_code, there.reason) == refusal
+        )
+        if before is not None:
+            return self._stay(before)._replace(error=error)
+        outcome = RowOutcome.REJECTED
         self.reject(JobRow(number, self._run.number, outcome, message_id, ""), error)
         return RowAnswer(number, message_id, outcome, error)
 
@@ -204,6 +219,18 @@ class Staging:
         self._txn.put_job_row(self._job.job_id, refused)
         now, actor = self._clock.now(), actor_of(self._job)
         self._txn.append((self._rows.refused_submission(row.message_id, error, actor, now),))
+
+
+def _is_at(known: JobRow, number: int | None) -> bool:
+    """Whether the row has this number, on whichever storey."""
+    return known.row < ASIDE_FROM and known.row % (1 << NUMBER_BITS) == number
+
+
+def _is_left_behind(known: JobRow, number: int) -> bool:
+    """Whether an earlier attempt of the task has put the row where it is."""
+    before = known.row % (1 << NUMBER_BITS)
+    is_above = before > number and before >> BLOCK_BITS == number >> BLOCK_BITS
+    return is_above or known.row >= ASIDE_FROM
 
 
 def actor_of(job: Job) -> str:
