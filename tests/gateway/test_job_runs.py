@@ -1,6 +1,7 @@
 """Runs of one job: what an earlier start left is neither sent nor taken from a later one."""
 
 from itertools import permutations
+from random import Random
 from typing import Any
 from unittest.mock import ANY
 
@@ -177,6 +178,39 @@ async def test_numbers_of_what_was_sent_are_no_obstacle(gateway, peer):
         assert (shape["rows"], shape["staged"], shape["replayed"]) == (5, 2, 1), order
     assert (await call_release(gateway, "aba", 2)).status == 200
     await gateway.until(lambda: len(known(gateway)) == 4)
+
+
+@pytest.mark.parametrize("seed", range(24))
+async def test_whatever_attempts_there_were_the_last_ones_count(gateway, peer, seed):
+    """Tasks whose rows come in any order, twins in them, requests repeated, numbers taken."""
+    chance = Random(seed)
+    left = chance.sample("abcdefg", 3)
+    await staged(gateway, *(a_row(peer, name, n) for n, name in enumerate(left)), run="before")
+    sent = set(left) if chance.random() < 0.5 else set()
+    if sent:
+        await release(gateway, run="before")
+        await gateway.until(lambda: len(known(gateway)) == len(sent))
+    tasks = [chance.choices("abcdefg", k=chance.randint(1, 5)) for _ in range(2)]
+
+    async def attempt(task: int, share: float = 1) -> list[str]:
+        order, found = chance.sample(tasks[task], len(tasks[task])), ""
+        outcomes = []
+        for n, name in enumerate(order[: max(1, round(share * len(order)))]):
+            for _ in range(chance.randint(1, 2)):
+                [found] = await staged(gateway, a_row(peer, name, (task << 32) + n), run="r")
+            outcomes.append(found)
+        return outcomes
+
+    for _ in range(chance.randint(0, 6)):
+        await attempt(chance.randint(0, 1), chance.random())
+    outcomes = [*await attempt(0), *await attempt(1)]
+    accepted = {name for task in tasks for name in task} - sent
+    assert outcomes.count("accepted") == len(accepted)
+    run = gateway.store.snapshot().find_run("j", "r")
+    assert run.staged == len(accepted)
+    assert (await call_release(gateway, "r", len(accepted))).status == 200
+    await gateway.until(lambda: set(known(gateway)) == accepted | sent)
+    assert len(known(gateway)) == len(accepted | sent)
 
 
 async def test_one_message_in_two_tasks_is_a_message_and_a_replay(gateway, peer):

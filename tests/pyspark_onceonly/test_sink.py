@@ -137,9 +137,13 @@ def test_a_job_that_fails_sends_nothing(spark: SparkSession, exchange: Exchange,
     received(exchange, "fails", 50)
 
 
-def test_an_empty_frame_is_an_empty_job(spark: SparkSession, exchange: Exchange, out: Any) -> None:
-    """Nothing is staged, and nothing goes wrong."""
-    write(orders(spark, "empty", 0), out, job="empty")
+def test_an_empty_frame_is_an_empty_job(
+    spark: SparkSession, exchange: Exchange, out: Any, tmp_path: Path
+) -> None:
+    """Nothing is staged, nothing goes wrong, and the report says that nothing came."""
+    write(orders(spark, "empty", 0), out, job="empty", report=str(tmp_path))
+    report = json.loads((tmp_path / "job=empty.json").read_text())
+    assert (report["rows"], report["accepted"]) == (0, 0)
     with exchange.clients() as (ours, _):
         assert all(one["job"] != "empty" for one in ours.jobs(0, 1000)["jobs"])
 

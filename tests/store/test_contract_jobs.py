@@ -281,11 +281,13 @@ def test_what_is_staged_can_move_to_another_number_and_run(store: Store) -> None
     assert snapshot.find_accepted_row("j", "m-1") == row(7, "m-1", run=b.number)
     assert list(snapshot.list_staged_payloads("j", 7)) == [stored(b"m-1")]
     assert [run.staged for run in snapshot.list_unreleased_runs("j")] == [1, 2]
-    commit(store, lambda tx: tx.forget_staged_row("j", 7))
+    commit(store, lambda tx: tx.forget_row("j", 7))
     assert store.snapshot().find_job_row("j", 7) is None
     assert [run.staged for run in store.snapshot().list_unreleased_runs("j")] == [1, 1]
     commit(store, lambda tx: tx.release_run(b.number, at=6))
     assert released_ids(store) == ["m-3"]
+    commit(store, lambda tx: tx.put_job_row("j", refused), lambda tx: tx.forget_row("j", 7))
+    assert store.snapshot().find_job_row("j", 7) is None
 
 
 def test_a_drop_reaches_no_row_that_another_run_has(store: Store) -> None:

@@ -263,7 +263,7 @@ operations = st.one_of(
         by=runs,
     ),
     operation("moves_to", job=jobs, number=st.integers(0, 2), to=st.integers(0, 3), by=runs),
-    operation("forgets_staged", job=jobs, number=st.integers(0, 2)),
+    operation("forgets_row", job=jobs, number=st.integers(0, 2)),
     operation("releases", job=jobs, at=instants),
     operation("moves_what_is_released"),
     operation("drops", job=jobs, limit=st.integers(1, 3)),
@@ -476,11 +476,11 @@ class BothStores(RuleBasedStateMachine):
 
         self.write(step)
 
-    def forgets_staged(self, job: str, number: int) -> None:
+    def forgets_row(self, job: str, number: int) -> None:
         def step(tx: Any) -> None:
-            found = tx.find_staged(job, number)
-            if found is not None and tx.get_run(found.row.run).released_at is None:
-                tx.forget_staged_row(job, number)
+            found = tx.find_job_row(job, number)
+            if found is not None and tx.get_run(found.run).released_at is None:
+                tx.forget_row(job, number)
 
         self.write(step)
 

@@ -97,9 +97,11 @@ class SqliteJobWriting(SqliteJobReading):
         assert kept is not None, "what is staged has a row"
         return found[0], kept.run
 
-    def forget_staged_row(self, job_id: str, row: int) -> None:
-        position, run = self._staged(job_id, row)
-        self._forget_row(self._number_of(job_id), run, row, position)
+    def forget_row(self, job_id: str, row: int) -> None:
+        found, kept = self._get("list_staged_payloads", job_id, row), self.find_job_row(job_id, row)
+        assert kept is not None, f"no row {row} of {job_id}"
+        position = None if found is None else found[0]
+        self._forget_row(self._number_of(job_id), kept.run, row, position)
 
     def _forget_row(self, number: int, run: int, row: int, position: int | None) -> None:
         if position is not None:

@@ -204,8 +204,8 @@ class JobTransaction(Protocol):
         """
         ...
 
-    def forget_staged_row(self, job_id: str, row: int) -> None:
-        """Forget the row, and what is staged in it."""
+    def forget_row(self, job_id: str, row: int) -> None:
+        """Forget the row, which there is, and what is staged in it."""
         ...
 
     def release_run(self, number: int, *, at: int) -> None:

@@ -176,7 +176,7 @@ class MemoryJobWriting(MemoryJobReading):
 
     def move_staged(self, job_id: str, row: int, *, to: int, run: int) -> None:
         found = self._staged(job_id, row)
-        self.forget_staged_row(job_id, row)
+        self.forget_row(job_id, row)
         self._put_row(job_id, found._replace(row=found.row._replace(row=to, run=run)))
         self._count_staged(run, 1)
 
@@ -186,8 +186,10 @@ class MemoryJobWriting(MemoryJobReading):
         assert found.staged is not None, f"nothing is staged in row {row} of {job_id}"
         return found
 
-    def forget_staged_row(self, job_id: str, row: int) -> None:
-        self._forget_rows(self._tables.jobs[job_id], [self._staged(job_id, row).row])
+    def forget_row(self, job_id: str, row: int) -> None:
+        found = self._find(job_id, row)
+        assert found is not None, f"no row {row} of {job_id}"
+        self._forget_rows(self._tables.jobs[job_id], [found.row])
 
     def release_run(self, number: int, *, at: int) -> None:
         run = self._put_run(self._tables.runs[number]._replace(released_at=at))

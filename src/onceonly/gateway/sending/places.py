@@ -95,6 +95,7 @@ class Staging:
         if known.fingerprint != wanted.fingerprint:
             return self._taken(row, known)
         if self._is_released(known):
+            self._vacate(row.number)
             return self._answer(known, RowOutcome.REPLAYED)
         if row.number is None or _is_at(known, row.number):
             return self._answer(known, RowOutcome.ACCEPTED)
@@ -120,7 +121,7 @@ class Staging:
     def _take_over(self, row: StagedRow, known: JobRow, wanted: Wanted) -> RowAnswer:
         if known.fingerprint == wanted.fingerprint:
             return self._adopt(row, known)
-        self._txn.forget_staged_row(self._job.job_id, known.row)
+        self._txn.forget_row(self._job.job_id, known.row)
         return self._take_unknown(row, wanted)
 
     def _adopt(self, row: StagedRow, known: JobRow) -> RowAnswer:
@@ -132,6 +133,15 @@ class Staging:
             self._txn.move_staged(self._job.job_id, known.row, to=moved.row, run=moved.run)
             known = moved
         return self._answer(known, RowOutcome.ACCEPTED)
+
+    def _vacate(self, number: int | None) -> None:
+        """A row that is kept elsewhere: what an earlier attempt has put in its place goes."""
+        if not self._is_named or number is None:
+            return
+        place, _ = self._find_place(number, lambda _: False)
+        there = self._txn.find_job_row(self._job.job_id, place)
+        if there is not None and not self._is_released(there):
+            self._txn.forget_row(self._job.job_id, place)
 
     def _answer(self, row: JobRow, outcome: RowOutcome) -> RowAnswer:
         return RowAnswer(row.row, row.message_id, outcome)
