@@ -99,8 +99,8 @@ for every start.
 
 * Of the named runs of a job the newest may stage. Earlier ones are refused (`RunOver`), as is one
   that was dropped or released.
-* A row that an earlier run has staged and the new one stages again is the new one's. Other content
-  under its MessageId takes its place: nothing of it was sent.
+* What the new run stages takes the place of what an earlier one has staged under the same
+  MessageId, whatever its content: nothing of that was sent.
 * A release sends what the run has staged and nothing else. With `staged`, the number of its
   accepted rows, it is refused (`JobChanged`) where some of them are gone, before anything is sent.
 * A drop forgets what the run has staged. Without `run` it ends every run that there is by then.

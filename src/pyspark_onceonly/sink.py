@@ -178,20 +178,20 @@ def _count(counts: TaskCounts, answers: Sequence[dict[str, Any]]) -> None:
 
 
 def commit_job(sink: Sink, tasks: Sequence[TaskCounts]) -> None:
-    """Name the rejects, release the job, write its report; again, all of it changes nothing.
+    """Release the job, name its rejects, write its report; again, all of it changes nothing.
 
     Every row that came in is accepted, rejected or replayed, and what was accepted is there still,
-    or this raises before anything is released.
+    or this raises before anything is released. Whoever may not release touches no file either.
     """
     if not any(task.rows for task in tasks):
         return
     [(job, run)] = {(task.job, task.run) for task in tasks}
     total = {name: sum(getattr(task, name) for task in tasks) for name in ("rows", *OUTCOMES)}
     assert total["rows"] == sum(total[name] for name in OUTCOMES), "every row has one outcome"
-    _keep_rejects(sink, job, tasks)
     with sink.gateway.client() as client:
         staged = total["accepted"]
         patiently(lambda: client.release(job, run, staged), sink.gateway.patience_s)
+    _keep_rejects(sink, job, tasks)
     _report(sink, job, total)
 
 

@@ -97,6 +97,14 @@ async def test_a_mended_row_replaces_what_a_dead_run_staged(gateway, peer):
     assert (await counted(gateway))["rows"] == 1
 
 
+async def test_a_mended_content_type_replaces_what_a_dead_run_staged(gateway, peer):
+    """It is the same content, and yet another package."""
+    await staged(gateway, a_row(peer, "PO-1", 0, content_type="text/plain"), run="dead")
+    assert await staged(gateway, a_row(peer, "PO-1", 0), run="mended") == ["accepted"]
+    [payload] = gateway.store.snapshot().find_staged("j", 0).message.payloads
+    assert payload.content_type == "application/xml"
+
+
 async def test_a_row_that_is_not_in_the_frame_any_more_is_not_sent(gateway, peer):
     """It stays staged, until it is dropped; its number may be another message's now."""
     await staged(gateway, a_row(peer, "gone", 0), a_row(peer, "kept", 1), run="dead")

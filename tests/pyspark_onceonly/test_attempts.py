@@ -137,15 +137,17 @@ def test_a_driver_that_aborts_late_takes_nothing_from_the_next(exchange: Exchang
     until(lambda: counted(exchange, "again")["acknowledged"] == 2 * COUNT, "all are acknowledged")
 
 
-def test_a_commit_whose_rows_were_dropped_fails(exchange: Exchange) -> None:
+def test_a_commit_whose_rows_were_dropped_fails(exchange: Exchange, tmp_path: Path) -> None:
     """Somebody drops the job during the run: nothing is reported accepted that is not sent."""
-    sink = sink_of(exchange, "operator")
-    tasks = [stage_task(sink, "operator", part, batches("operator", part)) for part in (0,)]
+    sink = sink_of(exchange, "operator", rejects=str(tmp_path), report=str(tmp_path))
+    task = stage_task(sink, "operator", 0, batches("operator", 0, bad=7))
     with Client(exchange.sender.site.api) as client:
         assert client.drop("operator") == COUNT
         client.stage("operator", [])
+    before = sorted(tmp_path.rglob("*"))
     with pytest.raises(LocalError, match="dropped already"):
-        commit_job(sink, tasks)
+        commit_job(sink, [task])
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_a_job_without_rows_is_reported(exchange: Exchange, tmp_path: Path) -> None:

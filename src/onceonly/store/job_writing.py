@@ -82,25 +82,23 @@ class SqliteJobWriting(SqliteJobReading):
                 assert len(body) <= INLINE_BYTES_MAX, "a body of this size belongs into the spool"
                 self._write("add_staged_body", place, body)
 
-    def move_staged(self, job_id: str, row: int, *, to: int, run: int) -> None:
-        position, before = self._staged(job_id, row)
-        self._write("move_job_row", self._number_of(job_id), row, to, run)
-        self._write("move_staged", position, to, run)
-        if before != run:
-            self._write("count_staged", before, -1)
-            self._write("count_staged", run, 1)
+    def move_staged(self, job_id: str, row: int, *, to: int) -> None:
+        position = self._staged(job_id, row)
+        self._write("move_job_row", self._number_of(job_id), row, to)
+        self._write("move_staged", position, to)
 
-    def _staged(self, job_id: str, row: int) -> tuple[int, int]:
-        """Position of what is staged in the row, and its run."""
-        found, kept = self._get("list_staged_payloads", job_id, row), self.find_job_row(job_id, row)
-        assert found is not None, f"nothing is staged in row {row} of {job_id}"
-        assert kept is not None, "what is staged has a row"
-        return found[0], kept.run
+    def _position(self, job_id: str, row: int) -> int | None:
+        found = self._get("list_staged_payloads", job_id, row)
+        return None if found is None else int(found[0])
+
+    def _staged(self, job_id: str, row: int) -> int:
+        position = self._position(job_id, row)
+        assert position is not None, f"nothing is staged in row {row} of {job_id}"
+        return position
 
     def forget_row(self, job_id: str, row: int) -> None:
-        found, kept = self._get("list_staged_payloads", job_id, row), self.find_job_row(job_id, row)
+        kept, position = self.find_job_row(job_id, row), self._position(job_id, row)
         assert kept is not None, f"no row {row} of {job_id}"
-        position = None if found is None else found[0]
         self._forget_row(self._number_of(job_id), kept.run, row, position)
 
     def _forget_row(self, number: int, run: int, row: int, position: int | None) -> None:
@@ -118,7 +116,7 @@ class SqliteJobWriting(SqliteJobReading):
         self._write("drop_run", number, at)
 
     def remove_staged(self, job_id: str, row: int) -> None:
-        self._forget_staged(self._staged(job_id, row)[0])
+        self._forget_staged(self._staged(job_id, row))
 
     def _forget_staged(self, position: int) -> None:
         for query in _FORGET_STAGED:

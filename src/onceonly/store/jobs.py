@@ -197,8 +197,8 @@ class JobTransaction(Protocol):
         """Add or replace the row, and stage its message."""
         ...
 
-    def move_staged(self, job_id: str, row: int, *, to: int, run: int) -> None:
-        """Give the row in which something is staged another number, or another run.
+    def move_staged(self, job_id: str, row: int, *, to: int) -> None:
+        """Give the row in which something is staged another number.
 
         A row that has the number goes; nothing may be staged in it.
         """

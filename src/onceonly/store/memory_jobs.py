@@ -174,11 +174,10 @@ class MemoryJobWriting(MemoryJobReading):
         self._put_row(job_id, RowOfJob(row, Staged(message, tuple(payloads), digest)))
         self._count_staged(row.run, 1)
 
-    def move_staged(self, job_id: str, row: int, *, to: int, run: int) -> None:
+    def move_staged(self, job_id: str, row: int, *, to: int) -> None:
         found = self._staged(job_id, row)
-        self.forget_row(job_id, row)
-        self._put_row(job_id, found._replace(row=found.row._replace(row=to, run=run)))
-        self._count_staged(run, 1)
+        del self._tables.job_rows[self._tables.jobs[job_id].number, row]
+        self._put_row(job_id, found._replace(row=found.row._replace(row=to)))
 
     def _staged(self, job_id: str, row: int) -> RowOfJob:
         found = self._find(job_id, row)

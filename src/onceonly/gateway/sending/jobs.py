@@ -6,8 +6,8 @@ one with its MessageId is a replay, and each has one outcome. A release is one w
 is moved to the queues in steps, and asked of the store again after every start.
 
 A caller that starts anew names its *run*. Of the named runs of a job the newest alone may stage:
-it takes over what the others left, replaces what they staged otherwise, and is released without
-them. How its rows find their places is in `places`.
+what it stages takes the place of what the others have staged under the same MessageId, and it is
+released without them. How its rows find their places is in `places`.
 """
 
 from collections.abc import Sequence

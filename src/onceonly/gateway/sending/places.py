@@ -119,8 +119,10 @@ class Staging:
         return self._is_named or not self._run_of(known).is_open
 
     def _take_over(self, row: StagedRow, known: JobRow, wanted: Wanted) -> RowAnswer:
-        if known.fingerprint == wanted.fingerprint:
+        is_same = known.fingerprint == wanted.fingerprint
+        if is_same and known.run == self._run.number:
             return self._adopt(row, known)
+        # Another run's is staged anew: a mended name or type of a payload is no other content.
         self._txn.forget_row(self._job.job_id, known.row)
         return self._take_unknown(row, wanted)
 
@@ -128,11 +130,9 @@ class Staging:
         number = known.row
         if row.number is not None:
             number, _ = self._find_place(row.number, lambda before: before.row == known.row)
-        if (number, self._run.number) != (known.row, known.run):
-            moved = known._replace(row=number, run=self._run.number)
-            self._txn.move_staged(self._job.job_id, known.row, to=moved.row, run=moved.run)
-            known = moved
-        return self._answer(known, RowOutcome.ACCEPTED)
+        if number != known.row:
+            self._txn.move_staged(self._job.job_id, known.row, to=number)
+        return self._answer(known._replace(row=number), RowOutcome.ACCEPTED)
 
     def _vacate(self, number: int | None) -> None:
         """A row that is kept elsewhere: what an earlier attempt has put in its place goes."""
@@ -171,7 +171,7 @@ class Staging:
             return False
         if before.outcome is RowOutcome.ACCEPTED:
             aside = self._next(ASIDE_FROM)
-            self._txn.move_staged(self._job.job_id, before.row, to=aside, run=before.run)
+            self._txn.move_staged(self._job.job_id, before.row, to=aside)
         return True
 
     def _take_unknown(self, row: StagedRow, wanted: Wanted) -> RowAnswer:

@@ -626,10 +626,10 @@ INSERT OR REPLACE INTO job_row (job, row, run, outcome, message_id, fingerprint,
     reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: move_job_row
-UPDATE OR REPLACE job_row SET row = ?3, run = ?4 WHERE job = ?1 AND row = ?2
+UPDATE OR REPLACE job_row SET row = ?3 WHERE job = ?1 AND row = ?2
 
 -- name: move_staged
-UPDATE staged SET row = ?2, run = ?3 WHERE position = ?1
+UPDATE staged SET row = ?2 WHERE position = ?1
 
 -- name: open_run
 INSERT INTO run VALUES (NULL, ?, ?, ?, 0, NULL, NULL)
