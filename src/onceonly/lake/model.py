@@ -320,14 +320,16 @@ def partial(journal: DataFrame) -> DataFrame:
     """Lifecycles as far as these rows tell: one row per message key in them."""
     # An orphan acknowledgement names a message, but nobody knows for whom that was.
     is_named = F.col("to_party").isNotNull() | is_event(Event.ORPHAN_ACK_RECEIVED)
-    wanted = is_event(*marks.OF_ENDS) & ~is_passing()
     # What passes an end of its own message is a tale: it would excuse what that end owes.
-    is_between = ~is_true(F.col("party").isin(F.col("from_party"), F.col("to_party")))
-    on_the_way = is_event(*marks.OF_PASSING) & is_passing() & is_between
+    is_tale = is_passing() & is_true(F.col("party").isin(F.col("from_party"), F.col("to_party")))
     # A row that our own gateway refused never was a message; only receivers refuse messages.
     is_own_refusal = is_event(Event.REJECTED) & is_outbound()
     rows = journal.where(
-        subject().isNotNull() & is_named & (wanted | on_the_way) & ~is_true(is_own_refusal)
+        subject().isNotNull()
+        & is_named
+        & marks.kind().isNotNull()
+        & ~is_tale
+        & ~is_true(is_own_refusal)
     )
     folded = rows.select(
         F.coalesce("from_party", "party").alias("from_party"),

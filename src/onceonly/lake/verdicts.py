@@ -15,6 +15,7 @@ that tells both halves is no second witness.
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
+from functools import reduce
 from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -284,16 +285,36 @@ def verdict(lifecycle: DataFrame, coverage: DataFrame, *, as_of: int, policy: Po
 
     `coverage` says whose journals are in the lake (`model.merge_coverage`).
     """
-    judged = with_sides(lifecycle, coverage)
-    facts = _facts(as_of, policy)
-    word = F.coalesce(*[F.when(row.holds(facts), F.lit(row.verdict.value)) for row in CLASSES])
+    asked = _facts(as_of, policy)
+    judged = with_sides(lifecycle, coverage).withColumn(FACTS, _as_bits(asked))
+    facts = Facts(*[_is_set(1 << place) for place in range(len(asked))])
+    word = F.lit(None).cast("string")
+    for row in reversed(CLASSES):
+        word = F.when(row.holds(facts), F.lit(row.verdict.value)).otherwise(word)
     standing = F.coalesce(
         *[
             F.when(F.col("verdict").isin(_of_standing(standing)), F.lit(standing.value))
             for standing in Standing
         ]
     )
-    return judged.withColumn("verdict", word).withColumn("standing", standing)
+    return judged.withColumn("verdict", word).drop(FACTS).withColumn("standing", standing)
+
+
+FACTS: Final = "facts"
+"""The yes and no of a message as the bits of one number, while its class is sought.
+
+Every class asks for many of them. Spark writes out each question anew; asked of the lifecycle's
+columns they make a method too long for the JVM to compile, which is then most of the work.
+"""
+
+
+def _as_bits(facts: Facts) -> Column:
+    bits = [F.when(fact, F.lit(1 << n)).otherwise(F.lit(0)) for n, fact in enumerate(facts)]
+    return reduce(Column.bitwiseOR, bits)
+
+
+def _is_set(bit: int) -> Column:
+    return F.col(FACTS).bitwiseAND(F.lit(bit)) != F.lit(0)
 
 
 def _of_standing(standing: Standing) -> list[str]:
