@@ -486,6 +486,8 @@ def test_exactly_once_that_is_never_given_up_is_under_way(frame: Frame):
     rows = made("backlog", case._replace(width_us=86_400 * SECOND))
     assert {part(row, "queued", "in_flight") for row in rows} == {(0, 1)}
     assert len(rows) == 31, "a day each until the judgement"
+    fine = case._replace(width_us=60 * SECOND)
+    assert len(made("backlog", fine)) == 30 * 1_440 + 1, "a month of minutes is no long work"
     earlier = case._replace(width_us=60 * SECOND, as_of=DAWN + 60 * SECOND)
     assert len(made("backlog", earlier)) == 2, "nothing behind the judgement"
 

@@ -11,6 +11,7 @@ from onceonly.lake import catalogue, runner
 from onceonly.lake.catalogue import Evidence
 from onceonly.lake.jobs.case import Case
 from onceonly.lake.reports import selection
+from onceonly.lake.reports.columns import ended, is_there
 from onceonly.lake.reports.findings import Extract, Findings, Judged
 from onceonly.lake.reports.page import availability, clocks, verdicts
 from onceonly.lake.reports.volume import DEFINITION as VOLUME
@@ -270,14 +271,17 @@ def _rows_on_differences(evidence: Evidence) -> list[dict[str, Any]]:
 
 def _widths(case: Case) -> dict[str, int]:
     """Width of the bins of time; by name of a table where it reaches farther than what was sent."""
+    is_open = is_there("submitted_at") & ended().isNull()
     ends = [F.min("first_sent_at").alias("first"), F.max("first_sent_at").alias("last")]
-    [sent] = runner.rows(case.judged.agg(*ends), 1)
+    [sent] = runner.rows(case.judged.agg(*ends, F.max(is_open).alias("is_open")), 1)
     ends = [F.min("first_at").alias("first"), F.max("last_at").alias("last")]
     [told] = runner.rows(case.coverage.agg(*ends), 1)
     first = told["first"] or case.as_of
+    # A queue with something in it lasts until the judgement, however long nothing has moved.
+    last = case.as_of if sent["is_open"] else told["last"] or first
     return {
         "": _width_us((sent["last"] or 0) - (sent["first"] or 0)),
-        "backlog": _width_us((told["last"] or first) - first),
+        "backlog": _width_us(last - first),
         "in_doubt_ages": _width_us(case.as_of - first),
     }
 

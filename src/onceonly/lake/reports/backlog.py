@@ -53,7 +53,9 @@ def table(judged: DataFrame, journal: DataFrame, *, as_of: int, width_us: int) -
     moves = _moves(judged, width_us, last)
     here = Window.partitionBy(*PAIR).orderBy("bin")
     so_far = here.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    later = here.rowsBetween(1, Window.unboundedFollowing)
+    # Backwards, since Spark goes through a frame without an end anew for every row.
+    later = Window.partitionBy(*PAIR).orderBy(F.desc("bin"))
+    later = later.rowsBetween(Window.unboundedPreceding, -1)
     # Whoever leaves the queue later than this bin and was there at its end waited then.
     oldest = F.min("earliest").over(later)
     counted = moves.withColumns(
