@@ -21,7 +21,7 @@ from onceonly.lake.jobs.session import APP_NAME, Lakes, directories, start
 from onceonly.lake.packs import agreement, contents, seal, summary
 from onceonly.lake.packs.contents import Pair
 from onceonly.lake.packs.summary import Counts, Summary
-from onceonly.lake.verdicts import Policy, Verdict, verdict
+from onceonly.lake.verdicts import Policy, Verdict, verdict, witnesses
 from onceonly.message.errors import LocalError
 
 JOURNAL: Final = "journal"
@@ -134,10 +134,15 @@ def pack(
 
 
 def _journals(case: Case, pair: Pair) -> dict[str, str]:
-    """In whose journal the deeds of each of the two are: a gateway may have several PartyIds."""
-    ours = case.coverage.where(F.col("holder").isin(pair.one, pair.other))
-    found = runner.rows(ours.select("holder", "party").orderBy("party"), ROWS_MAX)
-    return {row["holder"]: row["party"] for row in found}
+    """In whose journal the deeds of each of the two are: a gateway may have several PartyIds.
+
+    Of two whose deeds one journal tells it is the witness of the one that it is called by.
+    """
+    ours = witnesses(case.coverage).where(F.col("holder").isin(pair.one, pair.other))
+    found = {row["holder"]: row["journal"] for row in runner.rows(ours, ROWS_MAX)}
+    of_whom = {journal: holder for holder, journal in found.items()}
+    of_whom |= {journal: journal for journal in found.values() if journal in found}
+    return {holder: journal for journal, holder in of_whom.items()}
 
 
 def _write_rows(
@@ -175,7 +180,8 @@ def _opened(spark: SparkSession, where: Path) -> _Held:
 def _judged(
     spark: SparkSession, lives: DataFrame, holders: Sequence[str], as_of: int, policy: Policy
 ) -> DataFrame:
-    there = spark.createDataFrame([(party,) for party in holders], "holder string")
+    whose = [(party, party, 0) for party in holders]
+    there = spark.createDataFrame(whose, "party string, holder string, deeds bigint")
     return verdict(lives, there, as_of=as_of, policy=policy)
 
 
