@@ -38,23 +38,17 @@ class Policy(NamedTuple):
     verdict_within_us: int = 86_400 * US_PER_S
     """Longest life of a message without a verdict at its sender (invariant L1)."""
     retries: int | None = None
-    """Most retries that any agreement allows; None where nobody told, and then the budget is not
-    checked (I18)."""
+    """Most retries that any agreement of the lake allows; None where nobody knows them all, and
+    then the budget is not checked (I18)."""
 
     def under(self, terms: Iterable[DeliveryTerms]) -> "Policy":
-        """The policy for messages under these terms: none that keeps to its own is blamed.
+        """The policy where these are among the lake's terms: a life may last as they allow.
 
-        A message may wait for its turn as well, so what the terms allow only lengthens a life.
+        A message may wait for its turn as well, so no terms shorten it. Nor do they bound the
+        retries: messages under other agreements, of which nobody told, may have more.
         """
-        known = list(terms)
-        if not known:
-            return self
-        waits = [one.verdict_after_s or 0 for one in known]
-        retries = [one.retries for one in known]
-        return self._replace(
-            verdict_within_us=max(self.verdict_within_us, max(waits) * US_PER_S),
-            retries=None if None in retries else max(one or 0 for one in retries),
-        )
+        waits = [(one.verdict_after_s or 0) * US_PER_S for one in terms]
+        return self._replace(verdict_within_us=max([self.verdict_within_us, *waits]))
 
 
 class Standing(StrEnum):
