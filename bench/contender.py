@@ -10,6 +10,7 @@ import json
 import resource
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +55,13 @@ async def run_floor(task: dict[str, Any]) -> None:
     tell(elapsed_s=time.perf_counter() - began, cpu_s=cpu_s() - cpu_began)
 
 
-async def wait_for_stop() -> None:
-    """Ready; then, told to stop, say what it cost."""
+async def wait_for_stop(is_done: Callable[[], bool] = lambda: True) -> None:
+    """Ready; then, told to stop, come to the end and say what it cost."""
     began = cpu_s()
     tell(ready=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
+    while not is_done():  # noqa: ASYNC110 - because the store tells nobody
+        await asyncio.sleep(POLL_S)
     tell(cpu_s=cpu_s() - began)
 
 
@@ -68,8 +71,9 @@ async def run_gateway(task: dict[str, Any]) -> None:
     gateway = join(configuration, store, fail)
     server = await serve_http(configuration.listen, gateway.receiver.receive)
     look_seldom()
+    messages = task["pairs"] * task["per_pair"]
     if task["side"] == "receiver":
-        await wait_for_stop()
+        await wait_for_stop(lambda: store.snapshot().last_offset() >= messages)
     else:
         tell(ready=True)
         sys.stdin.readline()
@@ -78,8 +82,7 @@ async def run_gateway(task: dict[str, Any]) -> None:
         writers = parties * task["writers"]
         each = task["per_pair"] // task["writers"]
         await asyncio.gather(*(submit_all(gateway, to, each) for to in writers))
-        total = len(writers) * each
-        while store.snapshot().count_by_status().get("acknowledged", 0) < total:  # noqa: ASYNC110 - because the store tells nobody
+        while store.snapshot().count_by_status().get("acknowledged", 0) < messages:  # noqa: ASYNC110 - because the store tells nobody
             await asyncio.sleep(POLL_S)
         tell(elapsed_s=time.perf_counter() - began, cpu_s=cpu_s() - cpu_began)
     gateway.dispatch.drain()

@@ -136,6 +136,24 @@ async def test_a_hand_over_never_overtakes_the_one_before_it(gateway, peer):
     assert gateway.inbox_ids() == ids
 
 
+async def test_what_waited_in_line_is_handed_over_by_one_commit(gateway, peer):
+    """Else a pair's inbox would grow by one message per fsync, slower than messages are stored."""
+    peer.answer(Manners.SILENCE)
+    ids = [f"m-{number}@a.example.com" for number in range(1, 6)]
+    for number, message_id in enumerate(ids, 1):
+        await peer.send(message_id, number)
+        await peer.hear("Acknowledgement")
+    peer.refuse_connections()
+    seen = {0}
+
+    def is_whole() -> bool:
+        seen.add(len(gateway.inbox_ids()))
+        return len(ids) in seen
+
+    await gateway.until(is_whole)
+    assert seen == {0, len(ids)}
+
+
 @pytest.mark.statement("S0-39", ruling="R-16")
 async def test_best_effort_is_handed_over_and_not_acknowledged(gateway, peer):
     """S0-39: nothing is posted back."""

@@ -321,10 +321,10 @@ ACKNOWLEDGING = (
         Edit(
             "gateway/receiving/handovers.py",
             """\
-                    await self._hand_over_withheld_before(debt)
+            await self._hand_over_withheld_before(debt)
 """,
             """\
-                    pass
+            pass
 """,
         ),
     ),
@@ -351,10 +351,35 @@ ACKNOWLEDGING = (
         Edit(
             "gateway/receiving/handovers.py",
             """\
-                if before is not None:
-                    await asyncio.wait((before,))
+            await self._serve(debt.key.pair, line)
 """,
-            "",
+            """\
+            await self._hand_over([(debt, place.transmission)])
+            line.places.remove(place)
+            place.left.set_result(None)
+            if not line.places:
+                self._lines.pop(debt.key.pair, None)
+""",
+        ),
+    ),
+    Mutant(
+        "hand_over_of_the_first_only",
+        "L2",
+        "Of several messages that are ready in one step the first alone is handed over.",
+        Edit(
+            "gateway/receiving/handovers.py",
+            "for debt, left in ready]",
+            "for debt, left in ready[:1]]",
+        ),
+    ),
+    Mutant(
+        "hand_over_of_the_last_first",
+        "I16",
+        "Several messages that are ready in one step are handed over from the end.",
+        Edit(
+            "gateway/receiving/handovers.py",
+            "for debt, left in ready]",
+            "for debt, left in reversed(ready)]",
         ),
     ),
     Mutant(
@@ -418,12 +443,8 @@ ACKNOWLEDGING = (
         "A hand-over that meets a full disk is not tried again.",
         Edit(
             "gateway/receiving/handovers.py",
-            """\
-        effects = await persist(self._group, step)
-""",
-            """\
-        effects = await self._group.transact(step)
-""",
+            "for debt, effects in await persist(self._group, step):",
+            "for debt, effects in await self._group.transact(step):",
         ),
     ),
     Mutant(
