@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from journals import MUCH_LATER, PLANTS, Exchange, Ledger, Passage, plant, two_parties
 
-from onceonly.lake import model
+from onceonly.lake import checks, model
 from onceonly.lake.catalogue import TABLES, Evidence
 from onceonly.lake.verdicts import Policy, verdict
 
@@ -27,7 +27,8 @@ def evidence(
     allowed = policy or Policy()
     coverage = model.coverage(journal)
     judged = verdict(model.partial(journal), coverage, as_of=as_of, policy=allowed)
-    return Evidence(journal, coverage, judged, as_of, allowed, **more)
+    whole = checks.wholeness(journal).withColumnRenamed("edited", "quarantined")
+    return Evidence(journal, coverage, whole, judged, as_of, allowed, **more)
 
 
 def kept(case: Evidence) -> Evidence:

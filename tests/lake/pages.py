@@ -192,7 +192,7 @@ def judged_of(
 
 
 def _journal(party: str, drills: int) -> dict[str, Any]:
-    counts = ("suspensions", "quarantines", "security_events", "missing", "edited", "forks")
+    counts = ("suspensions", "quarantines", "security_events", "missing", "quarantined", "forks")
     return {
         "party": party,
         "rows": 9,

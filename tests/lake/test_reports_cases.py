@@ -441,12 +441,19 @@ def test_a_clock_that_was_set_shows_in_the_quality_of_the_journal(frame: Frame):
         1,
         0,
     )
-    assert mine["edited"] > 0
+    assert mine["quarantined"] > 0
     assert part(quality[SELLER], "has_journal", "unmatched_messages") == (False, 3)
     cut_up = journal_quality.table(
-        case.journal, case.judged, case.coverage, policy=case.policy, stretch_rows=3
+        case.journal,
+        case.judged,
+        case.coverage,
+        case.wholeness,
+        policy=case.policy,
+        stretch_rows=3,
     )
-    whole = journal_quality.table(case.journal, case.judged, case.coverage, policy=case.policy)
+    whole = journal_quality.table(
+        case.journal, case.judged, case.coverage, case.wholeness, policy=case.policy
+    )
     assert sorted(map(repr, cut_up.collect())) == sorted(map(repr, whole.collect()))
 
 

@@ -74,6 +74,8 @@ class Evidence(NamedTuple):
     """Every row once."""
     coverage: DataFrame
     """What `model.merge_coverage` gives."""
+    wholeness: DataFrame
+    """Per party, `wholeness.COLUMNS`."""
     judged: DataFrame
     """What `verdicts.verdict` gives at `as_of`."""
     as_of: int
@@ -189,7 +191,9 @@ TABLES: Final = (
     Table(operator_effects.DEFINITION, lambda e: operator_effects.table(e.judged, e.journal)),
     Table(
         journal_quality.DEFINITION,
-        lambda e: journal_quality.table(e.journal, e.judged, e.coverage, policy=e.policy),
+        lambda e: journal_quality.table(
+            e.journal, e.judged, e.coverage, e.wholeness, policy=e.policy
+        ),
     ),
 )
 """Silver tables first, then the reports in the order of their numbers."""

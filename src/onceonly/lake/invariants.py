@@ -5,13 +5,14 @@ know how the sheet is shown. Order inside one journal is compared by row number,
 journals only with the agreed clock accuracy between them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import always, any_of, is_true, never, one_if
+from onceonly.lake.expressions import always, any_of, is_true, never
 from onceonly.lake.schemas import KEY
 from onceonly.lake.verdicts import Policy, Verdict, is_altered, is_promised
 
@@ -234,21 +235,36 @@ def with_order(judged: DataFrame) -> DataFrame:
 
 
 def breaches(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
-    """Per message of `verdicts.verdict`: its key, and the names it is tried for and breaks.
+    """Per message of `verdicts.verdict`: its key, and the lines it is tried for and breaks.
 
-    `tried` and `broken` are arrays of invariant names.
+    `tried` and `broken` are numbers with a bit for each line of the sheet (`names`): messages
+    with equal bits are counted together, however many there are.
     """
     judgement = Judgement(as_of, policy)
-    tried = [F.when(is_true(line.applies(judgement)), F.lit(line.name)) for line in INVARIANTS]
+    applies = [is_true(line.applies(judgement)) for line in INVARIANTS]
     broken = [
-        F.when(is_true(line.applies(judgement)) & is_true(line.broken(judgement)), F.lit(line.name))
-        for line in INVARIANTS
+        tried & is_true(line.broken(judgement))
+        for line, tried in zip(INVARIANTS, applies, strict=True)
     ]
     return with_order(judged).select(
-        *KEY,
-        F.array_compact(F.array(*tried)).alias("tried"),
-        F.array_compact(F.array(*broken)).alias("broken"),
+        *KEY, _as_bits(applies).alias("tried"), _as_bits(broken).alias("broken")
     )
+
+
+def names(bits: int) -> list[str]:
+    """The lines of the sheet whose bits are set."""
+    return [line.name for line, bit in _BITS if bits & bit]
+
+
+_BITS: Final = [(line, 1 << place) for place, line in enumerate(INVARIANTS)]
+
+
+def _as_bits(holds: Sequence[Column]) -> Column:
+    bits = [
+        F.when(one, F.lit(bit)).otherwise(F.lit(0))
+        for one, (_, bit) in zip(holds, _BITS, strict=True)
+    ]
+    return reduce(Column.bitwiseOR, bits).cast("bigint")
 
 
 def sheet(tried_and_broken: DataFrame) -> DataFrame:
@@ -256,20 +272,23 @@ def sheet(tried_and_broken: DataFrame) -> DataFrame:
 
     `examples` holds at most `EXAMPLES_MAX` MessageIds, the least first.
     """
-    rows = tried_and_broken.select(
-        "message_id", "broken", F.explode("tried").alias("name")
-    ).withColumn("is_broken", F.array_contains("broken", F.col("name")))
-    counted = rows.groupBy("name").agg(
-        F.count("*").alias("messages"), F.sum(one_if(F.col("is_broken"))).alias("breaches")
+    of_a_breach = F.when(F.col("broken") != F.lit(0), F.col("message_id"))
+    alike = tried_and_broken.groupBy("tried", "broken").agg(
+        F.count("*").alias("messages"),
+        F.min_by("message_id", of_a_breach, EXAMPLES_MAX).alias("least"),
     )
-    ranked = rows.where("is_broken").withColumn(
-        "rank", F.row_number().over(Window.partitionBy("name").orderBy("message_id"))
-    )
-    examples = (
-        ranked.where(F.col("rank") <= EXAMPLES_MAX)
+    lines = [
+        F.struct(F.lit(line.name).alias("name"), F.lit(bit).alias("bit")) for line, bit in _BITS
+    ]
+    is_broken = F.col("broken").bitwiseAND(F.col("bit")) != F.lit(0)
+    least = F.array_sort(F.flatten(F.collect_list(F.when(is_broken, F.col("least")))))
+    return (
+        alike.select("*", F.inline(F.array(*lines)))
+        .where(F.col("tried").bitwiseAND(F.col("bit")) != F.lit(0))
         .groupBy("name")
-        .agg(F.array_sort(F.collect_list("message_id")).alias("examples"))
-    )
-    return counted.join(F.broadcast(examples), "name", "left").withColumn(
-        "examples", F.coalesce("examples", F.array().cast("array<string>"))
+        .agg(
+            F.sum("messages").alias("messages"),
+            F.sum(F.when(is_broken, F.col("messages")).otherwise(F.lit(0))).alias("breaches"),
+            F.slice(least, 1, EXAMPLES_MAX).alias("examples"),
+        )
     )

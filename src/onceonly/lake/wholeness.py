@@ -6,11 +6,17 @@ say which numbers are in, which are missing, which stand twice, and which segmen
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from onceonly.lake import manifest
 from onceonly.lake.manifest import Manifest
+
+COLUMNS: Final = (
+    "party string, rows bigint, missing bigint, quarantined bigint, forks bigint, "
+    "first_bad_seq bigint"
+)
+"""What `as_row` gives, in Spark's types, behind the party."""
 
 
 class Wholeness(NamedTuple):
@@ -46,11 +52,11 @@ class Wholeness(NamedTuple):
         return [*rows, *self.faults]
 
     def as_row(self) -> dict[str, Any]:
-        """For the page; what was edited is what is kept apart."""
+        """For tables and the page: `COLUMNS`, without the party."""
         return {
             "rows": self.rows,
             "missing": self.missing,
-            "edited": self.quarantined,
+            "quarantined": self.quarantined,
             "forks": self.forks,
             "first_bad_seq": self.first_bad_seq,
         }

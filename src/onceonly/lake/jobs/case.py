@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.journal.segment import party_folder
-from onceonly.lake import invariants, model, runner, verdicts
+from onceonly.lake import invariants, model, runner, verdicts, wholeness
 from onceonly.lake.catalogue import HOUR_US, Evidence
 from onceonly.lake.reports import reconciliation
 from onceonly.lake.reports.budgets import Terms
@@ -39,9 +39,13 @@ class Case(NamedTuple):
 
     def evidence(self, width_us: int = HOUR_US) -> Evidence:
         """What tables with bins of that width are made of."""
+        chains = {one.folder: one.as_row() for one in self.wholeness}
+        parties = [row["party"] for row in runner.rows(_parties(self.coverage), ROWS_MAX)]
+        whole = [(party, *chains[party_folder(party)].values()) for party in parties]
         return Evidence(
             self.journal,
             self.coverage,
+            self.journal.sparkSession.createDataFrame(whole, wholeness.COLUMNS),
             self.judged,
             self.as_of,
             self.policy,
@@ -65,6 +69,10 @@ def open_case(spark: SparkSession, lakes: Sequence[str], as_of: int | None, poli
     lifecycle = model.merge(held.read("lifecycle"))
     judged = verdicts.verdict(lifecycle, coverage, as_of=as_of, policy=policy)
     return Case(journal, coverage, judged.persist(), as_of, policy, held.wholeness())
+
+
+def _parties(coverage: DataFrame) -> DataFrame:
+    return coverage.select("party").distinct()
 
 
 def judge(case: Case) -> Judged:

@@ -6,7 +6,6 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.journal.record import SCHEMA_VERSION
-from onceonly.lake import checks
 from onceonly.lake.expressions import any_of, is_event, is_true, one_if
 from onceonly.lake.tables.definition import (
     Definition,
@@ -24,8 +23,8 @@ DEFINITION: Final = Definition(
     "journal_quality",
     27,
     "one row per party that has a journal, or that a journal names as a partner",
-    "gaps, edits, forks, clocks that jumped, rows that contradict one another, and who gives "
-    "no evidence. How late a segment came is in the lake's manifest, not in the journal",
+    "gaps, what is kept apart, forks, clocks that jumped, rows that contradict one another, and "
+    "who gives no evidence. How late a segment came is in the lake's manifest, not in the journal",
     (
         text("party", "whose journal"),
         flag("has_journal", "rows of it are in the lake"),
@@ -33,7 +32,7 @@ DEFINITION: Final = Definition(
         instant("first_at", "first row"),
         instant("last_at", "last row"),
         count("missing", "rows", "numbers that no row has"),
-        count("edited", "rows", "of this schema version whose hash is not theirs"),
+        count("quarantined", "segments", "kept apart: damaged, edited, or no journal's"),
         count("forks", "rows", "whose number another row has too"),
         ordinal("first_bad_seq", "first number at which one of these shows"),
         count("unknown_events", "rows", "with an event that this version does not know"),
@@ -64,7 +63,9 @@ DEFINITION: Final = Definition(
 
 
 _COUNTS: Final = tuple(
-    column.name for column in DEFINITION.columns if column.unit in ("rows", "openings", "jumps")
+    column.name
+    for column in DEFINITION.columns
+    if column.unit in ("rows", "segments", "openings", "jumps")
 )
 
 
@@ -76,11 +77,15 @@ def table(
     journal: DataFrame,
     judged: DataFrame,
     coverage: DataFrame,
+    wholeness: DataFrame,
     *,
     policy: Policy,
     stretch_rows: int = STRETCH_ROWS,
 ) -> DataFrame:
     """The quality of each party's evidence; clocks are held against `policy`'s accuracy.
+
+    `wholeness` has the columns `wholeness.COLUMNS`, as the ingest found them: it verified every
+    row's hash, and to do so anew would be more work than all other tables together.
 
     A gateway that sends under several PartyIds has one row, under the name of its journal.
     """
@@ -97,8 +102,8 @@ def table(
     )
     zeros = {name: F.coalesce(name, F.lit(0)) for name in (*_COUNTS, *_OF_MESSAGES)}
     return (
-        _rows(_in_stretches(journal.dropDuplicates(list(checks.LINK)), stretch_rows), policy)
-        .join(checks.wholeness(journal), "party", "left")
+        _rows(_in_stretches(journal, stretch_rows), policy)
+        .join(F.broadcast(wholeness), "party", "left")
         .withColumn("has_journal", F.expr("true"))
         .join(faults, "party", "full")
         .withColumns({**zeros, "has_journal": is_true(F.col("has_journal"))})

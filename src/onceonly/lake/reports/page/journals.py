@@ -10,8 +10,8 @@ from onceonly.lake.reports.page.listing import listing
 
 DEFINITION: Final = journal_quality.DEFINITION
 _CHAIN: Final = (
-    *("party", "has_journal", "rows", "first_at", "last_at", "missing", "edited", "forks"),
-    "first_bad_seq",
+    *("party", "has_journal", "rows", "first_at", "last_at", "missing", "quarantined"),
+    *("forks", "first_bad_seq"),
 )
 _CONDUCT: Final = (
     *("party", "unmatched_messages", "order_violations", "clock_jumps", "largest_jump_us"),
@@ -43,7 +43,7 @@ def quality(found: Findings) -> Card:
 
 
 def _journals(found: Findings) -> Html:
-    numbers = ("rows", "missing", "edited", "forks", "epochs", "suspensions", "quarantines")
+    numbers = ("rows", "missing", "quarantined", "forks", "epochs", "suspensions")
     heads = [head("party"), head("first row (UTC)"), head("last row (UTC)")]
     heads += [head(name, "n") for name in numbers]
     rows = [
