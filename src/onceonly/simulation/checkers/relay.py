@@ -7,7 +7,7 @@ that passes gets one RoutingHeader more. I3 to I10 of an accepting intermediary 
 
 from collections.abc import Iterator
 
-from onceonly.message.errors import Severity
+from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.message import Profile
@@ -205,6 +205,12 @@ def _is_acknowledged_before(course: Course, order: int) -> bool:
 
 
 def _ends_the_tries(row: Row) -> bool:
-    """Nothing more is sent behind it, verdict or doubt."""
-    is_refusal = row.record.event is Event.ERROR_RECEIVED and row.record.severity == Severity.ERROR
+    """Nothing more is sent behind it, verdict or doubt.
+
+    A failure notice of the next hop ends them whatever its severity: a warning says that a copy
+    may be there, and then it is for the fence to decide.
+    """
+    is_refusal = row.record.event is Event.ERROR_RECEIVED and (
+        row.record.severity == Severity.ERROR or row.record.error_code == ErrorCode.DELIVERY_FAILURE
+    )
     return is_refusal or row.record.event in (*VERDICTS, Event.EXHAUSTED)
