@@ -282,6 +282,18 @@ def test_transient_errors_are_capped():
     assert run.of(GiveUp) == [GiveUp("the peer kept answering TransientError")]
 
 
+@pytest.mark.statement("S0-86", ruling="R-15")
+@pytest.mark.parametrize("retries", [3, None])
+def test_the_cap_is_on_pauses_in_a_row(retries):
+    """A peer that was silent in between has not kept answering, however many retries there are."""
+    terms = DeliveryTerms(transient_retries=1, timeout_s=30, retries=retries, retry_interval_s=60)
+    error = ErrorReceived(ErrorCode.TRANSIENT_ERROR, Severity.WARNING, 1)
+    run = Run(terms).sent().on(1, error).on(2, DUE, Transmitted(1, ACCEPTED))
+    run.on(32, DUE, Transmitted(2, ACCEPTED), error)
+    assert run.state.silence is Silence.PAUSED
+    assert not run.of(GiveUp)
+
+
 @pytest.mark.statement("S0-100", ruling="R-11")
 def test_an_invalid_sequence_number_quarantines_the_pair():
     """R-11: never guess; the application hears of it as a doubt."""

@@ -190,7 +190,8 @@ def _resend_or_give_up(state: Outbound, terms: DeliveryTerms) -> Step:
     if retries is None or state.attempt <= retries:
         alarm = _alarm(state, terms)
         # Where nothing ends, the pauses add up, so that the operator's incident is known to be one.
-        state = state if retries is None else state._replace(transients=0)
+        is_endless = terms.semantics is DeliverySemantics.EXACTLY_ONCE
+        state = state if is_endless else state._replace(transients=0)
         state, effects = transmit(state, state.attempt + 1)
         return state, (*alarm, *effects)
     reason = "no acknowledgement after the last retry"
