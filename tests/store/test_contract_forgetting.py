@@ -23,13 +23,22 @@ from store_samples import (
     submitted,
 )
 
+from onceonly.message.errors import Severity
 from onceonly.message.identity import MessageKey
+from onceonly.message.message import DeliverySemantics
 from onceonly.message.package import Package
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import Transit
-from onceonly.store.store import InboxStanding, MessageFilter, Store, Transaction, TransitEntry
+from onceonly.store.store import (
+    InboxStanding,
+    MessageFilter,
+    OwedNotice,
+    Store,
+    Transaction,
+    TransitEntry,
+)
 
 KEY = message("m-1").key
 
@@ -120,6 +129,26 @@ class TestInboundPurge:
         assert store.snapshot().count_by_status()["forwarded"] == 1
         assert purged(store, 21) == 1
         assert store.snapshot().count_by_status()["forwarded"] == 0
+
+    def test_a_forwarded_message_is_kept_as_long_as_it_may_have_to_be_told_of(
+        self, store: Store
+    ) -> None:
+        """What the previous hop is told of it names the agreement under which it came."""
+        owed = OwedNotice(
+            KEY, "route", "c-1", DeliverySemantics.ONCE_AND_ONLY_ONCE, Severity.WARNING, "over"
+        )
+        arrived(store, "m-1", keep_until_at=20, status=InboundStatus.FORWARDED)
+        commit(
+            store,
+            lambda tx: submit(tx, message("m-1")),
+            lambda tx: tx.put_outbound("m-1", ACKNOWLEDGED, at=5),
+            lambda tx: tx.put_owed_notice(owed),
+        )
+        assert purged(store, 99) == 0
+        assert commit(store, lambda tx: tx.purge_outbound("tpa-1", 99, 10)) == [1]
+        assert purged(store, 99) == 0
+        commit(store, lambda tx: tx.remove_owed_notice(KEY))
+        assert purged(store, 99) == 1
 
     def test_a_purge_takes_no_more_than_its_limit_the_earliest_first(self, store: Store) -> None:
         """Small steps, so that nobody waits behind a purge."""

@@ -101,11 +101,12 @@ class Purge:
         """
         async with self._sweeping:
             before_at = self._clock.at() - self._retention.archive_duration_s * US_PER_S
-            inbound = await self._forget_inbound(before_at)
             outbound = 0
             for agreement_id, duration_s in self._retention.persist_duration_s.items():
                 settled_before_at = before_at - duration_s * US_PER_S
                 outbound += await self._forget_outbound(agreement_id, settled_before_at)
+            # Behind what was sent: what is on its way from here is known as received as well.
+            inbound = await self._forget_inbound(before_at)
             pairs = await self._forget_pairs()
             jobs = await self._forget_jobs()
             return Forgotten(inbound, outbound, pairs, await self._clear_spool(), jobs)

@@ -212,7 +212,11 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
 
     def purge_inbound(self, now_at: int, limit: int) -> int:
         purged = 0
-        finished = (row for row in self._tables.inbound.values() if row.is_finished)
+        finished = (
+            row
+            for row in self._tables.inbound.values()
+            if row.is_finished and not self._is_passing(row)
+        )
         for row in _past(finished, now_at, limit):
             self._remove(self._tables.inbound, row.number)
             if self._tables.known.get(row.message.key) == row.number:
@@ -235,6 +239,13 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
             self._remove(self._tables.transits, (entry.route_id, entry.key.message_id))
             purged += 1
         return purged
+
+    def _is_passing(self, row: Incoming) -> bool:
+        """Whether something may have to be said of it to the hop that it came from."""
+        key = row.message.key
+        twin = self._tables.outbound.get(key.message_id)
+        is_kept = twin is not None and twin.message.key == key
+        return row.status is InboundStatus.FORWARDED and (is_kept or key in self._tables.owed)
 
     def _put_forgotten(self, pair: Pair, timestamp_at: int) -> None:
         state = self._tables.receiving.get(pair, ReceivingPair())

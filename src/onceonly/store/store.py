@@ -503,9 +503,11 @@ class Transaction(JobTransaction, Snapshot, Protocol):
 
         Returns how many. A message that is only stored is never forgotten, nor one in the inbox
         that the application has neither called complete nor refused: the store may have the only
-        copy (seed 001 §1.1.1), and "in progress" is said before it is read. The pair
-        of each keeps the greatest Timestamp that was forgotten (`ReceivingPair.forgotten_at`; of
-        a tombstone, when it was set).
+        copy (seed 001 §1.1.1), and "in progress" is said before it is read. A forwarded one stays
+        as long as its outbound message does, or a notice about it is owed: what the previous hop
+        is told of it names the agreement under which it came (R-14). The pair of each keeps the
+        greatest Timestamp that was forgotten (`ReceivingPair.forgotten_at`; of a tombstone, when
+        it was set).
         """
         ...
 

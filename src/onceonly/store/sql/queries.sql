@@ -446,7 +446,14 @@ UNION ALL SELECT 1 FROM staged_spooled WHERE digest = ?1 LIMIT 1
 SELECT position, status, from_party, to_party, timestamp_at
   FROM inbound INDEXED BY inbound_finished CROSS JOIN inbound_message USING (position)
   WHERE keep_until_at < ? AND keep_until_at IS NOT NULL AND status <> 'stored' AND
-    (status <> 'handed_over' OR processing = 'complete' OR is_refused = 1)
+    (status <> 'handed_over' OR processing = 'complete' OR is_refused = 1) AND
+    (status <> 'forwarded' OR NOT EXISTS (
+      SELECT 1 FROM outbound AS twin WHERE twin.message_id = inbound.message_id
+        AND twin.from_party = inbound.from_party AND twin.to_party = inbound.to_party
+    ) AND NOT EXISTS (
+      SELECT 1 FROM owed_notice AS owed WHERE owed.message_id = inbound.message_id
+        AND owed.from_party = inbound.from_party AND owed.to_party = inbound.to_party
+    ))
   ORDER BY keep_until_at, position LIMIT ?
 
 -- name: list_finished_tombstones
