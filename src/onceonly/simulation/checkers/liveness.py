@@ -20,6 +20,7 @@ from onceonly.simulation.checkers.receiver import is_remembered
 from onceonly.simulation.checkers.sender import VERDICTS, is_expiry, notifies
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
+from onceonly.simulation.network import Fate
 from onceonly.store.store import Role
 
 CALM_NS = 90 * NS_PER_S
@@ -153,9 +154,17 @@ def _exhausted_in_calm(case: Case, course: Course, terms: DeliveryTerms) -> Iter
             begun = row
         if event is not Event.EXHAUSTED or is_expiry(row.record) or begun is None:
             continue
-        is_calm = begun.at_ns > case.healed_ns + CALM_NS
+        is_calm = begun.at_ns > case.healed_ns + CALM_NS and not _is_hindered(case, begun, row)
         if is_calm and _is_answered_in_time(case, course, terms):
             yield _at("L4", course, "given up in calm weather", row.order)
+
+
+def _is_hindered(case: Case, since: Row, until: Row) -> bool:
+    """Whether a package had a planned fate: those come by number, however late that number does."""
+    return any(
+        since.order < one.order < until.order and one.fate is not Fate.DELIVERED
+        for one in case.history.sent
+    )
 
 
 def _is_answered_in_time(case: Case, course: Course, terms: DeliveryTerms) -> bool:
