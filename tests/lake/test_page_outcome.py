@@ -9,7 +9,7 @@ from pages import PARTIES, extract_of, findings
 
 from onceonly.lake.catalogue import find
 from onceonly.lake.reports.findings import Extract, Findings
-from onceonly.lake.reports.page import actions, outcome, verdicts
+from onceonly.lake.reports.page import actions, journals, outcome, verdicts
 from onceonly.lake.reports.page.outcome import Outcome
 from onceonly.lake.verdicts import CLASSES, Standing, Verdict
 
@@ -169,6 +169,18 @@ def test_segments_in_quarantine_are_an_alarm():
     [action] = actions.actions(found)
     assert action.gravity == actions.ALARM
     assert action.what.startswith("2 segments")
+
+
+def test_quarantined_segments_are_not_taken_for_quarantined_pairs():
+    """Where the table of the journals was not asked for, the page counts both, by name."""
+    found = findings(0, counts=MATCHED)
+    one, *others = found.judged.journals
+    apart = {**one, "quarantined": 71, "quarantines": 82}
+    shown = journals.quality(
+        replace(found, judged=replace(found.judged, journals=[apart, *others]))
+    ).body[0]
+    assert shown.index("quarantined segments") < shown.index("quarantined pairs")
+    assert shown.index(">71<") < shown.index(">82<")
 
 
 def test_a_journal_that_ends_early_is_named():

@@ -4,6 +4,7 @@ Every function returns a `Column` of native expressions. None of them reads, wri
 asks for the time.
 """
 
+from collections.abc import Sequence
 from functools import reduce
 
 from pyspark.sql import Column
@@ -40,6 +41,12 @@ def is_passing() -> Column:
 def one_if(condition: Column) -> Column:
     """1 where the condition holds, 0 where it does not or is null."""
     return F.when(condition, F.lit(1)).otherwise(F.lit(0)).cast("bigint")
+
+
+def as_bits(conditions: Sequence[Column]) -> Column:
+    """A number whose bit of value `1 << n` is set where the n-th condition holds."""
+    bits = [F.when(one, F.lit(1 << n)).otherwise(F.lit(0)) for n, one in enumerate(conditions)]
+    return reduce(Column.bitwiseOR, bits).cast("bigint")
 
 
 def holder() -> Column:

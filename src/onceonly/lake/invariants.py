@@ -5,14 +5,13 @@ know how the sheet is shown. Order inside one journal is compared by row number,
 journals only with the agreed clock accuracy between them.
 """
 
-from collections.abc import Callable, Sequence
-from functools import reduce
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import always, any_of, is_true, never
+from onceonly.lake.expressions import always, any_of, as_bits, is_true, never
 from onceonly.lake.schemas import KEY
 from onceonly.lake.verdicts import Policy, Verdict, is_altered, is_promised
 
@@ -247,7 +246,7 @@ def breaches(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
         for line, tried in zip(INVARIANTS, applies, strict=True)
     ]
     return with_order(judged).select(
-        *KEY, _as_bits(applies).alias("tried"), _as_bits(broken).alias("broken")
+        *KEY, as_bits(applies).alias("tried"), as_bits(broken).alias("broken")
     )
 
 
@@ -257,14 +256,6 @@ def names(bits: int) -> list[str]:
 
 
 _BITS: Final = [(line, 1 << place) for place, line in enumerate(INVARIANTS)]
-
-
-def _as_bits(holds: Sequence[Column]) -> Column:
-    bits = [
-        F.when(one, F.lit(bit)).otherwise(F.lit(0))
-        for one, (_, bit) in zip(holds, _BITS, strict=True)
-    ]
-    return reduce(Column.bitwiseOR, bits).cast("bigint")
 
 
 def sheet(tried_and_broken: DataFrame) -> DataFrame:

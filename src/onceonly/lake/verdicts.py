@@ -15,13 +15,12 @@ that tells both halves is no second witness.
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from functools import reduce
 from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import US_PER_S, always, is_true
+from onceonly.lake.expressions import US_PER_S, always, as_bits, is_true
 from onceonly.lake.marks import ever, ever_passing, is_without_promise, was_told
 from onceonly.message.event import Event
 from onceonly.message.terms import DeliveryTerms
@@ -280,7 +279,7 @@ def verdict(lifecycle: DataFrame, coverage: DataFrame, *, as_of: int, policy: Po
     `coverage` says whose journals are in the lake (`model.merge_coverage`).
     """
     asked = _facts(as_of, policy)
-    judged = with_sides(lifecycle, coverage).withColumn(FACTS, _as_bits(asked))
+    judged = with_sides(lifecycle, coverage).withColumn(FACTS, as_bits(asked))
     facts = Facts(*[_is_set(1 << place) for place in range(len(asked))])
     word = F.lit(None).cast("string")
     for row in reversed(CLASSES):
@@ -300,11 +299,6 @@ FACTS: Final = "facts"
 Every class asks for many of them. Spark writes out each question anew; asked of the lifecycle's
 columns they make a method too long for the JVM to compile, which is then most of the work.
 """
-
-
-def _as_bits(facts: Facts) -> Column:
-    bits = [F.when(fact, F.lit(1 << n)).otherwise(F.lit(0)) for n, fact in enumerate(facts)]
-    return reduce(Column.bitwiseOR, bits)
 
 
 def _is_set(bit: int) -> Column:

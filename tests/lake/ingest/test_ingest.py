@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from cases import MUCH_LATER, made
 from fingerprints import fingerprints
 from journals import BUYER, SELLER, Ledger, chained, healthy, publish
 
@@ -26,7 +27,9 @@ from onceonly.journal.segment import party_folder, segment_name, to_records, to_
 from onceonly.lake import jobs, manifest, runner
 from onceonly.lake.ingest import taking
 from onceonly.lake.ingest.intake import Intake
+from onceonly.lake.jobs.case import open_case
 from onceonly.lake.lease import ingesting
+from onceonly.lake.verdicts import Policy
 from onceonly.message.errors import LocalError
 
 if TYPE_CHECKING:
@@ -161,6 +164,23 @@ def test_the_sheet_names_what_is_kept_apart(
     [line] = [line for line in found.invariants if line.name == "E3"]
     assert line.breaches == sum(one.breaches for one in whole.values())
     assert not found.holds
+
+
+def test_a_party_all_of_whose_segments_are_kept_apart_has_a_row_of_quality(
+    spark: SparkSession, harmed: tuple[Path, jobs.IngestSummary, list[str]]
+):
+    """It published, and none of it counts; the others' rows are as their manifests say."""
+    lake, _, _ = harmed
+    case = open_case(spark, [str(lake)], MUCH_LATER, Policy())
+    quality = {row["party"]: row for row in made("journal_quality", case.evidence())}
+    assert [
+        quality["foreign"][name] for name in ("has_journal", "rows", "missing", "quarantined")
+    ] == [False, 0, 0, 1]
+    assert quality["foreign"]["first_at"] is None
+    for one in case.wholeness:
+        row = quality[one.party]
+        assert {name: row[name] for name in one.as_row()} == one.as_row()
+        assert row["has_journal"] is (one.rows > 0)
 
 
 def test_a_mended_segment_is_taken_and_a_removed_one_forgotten(spark: SparkSession, tmp_path: Path):

@@ -39,9 +39,11 @@ class Case(NamedTuple):
 
     def evidence(self, width_us: int = HOUR_US) -> Evidence:
         """What tables with bins of that width are made of."""
-        chains = {one.folder: one.as_row() for one in self.wholeness}
         parties = [row["party"] for row in runner.rows(_parties(self.coverage), ROWS_MAX)]
-        whole = [(party, *chains[party_folder(party)].values()) for party in parties]
+        names = {party_folder(party): party for party in parties}
+        whole = [
+            (names.get(one.folder, one.party), *one.as_row().values()) for one in self.wholeness
+        ]
         return Evidence(
             self.journal,
             self.coverage,

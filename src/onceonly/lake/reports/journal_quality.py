@@ -22,7 +22,7 @@ from onceonly.message.event import Event
 DEFINITION: Final = Definition(
     "journal_quality",
     27,
-    "one row per party that has a journal, or that a journal names as a partner",
+    "one row per party that published a journal, or that a journal names as a partner",
     "gaps, what is kept apart, forks, clocks that jumped, rows that contradict one another, and "
     "who gives no evidence. How late a segment came is in the lake's manifest, not in the journal",
     (
@@ -85,7 +85,7 @@ def table(
     """The quality of each party's evidence; clocks are held against `policy`'s accuracy.
 
     `wholeness` has the columns `wholeness.COLUMNS`, as the ingest found them: it verified every
-    row's hash, and to do so anew would be more work than all other tables together.
+    row's hash. A party all of whose segments are in quarantine has a row by it, and no journal.
 
     A gateway that sends under several PartyIds has one row, under the name of its journal.
     """
@@ -103,8 +103,8 @@ def table(
     zeros = {name: F.coalesce(name, F.lit(0)) for name in (*_COUNTS, *_OF_MESSAGES)}
     return (
         _rows(_in_stretches(journal, stretch_rows), policy)
-        .join(F.broadcast(wholeness), "party", "left")
-        .withColumn("has_journal", F.expr("true"))
+        .join(wholeness, "party", "full")
+        .withColumn("has_journal", F.col("rows") > 0)
         .join(faults, "party", "full")
         .withColumns({**zeros, "has_journal": is_true(F.col("has_journal"))})
         .select(*DEFINITION.names)

@@ -42,17 +42,28 @@ def quality(found: Findings) -> Card:
     )
 
 
+_NUMBERS: Final = {
+    "rows": "rows",
+    "missing": "missing",
+    "quarantined": "quarantined segments",
+    "forks": "forks",
+    "epochs": "epochs",
+    "suspensions": "suspensions",
+    "quarantines": "quarantined pairs",
+}
+"""Of a journal, where its table was not asked for."""
+
+
 def _journals(found: Findings) -> Html:
-    numbers = ("rows", "missing", "quarantined", "forks", "epochs", "suspensions")
     heads = [head("party"), head("first row (UTC)"), head("last row (UTC)")]
-    heads += [head(name, "n") for name in numbers]
+    heads += [head(title, "n") for title in _NUMBERS.values()]
     rows = [
         tag(
             "tr",
             cell(foreign(row["party"])),
             cell(words.instant(row["first_at"])),
             cell(words.instant(row["last_at"])),
-            *[cell(words.count(row[name]), "n") for name in numbers],
+            *[cell(words.count(row[name]), "n") for name in _NUMBERS],
         )
         for row in found.judged.journals
     ]
