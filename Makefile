@@ -22,23 +22,27 @@ $(READY): requirements/dev.lock pyproject.toml
 demo: $(READY)  ## two gateways, a faulty link, hard kills, and Spark's verdict (under 90 s)
 	$(BIN)/onceonly demo $(ARGS)
 
-# Two lanes side by side: the lake's tests mostly wait for Spark to plan on one core, the others for
+# Three lanes side by side: tests of Spark mostly wait for one core that plans, the others for
 # processes to start and for retries. With ARGS one run, of what they say.
-LAKE_TESTS := tests/lake tests/pyspark_onceonly tests/demo tests/bench
+LAKE_TESTS := tests/lake
+FRAME_TESTS := tests/pyspark_onceonly tests/demo tests/bench
 ifdef ARGS
 test: $(READY)  ## all tests, the short nemesis among them; ARGS="tests/wire -k header" for some
 	$(BIN)/python -m pytest $(ARGS)
 else
 test: $(READY)
-	$(MAKE) --jobs 2 --output-sync=target --keep-going test-lake test-gateway
+	$(MAKE) --jobs 3 --output-sync=target --keep-going test-lake test-frames test-gateway
 endif
 
-.PHONY: test-lake test-gateway
+.PHONY: test-lake test-frames test-gateway
 test-lake: $(READY)
 	$(BIN)/python -m pytest -p no:cacheprovider $(LAKE_TESTS)
 
+test-frames: $(READY)
+	$(BIN)/python -m pytest -p no:cacheprovider $(FRAME_TESTS)
+
 test-gateway: $(READY)
-	$(BIN)/python -m pytest -p no:cacheprovider $(LAKE_TESTS:%=--ignore=%)
+	$(BIN)/python -m pytest -p no:cacheprovider $(patsubst %,--ignore=%,$(LAKE_TESTS) $(FRAME_TESTS))
 
 coverage: $(READY)  ## every branch of the inner rings, by their own unit tests (about a minute)
 	rm -rf build/coverage
