@@ -309,14 +309,18 @@ class Arrivals:
     ) -> Callable[[], Awaitable[Transmission]]:
         if isinstance(response, Package):
             return partial(self._signals.post, received.admitted.agreement.send_to, response)
-        return partial(self._send_again, response)
+        return partial(self._send_again, received, response)
 
-    async def _send_again(self, message_id: str) -> Transmission:
+    async def _send_again(self, received: Received, message_id: str) -> Transmission:
         transmission = await self._dispatch.send_again(message_id)
-        if transmission is None:  # Forgotten since its step: its time was over.
+        if transmission is not None:
+            detail = f"by the business response {message_id}"
+            return transmission._replace(detail=transmission.detail or detail)
+        # Its time was over since its step: what answers the next repeat answers this one, too.
+        left = self._find_response(self._store.snapshot(), received)
+        if left is None or left == message_id:
             return Transmission(Outcome.REFUSED, bytes_left=False)
-        detail = f"by the business response {message_id}"
-        return transmission._replace(detail=transmission.detail or detail)
+        return await self._sender_of(received, left)()
 
     async def _refuse(self, received: Received, answer: Answer) -> TransportAnswer:
         admitted = received.admitted
