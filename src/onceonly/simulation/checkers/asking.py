@@ -103,13 +103,19 @@ def _causes(course: Course, terms: DeliveryTerms) -> list[Row]:
         and row.record.reason == NoticeKind.DELIVERY_FAILURE
     }
     # Where the refused copy is the only one that left, that is the last word (R-08).
-    doubts -= {row.at_ns for row in course.out if row.record.event is Event.FAILED}
+    doubts -= {row.at_ns for row in course.out if _is_refused_for_good(row)}
     return [
         row
         for row in course.out
         if (terms.recovery.inquires and row.at_ns in doubts and _leaves_a_doubt(row))
         or row.record.event is Event.RESPONSE_OVERDUE
     ]
+
+
+def _is_refused_for_good(row: Row) -> bool:
+    """And not past its fence, which a slow disk may bring into the same commit."""
+    is_fence = "twice the clock accuracy" in (row.record.reason or "")
+    return row.record.event is Event.FAILED and not is_fence
 
 
 def _leaves_a_doubt(row: Row) -> bool:
