@@ -6,6 +6,7 @@ means about the same. Then what people wait for: the verdicts alone, every table
 
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,22 +19,26 @@ from onceonly.lake import jobs
 
 
 def measure(spark: SparkSession, lake: journals.Lake) -> dict[str, Any]:
-    """Seconds and rates of taking in, in lakes of links to the generated segments."""
+    """Seconds and rates of taking in, in lakes of links to the generated segments.
+
+    Each figure is also told as it comes, since the whole takes its time.
+    """
     assert SparkSession.getActiveSession() is spark, "jobs run in the measured session"
     work = lake.folder / "growing"
     shutil.rmtree(work, ignore_errors=True)
     try:
         grown, alone = work / "grown", work / "alone"
         _link(lake.path, grown)
-        first = _ingest(grown)
+        first = _timed("ingest", lambda: jobs.ingest(str(grown)))
         _link(lake.next_path, grown)
-        day = _ingest(grown)
+        day = _timed("day on top", lambda: jobs.ingest(str(grown)))
         _link(lake.next_path, alone)
-        fresh = _ingest(alone)
-        bare = _nothing_new(grown)
-        verdicts = _timed(lambda: jobs.reconcile(str(grown)))
-        tables = _timed(lambda: jobs.reconcile(str(grown), tables=None))
-        page = _timed(lambda: jobs.report(str(grown), out=work / "report.html"))
+        fresh = _timed("day alone", lambda: jobs.ingest(str(alone)))
+        # What starting and stopping the queries costs.
+        bare = _timed("nothing new", lambda: jobs.ingest(str(grown)))
+        verdicts = _timed("verdicts", lambda: jobs.reconcile(str(grown)))
+        tables = _timed("tables", lambda: jobs.reconcile(str(grown), tables=None))
+        page = _timed("page", lambda: jobs.report(str(grown), out=work / "report.html"))
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return {
@@ -57,16 +62,9 @@ def _link(source: str, target: Path) -> None:
         os.link(segment, linked)
 
 
-def _ingest(lake: Path) -> float:
-    return _timed(lambda: jobs.ingest(str(lake)))
-
-
-def _nothing_new(lake: Path) -> float:
-    """An ingest that finds nothing: what starting and stopping the queries costs."""
-    return _ingest(lake)
-
-
-def _timed(work: Callable[[], Any]) -> float:
+def _timed(what: str, work: Callable[[], Any]) -> float:
     began = time.perf_counter()
     work()
-    return time.perf_counter() - began
+    seconds = time.perf_counter() - began
+    print(f"  {what}: {seconds:.2f} s", file=sys.stderr)
+    return seconds

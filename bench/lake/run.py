@@ -163,8 +163,8 @@ def main() -> None:
         if not given.no_ingest:
             sizes[-1]["growing"] = growing.measure(spark, lake)
             sizes[-1]["growing"]["heap_peak_bytes"] = peak_heap(spark)
-    given.out.parent.mkdir(exist_ok=True)
-    given.out.write_text(json.dumps(report(sizes, cores), indent=2) + "\n")
+        given.out.parent.mkdir(exist_ok=True)
+        given.out.write_text(json.dumps(report(sizes, cores), indent=2) + "\n")
     print(table(sizes))
 
 
