@@ -225,12 +225,20 @@ def _no_zombie(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
         if other is course:
             continue
         final = next((row for row in other.out if row.record.event in NOT_DELIVERED), None)
-        if final is None or final.order > stored.order:
+        if final is None or final.order > stored.order or _was_held_up(case, stored, final):
             continue
         path = case.path(course)
         if case.clocks_fit(_terms(course), *path) and not case.is_set_back(*path):
             text = f"stored after {final.record.event} at {other.node}"
             yield _at("I26", course, text, stored.order)
+
+
+def _was_held_up(case: Case, stored: Row, final: Row) -> bool:
+    """Whether a process was frozen between taking the copy, in its time, and the commit of that.
+
+    No clock tells a sender of it: a pause that is longer than the accuracy is none that was agreed.
+    """
+    return stored.record.at < final.record.at and bool(case.happened(stored.node, "frozen"))
 
 
 # What is said of it: I3, I4, I5, I6.

@@ -136,6 +136,7 @@ class _Turns:
         elif event is Event.SEQUENCE_RESET:
             yield from self._reset(row)
         elif row.record.message_id is not None:
+            yield from self._sent_beside(row)
             self._note_word(row)
             self._ended(row)
 
@@ -217,8 +218,21 @@ class _Turns:
                 yield self._wrong("I15", text, row.order)
             self.turns.append(message_id)
             self.windows[message_id] = terms.window
-        if terms.numbers_messages and name_of(self.parties[0]) == self.node:
-            yield from self._number(row, message_id)
+        if self._gives_numbers(terms):
+            yield from self._number(row, message_id, row.record.sequence_number or 0)
+
+    def _gives_numbers(self, terms: DeliveryTerms) -> bool:
+        return terms.numbers_messages and name_of(self.parties[0]) == self.node
+
+    def _sent_beside(self, row: Row) -> Iterator[Violation]:
+        """A response may leave on request alone, and completes its number all the same (R-21)."""
+        message_id, terms = row.record.message_id or "", self._terms(row)
+        is_word = row.record.event in (Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED)
+        if not is_word or message_id in self.numbers or terms is None:
+            return
+        course = self.case.at(self.node, (*self.parties, message_id))
+        if self._gives_numbers(terms) and course is not None and course.sent:
+            yield from self._number(row, message_id, int(course.sent[0].letter.numbers[0]))
 
     def _window(self, terms: DeliveryTerms) -> int:
         """Most turns at once when this message got its own.
@@ -229,9 +243,8 @@ class _Turns:
             return terms.window
         return max(terms.window, *(self.windows[one] for one in self.turns), 0)
 
-    def _number(self, row: Row, message_id: str) -> Iterator[Violation]:
+    def _number(self, row: Row, message_id: str, number: int) -> Iterator[Violation]:
         """I32, I33: the first transmission has the next number, and every other one the same."""
-        number = row.record.sequence_number or 0
         known = self.numbers.get(message_id)
         if known is not None:
             if known != number:
