@@ -105,7 +105,8 @@ class Purge:
             for agreement_id, duration_s in self._retention.persist_duration_s.items():
                 settled_before_at = before_at - duration_s * US_PER_S
                 outbound += await self._forget_outbound(agreement_id, settled_before_at)
-            # Behind what was sent: what is on its way from here is known as received as well.
+            # Behind what was sent: the store keeps how a message came while it goes on from here,
+            # and so both may go in one sweep.
             inbound = await self._forget_inbound(before_at)
             pairs = await self._forget_pairs()
             jobs = await self._forget_jobs()

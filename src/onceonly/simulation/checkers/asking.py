@@ -19,6 +19,7 @@ from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.case import NEVER, Case, Course
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.receiver import is_remembered
+from onceonly.simulation.checkers.sender import is_fence
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.simulation.network import CLIENT_WAIT_NS
@@ -114,8 +115,7 @@ def _causes(course: Course, terms: DeliveryTerms) -> list[Row]:
 
 def _is_refused_for_good(row: Row) -> bool:
     """And not past its fence, which a slow disk may bring into the same commit."""
-    is_fence = "twice the clock accuracy" in (row.record.reason or "")
-    return row.record.event is Event.FAILED and not is_fence
+    return row.record.event is Event.FAILED and not is_fence(row.record)
 
 
 def _leaves_a_doubt(row: Row) -> bool:

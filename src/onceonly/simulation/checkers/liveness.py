@@ -154,16 +154,21 @@ def _exhausted_in_calm(case: Case, course: Course, terms: DeliveryTerms) -> Iter
             begun = row
         if event is not Event.EXHAUSTED or is_expiry(row.record) or begun is None:
             continue
-        is_calm = begun.at_ns > case.healed_ns + CALM_NS and not _is_hindered(case, begun, row)
-        if is_calm and _is_answered_in_time(case, course, terms):
+        is_calm = begun.at_ns > case.healed_ns + CALM_NS
+        is_hindered = _is_hindered(case, course, begun, row)
+        if is_calm and not is_hindered and _is_answered_in_time(case, course, terms):
             yield _at("L4", course, "given up in calm weather", row.order)
 
 
-def _is_hindered(case: Case, since: Row, until: Row) -> bool:
-    """Whether a package had a planned fate: those come by number, however late that number does."""
+def _is_hindered(case: Case, course: Course, since: Row, until: Row) -> bool:
+    """Whether a copy, or what was said of it, had a planned fate.
+
+    Those come by number, however late that number does.
+    """
     return any(
         since.order < one.order < until.order and one.fate is not Fate.DELIVERED
-        for one in case.history.sent
+        for place in case.of_key[course.key]
+        for one in (*place.sent, *place.said, *place.responses)
     )
 
 

@@ -15,7 +15,7 @@ from onceonly.protocol.events import Outcome
 from onceonly.simulation.cast import name_of, uri
 from onceonly.simulation.checkers.case import NEVER, Case, Coming, Course, Leaving
 from onceonly.simulation.checkers.letter import Kind
-from onceonly.simulation.checkers.sender import NOT_DELIVERED
+from onceonly.simulation.checkers.sender import NOT_DELIVERED, is_fence
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Delivered, Row
 
@@ -225,7 +225,7 @@ def _no_zombie(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
         if other is course:
             continue
         final = next((row for row in other.out if row.record.event in NOT_DELIVERED), None)
-        if final is None or final.order > stored.order or _was_held_up(case, stored, final):
+        if final is None or final.order > stored.order or _was_held_up(case, course, stored, final):
             continue
         path = case.path(course)
         if case.clocks_fit(_terms(course), *path) and not case.is_set_back(*path):
@@ -233,12 +233,18 @@ def _no_zombie(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
             yield _at("I26", course, text, stored.order)
 
 
-def _was_held_up(case: Case, stored: Row, final: Row) -> bool:
-    """Whether a process was frozen between taking the copy, in its time, and the commit of that.
+def _was_held_up(case: Case, course: Course, stored: Row, final: Row) -> bool:
+    """Whether the process was frozen between taking the copy, in its time, and the commit of that.
 
-    No clock tells a sender of it: a pause that is longer than the accuracy is none that was agreed.
+    No clock tells the sender's fence of it: a pause longer than the accuracy is none that was
+    agreed.
     """
-    return stored.record.at < final.record.at and bool(case.happened(stored.node, "frozen"))
+    taken = min((one.order for one in course.taken), default=NEVER)
+    return (
+        is_fence(final.record)
+        and stored.record.at < final.record.at
+        and any(taken < one.order < stored.order for one in case.happened(course.node, "frozen"))
+    )
 
 
 # What is said of it: I3, I4, I5, I6.

@@ -90,6 +90,11 @@ def is_expiry(record: Record) -> bool:
     return " passed " in (record.reason or "")
 
 
+def is_fence(record: Record) -> bool:
+    """Whether the row ends the message where no copy of it is taken any more (R-08)."""
+    return "twice the clock accuracy" in (record.reason or "")
+
+
 def surely_left(leaving: Leaving, case: Case) -> bool:
     """Whether a byte of the package certainly left, as the sender could know (R-08)."""
     return leaving.fate in LEFT_FATES or leaving.packet in case.arrived_packets

@@ -232,7 +232,8 @@ class _Turns:
             return
         course = self.case.at(self.node, (*self.parties, message_id))
         if self._gives_numbers(terms) and course is not None and course.sent:
-            yield from self._number(row, message_id, int(course.sent[0].letter.numbers[0]))
+            numbers = course.sent[0].letter.numbers or ("0",)
+            yield from self._number(row, message_id, int(numbers[0]))
 
     def _window(self, terms: DeliveryTerms) -> int:
         """Most turns at once when this message got its own.
