@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from recorded import WINDOWED, found, place, plan, ran, submits, unheard
+from recorded import WINDOWED, found, place, plan, ran, silence, submits, unheard
 
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
@@ -130,6 +130,33 @@ def test_custody_that_a_start_does_not_go_on_with_is_found() -> None:
             if row.node != "R" or row.order < begun or row.record.message_id is None
         ]
         assert "I37" in found(world)
+
+
+def test_a_repeat_of_what_a_start_found_stored_wants_its_answer() -> None:
+    """I4: the commit of custody broke its process, and the next one leaves the repeat alone."""
+    broken = Action(1_000, "break", "R")
+    with ran(_custody(actions=(*submits("m0"), broken), store="sqlite")) as world:
+        stored = world.history.rows[place(world.history, Event.STORED)]
+        assert stored.at_ns in {
+            one.at_ns for one in world.history.happenings if one.what == "started"
+        }
+        assert found(world) == set()
+        silence(world.history, "R>A#1")
+        assert "I4" in found(world)
+
+
+def test_a_final_party_acknowledges_what_a_start_found_stored() -> None:
+    """I4: the acknowledgement goes with the hand-over, whether or not a repeat comes."""
+    broken = Action(1_000, "break", "B")
+    world = plan(WINDOWED, actions=(*submits("m0"), broken), store="sqlite", rest_ms=LONG_MS)
+    with ran(world) as ended:
+        stored = ended.history.rows[place(ended.history, Event.STORED)]
+        assert stored.at_ns in {
+            one.at_ns for one in ended.history.happenings if one.what == "started"
+        }
+        assert found(ended) == set()
+        silence(ended.history, "B>A#1")
+        assert "I4" in found(ended)
 
 
 def test_a_message_that_a_start_sends_for_the_first_time_again_is_found() -> None:

@@ -315,7 +315,11 @@ def _answers(case: Case, course: Course) -> Iterator[Violation]:
     is_answered_elsewhere = terms.sync_reply_mode.has_response or terms.ack_status.is_passed_on
     if not terms.is_acknowledged or is_answered_elsewhere:
         return
-    owed = [row for row in course.into if _owes_answer(row)]
+    owed = [
+        row
+        for row in course.into
+        if _owes_answer(row) and not _waits_for_a_repeat(case, course, row)
+    ]
     acks = [one for one in course.said if one.letter.kind is Kind.ACK]
     said = sorted([*acks, *course.responses], key=lambda one: one.order)
     at = 0
@@ -328,10 +332,20 @@ def _answers(case: Case, course: Course) -> Iterator[Violation]:
         elif (
             death == NEVER
             and _was_long_awake(case, course.node, row.at_ns)
-            and not (case.was_recovered(row) and row.record.event is Event.DUPLICATE_ELIMINATED)
             and not _is_taken_back(course, row)
         ):
             yield _at("I4", course, f"{row.record.event}, and no acknowledgement", row.order)
+
+
+def _waits_for_a_repeat(case: Case, course: Course, row: Row) -> bool:
+    """Whether the copy's process died in the commit of the row, and no start answers for it.
+
+    A start takes up what its own application has not got yet, and acknowledges that. A repeat, or
+    what an intermediary accepted, is acknowledged when it comes again; that acknowledgement is the
+    answer to the later copy.
+    """
+    is_taken_up = course.is_destination and row.record.event is Event.STORED
+    return case.was_recovered(row) and not is_taken_up
 
 
 def _is_taken_back(course: Course, stored: Row) -> bool:
