@@ -8,11 +8,17 @@ from recorded import WINDOWED, found, place, plan, ran, silence, submits, unhear
 
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
-from onceonly.message.message import AckRequested
-from onceonly.message.terms import Intermediary, OnExhausted, RecoveryTerms, Remedy
+from onceonly.message.message import AckRequested, Profile
+from onceonly.message.terms import (
+    DeliveryReceiptProvided,
+    Intermediary,
+    OnExhausted,
+    RecoveryTerms,
+    Remedy,
+)
 from onceonly.simulation.history import History
 from onceonly.simulation.network import Fate
-from onceonly.simulation.plan import Action, Habits, Machine, Plan
+from onceonly.simulation.plan import Action, Habits, Line, Machine, Plan
 from onceonly.simulation.world import World
 from onceonly.store.store import Transaction
 
@@ -115,6 +121,66 @@ def test_a_custodian_that_tells_nobody_is_found() -> None:
         sent = world.history.sent
         sent[:] = [one for one in sent if not one.packet.name.startswith("R>A")]
         assert "I37" in found(world)
+
+
+def _reported_again() -> Plan:
+    """S cannot know that R heard its notice, and in between comes a copy of the receipt."""
+    terms = replace(
+        WINDOWED,
+        retries=0,
+        on_exhausted=OnExhausted.FAIL,
+        notifies_failures=True,
+        delivery_receipt_requested=AckRequested.UNSIGNED,
+        delivery_receipt_provided=DeliveryReceiptProvided.UNSIGNED,
+    )
+    through = (("R", Intermediary.ACCEPT), ("S", Intermediary.ACCEPT))
+    fates = {
+        "S>R#1": Fate.LOST,
+        "B>S#1": Fate.LOST,
+        "S>R#2": Fate.LOST,
+        "S>R#3": Fate.AGAIN_LATER,
+        "S>R#4": Fate.ANSWER_LOST,
+        "S>R#5": Fate.LOST,
+    }
+    return plan(
+        actions=submits("m0"),
+        machines=tuple(map(Machine, "ABRS")),
+        lines=(Line("A", "B", Profile.RM_2001, terms, through),),
+        fates=fates,
+        rest_ms=LONG_MS,
+    )
+
+
+def _last(history: History, event: Event) -> int:
+    """Where the last such row of R is."""
+    return max(
+        at for at, row in enumerate(history.rows) if row.node == "R" and row.record.event is event
+    )
+
+
+def _unacknowledged(history: History) -> None:
+    del history.rows[_last(history, Event.LATE_ACK_RECEIVED)]
+
+
+def _reported_otherwise(history: History) -> None:
+    at = _last(history, Event.ERROR_RECEIVED)
+    row = history.rows[at]
+    history.rows[at] = row._replace(record=row.record._replace(reason="the disk is gone"))
+
+
+def _posted_before_its_report(history: History) -> None:
+    report = history.rows[_last(history, Event.ERROR_RECEIVED)]
+    at = _last(history, Event.FAILURE_NOTICE_SENT)
+    history.rows[at] = history.rows[at]._replace(order=report.order - 1)
+
+
+@pytest.mark.parametrize("edit", [_unacknowledged, _reported_otherwise, _posted_before_its_report])
+def test_a_notice_of_custody_that_is_posted_again_is_found(edit: Callable[[History], None]) -> None:
+    """L3: only a doubt that an acknowledgement took back is told of in the same words again."""
+    with ran(_reported_again()) as world:
+        assert found(world) == set()
+        edit(world.history)
+        assert "L3" in found(world)
 
 
 def test_custody_that_a_start_does_not_go_on_with_is_found() -> None:

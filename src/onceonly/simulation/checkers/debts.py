@@ -5,15 +5,18 @@ an intermediary that had accepted it gave it up. A debt is durable until the tra
 notice, or every try is used up. That the From Party takes it is `sender`'s matter.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 from onceonly.gateway.receiving.failure_notices import RETRIES_MAX, are_sent
+from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.terms import Intermediary
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.checkers.case import NEVER, Case, Course
+from onceonly.simulation.checkers.sender import ACKNOWLEDGED, NOT_DELIVERED
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 
@@ -80,18 +83,48 @@ def _over(case: Case, course: Course, debt: Row) -> Iterator[Violation]:
 
     A doubt that becomes a certainty, or another cause, is another notice.
     """
-    taken: set[str | None] = set()
+    taken: Counter[str | None] = Counter()
     for row in _tries(course, debt):
         if row.record.outcome != Outcome.ACCEPTED:
             continue
-        if row.record.reason in taken:
+        taken[row.record.reason] += 1
+        if taken[row.record.reason] > _times_owed(course, row):
             text = f"{course}: its notice was taken, and posted again"
             yield Violation("L3", text, row.order)
             break
-        taken.add(row.record.reason)
     owed = case.world.nodes[course.node].snapshot().list_owed_notices()
     if any(tuple(one.key) == tuple(course.key) for one in owed):
         yield Violation("L3", f"{course}: its notice was taken, and is still owed", case.end_order)
+
+
+def _times_owed(course: Course, posted: Row) -> int:
+    """How often a notice of that reason became owed before this one was posted.
+
+    The next hop posts its own notice again where it cannot know that the first was heard. If an
+    acknowledgement came in between, and took the doubt back, that is another doubt (R-09).
+    """
+    reports = (one for one in _overturning(course) if one.order < posted.order)
+    return max(1, sum(_passes_on(posted, report) for report in reports))
+
+
+def _overturning(course: Course) -> Iterator[Row]:
+    """The notices of the next hop that found the message acknowledged."""
+    is_acknowledged = False
+    for row in course.out:
+        event, code = row.record.event, row.record.error_code
+        if event in NOT_DELIVERED:
+            return
+        if event in ACKNOWLEDGED:
+            is_acknowledged = True
+        elif event is Event.ERROR_RECEIVED and code == ErrorCode.DELIVERY_FAILURE:
+            if is_acknowledged:
+                yield row
+            is_acknowledged = False
+
+
+def _passes_on(posted: Row, report: Row) -> bool:
+    """Whether the notice has the words of that report, which it puts its own before."""
+    return (posted.record.reason or "").endswith(f": {report.record.reason}")
 
 
 def _unpaid(case: Case, course: Course, debt: Row) -> Iterator[Violation]:
