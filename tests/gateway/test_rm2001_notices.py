@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 from packages_2001 import SERVICES
-from peer import UNAVAILABLE, Peer
+from peer import UNAVAILABLE, Manners, Peer
 from peer_2001 import Peer2001
 from running_gateway import Answered, RunningGateway, running
 
 from onceonly.gateway.receiving.failure_notices import RETRIES_MAX
 from onceonly.message.event import Event
+from onceonly.store.store import OwedNotice
 
 pytestmark = pytest.mark.anyio
 
@@ -105,6 +106,40 @@ async def test_a_notice_that_is_owed_survives_a_restart(tmp_path, peer):
         await gateway.restart()
         assert (await peer.hear("MessageError")).ref == M
         await gateway.until(lambda: not gateway.store.snapshot().list_owed_notices())
+
+
+@pytest.mark.parametrize("is_under_way", [True, False])
+async def test_a_newer_notice_outlives_the_end_of_the_one_before(tmp_path, peer, is_under_way):
+    """Whether that is on the wire or waits for its next try: the latest word stays owed."""
+    async with handed_over(tmp_path, peer, **BRIEF) as gateway:
+        if is_under_way:
+            peer.answer(Manners.SILENCE)
+        else:
+            peer.refuse_connections()
+        await refuse(gateway)
+        await (peer.hear("MessageError") if is_under_way else one_try(gateway))
+        newer = owed(gateway)[0]._replace(attempts=0, reason="the disk is gone")
+        gateway.store.begin().put_owed_notice(newer)
+        gateway.store.commit()
+        if is_under_way:
+            peer.refuse_connections()
+            await one_try(gateway)
+        assert owed(gateway) == [newer]
+        await peer.listen()
+        await gateway.everything_said()
+        await gateway.restart()
+        assert (await peer.hear("MessageError")).text("ErrorList/Error/Description") == newer.reason
+        await gateway.until(lambda: not owed(gateway))
+        assert not peer.has_unheard()
+
+
+async def one_try(gateway: RunningGateway) -> None:
+    """Wait for the end of a transmission of the notice."""
+    await gateway.until_row(Event.FAILURE_NOTICE_SENT)
+
+
+def owed(gateway: RunningGateway) -> list[OwedNotice]:
+    return list(gateway.store.snapshot().list_owed_notices())
 
 
 async def test_refusing_again_says_nothing_new(tmp_path, peer):

@@ -204,9 +204,11 @@ class TestOwedNotices:
         for notice in (NOTICE, second, tried):
             commit(store, lambda tx, notice=notice: tx.put_owed_notice(notice))
         assert list(store.snapshot().list_owed_notices()) == [tried, second]
+        assert store.snapshot().find_owed_notice(KEY) == tried
         commit(store, lambda tx: tx.remove_owed_notice(KEY))
         commit(store, lambda tx: tx.remove_owed_notice(KEY))
         assert list(store.snapshot().list_owed_notices()) == [second]
+        assert store.snapshot().find_owed_notice(KEY) is None
 
 
 class TestWholeProtocol:

@@ -230,6 +230,9 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
         entries = (row.entry for row in self._tables.transits.values())
         return [entry for entry in entries if entry.state.status is TransitStatus.FORWARDING]
 
+    def find_owed_notice(self, key: MessageKey) -> OwedNotice | None:
+        return self._tables.owed.get(key)
+
     def list_owed_notices(self) -> Sequence[OwedNotice]:
         return list(self._tables.owed.values())
 

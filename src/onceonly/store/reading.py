@@ -170,6 +170,10 @@ class SqliteSnapshot(SqliteJobReading, Snapshot):
     def list_forwarding(self) -> Sequence[TransitEntry]:
         return [rows.to_transit_entry(row) for row in self._list("list_forwarding")]
 
+    def find_owed_notice(self, key: MessageKey) -> OwedNotice | None:
+        row = self._get("find_owed_notice", key.message_id, *key.pair)
+        return None if row is None else rows.to_owed_notice(row)
+
     def list_owed_notices(self) -> Sequence[OwedNotice]:
         return [rows.to_owed_notice(row) for row in self._list("list_owed_notices")]
 

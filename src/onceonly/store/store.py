@@ -327,6 +327,10 @@ class Snapshot(JobSnapshot, Protocol):
         """Messages in transit without a downstream answer: what is owed after a restart."""
         ...
 
+    def find_owed_notice(self, key: MessageKey) -> OwedNotice | None:
+        """The DeliveryFailure notice that is owed about the message now."""
+        ...
+
     def list_owed_notices(self) -> Sequence[OwedNotice]:
         """DeliveryFailure notices that have not reached the From Party yet."""
         ...
@@ -491,7 +495,7 @@ class Transaction(JobTransaction, Snapshot, Protocol):
         ...
 
     def put_owed_notice(self, notice: OwedNotice) -> None:
-        """Owe a DeliveryFailure notice, one per message, or count an attempt."""
+        """Owe a DeliveryFailure notice, one per message: the latest; or count an attempt."""
         ...
 
     def remove_owed_notice(self, key: MessageKey) -> None:

@@ -1,8 +1,9 @@
 """DeliveryFailure notices to the From Party, across the network (seed 001 §1.6, ruling R-14).
 
 A notice is owed durably from the step that found the message undeliverable, and is posted until
-the transport takes it, RetryInterval apart and a bounded number of times. Nobody acknowledges it
-(R-20), so the sender must not depend on it; its own verdict never does.
+the transport takes it, RetryInterval apart and a bounded number of times, or until there is a
+newer one about its message. Nobody acknowledges it (R-20), so the sender must not depend on it;
+its own verdict never does.
 """
 
 import asyncio
@@ -97,6 +98,8 @@ class FailureNotices:
 
     async def _post(self, notice: OwedNotice, agreement: Agreement) -> bool:
         """Post it once; whether it is still owed afterwards."""
+        if self._store.snapshot().find_owed_notice(notice.key) != notice:
+            return False  # A newer one has somebody else who posts it.
         package = self._signals.failure_notice(notice, agreement, self._clock.now())
         self._failpoints.reach("before-notice")
         transmission = await self._signals.post(agreement.send_to, package)
@@ -104,10 +107,12 @@ class FailureNotices:
         tried = notice.attempts + 1
         is_over = transmission.outcome is Outcome.ACCEPTED or tried > RETRIES_MAX
 
-        def step(txn: Transaction) -> None:
-            if is_over:
+        def step(txn: Transaction) -> bool:
+            # What became owed about the message meanwhile stays owed.
+            is_latest = txn.find_owed_notice(notice.key) == notice
+            if is_latest and is_over:
                 txn.remove_owed_notice(notice.key)
-            else:
+            elif is_latest:
                 txn.put_owed_notice(notice._replace(attempts=tried))
             now = self._clock.now()
             txn.append(
@@ -122,9 +127,9 @@ class FailureNotices:
                     ),
                 )
             )
+            return is_latest and not is_over
 
-        await persist(self._group, step)
-        return not is_over
+        return await persist(self._group, step)
 
 
 def _sent(notice: OwedNotice, attempt: int, transmission: Transmission) -> Journal:

@@ -430,6 +430,11 @@ INSERT INTO owed_notice VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 -- name: remove_owed_notice
 DELETE FROM owed_notice WHERE message_id = ? AND from_party = ? AND to_party = ?
 
+-- name: find_owed_notice
+SELECT message_id, from_party, to_party, agreement_id, conversation_id, semantics, severity,
+    reason, attempts
+  FROM owed_notice WHERE message_id = ? AND from_party = ? AND to_party = ?
+
 -- name: list_owed_notices
 SELECT message_id, from_party, to_party, agreement_id, conversation_id, semantics, severity,
     reason, attempts
