@@ -294,6 +294,18 @@ def test_the_cap_is_on_pauses_in_a_row(retries):
     assert not run.of(GiveUp)
 
 
+def test_a_pause_that_is_asked_for_twice_is_one():
+    """The network may bring the answer again, or a peer one to an earlier copy."""
+    terms = DeliveryTerms(transient_retries=1, timeout_s=30)
+    error = ErrorReceived(ErrorCode.TRANSIENT_ERROR, Severity.WARNING, 10)
+    run = Run(terms).sent().on(1, error, error).on(3, error)
+    assert run.state.due_ns == at(13).monotonic_ns
+    run.on(13, DUE, Transmitted(1, ACCEPTED))
+    assert not run.of(GiveUp)
+    run.on(14, error)
+    assert run.of(GiveUp) == [GiveUp("the peer kept answering TransientError")]
+
+
 @pytest.mark.statement("S0-100", ruling="R-11")
 def test_an_invalid_sequence_number_quarantines_the_pair():
     """R-11: never guess; the application hears of it as a doubt."""

@@ -293,12 +293,14 @@ def _take_transient_error(
         return verdict.refused(state, event, row, terms)
     if state.silence in (Silence.HELD, Silence.PINGING):
         return state, (row,)
-    is_enough = state.transients >= terms.transient_retries
+    # Nothing left since the pause began: it is that answer again, or one to an earlier copy.
+    transients = state.transients + (state.silence is not Silence.PAUSED)
+    is_enough = transients > terms.transient_retries
     if is_enough and terms.semantics is not DeliverySemantics.EXACTLY_ONCE:
         state, effects = verdict.give_up(state, ErrorCode.TRANSIENT_ERROR, PUT_OFF, terms)
         return state, (row, *effects)
     state = state._replace(
-        transients=state.transients + 1,
+        transients=transients,
         silence=Silence.PAUSED,
         due_ns=schedule.pause_ends_ns(event.min_retry_s, now, terms),
     )

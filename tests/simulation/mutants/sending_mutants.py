@@ -118,7 +118,7 @@ def _cancel(\
         "A peer that answers TransientError for ever is asked for ever.",
         Edit(
             "protocol/sending.py",
-            "    is_enough = state.transients >= terms.transient_retries",
+            "    is_enough = transients > terms.transient_retries",
             "    is_enough = False",
         ),
     ),

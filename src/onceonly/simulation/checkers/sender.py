@@ -114,7 +114,7 @@ class _Walk:
     """Since the last reset."""
     all_transmissions: int = 0
     transients: int = 0
-    """TransientErrors since the last counted transmission."""
+    """Pauses that TransientErrors asked for since the last counted transmission."""
     is_fresh: bool = True
     """The next transmission begins a new budget."""
     begun: Row | None = None
@@ -297,7 +297,7 @@ class _Walk:
             yield self._wrong("I29", "an error is noted, and the partner never said one", row)
         is_pause = row.record.error_code == ErrorCode.TRANSIENT_ERROR
         if is_pause:
-            self.transients += 1
+            self.transients += self.paused is None
             self.paused = row
         if not is_pause or self.terms.semantics is DeliverySemantics.AT_MOST_ONCE:
             self.error = row
