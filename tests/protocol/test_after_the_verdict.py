@@ -75,6 +75,17 @@ def test_every_doubt_is_recovered():
         assert len(run.of(Recover)) == 1
 
 
+@pytest.mark.statement("S4-18", ruling="R-21")
+def test_a_recovery_knows_a_word_of_the_partner_from_its_silence():
+    """A refusal and a report after the acknowledgement are words; time and silence are none."""
+    silent = in_doubt()
+    expired = Run(GOING_ON).sent().on(3601, TimePassed())
+    refused = in_doubt().on(40, Requeued("not received"), Admitted(None)).on(41, SURELY_NOT)
+    reported = Run(GOING_ON).sent().on(1, AckReceived()).on(9, PERHAPS_NOT)
+    told = [run.of(Recover)[-1].is_told for run in (silent, expired, refused, reported)]
+    assert told == [False, False, True, True]
+
+
 @pytest.mark.parametrize("code", list(ErrorCode))
 def test_only_what_the_same_bytes_cannot_get_over_is_a_refusal_for_good(code):
     """Silence, a busy peer and a number may be other next time; a refusal is not."""

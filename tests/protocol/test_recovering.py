@@ -40,6 +40,7 @@ from onceonly.protocol.recovering import (
 
 START = Now(1_000_000 * US_PER_S, 0)
 GIVEN_UP = GivenUp("no acknowledgement after the last retry")
+TOLD = GivenUp("reported as not delivered", is_told=True)
 NOT_RECEIVED = ReportReceived(MessageStatus.NOT_RECOGNIZED, None, can_resend=True)
 WORDS = ReportedProcessing
 
@@ -179,6 +180,35 @@ def test_what_cannot_be_sent_again_goes_to_the_operator():
     run = Run(when_not_received=Remedy.RESEND)
     run.on(GIVEN_UP, NOT_RECEIVED._replace(can_resend=False))
     assert (run.of(Resend), len(run.of(OpenIncident))) == ([], 1)
+
+
+@pytest.mark.statement("S4-24", ruling="R-21")
+def test_what_the_partner_reports_again_is_not_sent_again_by_rule():
+    """A tombstone refuses each copy and is not recognized: the rule has one turn, then a person."""
+    run = Run(when_not_received=Remedy.RESEND).on(TOLD, NOT_RECEIVED, Resumed())
+    assert run.of(Resend) == [Resend()]
+    run.on(TOLD, NOT_RECEIVED)
+    assert run.of(Resend) == [Resend()]
+    assert len(run.of(OpenIncident)) == 1
+    assert run.asked() == [InquiryKind.STATUS] * 2
+    assert run.state.phase is RecoveryPhase.AT_REST
+
+
+@pytest.mark.statement("S4-24", ruling="R-21")
+def test_what_meets_silence_again_is_sent_again_by_rule():
+    """Each copy may have been lost, and nobody said that the next one will not be taken."""
+    run = Run(when_not_received=Remedy.RESEND).on(GIVEN_UP, NOT_RECEIVED, Resumed())
+    run.on(GIVEN_UP, NOT_RECEIVED)
+    assert run.of(Resend) == [Resend()] * 2
+    assert run.of(OpenIncident) == []
+
+
+@pytest.mark.statement("S4-26", ruling="R-21")
+def test_what_the_partner_reports_again_is_asked_about_where_the_rule_sends_nothing():
+    """Nothing chases the question; a cancel whose confirmation was lost is asked for again."""
+    run = Run(when_not_received=Remedy.CANCEL, inquiries=1).on(TOLD, NOT_RECEIVED, DUE)
+    run.on(TOLD, NOT_RECEIVED)
+    assert run.asked() == [InquiryKind.STATUS, InquiryKind.CANCEL] * 2
 
 
 @pytest.mark.statement("S4-25", ruling="R-21")

@@ -81,6 +81,8 @@ class Recover(NamedTuple):
     """Tell the recovery of the message that the sender gave up (R-21)."""
 
     reason: str
+    is_told: bool = False
+    """The partner said so; without that it was silent, or the time passed."""
 
 
 class Inquire(NamedTuple):

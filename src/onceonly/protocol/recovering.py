@@ -101,6 +101,8 @@ class GivenUp(NamedTuple):
     """The sender gave up; before that there is nothing to recover (level 3 (1))."""
 
     reason: str
+    is_told: bool = False
+    """By a word of the partner's, not by its silence."""
 
 
 class ReportReceived(NamedTuple):
@@ -209,7 +211,18 @@ def step(state: Recovery, event: RecoveryEvent, now: Now, terms: DeliveryTerms) 
 def _begin(state: Recovery, event: GivenUp, now: Now, terms: DeliveryTerms) -> Step:
     if not terms.recovery.inquires:
         return state, ()
+    if event.is_told and _resend_had_its_turn(state, terms):
+        # A tombstone is refused as not delivered, and not recognized: word, question and resend
+        # would chase each other. The answer is noted, and whoever has it acknowledges it again.
+        reason = f"not received, and not sent again by rule: {event.reason}"
+        return state, (OpenIncident(reason), Inquire(InquiryKind.STATUS))
     return _ask_first(state, now, terms)
+
+
+def _resend_had_its_turn(state: Recovery, terms: DeliveryTerms) -> bool:
+    """Whether the rule had its turn: the partner was asked before, and knew nothing."""
+    is_unknown = state.status is MessageStatus.NOT_RECOGNIZED
+    return is_unknown and terms.recovery.when_not_received is Remedy.RESEND
 
 
 def _ask_first(state: Recovery, now: Now, terms: DeliveryTerms) -> Step:

@@ -64,7 +64,8 @@ def _abandon(
 ) -> Step:
     """The pair goes on without the message, whose number it takes back (R-10)."""
     certain = state.exposure is Exposure.NEVER
-    return _settle(state, code, reason, row, terms, is_certain=certain)
+    state, effects = _settle(state, code, reason, row, terms, is_certain=certain)
+    return state, (*effects, *_recovery(state, reason, terms))
 
 
 def _settle(
@@ -80,14 +81,15 @@ def _settle(
     state = state._replace(status=status, error_code=code, silence=Silence.NONE, due_ns=None)
     told = _notice(state, code, reason, terms)
     final = (Journal(Event.FAILED, error_code=code, reason=reason),) if is_certain else ()
-    recovery = _recovery(state, reason, terms)
-    return state, (row, *told, *final, release(state, abandoned=True), *recovery)
+    return state, (row, *told, *final, release(state, abandoned=True))
 
 
-def _recovery(state: Outbound, reason: str, terms: DeliveryTerms) -> Effects:
+def _recovery(
+    state: Outbound, reason: str, terms: DeliveryTerms, *, is_told: bool = False
+) -> Effects:
     """Only after giving up, and only where there is something to find out (seed 004 level 3)."""
     asks = terms.recovery.inquires and state.status is OutboundStatus.IN_DOUBT
-    return (Recover(reason),) if asks else ()
+    return (Recover(reason, is_told),) if asks else ()
 
 
 def _notice(
@@ -110,7 +112,9 @@ def refused(state: Outbound, event: ErrorReceived, row: Journal, terms: Delivery
     """The peer will not have it. Certain only if the refused copy is the only one that left."""
     is_only_copy = state.exposure is not Exposure.LEFT
     state = state._replace(exposure=Exposure.LEFT)
-    return _settle(state, event.code, _why(event), row, terms, is_certain=is_only_copy)
+    reason = _why(event)
+    state, effects = _settle(state, event.code, reason, row, terms, is_certain=is_only_copy)
+    return state, (*effects, *_recovery(state, reason, terms, is_told=True))
 
 
 def diverged(state: Outbound, code: ErrorCode, reason: str, terms: DeliveryTerms) -> Step:
@@ -145,7 +149,7 @@ def undelivered(state: Outbound, event: ErrorReceived, row: Journal, terms: Deli
     severity = Severity.ERROR if certain else Severity.WARNING
     told = _notice(state, event.code, reason, terms, severity)
     final = (Journal(Event.FAILED, error_code=event.code, reason=reason),) if certain else ()
-    return state, (row, *told, *final, *_recovery(state, reason, terms))
+    return state, (row, *told, *final, *_recovery(state, reason, terms, is_told=True))
 
 
 def _why(event: ErrorReceived) -> str:

@@ -322,11 +322,11 @@ VERDICTS = (
             "protocol/verdict.py",
             """\
     certain = state.exposure is Exposure.NEVER
-    return _settle(\
+    state, effects = _settle(\
 """,
             """\
     certain = True
-    return _settle(\
+    state, effects = _settle(\
 """,
         ),
     ),

@@ -402,8 +402,8 @@ def _told_by_message(entry: OutboundEntry, effect: Effect) -> Work:
             return PairWork(entry.pair, pairing.MessageGivenUp(entry.message_id, reason))
         case Diverge(reason):
             return PairWork(entry.pair, pairing.SequenceDiverged(entry.message_id, reason))
-        case Recover(reason):
-            return RecoveryWork(entry.message_id, recovering.GivenUp(reason))
+        case Recover(reason, is_told):
+            return RecoveryWork(entry.message_id, recovering.GivenUp(reason, is_told))
         case _:
             raise AssertionError(f"{effect} is no effect of a message")
 
