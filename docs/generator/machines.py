@@ -233,7 +233,7 @@ def _sending_events(state: Outbound, terms: DeliveryTerms) -> list[Any]:
         events.Admitted(1 if terms.numbers_messages else None, size_bytes=1),
         *(events.Transmitted(state.attempt, sent) for sent in _TRANSMISSIONS),
         events.DeadlineReached(_DUE_NS),
-        events.AckReceived(),
+        *(events.AckReceived(is_from_to_party=flag) for flag in (False, True)),
         events.ErrorReceived(ErrorCode.TRANSIENT_ERROR, Severity.WARNING, 1),
         events.ErrorReceived(ErrorCode.INVALID_SEQUENCE_NUMBER, Severity.ERROR),
         events.ErrorReceived(ErrorCode.VALUE_NOT_RECOGNIZED, Severity.ERROR),

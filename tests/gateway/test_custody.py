@@ -257,6 +257,25 @@ async def test_a_delivery_receipt_goes_back_to_the_origin(tmp_path, mode):
         await ends.relay.until_row(Event.RECEIPT_SENT)
 
 
+async def test_a_receipt_that_passed_outweighs_a_doubt_of_the_next_hop(ends):
+    """What the To Party has its application have, no notice of ours puts in doubt upstream."""
+    await ends.send(receipt="Unsigned")
+    await ends.origin.hear("Acknowledgment")
+    await ends.destination.acknowledge_2001(MESSAGE)
+    await ends.relay.until_state(MESSAGE, "acknowledged")
+    element = packages_2001.element(DESTINATION)
+    await ends.destination.post(ends.destination.signal_2001(MESSAGE, RECEIPT, particulars=element))
+    await ends.origin.hear(RECEIPT[1])
+    await ends.relay.restart()
+    await ends.destination.refuse_2001(MESSAGE, "DeliveryFailure", "Warning")
+    await ends.relay.until_row(Event.ERROR_RECEIVED)
+    await ends.relay.everything_said()
+    assert ends.relay.state_of(MESSAGE) == "acknowledged"
+    assert not ends.origin.has_unheard()
+    await ends.destination.refuse_2001(MESSAGE, "DeliveryFailure", "Error")
+    assert (await ends.origin.hear()).error_code == "DeliveryFailure"
+
+
 async def test_best_effort_passes_and_nothing_is_kept_waiting(ends):
     """There is nothing to acknowledge, to repeat or to be told of."""
     await ends.send(semantics="BestEffort")

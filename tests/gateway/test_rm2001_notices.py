@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from packages_2001 import SERVICES
+from packages_2001 import SERVICES, element
 from peer import UNAVAILABLE, Manners, Peer
 from peer_2001 import Peer2001
 from running_gateway import Answered, RunningGateway, running
@@ -164,6 +164,55 @@ async def test_what_is_complete_cannot_be_refused(tmp_path, peer):
         answer = await refuse(gateway)
         assert (answer.status, answer.json["error"]["name"]) == (409, "ProcessingWentBack")
         assert gateway.rows(Event.APPLICATION_REFUSED) == []
+
+
+async def to_party_says(peer: Peer2001, how: str, message_id: str) -> None:
+    """Its delivery receipt, or its business response."""
+    if how == "response":
+        await peer.send_2001("r-1@a.example.com", ref=message_id)
+        return
+    words = (f"{SERVICES}MessageDeliveryReceipt", "DeliveryReceipt")
+    await peer.post(peer.signal_2001(message_id, words, particulars=element(peer.party)))
+
+
+@pytest.mark.parametrize("how", ["receipt", "response"])
+@pytest.mark.parametrize("is_acknowledged", [True, False], ids=["acknowledged", "in flight"])
+async def test_a_doubt_does_not_overtake_the_to_party_s_own_word(
+    tmp_path, peer, how, is_acknowledged
+):
+    """Not over a restart either; the certainty that its application refuses the message does."""
+    async with running(tmp_path, peer, terms={"profile": "rm-2001"}) as gateway:
+        message_id = await gateway.submit(b"<a/>", to=peer)
+        await peer.hear("NewOrder")
+        if is_acknowledged:
+            await peer.acknowledge_2001(message_id)
+            await gateway.until_state(message_id, "acknowledged")
+        await to_party_says(peer, how, message_id)
+        await gateway.until(lambda: has_arrived(gateway, message_id))
+        await gateway.restart()
+        await peer.refuse_2001(message_id, "DeliveryFailure", "Warning")
+        await gateway.until_row(Event.ERROR_RECEIVED)
+        assert (gateway.state_of(message_id), gateway.notices()) == ("acknowledged", [])
+        assert gateway.rows(Event.REPEATED_ACK_RECEIVED) == []
+        await peer.refuse_2001(message_id, "DeliveryFailure", "Error")
+        await gateway.until_state(message_id, "failed")
+        assert gateway.notices() == [("DeliveryFailure", "Error", "DeliveryFailure")]
+
+
+def has_arrived(gateway: RunningGateway, message_id: str) -> bool:
+    entry = gateway.store.snapshot().find_outbound(message_id)
+    return entry is not None and entry.state.has_arrived
+
+
+async def test_an_acknowledgement_alone_is_overtaken_by_a_doubt(tmp_path, peer):
+    """It may be an intermediary's, which says nothing about the way behind it."""
+    async with running(tmp_path, peer, terms={"profile": "rm-2001"}) as gateway:
+        message_id = await gateway.submit(b"<a/>", to=peer)
+        await peer.hear("NewOrder")
+        await peer.acknowledge_2001(message_id)
+        await gateway.until_state(message_id, "acknowledged")
+        await peer.refuse_2001(message_id, "DeliveryFailure", "Warning")
+        await gateway.until_state(message_id, "in_doubt")
 
 
 @pytest.mark.statement("S3-25", ruling="R-14")

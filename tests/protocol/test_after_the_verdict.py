@@ -48,6 +48,7 @@ SUSPENDING = DeliveryTerms(
 )
 SURELY_NOT = ErrorReceived(ErrorCode.DELIVERY_FAILURE, Severity.ERROR, None, "next hop is dead")
 PERHAPS_NOT = ErrorReceived(ErrorCode.DELIVERY_FAILURE, Severity.WARNING)
+RECEIPT = AckReceived("delivery receipt", is_from_to_party=True)
 
 
 def in_doubt(terms: DeliveryTerms = GOING_ON, number: int | None = None) -> Run:
@@ -217,6 +218,50 @@ def test_an_intermediary_without_an_acknowledgement_means_doubt():
     assert run.state.status is OutboundStatus.IN_DOUBT
     assert run.of(Notify)[0].severity is Severity.WARNING
     assert run.on(60, AckReceived()).state.status is OutboundStatus.ACKNOWLEDGED
+
+
+@pytest.mark.parametrize(
+    "before",
+    [(RECEIPT,), (AckReceived(), RECEIPT), (AckReceived(), PERHAPS_NOT, RECEIPT, AckReceived())],
+    ids=["alone", "behind an acknowledgement", "behind a doubt"],
+)
+def test_no_doubt_overtakes_what_the_to_party_said(before):
+    """Its receipt says that the application has it; what an intermediary lacks is another's word.
+
+    A notice that is posted twice is the usual way: who posts it cannot know that it was heard.
+    """
+    run = Run(GOING_ON).sent().on(1, *before)
+    state, told = run.state, run.of(Notify)
+    assert (state.status, state.has_arrived) == (OutboundStatus.ACKNOWLEDGED, True)
+    run.on(9, PERHAPS_NOT, TimePassed()).on(99_999, TimePassed())
+    assert (run.state, run.of(Notify)) == (state, told)
+    assert run.rows()[-1] is Event.ERROR_RECEIVED
+
+
+def test_a_certainty_overtakes_what_the_to_party_said():
+    """An application may refuse what it was handed."""
+    run = Run(GOING_ON).sent().on(1, AckReceived(), RECEIPT).on(9, SURELY_NOT)
+    assert run.state.status is OutboundStatus.FAILED
+    assert [notice.severity for notice in run.of(Notify)] == [Severity.ERROR]
+
+
+def test_the_to_party_s_word_behind_an_acknowledgement_is_no_repeat_of_it():
+    """It has a row of its own; an acknowledgement that comes after it takes nothing back."""
+    run = Run(GOING_ON).sent().on(1, AckReceived(), RECEIPT, RECEIPT)
+    assert Event.REPEATED_ACK_RECEIVED not in run.rows()
+    run.on(2, AckReceived())
+    assert run.rows()[-1] is Event.REPEATED_ACK_RECEIVED
+    assert run.state.has_arrived
+
+
+def test_a_receipt_settles_what_waits_again():
+    """It is of a copy of the first turn; one of what never left is nobody's."""
+    waiting = in_doubt().on(100, Requeued("operator"), RECEIPT)
+    assert waiting.state.status is OutboundStatus.ACKNOWLEDGED
+    assert waiting.state.has_arrived
+    unsent = Run(GOING_ON).on(0, RECEIPT)
+    assert unsent.state.status is OutboundStatus.QUEUED
+    assert not unsent.state.has_arrived
 
 
 def test_a_second_failure_of_a_message_is_told_like_the_first():

@@ -199,9 +199,11 @@ def test_exactly_once_that_is_put_off_for_ever_goes_to_the_operator():
 
 
 @pytest.mark.statement("S3-14", ruling="R-17")
-def test_exactly_once_that_is_reported_as_undelivered_goes_to_the_operator():
-    """Somebody had acknowledged it: pathological, and no notice."""
-    run = Run(EXACTLY_ONCE).sent().on(1, AckReceived()).on(9, UNDELIVERED)
+@pytest.mark.parametrize("is_from_to_party", [False, True])
+def test_exactly_once_that_is_reported_as_undelivered_goes_to_the_operator(is_from_to_party):
+    """Somebody had acknowledged it, perhaps its To Party itself: pathological, and no notice."""
+    taken = AckReceived(is_from_to_party=is_from_to_party)
+    run = Run(EXACTLY_ONCE).sent().on(1, taken).on(9, UNDELIVERED)
     assert run.state.status is OutboundStatus.ACKNOWLEDGED
     assert len(run.of(OpenIncident)) == 1
     assert run.of(Notify) == []

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from recorded import WINDOWED, found, place, plan, ran, silence, submits, unheard
+from recorded import WINDOWED, found, insert, place, plan, ran, silence, submits, unheard
 
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
 from onceonly.message.message import AckRequested, Profile
 from onceonly.message.terms import (
     DeliveryReceiptProvided,
+    DeliveryTerms,
     Intermediary,
     OnExhausted,
     RecoveryTerms,
@@ -123,8 +124,34 @@ def test_a_custodian_that_tells_nobody_is_found() -> None:
         assert "I37" in found(world)
 
 
+def _two_custodians(terms: DeliveryTerms, fates: dict[str, Fate]) -> Plan:
+    through = (("R", Intermediary.ACCEPT), ("S", Intermediary.ACCEPT))
+    return plan(
+        actions=submits("m0"),
+        machines=tuple(map(Machine, "ABRS")),
+        lines=(Line("A", "B", Profile.RM_2001, terms, through),),
+        fates=fates,
+        rest_ms=LONG_MS,
+    )
+
+
 def _reported_again() -> Plan:
-    """S cannot know that R heard its notice, and in between comes a copy of the receipt."""
+    """S cannot know that R heard its notice, and in between comes its second acknowledgement."""
+    terms = replace(WINDOWED, retries=1, on_exhausted=OnExhausted.FAIL, notifies_failures=True)
+    fates = {
+        "B>S#1": Fate.LOST,
+        "B>S#2": Fate.LOST,
+        "S>R#1": Fate.LATE,
+        "S>R#2": Fate.LATE,
+        "S>R#3": Fate.LATE,
+        "S>R#4": Fate.LOST,
+        "S>R#5": Fate.LOST,
+    }
+    return _two_custodians(terms, fates)
+
+
+def _reported_behind_the_receipt() -> Plan:
+    """S heard no acknowledgement, and R heard the receipt before the notice of that."""
     terms = replace(
         WINDOWED,
         retries=0,
@@ -133,22 +160,22 @@ def _reported_again() -> Plan:
         delivery_receipt_requested=AckRequested.UNSIGNED,
         delivery_receipt_provided=DeliveryReceiptProvided.UNSIGNED,
     )
-    through = (("R", Intermediary.ACCEPT), ("S", Intermediary.ACCEPT))
-    fates = {
-        "S>R#1": Fate.LOST,
-        "B>S#1": Fate.LOST,
-        "S>R#2": Fate.LOST,
-        "S>R#3": Fate.AGAIN_LATER,
-        "S>R#4": Fate.ANSWER_LOST,
-        "S>R#5": Fate.LOST,
-    }
-    return plan(
-        actions=submits("m0"),
-        machines=tuple(map(Machine, "ABRS")),
-        lines=(Line("A", "B", Profile.RM_2001, terms, through),),
-        fates=fates,
-        rest_ms=LONG_MS,
-    )
+    fates = {"S>R#1": Fate.LOST, "B>S#1": Fate.LOST, "S>R#2": Fate.LOST}
+    return _two_custodians(terms, fates)
+
+
+def _failed(history: History) -> None:
+    """R lets the doubt count, and ends behind the fence."""
+    at = _last(history, Event.ERROR_RECEIVED)
+    insert(history, at, after=at, event=Event.FAILED)
+
+
+def _told_upstream(history: History) -> None:
+    """A lets the doubt count that R passed on, and tells its application."""
+    told = place(history, Event.NOTIFIED)
+    report = place(history, Event.ERROR_RECEIVED)
+    insert(history, report, after=len(history.rows) - 1)
+    insert(history, told, after=len(history.rows) - 1)
 
 
 def _last(history: History, event: Event) -> int:
@@ -181,6 +208,17 @@ def test_a_notice_of_custody_that_is_posted_again_is_found(edit: Callable[[Histo
         assert found(world) == set()
         edit(world.history)
         assert "L3" in found(world)
+
+
+@pytest.mark.parametrize(("edit", "invariant"), [(_failed, "I20"), (_told_upstream, "I23")])
+def test_a_doubt_that_overtakes_the_to_party_s_receipt_is_found(
+    edit: Callable[[History], None], invariant: str
+) -> None:
+    """I20, I23: the receipt was taken, and a Warning of an intermediary counts for more."""
+    with ran(_reported_behind_the_receipt()) as world:
+        assert found(world) == set()
+        edit(world.history)
+        assert invariant in found(world)
 
 
 def test_custody_that_a_start_does_not_go_on_with_is_found() -> None:

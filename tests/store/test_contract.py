@@ -169,6 +169,17 @@ class TestOpenings:
         found = openings.open().snapshot().find_outbound("m-1")
         assert found.state == state._replace(due_ns=None)
 
+    def test_what_the_to_party_said_outlives_a_restart(self, openings: Any) -> None:
+        """A doubt may come at any later time, and is measured by it."""
+        store = openings.open()
+        submitted(store, "m-1", ACKNOWLEDGED)
+        submitted(store, "m-2", ACKNOWLEDGED)
+        arrived = ACKNOWLEDGED._replace(has_arrived=True)
+        commit(store, lambda tx: tx.put_outbound("m-1", arrived, at=9))
+        store.close()
+        views = openings.open().snapshot().list_messages(MessageFilter()).messages
+        assert [view.state for view in views] == [arrived, ACKNOWLEDGED]
+
 
 class TestOutbound:
     def test_a_submission_is_found_whole(self, store: Store) -> None:
@@ -186,6 +197,7 @@ class TestOutbound:
             silence=Silence.PINGING,
             pings=3,
             error_code=ErrorCode.TRANSIENT_ERROR,
+            has_arrived=True,
             due_ns=2**60,
         )
         commit(store, lambda tx: submit(tx, sent, *parts, state=state))

@@ -75,6 +75,7 @@ states = st.builds(
     silence=st.sampled_from(Silence),
     pings=counters,
     error_code=st.none() | st.sampled_from(ErrorCode),
+    has_arrived=st.booleans(),
     due_ns=st.none() | instants,
 )
 sending_pairs = st.builds(

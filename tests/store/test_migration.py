@@ -83,6 +83,7 @@ def journal_rows() -> list[tuple[object, ...]]:
     """Rows whose chain holds, in the columns of the first schema."""
     rows, before = [], CHAIN_START
     told = [row(Event.SUBMITTED, "m-1"), row(Event.SUBMITTED, "m-2")]
+    told.append(row(Event.RECEIPT_RECEIVED, "m-1", from_party=PARTY))
     told.append(row(Event.APPLICATION_REFUSED, "r-1")._replace(from_party=SELLER))
     for seq, one in enumerate(told, 1):
         record = one._replace(seq=seq, store_epoch=4)
@@ -133,6 +134,7 @@ def assert_everything_is_kept(store: SqliteStore) -> None:
                 Silence.PAUSED,
                 0,
                 ErrorCode.TRANSIENT_ERROR,
+                has_arrived=True,
             ),
             60,
         ),

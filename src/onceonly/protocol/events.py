@@ -57,10 +57,12 @@ class AckReceived:
     """A fitting acknowledgement arrived: RefToMessageId and the peer's identity match (R-20).
 
     `detail` is what it said beyond that, for the journal: its status, or that it rode on the
-    business response.
+    business response. Such a response and a delivery receipt are the To Party's own word; an
+    acknowledgement may be that of an intermediary.
     """
 
     detail: str | None = None
+    is_from_to_party: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,9 @@ class Outbound(NamedTuple):
     """Pings without a good answer since the message was admitted (level 2)."""
     error_code: ErrorCode | None = None
     """Why the message is not delivered, where it is not."""
+    has_arrived: bool = False
+    """The To Party itself said that it has the message: by a delivery receipt (seed 001 §2.1.1.2)
+    or a business response. No doubt of an intermediary's overtakes that."""
     due_ns: int | None = None
     """Monotonic deadline; meaningless after a restart, which sends `Restarted` instead."""
 

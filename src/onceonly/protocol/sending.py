@@ -53,7 +53,9 @@ so (`Recover`), and `recovering` may have the message `Requeued`, or its cancel 
 A final status can still be overtaken by the partner's own word. What was `acknowledged` or `sent`
 becomes `failed` or `in_doubt` when an intermediary that had accepted it reports a delivery failure
 (seed 001 §1.3.4.2), and `cancelled` when the receiver confirms a cancel: the tombstone is a fact,
-whatever was known before. `failed`, `expired` and `cancelled` stay.
+whatever was known before. After the To Party's own receipt or response (`has_arrived`) no doubt
+overtakes `acknowledged`; a certainty does, since an application may refuse what it was handed.
+`failed`, `expired` and `cancelled` stay.
 
 A crash is no reset. On `Restarted` the message keeps its attempt number and is transmitted again
 under it, since the crash may have come before the bytes left.
@@ -186,7 +188,7 @@ def _acknowledge(state: Outbound, event: AckReceived, now: Now, terms: DeliveryT
         return _drop_orphan_ack(state, event, now, terms)
     was_told = state.error_code is not None
     was_alarming = transmitting.needed_an_operator(state, terms)
-    state = _acknowledged(state)
+    state = _acknowledged(state, event)
     row = (_ack_row(state, event),)
     news = _late_news(state, event, terms) if was_told else row
     calm = (ResolveIncident(),) if was_alarming else ()
@@ -194,7 +196,7 @@ def _acknowledge(state: Outbound, event: AckReceived, now: Now, terms: DeliveryT
 
 
 def _acknowledge_late(state: Outbound, event: AckReceived, now: Now, terms: DeliveryTerms) -> Step:
-    state = _acknowledged(state)
+    state = _acknowledged(state, event)
     return state, (*_late_news(state, event, terms), release(state, abandoned=False))
 
 
@@ -204,16 +206,17 @@ def _acknowledge_without_a_turn(
     """Sent and asked for no acknowledgement, or given up and queued again."""
     if state.exposure is Exposure.NEVER:
         return _drop_orphan_ack(state, event, now, terms)
-    state = _acknowledged(state)
+    state = _acknowledged(state, event)
     return state, (_ack_row(state, event),)
 
 
-def _acknowledged(state: Outbound) -> Outbound:
+def _acknowledged(state: Outbound, event: AckReceived) -> Outbound:
     return state._replace(
         status=OutboundStatus.ACKNOWLEDGED,
         exposure=Exposure.LEFT,
         silence=Silence.NONE,
         error_code=None,
+        has_arrived=event.is_from_to_party,
         due_ns=None,
     )
 
@@ -244,9 +247,10 @@ def _note_late_ack(state: Outbound, event: AckReceived, now: Now, terms: Deliver
     return state, _late_news(state, event, terms)
 
 
-def _ignore_repeated_ack(
-    state: Outbound, event: AckReceived, now: Now, terms: DeliveryTerms
-) -> Step:
+def _take_repeated_ack(state: Outbound, event: AckReceived, now: Now, terms: DeliveryTerms) -> Step:
+    """The To Party's own word is no repeat of an intermediary's, and has a row of its own."""
+    if event.is_from_to_party:
+        return state._replace(has_arrived=True), ()
     return state, (Journal(Event.REPEATED_ACK_RECEIVED, reason=event.detail),)
 
 
@@ -319,6 +323,8 @@ def _take_error_after_all(
         return state, (row,)
     if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
         return state, (row, OpenIncident(f"an ExactlyOnce message met {event.code}"))
+    if state.has_arrived and event.severity is Severity.WARNING:
+        return state, (row,)
     return verdict.undelivered(state, event, row, terms)
 
 
@@ -465,7 +471,7 @@ TABLE: dict[tuple[OutboundStatus, type[SendingEvent]], Transition] = {
     (_D, Cancelled): _refuse_cancel,
     (_D, CancelConfirmed): _confirm_cancel,
     (_D, Requeued): _requeue,
-    (_A, AckReceived): _ignore_repeated_ack,
+    (_A, AckReceived): _take_repeated_ack,
     (_T, AckReceived): _acknowledge_without_a_turn,
     **{(status, AckReceived): _note_late_ack for status in (_F, _E, _C)},
     **{(status, ErrorReceived): _take_error_after_all for status in (_A, _T)},

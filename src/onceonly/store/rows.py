@@ -191,7 +191,7 @@ def to_message(message_id: str, agreement_id: str, columns: Row) -> Message:
 def to_outbound(columns: Row) -> Outbound:
     """The state whose columns `status` to `due_ns` are `columns`."""
     status, attempt, episode, exposure, number, expires_at, transients = columns[:7]
-    silence, pings, code, due_ns = columns[7:]
+    silence, pings, code, has_arrived, due_ns = columns[7:]
     return Outbound(
         _OUTBOUND_STATUS[status],
         attempt,
@@ -203,19 +203,20 @@ def to_outbound(columns: Row) -> Outbound:
         _SILENCE[silence],
         pings,
         _ERROR_CODE[code],
+        bool(has_arrived),
         due_ns,
     )
 
 
 def to_outbound_entry(row: Row) -> OutboundEntry:
     """`position, message_id, from_party, to_party, agreement_id`, then the state."""
-    return OutboundEntry(row[1], Pair(row[2], row[3]), row[4], to_outbound(row[5:16]))
+    return OutboundEntry(row[1], Pair(row[2], row[3]), row[4], to_outbound(row[5:17]))
 
 
 def to_outbound_view(row: Row) -> OutboundView:
     """An entry's columns, then `settled_at`, the message, `digest` and `submitted_at`."""
-    message = to_message(row[1], row[4], row[17:30])
-    return OutboundView(message, to_outbound(row[5:16]), row[31], row[16], row[30])
+    message = to_message(row[1], row[4], row[18:31])
+    return OutboundView(message, to_outbound(row[5:17]), row[32], row[17], row[31])
 
 
 def to_sending_pair(row: Row) -> SendingPair:

@@ -387,7 +387,7 @@ VERDICTS = (
         Edit(
             "protocol/sending.py",
             """\
-    state = _acknowledged(state)
+    state = _acknowledged(state, event)
     return state, (*_late_news(state, event, terms), release(state, abandoned=False))\
 """,
             "    return state, ()",

@@ -14,7 +14,7 @@ from onceonly.gateway.recovery.questions import Questions, is_from_partner, mess
 from onceonly.gateway.sending.deadlines import Deadlines
 from onceonly.gateway.sending.outbound import SendingSteps
 from onceonly.gateway.sending.package_body import PackageBody, read_package
-from onceonly.gateway.sending.sender import UNSETTLED, Sender, endpoint_of
+from onceonly.gateway.sending.sender import Sender, endpoint_of
 from onceonly.gateway.sending.work import (
     Departure,
     Draft,
@@ -58,6 +58,16 @@ from onceonly.transport.transport import Outgoing, Receive, Request, Transport
 
 OVERDUE_BATCH = 200
 """Messages per sweep step: keeps one step short while a backlog expires."""
+
+HEARS_RECEIPTS = frozenset(
+    {
+        OutboundStatus.QUEUED,
+        OutboundStatus.SENDING,
+        OutboundStatus.IN_DOUBT,
+        OutboundStatus.ACKNOWLEDGED,
+    }
+)
+"""Statuses to which the To Party's receipt adds something: also to another's acknowledgement."""
 
 
 class Dispatch:
@@ -150,8 +160,9 @@ class Dispatch:
             now = self._clock.now()
             work = []
             # A receipt alone shows as well that the message is there (seed 001 §2.1.1.2).
-            if not signal.is_receipt or entry.state.status in UNSETTLED:
-                work.append(MessageWork(entry.message_id, AckReceived(_detail(signal))))
+            if not signal.is_receipt or entry.state.status in HEARS_RECEIPTS:
+                event = AckReceived(_detail(signal), is_from_to_party=signal.is_receipt)
+                work.append(MessageWork(entry.message_id, event))
             if signal.is_receipt:
                 received = Journal(Event.RECEIPT_RECEIVED)
                 agreement = self._sender.agreement(entry.agreement_id)
@@ -223,13 +234,12 @@ class Dispatch:
             return None  # What we carry for others is no answer to us, nor the other way round.
         agreement = self._sender.agreement(entry.agreement_id)
         work: list[Work] = []
-        is_news = (
-            entry.state.status is not OutboundStatus.ACKNOWLEDGED
-            and entry.state.exposure is not Exposure.NEVER
-        )
+        is_known = entry.state.status is OutboundStatus.ACKNOWLEDGED and entry.state.has_arrived
+        is_news = not is_known and entry.state.exposure is not Exposure.NEVER
         if is_news and agreement.profile is Profile.RM_2001:
             detail = f"on the business response {message.message_id}"
-            work.append(MessageWork(entry.message_id, AckReceived(detail)))
+            event = AckReceived(detail, is_from_to_party=True)
+            work.append(MessageWork(entry.message_id, event))
         if agreement.terms.recovery.response_within_s is not None:
             work.append(RecoveryWork(entry.message_id, recovering.ResponseReceived()))
         return self._steps.run(txn, now, work, entry=entry) if work else None

@@ -15,8 +15,9 @@ from onceonly.message.instant import NS_PER_S
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.terms import Intermediary
 from onceonly.protocol.events import Outcome
+from onceonly.simulation.checkers.arrival import ACKNOWLEDGED, is_doubt, shows_arrival
 from onceonly.simulation.checkers.case import NEVER, Case, Course
-from onceonly.simulation.checkers.sender import ACKNOWLEDGED, NOT_DELIVERED
+from onceonly.simulation.checkers.sender import NOT_DELIVERED
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 
@@ -108,14 +109,20 @@ def _times_owed(course: Course, posted: Row) -> int:
 
 
 def _overturning(course: Course) -> Iterator[Row]:
-    """The notices of the next hop that found the message acknowledged."""
-    is_acknowledged = False
+    """The notices of the next hop that found the message acknowledged.
+
+    No doubt overturns what the To Party itself said.
+    """
+    is_acknowledged = has_arrived = False
     for row in course.out:
         event, code = row.record.event, row.record.error_code
         if event in NOT_DELIVERED:
             return
+        has_arrived = has_arrived or shows_arrival(row.record)
         if event in ACKNOWLEDGED:
             is_acknowledged = True
+        elif has_arrived and is_doubt(row.record):
+            continue
         elif event is Event.ERROR_RECEIVED and code == ErrorCode.DELIVERY_FAILURE:
             if is_acknowledged:
                 yield row

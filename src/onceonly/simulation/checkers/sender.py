@@ -16,6 +16,7 @@ from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.events import Outcome
+from onceonly.simulation.checkers.arrival import ACKNOWLEDGED, is_doubt, shows_arrival
 from onceonly.simulation.checkers.case import NEVER, Case, Coming, Course, Leaving
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.violation import Violation
@@ -36,8 +37,6 @@ NOT_DELIVERED = frozenset({Event.FAILED, Event.EXPIRED, Event.CANCELLED})
 """Final words to the application (I26)."""
 
 VERDICTS = NOT_DELIVERED | {Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED, Event.SENT}
-
-ACKNOWLEDGED = (Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED)
 
 _TAKEN = (
     *ACKNOWLEDGED,
@@ -139,6 +138,8 @@ class _Walk:
     """The last word of a partner against it."""
     undone: Row | None = None
     """The last word of one who had acknowledged it: not delivered after all, or taken back."""
+    has_arrived: bool = False
+    """The To Party itself said that it has it, and no doubt of others undoes that."""
 
     def take(self, row: Row) -> Iterable[Violation]:
         """The next row."""
@@ -301,12 +302,21 @@ class _Walk:
             self.paused = row
         if not is_pause or self.terms.semantics is DeliverySemantics.AT_MOST_ONCE:
             self.error = row
-        if row.record.error_code == ErrorCode.DELIVERY_FAILURE:
+        is_notice = row.record.error_code == ErrorCode.DELIVERY_FAILURE
+        if is_notice and not (self.has_arrived and is_doubt(row.record)):
             self.undone = row
 
     def _was_told_an_error(self, row: Row) -> bool:
         heard = (one for one in self.course.heard if one.order < row.order)
         return any(one.letter.kind is Kind.ERROR for one in heard)
+
+    def take_receipt(self, row: Row) -> Iterable[Violation]:
+        """What never left cannot have arrived; what was only sent waits for no word."""
+        del row
+        is_open = self.final is None or self.final.record.event in ACKNOWLEDGED
+        if self.all_transmissions and is_open:
+            self.has_arrived = True
+        return ()
 
     def take_reported(self, row: Row) -> Iterable[Violation]:
         if (row.record.reason or "").startswith("cancel confirmed"):
@@ -443,6 +453,7 @@ class _Walk:
                 yield self._wrong("I20", f"acknowledged after {self._final_word()}", row)
             return
         self.final, self.owed, self.told = row, None, None
+        self.has_arrived = self.has_arrived or shows_arrival(row.record)
 
     def _unfounded(self, row: Row) -> Iterator[Violation]:
         """I13, I29, I30: some hop that has it said so, in a package that came here."""
@@ -498,6 +509,7 @@ _STEPS: dict[Event, Callable[[_Walk, Row], Iterable[Violation]]] = {
     Event.TRANSMITTING: _Walk.take_transmitting,
     Event.TRANSMITTED: _Walk.take_transmitted,
     Event.ERROR_RECEIVED: _Walk.take_error,
+    Event.RECEIPT_RECEIVED: _Walk.take_receipt,
     Event.REPORT_RECEIVED: _Walk.take_reported,
     Event.REQUEUED: _Walk.take_requeued,
     Event.EXHAUSTED: _Walk.take_exhausted,

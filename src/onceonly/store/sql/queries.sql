@@ -29,7 +29,10 @@ INSERT INTO tally VALUES (?, ?)
 SELECT status, messages FROM tally
 
 -- name: add_outbound
-INSERT INTO outbound VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO outbound (message_id, from_party, to_party, agreement_id, status, attempt, episode,
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
+    due_ns, settled_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_outbound_message
 INSERT INTO outbound_message (position, from_ids, to_ids, conversation_id, service, action,
@@ -45,9 +48,9 @@ INSERT INTO idempotency VALUES (?, ?)
 
 -- name: put_outbound
 UPDATE outbound SET status = ?, attempt = ?, episode = ?, exposure = ?, sequence_number = ?,
-    expires_at = ?, transients = ?, silence = ?, pings = ?, error_code = ?, due_ns = ?,
-    settled_at = CASE WHEN ?12 IS NULL THEN NULL ELSE coalesce(settled_at, ?12) END
-  WHERE position = ?13
+    expires_at = ?, transients = ?, silence = ?, pings = ?, error_code = ?, has_arrived = ?,
+    due_ns = ?, settled_at = CASE WHEN ?13 IS NULL THEN NULL ELSE coalesce(settled_at, ?13) END
+  WHERE position = ?14
 
 -- name: put_package
 INSERT OR REPLACE INTO outbound_package VALUES (?, ?, ?, ?)
@@ -57,23 +60,24 @@ SELECT position, status FROM outbound WHERE message_id = ?
 
 -- name: find_outbound
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, pings, error_code, due_ns
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
+    due_ns
   FROM outbound WHERE message_id = ?
 
 -- name: find_outbound_view
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, pings, error_code, due_ns,
-    settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
-    ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
-    acknowledgment, digest, submitted_at
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
+    due_ns, settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at,
+    semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
+    delivery_receipt_requested, acknowledgment, digest, submitted_at
   FROM outbound JOIN outbound_message USING (position) WHERE message_id = ?
 
 -- name: list_messages
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, pings, error_code, due_ns,
-    settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
-    ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
-    acknowledgment, digest, submitted_at
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
+    due_ns, settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at,
+    semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
+    delivery_receipt_requested, acknowledgment, digest, submitted_at
   FROM outbound CROSS JOIN outbound_message USING (position)
   WHERE position > ?1 AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR to_party = ?4)
     AND ?5 IS NULL
@@ -81,10 +85,10 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
 
 -- name: list_messages_by_status
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, pings, error_code, due_ns,
-    settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
-    ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
-    acknowledgment, digest, submitted_at
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
+    due_ns, settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at,
+    semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
+    delivery_receipt_requested, acknowledgment, digest, submitted_at
   FROM outbound INDEXED BY outbound_by_status CROSS JOIN outbound_message USING (position)
   WHERE position > ?1 AND status = ?3 AND status <> 'acknowledged' AND status <> 'sent'
     AND (?4 IS NULL OR to_party = ?4) AND ?5 IS NULL
@@ -92,10 +96,10 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
 
 -- name: list_messages_by_conversation
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, pings, error_code, due_ns,
-    settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
-    ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
-    acknowledgment, digest, submitted_at
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
+    due_ns, settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at,
+    semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
+    delivery_receipt_requested, acknowledgment, digest, submitted_at
   FROM outbound_message INDEXED BY outbound_by_conversation CROSS JOIN outbound USING (position)
   WHERE position > ?1 AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR to_party = ?4)
     AND conversation_id = ?5
@@ -117,7 +121,8 @@ SELECT place & 65535, body FROM outbound_body WHERE place BETWEEN ?1 << 16 AND ?
 
 -- name: find_next_queued
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, pings, error_code, due_ns
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
+    due_ns
   FROM outbound
   WHERE from_party = ? AND to_party = ? AND status = 'queued' ORDER BY position LIMIT 1
 
@@ -128,7 +133,8 @@ WITH RECURSIVE turn (message_id, rest) AS (
   SELECT substr(rest, 1, instr(rest, ' ') - 1), substr(rest, instr(rest, ' ') + 1)
     FROM turn WHERE rest <> '')
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, pings, error_code, due_ns
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
+    due_ns
   FROM turn CROSS JOIN outbound USING (message_id) ORDER BY position
 
 -- name: list_waiting_pairs
@@ -140,7 +146,8 @@ SELECT waiting.from_party, waiting.to_party
 
 -- name: list_overdue
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
-    exposure, sequence_number, expires_at, transients, silence, pings, error_code, due_ns
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
+    due_ns
   FROM outbound INDEXED BY outbound_expiring
   WHERE expires_at < ? AND expires_at IS NOT NULL AND settled_at IS NULL
   ORDER BY expires_at, position LIMIT ?
