@@ -306,6 +306,15 @@ def test_a_pause_that_is_asked_for_twice_is_one():
     assert run.of(GiveUp) == [GiveUp("the peer kept answering TransientError")]
 
 
+def test_who_was_told_that_nothing_left_is_not_told_of_a_refusal_in_the_same_episode():
+    """A response may leave on request alone while its pair is suspended (R-21, I22)."""
+    run = Run(DeliveryTerms(retries=0)).sent(NEVER_LEFT).on(60, DUE)
+    run.state = run.state._replace(exposure=Exposure.LEFT)
+    run.on(61, ErrorReceived(ErrorCode.TIME_TO_LIVE_EXPIRED, Severity.ERROR))
+    assert run.state.status is OutboundStatus.IN_DOUBT
+    assert len(run.of(Notify)) == run.rows().count(Event.NOTIFIED) == 1
+
+
 @pytest.mark.statement("S0-100", ruling="R-11")
 def test_an_invalid_sequence_number_quarantines_the_pair():
     """R-11: never guess; the application hears of it as a doubt."""

@@ -47,8 +47,8 @@ def give_up(state: Outbound, code: ErrorCode, reason: str, terms: DeliveryTerms)
         return _abandon(state, code, reason, row, terms)
     certain = state.exposure is Exposure.NEVER
     status = OutboundStatus.SENDING if certain else OutboundStatus.IN_DOUBT
-    state = state._replace(status=status, error_code=code, due_ns=None, silence=Silence.HELD)
     told = _notice(state, code, reason, terms)
+    state = state._replace(status=status, error_code=code, due_ns=None, silence=Silence.HELD)
     return state, (row, *told, GiveUp(reason), *_recovery(state, reason, terms))
 
 
@@ -78,8 +78,8 @@ def _settle(
     is_certain: bool,
 ) -> Step:
     status = OutboundStatus.FAILED if is_certain else OutboundStatus.IN_DOUBT
-    state = state._replace(status=status, error_code=code, silence=Silence.NONE, due_ns=None)
     told = _notice(state, code, reason, terms)
+    state = state._replace(status=status, error_code=code, silence=Silence.NONE, due_ns=None)
     final = (Journal(Event.FAILED, error_code=code, reason=reason),) if is_certain else ()
     return state, (row, *told, *final, release(state, abandoned=True))
 
@@ -99,7 +99,8 @@ def _notice(
     terms: DeliveryTerms,
     severity: Severity | None = None,
 ) -> Effects:
-    if not notifies(terms):
+    """Of what is about to end the message: once in an episode, which `error_code` tells (I22)."""
+    if not notifies(terms) or state.error_code is not None:
         return ()
     if severity is None:
         severity = Severity.ERROR if state.exposure is Exposure.NEVER else Severity.WARNING
@@ -125,8 +126,8 @@ def diverged(state: Outbound, code: ErrorCode, reason: str, terms: DeliveryTerms
     state = state._replace(exposure=Exposure.LEFT, silence=Silence.HELD, due_ns=None)
     if not notifies(terms):
         return state, ()
-    state = state._replace(status=OutboundStatus.IN_DOUBT, error_code=code)
-    return state, _notice(state, code, reason, terms)
+    told = _notice(state, code, reason, terms)
+    return state._replace(status=OutboundStatus.IN_DOUBT, error_code=code), told
 
 
 def undelivered(state: Outbound, event: ErrorReceived, row: Journal, terms: DeliveryTerms) -> Step:
@@ -139,15 +140,12 @@ def undelivered(state: Outbound, event: ErrorReceived, row: Journal, terms: Deli
         is_word_of_failure or state.exposure is not Exposure.LEFT
     )
     reason = _why(event)
-    state = state._replace(
-        status=OutboundStatus.FAILED if certain else OutboundStatus.IN_DOUBT,
-        # A new episode, since the application may have had a notice before it was acknowledged.
-        episode=state.episode + 1,
-        exposure=Exposure.LEFT,
-        error_code=event.code,
-    )
+    # A new episode, since the application may have had a notice before it was acknowledged.
+    state = state._replace(episode=state.episode + 1, exposure=Exposure.LEFT, error_code=None)
     severity = Severity.ERROR if certain else Severity.WARNING
     told = _notice(state, event.code, reason, terms, severity)
+    status = OutboundStatus.FAILED if certain else OutboundStatus.IN_DOUBT
+    state = state._replace(status=status, error_code=event.code)
     final = (Journal(Event.FAILED, error_code=event.code, reason=reason),) if certain else ()
     return state, (row, *told, *final, *_recovery(state, reason, terms, is_told=True))
 
@@ -161,24 +159,22 @@ def _why(event: ErrorReceived) -> str:
 def expire(state: Outbound, terms: DeliveryTerms, turn: tuple[Release, ...]) -> Step:
     """TimeToLive or PersistDuration passed; `turn` is what the message has to give back.
 
-    Final if no byte ever left. Otherwise it is presumed undelivered until the fence (R-08). An
-    application that was told of a failure in this episode is not told again (I22).
+    Final if no byte ever left. Otherwise it is presumed undelivered until the fence (R-08).
     """
     code, which = schedule.expiry(terms)
-    was_told = state.error_code is not None
     if state.exposure is Exposure.NEVER:
         reason = f"{which} passed before the message could be sent"
+        told = _notice(state, code, reason, terms)
         state = state._replace(
             status=OutboundStatus.EXPIRED, error_code=code, silence=Silence.NONE, due_ns=None
         )
         row = Journal(Event.EXPIRED, error_code=code, reason=reason)
-        told = () if was_told else _notice(state, code, reason, terms)
         return state, (*told, row, *turn)
     reason = f"{which} passed without an acknowledgement"
+    told = _notice(state, code, reason, terms)
     state = state._replace(
         status=OutboundStatus.IN_DOUBT, error_code=code, silence=Silence.NONE, due_ns=None
     )
-    told = () if was_told else _notice(state, code, reason, terms)
     row = Journal(Event.EXHAUSTED, attempt=state.attempt, error_code=code, reason=reason)
     return state, (row, *told, *turn, *_recovery(state, reason, terms))
 

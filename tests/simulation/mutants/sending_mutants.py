@@ -255,12 +255,10 @@ VERDICTS = (
         Edit(
             "protocol/verdict.py",
             """\
-    told = _notice(state, code, reason, terms)
     return state, (row, *told, GiveUp(reason)\
 """,
             """\
-    told = ()
-    return state, (row, *told, GiveUp(reason)\
+    return state, (row, GiveUp(reason)\
 """,
         ),
     ),
@@ -289,12 +287,10 @@ VERDICTS = (
         Edit(
             "protocol/verdict.py",
             """\
-    told = _notice(state, code, reason, terms)
-    final = (Journal(Event.FAILED, error_code=code, reason=reason),) if is_certain else ()\
+    return state, (row, *told, *final, release(state, abandoned=True))\
 """,
             """\
-    told = ()
-    final = (Journal(Event.FAILED, error_code=code, reason=reason),) if is_certain else ()\
+    return state, (row, *final, release(state, abandoned=True))\
 """,
         ),
     ),
