@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from peer import Peer
+from peer import Manners, Peer
 from running_gateway import RunningGateway, running
 
 from onceonly.message.event import Event
@@ -44,14 +44,41 @@ async def test_a_later_message_goes_on_where_the_first_cannot_be_acknowledged(tm
         await gateway.until_handed_over(FIRST, SECOND)
 
 
-async def test_one_that_is_acknowledged_while_the_disk_is_full_is_handed_over_with_the_space(
-    tmp_path, peer
-):
-    """L2, D4: its sender has its acknowledgement, and will never ask again."""
+async def test_one_is_acknowledged_only_with_the_space_to_keep_that_it_is(tmp_path, peer):
+    """L2, R-28: once its sender may know, no stop in between may leave it withheld."""
     async with running(tmp_path, peer, terms=STRICT) as gateway:
         await withheld(gateway, peer)
         gateway.store.is_full = True
         assert (await peer.send(FIRST, 1)).status == 507
-        assert (await peer.hear("Acknowledgement")).ref == FIRST
+        assert not peer.has_unheard()
         gateway.store.is_full = False
+        assert (await peer.hear("Acknowledgement")).ref == FIRST
         await gateway.until_handed_over(FIRST)
+
+
+@pytest.mark.parametrize("was_withheld", [False, True], ids=["the first", "a later one"])
+async def test_a_stop_while_its_acknowledgement_leaves_ends_the_withholding(
+    tmp_path, peer, was_withheld
+):
+    """L2: its sender may have the acknowledgement; the next one's fate says nothing about that."""
+    async with running(tmp_path, peer, terms=STRICT) as gateway:
+        if was_withheld:
+            await withheld(gateway, peer)
+        peer.answer(Manners.SILENCE)
+        await peer.send(FIRST, 1)
+        assert (await peer.hear("Acknowledgement")).ref == FIRST
+        peer.refuse_connections()
+        await gateway.restart()
+        await gateway.until_handed_over(FIRST)
+
+
+async def test_what_certainly_was_not_acknowledged_stays_withheld_over_restarts(tmp_path, peer):
+    """R-12: every attempt ended before the stop, and none of them left."""
+    async with running(tmp_path, peer, terms=STRICT) as gateway:
+        peer.refuse_connections()
+        await peer.send(FIRST, 1)
+        for lives in (1, 2, 3):
+            await gateway.until_row(Event.WITHHELD, lives)
+            await gateway.restart()
+        await gateway.until_row(Event.WITHHELD, 4)
+        assert gateway.inbox_ids() == []

@@ -278,7 +278,7 @@ def test_strict_release_withholds_while_the_acknowledgement_certainly_did_not_le
     never_left = Transmission(Outcome.REFUSED, bytes_left=False)
     status, effects = receiving.acknowledged(InboundStatus.STORED, never_left, STRICT)
     assert status is InboundStatus.STORED
-    assert names(effects) == ["AckSent", "Withheld"]
+    assert names(effects) == ["AckSent", "Withhold", "Withheld"]
     assert Acknowledge() in receive(arrival(), KNOWN, STRICT).effects
     left = Transmission(Outcome.ACCEPTED, bytes_left=True)
     status, effects = receiving.acknowledged(status, left, STRICT)
@@ -300,6 +300,17 @@ def test_strict_release_hands_over_what_may_have_been_acknowledged(transmission)
     """Withholding that would lose an acknowledged message."""
     status, _ = receiving.acknowledged(InboundStatus.STORED, transmission, STRICT)
     assert status is InboundStatus.HANDED_OVER
+
+
+@pytest.mark.statement("S3-06", ruling="R-12")
+def test_strict_release_hands_over_what_an_earlier_life_may_have_acknowledged():
+    """That this one certainly did not leave says nothing about the one before it."""
+    never_left = Transmission(Outcome.REFUSED, bytes_left=False)
+    status, effects = receiving.acknowledged(
+        InboundStatus.STORED, never_left, STRICT, may_have_left=True
+    )
+    assert status is InboundStatus.HANDED_OVER
+    assert names(effects) == ["AckSent", "HandOver", "HandedOver"]
 
 
 @pytest.mark.parametrize("status", [InboundStatus.CANCELLED, InboundStatus.FORWARDED])

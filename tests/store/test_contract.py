@@ -412,6 +412,7 @@ class TestInbound:
             ProcessingState.NOT_STARTED,
             "e" * 64,
             3_000_000,
+            False,
         )
         for other in (
             arrived.key._replace(message_id="m-2"),
@@ -449,6 +450,22 @@ class TestInbound:
         assert [entry.key.message_id for entry in store.snapshot().list_stored()] == ["z", "a"]
         commit(store, lambda tx: tx.hand_over(message("z").key, at=9))
         assert [entry.key.message_id for entry in store.snapshot().list_stored()] == ["a"]
+
+    def test_whether_a_message_is_withheld_outlives_a_restart(self, openings: Any) -> None:
+        """It is certain or not that no acknowledgement left, whoever asks (R-12)."""
+        store = openings.open()
+        for message_id in ("m-1", "m-2", "m-3"):
+            commit(store, lambda tx, name=message_id: receive(tx, message(name)))
+        for message_id in ("m-1", "m-2"):
+            key = message(message_id).key
+            commit(store, lambda tx, key=key: tx.put_withheld(key, is_withheld=True))
+        commit(store, lambda tx: tx.put_withheld(message("m-2").key, is_withheld=False))
+        store.close()
+        snapshot = openings.open().snapshot()
+        assert [entry.is_withheld for entry in snapshot.list_stored()] == [True, False, False]
+        entry = snapshot.find_inbound(message("m-1").key)
+        assert entry is not None
+        assert entry.is_withheld
 
     def test_handing_over_again_changes_nothing(self, store: Store) -> None:
         """The same key gets the same offset and keeps its first instant (I12)."""

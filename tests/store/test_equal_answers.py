@@ -278,6 +278,7 @@ operations = st.one_of(
         "reports_processing", name=names, to=parties, processing=st.sampled_from(ProcessingState)
     ),
     operation("refuses", name=names, to=parties),
+    operation("withholds", name=names, to=parties, is_withheld=st.booleans()),
     operation("notifies", notice=notices),
     operation(
         "opens_incident",
@@ -518,6 +519,11 @@ class BothStores(RuleBasedStateMachine):
         key = message(name, to=to).key
         if self.is_open(key):
             self.write(lambda tx: tx.put_refused(tx.hand_over(key, at=0)))
+
+    def withholds(self, name: str, to: Any, *, is_withheld: bool) -> None:
+        key = message(name, to=to).key
+        if self.is_open(key):
+            self.write(lambda tx: tx.put_withheld(key, is_withheld=is_withheld))
 
     def notifies(self, notice: Notice) -> None:
         self.write(lambda tx: tx.add_notice(notice))

@@ -162,6 +162,11 @@ class HandOver:
 
 
 @dataclass(frozen=True, slots=True)
+class Withhold:
+    """Keep that no acknowledgement of the message has left so far, for the next start (R-12)."""
+
+
+@dataclass(frozen=True, slots=True)
 class SendReceipt:
     """Send a delivery receipt: the application has the message (seed 001 §2.1.1.2)."""
 
@@ -217,6 +222,7 @@ Effect = (
     | ResolveIncident
     | Acknowledge
     | AcknowledgeAnew
+    | Withhold
     | HandOver
     | Answer
     | Recover

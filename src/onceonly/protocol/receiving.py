@@ -38,8 +38,10 @@ later:
 The acknowledgement is transmitted once per received copy; whatever its outcome, the message is
 handed over next (R-12's default), since the sender's repeat will ask for the response again.
 Under `strict_release` it stays `stored` while the acknowledgement has certainly not left; a later
-copy, or a restart, tries again. An acknowledgement that says "passed on" (seed 004 level 0 c)
-cannot go before the hand-over, so there the last two steps change places.
+copy, or a restart, tries again. What is certain is kept with the message; a stop in the middle of
+an attempt leaves nobody who knows how it ended, and then the sender may have the acknowledgement
+and never ask again, so the next start hands the message over. An acknowledgement that says "passed
+on" (seed 004 level 0 c) cannot go before the hand-over, so there the last two steps change places.
 """
 
 from enum import Enum, StrEnum
@@ -66,6 +68,7 @@ from onceonly.protocol.effects import (
     OpenIncident,
     ResolveIncident,
     SendReceipt,
+    Withhold,
 )
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.pairing import PairStatus
@@ -349,10 +352,12 @@ def acknowledged(
     terms: DeliveryTerms,
     *,
     wants_receipt: bool = False,
+    may_have_left: bool = False,
 ) -> tuple[InboundStatus, tuple[Effect, ...]]:
     """A transmission of the acknowledgement ended: hand the message over, once.
 
-    `wants_receipt`: its sender asked for a delivery receipt.
+    `wants_receipt`: its sender asked for a delivery receipt. `may_have_left`: an acknowledgement
+    of an earlier life did, for all that is known, however this one ended.
     """
     row = Journal(
         Event.ACK_SENT,
@@ -362,9 +367,9 @@ def acknowledged(
     )
     if status is not InboundStatus.STORED:
         return status, (row,)
-    if terms.strict_release and certainly_never_left(transmission):
+    if terms.strict_release and certainly_never_left(transmission) and not may_have_left:
         reason = "the acknowledgement did not leave"
-        return status, (row, Journal(Event.WITHHELD, reason=reason))
+        return status, (row, Withhold(), Journal(Event.WITHHELD, reason=reason))
     return InboundStatus.HANDED_OVER, (row, *_hand_over(wants_receipt=wants_receipt))
 
 

@@ -70,6 +70,7 @@ class Incoming(NamedTuple):
     offset: int | None = None
     handed_over_at: int = 0
     is_refused: bool = False
+    is_withheld: bool = False
 
     def entry(self) -> InboundEntry:
         """As a step reads it."""
@@ -81,6 +82,7 @@ class Incoming(NamedTuple):
             self.processing,
             self.digest,
             self.received_at,
+            self.is_withheld,
         )
 
     def item(self) -> InboxItem:

@@ -174,6 +174,9 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
     def put_processing(self, offset: int, processing: ProcessingState) -> None:
         self._change_inbound(self._item_row(offset)._replace(processing=processing))
 
+    def put_withheld(self, key: MessageKey, *, is_withheld: bool) -> None:
+        self._change_inbound(self._get_inbound(key)._replace(is_withheld=is_withheld))
+
     def put_refused(self, offset: int) -> None:
         self._change_inbound(self._item_row(offset)._replace(is_refused=True))
 

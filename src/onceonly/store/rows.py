@@ -227,10 +227,16 @@ def to_sending_pair(row: Row) -> SendingPair:
 
 def to_inbound_entry(row: Row) -> InboundEntry:
     """`position, message_id, from_party, to_party, agreement_id, status, processing, …`."""
-    _, message_id, from_party, to_party, agreement_id, status, processing, digest, at = row
-    key = MessageKey(from_party, to_party, message_id)
+    _, message_id, from_party, to_party, agreement_id, status, processing = row[:7]
+    digest, received_at, is_withheld = row[7:]
     return InboundEntry(
-        key, agreement_id, _INBOUND_STATUS[status], _PROCESSING[processing], digest, at
+        MessageKey(from_party, to_party, message_id),
+        agreement_id,
+        _INBOUND_STATUS[status],
+        _PROCESSING[processing],
+        digest,
+        received_at,
+        bool(is_withheld),
     )
 
 

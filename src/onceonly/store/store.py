@@ -95,6 +95,8 @@ class InboundEntry(NamedTuple):
     processing: ProcessingState
     digest: str
     received_at: int
+    is_withheld: bool = False
+    """No acknowledgement of it has left, and none is on its way (R-12)."""
 
 
 class InboxItem(NamedTuple):
@@ -533,6 +535,10 @@ class Transaction(JobTransaction, Snapshot, Protocol):
         Again for the same key it changes nothing and returns the same offset (invariant I12).
         A cancelled or forwarded message is never handed over: the caller looks before it asks.
         """
+        ...
+
+    def put_withheld(self, key: MessageKey, *, is_withheld: bool) -> None:
+        """Keep that no acknowledgement of a stored message has left, or that one may from now."""
         ...
 
     def put_processing(self, offset: int, processing: ProcessingState) -> None:

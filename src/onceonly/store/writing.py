@@ -259,6 +259,10 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
     def put_processing(self, offset: int, processing: ProcessingState) -> None:
         self._write_item("put_processing", processing, offset)
 
+    def put_withheld(self, key: MessageKey, *, is_withheld: bool) -> None:
+        position, _, _ = self._inbound_position(key)
+        self._write("put_withheld", is_withheld, position)
+
     def put_refused(self, offset: int) -> None:
         self._write_item("put_refused", offset)
 

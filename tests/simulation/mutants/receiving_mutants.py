@@ -300,8 +300,8 @@ ACKNOWLEDGING = (
         "A message is handed over although its acknowledgement certainly never left.",
         Edit(
             "protocol/receiving.py",
-            "    if terms.strict_release and certainly_never_left(transmission):",
-            "    if terms.strict_release and transmission is None:",
+            "certainly_never_left(transmission) and not may_have_left:",
+            "transmission is None and not may_have_left:",
         ),
     ),
     Mutant(
@@ -310,8 +310,8 @@ ACKNOWLEDGING = (
         "Under strict release only an acknowledgement that was surely taken releases the message.",
         Edit(
             "protocol/receiving.py",
-            "    if terms.strict_release and certainly_never_left(transmission):",
-            "    if terms.strict_release and transmission.outcome is not Outcome.ACCEPTED:",
+            "certainly_never_left(transmission) and not may_have_left:",
+            "transmission.outcome is not Outcome.ACCEPTED and not may_have_left:",
         ),
     ),
     Mutant(

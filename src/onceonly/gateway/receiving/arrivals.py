@@ -145,7 +145,7 @@ class Arrivals:
         if verdict.exchange is not None:
             return await self._await_response(received, verdict.exchange)
         if verdict.response is not None:
-            return self._respond(received, verdict.response)
+            return await self._respond(received, verdict.response)
         return TAKEN
 
     def _store_step(self, txn: Transaction, received: Received) -> Verdict:
@@ -296,10 +296,11 @@ class Arrivals:
         else:
             await send()
 
-    def _respond(self, received: Received, response: Stored) -> TransportAnswer:
+    async def _respond(self, received: Received, response: Stored) -> TransportAnswer:
         """Let the stored response leave, in the answer or by itself, and hand over behind it."""
         if isinstance(response, Package) and received.mode in _WITH_SIGNALS:
             self._hand_overs.acknowledge(received.debt, _in_the_answer)
+            await self._hand_overs.expose(received.debt)
             return _answer_with(response)
         self._hand_overs.acknowledge(received.debt, self._sender_of(received, response))
         return TAKEN

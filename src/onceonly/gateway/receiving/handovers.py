@@ -28,7 +28,7 @@ from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.instant import Now
 from onceonly.message.message import AckRequested, Message
 from onceonly.protocol import receiving
-from onceonly.protocol.effects import Effect, HandOver, Journal, SendReceipt
+from onceonly.protocol.effects import Effect, HandOver, Journal, SendReceipt, Withhold
 from onceonly.protocol.events import Transmission
 from onceonly.protocol.receiving import certainly_never_left
 from onceonly.store.group import GroupCommit
@@ -45,6 +45,8 @@ class Debt(NamedTuple):
     agreement: Agreement
     receipt: Hop | None = None
     """The way of the delivery receipt that its sender asked for."""
+    may_have_left: bool = False
+    """An earlier life did not learn how its acknowledgement left (R-12)."""
 
 
 def wants_receipt(message: Message) -> bool:
@@ -121,7 +123,8 @@ class HandOvers:
             assert agreement is not None, f"{entry.key} names agreement {entry.agreement_id!r}"
             response = snapshot.get_response(entry.key)
             send = partial(self._signals.post, agreement.send_to, response)
-            self.acknowledge(self.debt_of(entry.key, agreement), send)
+            debt = self.debt_of(entry.key, agreement)
+            self.acknowledge(debt._replace(may_have_left=not entry.is_withheld), send)
 
     def debt_of(self, key: MessageKey, agreement: Agreement) -> Debt:
         """What is owed for a message of which no copy is at hand, only what the store knows."""
@@ -142,11 +145,25 @@ class HandOvers:
 
         async def acknowledge_in_turn() -> None:
             self._failpoints.reach("before-acknowledge")
+            await self.expose(debt)
             place.transmission = await send()
             self._failpoints.reach("after-acknowledge")
             await self._serve(debt.key.pair, line)
 
         self._tasks.start(acknowledge_in_turn())
+
+    async def expose(self, debt: Debt) -> None:
+        """Before an acknowledgement leaves: from here on nobody can be certain that none did.
+
+        What is withheld by a step whose commit is still to return counts as well.
+        """
+        if not debt.agreement.terms.strict_release:
+            return
+        entry = self._store.snapshot().find_inbound(debt.key)
+        line = self._lines.get(debt.key.pair)
+        is_being_served = line is not None and line.is_served
+        if is_being_served or (entry is not None and entry.is_withheld):
+            await persist(self._group, lambda txn: _expose(txn, debt.key))
 
     async def _serve(self, pair: Pair, line: _Line) -> None:
         """Hand over what is ready; whoever becomes ready meanwhile goes in the next step."""
@@ -180,8 +197,10 @@ class HandOvers:
             agreement = self._agreements.find(entry.agreement_id)
             assert agreement is not None, f"{entry.key} names agreement {entry.agreement_id!r}"
             response = snapshot.get_response(entry.key)
+            earlier = self.debt_of(entry.key, agreement)
+            await self.expose(earlier)
             transmission = await self._signals.post(agreement.send_to, response)
-            await self._hand_over([(self.debt_of(entry.key, agreement), transmission)])
+            await self._hand_over([(earlier, transmission)])
             if certainly_never_left(transmission):
                 return
 
@@ -220,11 +239,21 @@ class HandOvers:
             transmission,
             debt.agreement.terms,
             wants_receipt=debt.receipt is not None,
+            may_have_left=debt.may_have_left,
         )
         if HandOver() in effects:
             txn.hand_over(debt.key, at=now.at)
+        # What another copy asked for may be leaving in this moment; its own end comes behind.
+        if Withhold() in effects and not self._is_asked_again(debt):
+            txn.put_withheld(debt.key, is_withheld=True)
         txn.append(self._records(debt, effects, entry.digest, now))
         return effects
+
+    def _is_asked_again(self, debt: Debt) -> bool:
+        """Whether another acknowledgement of the message is in the line."""
+        line = self._lines.get(debt.key.pair)
+        others = () if line is None else (one.debt for one in line.places)
+        return any(other.key == debt.key and other is not debt for other in others)
 
     def handed_over(self, debt: Debt, effects: Iterable[Effect]) -> None:
         """After the commit of a step with these effects: tell the application and the partner."""
@@ -268,3 +297,9 @@ class HandOvers:
         )
         records = self._records(debt, (sent,), None, self._clock.now())
         await persist(self._group, lambda txn: txn.append(records))
+
+
+def _expose(txn: Transaction, key: MessageKey) -> None:
+    entry = txn.find_inbound(key)
+    if entry is not None and entry.is_withheld:
+        txn.put_withheld(key, is_withheld=False)

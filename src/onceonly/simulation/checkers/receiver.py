@@ -3,6 +3,7 @@
 I1 to I12 and the receiver's half of I26; R-01 to R-03, R-12, R-16, R-18, R-19.
 """
 
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
@@ -50,7 +51,7 @@ def judge(case: Case) -> Iterator[Violation]:
         if stored is not None:
             yield from _stored_once(course)
             yield from _one_response(course)
-            yield from _hand_over(course)
+            yield from _hand_over(case, course)
             yield from _released(course)
             yield from _known_is_known(case, course, stored)
             yield from _acknowledged_for_nothing(case, course)
@@ -406,7 +407,7 @@ def _was_long_awake(case: Case, node: str, at_ns: int) -> bool:
 # Handing over: I11, R-12.
 
 
-def _hand_over(course: Course) -> Iterator[Violation]:
+def _hand_over(case: Case, course: Course) -> Iterator[Violation]:
     terms = _terms(course)
     handed = course.first_into(Event.HANDED_OVER)
     if handed is None:
@@ -419,7 +420,7 @@ def _hand_over(course: Course) -> Iterator[Violation]:
     # Only the application can make a response that goes back in the answer (seed 001 §1.3.3.1).
     is_first = terms.ack_status.is_passed_on or terms.sync_reply_mode.has_response
     is_withheld = terms.strict_release and terms.is_acknowledged
-    if is_withheld and not is_first:
+    if is_withheld and not is_first and not _was_cut_short(case, course, handed):
         yield from _withheld(course, handed)
 
 
@@ -431,6 +432,26 @@ def _withheld(course: Course, handed: Row) -> Iterator[Violation]:
     if first is not None and first.order < handed.order and left and left[0].order < handed.order:
         return
     yield _at("I11", course, "handed over, and no acknowledgement had left", handed.order)
+
+
+def _was_cut_short(case: Case, course: Course, handed: Row) -> bool:
+    """Whether the process before died between an acknowledgement and the row of its end.
+
+    Nobody knows then whether it left, so the message goes with the first attempt after the start.
+    """
+    starts = [one.order for one in case.happened(course.node, "started")]
+    life = bisect(starts, handed.order) - 1
+    attempts = [row.order for row in course.into if row.record.event is Event.ACK_SENT]
+    begun = [row.order for row in course.into if _owes_answer(row)]
+    said = [one.order for one in course.said if one.letter.kind in SIGNALS]
+    if life < 1 or sum(starts[life] < one < handed.order for one in attempts) != 1:
+        return False
+    since, until = starts[life - 1], starts[life]
+    taken_up = bool(begun) and begun[0] < since
+    owed, left, ended = (
+        sum(since < one < until for one in orders) for orders in (begun, said, attempts)
+    )
+    return max(owed + taken_up, left) > ended
 
 
 def _released(course: Course) -> Iterator[Violation]:

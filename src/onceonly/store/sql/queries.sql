@@ -194,7 +194,7 @@ SELECT 'receiver', from_party, to_party, status, reason, sequence_number, NULL, 
 ORDER BY 1 DESC, 2, 3
 
 -- name: add_inbound
-INSERT INTO inbound VALUES (NULL, ?, ?, ?, ?, ?, 'not-started', ?, ?, ?, ?, ?, ?, 0)
+INSERT INTO inbound VALUES (NULL, ?, ?, ?, ?, ?, 'not-started', ?, ?, ?, ?, ?, ?, 0, 0)
 
 -- name: add_inbound_key
 INSERT INTO inbound_key VALUES (?, ?, ?, ?)
@@ -211,7 +211,7 @@ INSERT INTO inbound_body VALUES (?, ?)
 
 -- name: find_inbound
 SELECT inbound.position, inbound.message_id, inbound.from_party, inbound.to_party, agreement_id,
-    status, processing, digest, received_at
+    status, processing, digest, received_at, is_withheld
   FROM inbound_key CROSS JOIN inbound ON inbound.position = inbound_key.position
   WHERE inbound_key.message_id = ? AND inbound_key.from_party = ? AND inbound_key.to_party = ?
 
@@ -249,6 +249,9 @@ UPDATE inbound SET status = 'handed_over', inbox_offset = ?, handed_over_at = ?
 -- name: put_processing
 UPDATE inbound SET processing = ? WHERE inbox_offset = ? AND inbox_offset IS NOT NULL
 
+-- name: put_withheld
+UPDATE inbound SET is_withheld = ? WHERE position = ?
+
 -- name: put_refused
 UPDATE inbound SET is_refused = 1 WHERE inbox_offset = ? AND inbox_offset IS NOT NULL
 
@@ -258,7 +261,7 @@ SELECT status, processing, is_refused
 
 -- name: list_stored
 SELECT position, message_id, from_party, to_party, agreement_id, status, processing, digest,
-    received_at
+    received_at, is_withheld
   FROM inbound WHERE status = 'stored' ORDER BY position
 
 -- name: list_inbox
