@@ -85,6 +85,10 @@ class Run:
     def rows(self) -> list[tuple[Event, str | None]]:
         return [(effect.event, effect.reason) for effect in self.of(Journal)]
 
+    def strictly(self) -> "Run":
+        self.terms = replace(self.terms, strict_release=True)
+        return self
+
     def overdue(self) -> "Run":
         self.state = Recovery(response=ResponseStatus.AWAITED, response_due_at=START.at)
         return self.on(ResponseTimePassed())
@@ -165,6 +169,29 @@ def test_received_confirms_the_message_and_ends_the_questions(processing):
     assert run.of(ConfirmReceipt) == [ConfirmReceipt()]
     assert run.state.phase is RecoveryPhase.AT_REST
     assert (run.state.processing, run.state.reported_at) == (processing, START.at)
+
+
+def test_under_strict_release_what_may_be_withheld_is_asked_about_again():
+    """R-12: the partner has it, and hands it over only once its acknowledgement may have left."""
+    run = Run(inquiries=2).strictly().on(GIVEN_UP, received(WORDS.NOT_KNOWN), DUE)
+    assert run.asked() == [InquiryKind.STATUS] * 2
+    run.on(received(WORDS.NOT_STARTED), DUE)
+    assert (run.of(ConfirmReceipt), len(run.of(OpenIncident))) == ([], 1)
+    assert run.state.phase is RecoveryPhase.AT_REST
+
+
+@pytest.mark.parametrize("processing", [WORDS.IN_PROGRESS, WORDS.COMPLETE])
+def test_under_strict_release_work_that_has_begun_shows_that_nothing_is_withheld(processing):
+    """R-12: only what was handed over is worked on."""
+    run = Run().strictly().on(GIVEN_UP, received(processing))
+    assert run.of(ConfirmReceipt) == [ConfirmReceipt()]
+
+
+def test_under_strict_release_a_late_response_is_still_asked_for():
+    """Level 5 goes on as it does elsewhere; only the doubt about the message stays."""
+    run = Run(when_not_started=Remedy.CANCEL).strictly().overdue().on(received(WORDS.NOT_STARTED))
+    assert run.asked() == [InquiryKind.STATUS, InquiryKind.CANCEL]
+    assert run.of(ConfirmReceipt) == []
 
 
 @pytest.mark.statement("S4-24")

@@ -302,8 +302,12 @@ def _noted(state: Recovery, event: ReportReceived | CancelAnswered, now: Now) ->
 def _take_report(state: Recovery, event: ReportReceived, now: Now, terms: DeliveryTerms) -> Step:
     state, rows = _noted(state, event, now)
     if event.status in RECEIVED:
+        is_doubtful = _may_be_withheld(event, terms)
+        if is_doubtful and state.response is not ResponseStatus.OVERDUE:
+            return state, rows
+        receipt = () if is_doubtful else (ConfirmReceipt(),)
         state, effects = _go_on_with_response(state, event, now, terms)
-        return state, (*rows, ConfirmReceipt(), *effects)
+        return state, (*rows, *receipt, *effects)
     if event.status is MessageStatus.NOT_RECOGNIZED:
         state, effects = _remedy(state, event, now, terms)
     elif event.status is MessageStatus.UNAUTHORIZED:
@@ -313,6 +317,19 @@ def _take_report(state: Recovery, event: ReportReceived, now: Now, terms: Delive
         # Forwarded, or nothing: who is next is asked by nobody; time will tell more.
         effects = ()
     return state, (*rows, *effects)
+
+
+_AT_WORK = frozenset({ReportedProcessing.IN_PROGRESS, ReportedProcessing.COMPLETE})
+
+
+def _may_be_withheld(event: ReportReceived, terms: DeliveryTerms) -> bool:
+    """Whether the partner may have the message and not hand it over (R-12).
+
+    It sends its acknowledgement once more before it says so, and releases the message with that.
+    Only that ends the doubt; where it was lost, the next question brings another.
+    """
+    is_at_work = event.status is MessageStatus.PROCESSED or event.processing in _AT_WORK
+    return terms.strict_release and not is_at_work
 
 
 def _remedy(state: Recovery, event: ReportReceived, now: Now, terms: DeliveryTerms) -> Step:

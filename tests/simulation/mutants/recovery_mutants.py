@@ -11,11 +11,11 @@ MUTANTS = (
             "protocol/recovering.py",
             """\
     if event.status in RECEIVED:
-        state, effects = _go_on_with_response\
+        is_doubtful\
 """,
             """\
     if event.status is not None:
-        state, effects = _go_on_with_response\
+        is_doubtful\
 """,
         ),
     ),
