@@ -128,9 +128,13 @@ def test_a_death_with_an_open_exchange_is_survived(exchange: Exchange, has_respo
 def test_what_is_withheld_is_handed_over_once_an_acknowledgement_left(
     exchange: Exchange, point: str
 ) -> None:
-    """Withheld over restarts while nothing can leave; then released once, whoever dies."""
+    """Withheld over restarts while nothing can leave; then released once, whoever dies.
+
+    No copy comes meanwhile: a death in the midst of its acknowledgement would end the certainty.
+    """
     sender, receiver = exchange.gateways
     [nobody] = free_ports(1)
+    sender.agree(timeout=2_000, retries=10, retry_interval=2_000)
     receiver.agree(
         strict_release=True,
         send_to=f"http://127.0.0.1:{nobody}/msh",
