@@ -236,14 +236,17 @@ def test_custody_that_a_start_does_not_go_on_with_is_found() -> None:
         assert "I37" in found(world)
 
 
+def _was_found_by_a_start(history: History) -> bool:
+    """Whether the commit that stored the message broke its process, and was durable."""
+    stored = history.rows[place(history, Event.STORED)]
+    return stored.at_ns in {one.at_ns for one in history.happenings if one.what == "started"}
+
+
 def test_a_repeat_of_what_a_start_found_stored_wants_its_answer() -> None:
     """I4: the commit of custody broke its process, and the next one leaves the repeat alone."""
     broken = Action(1_000, "break", "R")
     with ran(_custody(actions=(*submits("m0"), broken), store="sqlite")) as world:
-        stored = world.history.rows[place(world.history, Event.STORED)]
-        assert stored.at_ns in {
-            one.at_ns for one in world.history.happenings if one.what == "started"
-        }
+        assert _was_found_by_a_start(world.history)
         assert found(world) == set()
         silence(world.history, "R>A#1")
         assert "I4" in found(world)
@@ -254,10 +257,7 @@ def test_a_final_party_acknowledges_what_a_start_found_stored() -> None:
     broken = Action(1_000, "break", "B")
     world = plan(WINDOWED, actions=(*submits("m0"), broken), store="sqlite", rest_ms=LONG_MS)
     with ran(world) as ended:
-        stored = ended.history.rows[place(ended.history, Event.STORED)]
-        assert stored.at_ns in {
-            one.at_ns for one in ended.history.happenings if one.what == "started"
-        }
+        assert _was_found_by_a_start(ended.history)
         assert found(ended) == set()
         silence(ended.history, "B>A#1")
         assert "I4" in found(ended)
