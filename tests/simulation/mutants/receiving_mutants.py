@@ -351,14 +351,15 @@ ACKNOWLEDGING = (
         Edit(
             "gateway/receiving/handovers.py",
             """\
-            await self._serve(debt.key.pair, line)
+        await self._serve(place.debt.key.pair)
 """,
             """\
-            await self._hand_over([(debt, place.transmission)])
-            line.places.remove(place)
-            place.left.set_result(None)
-            if not line.places:
-                self._lines.pop(debt.key.pair, None)
+        await self._hand_over([(place.debt, transmission)])
+        line = self._lines[place.debt.key.pair]
+        line.places.remove(place)
+        place.left.set_result(None)
+        if not line.places:
+            del self._lines[place.debt.key.pair]
 """,
         ),
     ),

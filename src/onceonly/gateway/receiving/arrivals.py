@@ -299,8 +299,7 @@ class Arrivals:
     async def _respond(self, received: Received, response: Stored) -> TransportAnswer:
         """Let the stored response leave, in the answer or by itself, and hand over behind it."""
         if isinstance(response, Package) and received.mode in _WITH_SIGNALS:
-            self._hand_overs.acknowledge(received.debt, _in_the_answer)
-            await self._hand_overs.expose(received.debt)
+            await self._hand_overs.acknowledge_in_answer(received.debt)
             return _answer_with(response)
         self._hand_overs.acknowledge(received.debt, self._sender_of(received, response))
         return TAKEN
@@ -370,10 +369,6 @@ class Arrivals:
             key, agreement, Direction.IN, effect, self._clock.now(), digest=received.digest
         )
         await persist(self._group, lambda txn: txn.append((row,)))
-
-
-async def _in_the_answer() -> Transmission:
-    return IN_THE_ANSWER
 
 
 def _answer_with(package: Package) -> TransportAnswer:

@@ -19,6 +19,7 @@ from onceonly.gateway.config import Agreement
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.growth import Growth
 from onceonly.gateway.persistence import persist
+from onceonly.gateway.receiving.replies import IN_THE_ANSWER
 from onceonly.gateway.receiving.signals import Hop, Signals
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.tasks import Tasks
@@ -139,18 +140,35 @@ class HandOvers:
         A partner that has our acknowledgement sends its next message, even while we still wait
         for the end of that transmission; the next must not overtake it on the way to the inbox.
         """
-        line = self._lines.setdefault(debt.key.pair, _Line())
-        place = _Place(debt, asyncio.get_running_loop().create_future())
-        line.places.append(place)
+        place = self._take_place(debt)
 
         async def acknowledge_in_turn() -> None:
             self._failpoints.reach("before-acknowledge")
             await self.expose(debt)
-            place.transmission = await send()
-            self._failpoints.reach("after-acknowledge")
-            await self._serve(debt.key.pair, line)
+            await self._serve_behind(place, await send())
 
         self._tasks.start(acknowledge_in_turn())
+
+    async def acknowledge_in_answer(self, debt: Debt) -> None:
+        """Return when the response may go back in the transport's answer, which it does at once.
+
+        Only then is the message handed over: a commit of that could overtake an answer that waits.
+        Callers are cut only by the end of this process; then the next start takes the line up.
+        """
+        place = self._take_place(debt)
+        self._failpoints.reach("before-acknowledge")
+        await self.expose(debt)
+        self._tasks.start(self._serve_behind(place, IN_THE_ANSWER))
+
+    def _take_place(self, debt: Debt) -> _Place:
+        place = _Place(debt, asyncio.get_running_loop().create_future())
+        self._lines.setdefault(debt.key.pair, _Line()).places.append(place)
+        return place
+
+    async def _serve_behind(self, place: _Place, transmission: Transmission) -> None:
+        place.transmission = transmission
+        self._failpoints.reach("after-acknowledge")
+        await self._serve(place.debt.key.pair)
 
     async def expose(self, debt: Debt) -> None:
         """Before an acknowledgement leaves: from here on nobody can be certain that none did.
@@ -165,8 +183,9 @@ class HandOvers:
         if is_being_served or (entry is not None and entry.is_withheld):
             await persist(self._group, lambda txn: _expose(txn, debt.key))
 
-    async def _serve(self, pair: Pair, line: _Line) -> None:
+    async def _serve(self, pair: Pair) -> None:
         """Hand over what is ready; whoever becomes ready meanwhile goes in the next step."""
+        line = self._lines[pair]
         if line.is_served:
             return
         line.is_served = True
