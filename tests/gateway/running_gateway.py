@@ -169,7 +169,7 @@ class RunningGateway:
         """Stop; with no grace, whatever was under way is cut where it stands."""
         self.parts.dispatch.drain()
         await self._listeners.close(grace_s)
-        await self.parts.tasks.drain(grace_s)
+        await self.parts.tasks.end(grace_s)
         await self.parts.group.drain()
         await self.parts.transport.close()
         await self.api.aclose()
@@ -193,7 +193,7 @@ class RunningGateway:
 
     async def everything_said(self) -> None:
         """Return when everything that the gateway had to post is posted and noted."""
-        await self.parts.tasks.drain(PATIENCE_S)
+        await self.parts.tasks.settle(PATIENCE_S)
 
     def rows(self, *events: Event, message_id: str | None = None) -> list[Record]:
         """Journal rows of these events (or all), about this message (or any)."""

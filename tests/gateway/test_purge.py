@@ -202,7 +202,7 @@ class TestSent:
             calendar.advance_to_day(KEPT_DAYS + 1)
             assert await gateway.parts.purge.sweep() == Forgotten(outbound=1)
             peer.refuse_connections()
-            await gateway.parts.tasks.drain(PATIENCE_S)
+            await gateway.parts.tasks.settle(PATIENCE_S)
             assert not gateway.rows(Event.TRANSMITTED, message_id=message_id)
             await peer.listen()
             await sent(gateway, peer, ORDER)

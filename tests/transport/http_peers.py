@@ -180,6 +180,16 @@ async def raw_client(port: int) -> AsyncIterator[RawClient]:
         writer.transport.abort()
 
 
+MANY = 50
+"""Turns of the loop: enough for whatever is ready on a socket of this machine."""
+
+
+async def turn(times: int) -> None:
+    """Let the loop go round."""
+    for _ in range(times):
+        await asyncio.sleep(0)
+
+
 async def say_and_hear_all(port: int, data: bytes) -> bytes:
     async with raw_client(port) as client:
         await client.say(data)

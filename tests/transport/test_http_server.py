@@ -8,6 +8,7 @@ import struct
 
 import pytest
 from http_peers import (
+    MANY,
     PATIENCE_S,
     Gate,
     Inbox,
@@ -17,6 +18,7 @@ from http_peers import (
     raw_client,
     refuse_unread,
     say_and_hear_all,
+    turn,
 )
 
 from onceonly.message.errors import LocalError
@@ -413,6 +415,23 @@ async def test_close_waits_for_what_is_being_received():
         answer = await client.hear_all()
         await closing
     assert answer.endswith(b"Connection: close\r\n\r\n")
+
+
+@pytest.mark.parametrize("turns", range(8))
+@pytest.mark.parametrize(  # asyncio's own server forgets such a socket without closing it
+    "anyio_backend", [("asyncio", {"use_uvloop": True})], ids=["uvloop"]
+)
+async def test_what_is_accepted_in_the_moment_of_the_end_is_not_received(turns):
+    """Whoever closes us closes the store next, wherever the loop stands with the connection."""
+    inbox = Inbox()
+    async with endpoint(inbox) as server:
+        with socket.create_connection(("127.0.0.1", server.port)) as client:
+            client.sendall(post(b"a message", *LAST))
+            await turn(turns)
+            await server.close(grace_s=0)
+            taken = len(inbox.bodies)
+            await turn(MANY)
+            assert len(inbox.bodies) == taken
 
 
 async def test_close_cuts_what_takes_too_long():

@@ -1,10 +1,11 @@
 """The mail endpoint against raw sockets: what is one mail, whose it is, who may bring it."""
 
 import asyncio
+import socket
 from contextlib import suppress
 
 import pytest
-from http_peers import PATIENCE_S, Gate, Inbox, refuse_unread
+from http_peers import MANY, PATIENCE_S, Gate, Inbox, refuse_unread, turn
 from smtp_peers import MAILBOX, MIXED, Dropped, mail, mail_endpoint, speaking
 
 from onceonly.message.errors import LocalError
@@ -386,6 +387,24 @@ async def test_a_server_that_must_stop_cuts():
         await gate.arrival()
         await server.close(0.01)
         assert await client.hear_all() == b""
+
+
+@pytest.mark.parametrize("turns", range(8))
+@pytest.mark.parametrize(  # asyncio's own server forgets such a socket without closing it
+    "anyio_backend", [("asyncio", {"use_uvloop": True})], ids=["uvloop"]
+)
+async def test_what_is_accepted_in_the_moment_of_the_end_is_told_so(turns):
+    """421 or nothing, wherever the loop stands with the connection: no conversation begins."""
+    async with mail_endpoint(Inbox()) as server:
+        with socket.create_connection(("127.0.0.1", server.port)) as client:
+            client.setblocking(False)
+            await turn(turns)
+            await server.close(grace_s=0)
+            with suppress(BlockingIOError, ConnectionError):
+                client.recv(100)
+            await turn(MANY)
+            with suppress(BlockingIOError, ConnectionError):
+                assert client.recv(100) in (b"", b"421 4.3.2 Closing\r\n")
 
 
 async def test_one_connection_too_many_is_told_so():

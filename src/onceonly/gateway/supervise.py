@@ -122,7 +122,7 @@ class _Supervisor:
                 log.info("draining")
             # The API is closed by now: nothing is accepted behind the last row.
             await listeners.close(MSH_DRAIN_S)
-            await gateway.tasks.drain(TASKS_DRAIN_S)
+            await gateway.tasks.end(TASKS_DRAIN_S)
             await life.end()
             log.info("stopped")
         finally:

@@ -44,7 +44,7 @@ class Endpoint(NamedTuple):
     note_refusal: NoteRefusal
     limits: HttpLimits
     loop: asyncio.AbstractEventLoop
-    opened: Callable[["HttpConnection", str], bool]
+    opened: Callable[["HttpConnection", str], Answer | None]
     """Tells the server of a connection from an address; False when there are too many."""
     closed: Callable[["HttpConnection", str], None]
 
@@ -89,15 +89,16 @@ class HttpConnection(asyncio.Protocol):
     # Called by the loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Accepted: there may be too many already."""
+        """Accepted: there may be too many already, or the endpoint is closing."""
         self._transport = cast("asyncio.Transport", transport)
         # A peer that reset the connection before we accepted it has no name any more.
         name = self._transport.get_extra_info("peername") or ("", 0)
         self._address, self._peer = name[0], f"{name[0]}:{name[1]}"
         self._certificate = _fingerprint(self._transport.get_extra_info("ssl_object"))
-        if not self._endpoint.opened(self, self._address):
-            self._note(refusal.OVERLOADED)
-            self._transport.write(render_answer(refusal.OVERLOADED, is_last=True))
+        turned_away = self._endpoint.opened(self, self._address)
+        if turned_away is not None:
+            self._note(turned_away)
+            self._transport.write(render_answer(turned_away, is_last=True))
             self._transport.close()
             return
         self._phase = _Phase.HEAD

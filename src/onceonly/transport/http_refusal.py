@@ -30,6 +30,7 @@ HEAD_TOO_LARGE = Answer(431, "HeadTooLarge")
 INTERNAL_ERROR = Answer(500, "InternalError")
 TRANSFER_ENCODING = Answer(501, "TransferEncodingNotSupported")
 OVERLOADED = Answer(503, "TooManyConnections")
+CLOSING = Answer(503, "Closing")
 VERSION_NOT_SUPPORTED = Answer(505, "HttpVersionNotSupported")
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"

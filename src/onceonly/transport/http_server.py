@@ -10,10 +10,11 @@ from collections import Counter
 from urllib.parse import urlsplit
 
 from onceonly.message.errors import LocalError
+from onceonly.transport import http_refusal as refusal
 from onceonly.transport.http_connection import Endpoint, HttpConnection
 from onceonly.transport.http_limits import HttpLimits
 from onceonly.transport.http_watch import Watch
-from onceonly.transport.transport import NoteRefusal, Receive, note_nothing
+from onceonly.transport.transport import Answer, NoteRefusal, Receive, note_nothing
 
 DEFAULT = HttpLimits()
 
@@ -32,6 +33,7 @@ class HttpServer:
         self._limits = limits
         self._connections: set[HttpConnection] = set()
         self._per_address: Counter[str] = Counter()
+        self._is_closing = False
         self._all_closed: asyncio.Future[None] | None = None
         self._watch = Watch(
             limits.header_timeout_s,
@@ -69,6 +71,7 @@ class HttpServer:
 
     async def close(self, grace_s: float = 5.0) -> None:
         """Accept no more, let receptions that go on end within `grace_s`, then cut."""
+        self._is_closing = True
         self._server.close()
         if not self._connections:
             return
@@ -89,15 +92,18 @@ class HttpServer:
         if tasks:
             await asyncio.wait(tasks)
 
-    def _opened(self, connection: HttpConnection, address: str) -> bool:
+    def _opened(self, connection: HttpConnection, address: str) -> Answer | None:
+        # What was accepted in the moment of the end opens behind it, when nothing may be taken.
+        if self._is_closing:
+            return refusal.CLOSING
         if len(self._connections) >= self._limits.connections_max:
-            return False
+            return refusal.OVERLOADED
         if self._per_address[address] >= self._limits.connections_per_address_max:
-            return False
+            return refusal.OVERLOADED
         self._connections.add(connection)
         self._per_address[address] += 1
         self._watch.add(connection)
-        return True
+        return None
 
     def _closed(self, connection: HttpConnection, address: str) -> None:
         if connection not in self._connections:
