@@ -144,6 +144,11 @@ def _accept_under_another_id(history: History) -> None:
     history.accepted.append(first._replace(key=key, order=history.order))
 
 
+def _accept_other_content(history: History) -> None:
+    first = history.accepted[0]
+    history.accepted.append(first._replace(content=(b"other",), order=history.order))
+
+
 def _leave_withheld(history: History) -> None:
     """The second try of the first acknowledgement was never made, nor what came of it."""
     drop(history, Event.HANDED_OVER, "m0")
@@ -163,6 +168,9 @@ SIGNED_BY_NOBODY = "0" * 32 + "@A.example"
 ENDLESS = replace(NUMBERED, semantics=DeliverySemantics.EXACTLY_ONCE, retries=None)
 GIVES_UP = replace(NUMBERED, on_exhausted=OnExhausted.FAIL)
 REPORTS = plan(NUMBERED, machines=(Machine("A"), Machine("B", habits=Habits(reports=1.0))))
+
+SET_BACK_BEFORE = (Action(100, "back_up", "A"), Action(300, "restore", "A"))
+"""The copy is put back before anything is submitted: nothing is excused behind it."""
 
 ACK_OF_M0 = "B>A#1"
 OTHER_ACK = (b"<MessageId>", b"<MessageId>x")
@@ -342,7 +350,14 @@ BREAKS = (
             history, "A>B#1", b"<Timestamp>", b"<RefToMessageId>m9</RefToMessageId><Timestamp>"
         ),
     ),
+    Break("I8", plan(), _accept_other_content),
+    Break("I8", plan(NUMBERED, *SET_BACK_BEFORE), _accept_other_content),
     Break("I31", plan(), _accept_under_another_id),
+    Break(
+        "I31",
+        plan(NUMBERED, *SET_BACK_BEFORE),
+        _insert_like((Event.SUBMITTED, "m0"), (Event.SUBMITTED, "m0")),
+    ),
     Break(
         "I31",
         plan(),

@@ -273,6 +273,10 @@ class Case:
         """
         return any(self.happened(node, "restored") for node in nodes)
 
+    def was_set_back(self, node: str, first: int, last: int) -> bool:
+        """Whether an old copy of the machine's store was put back between two places."""
+        return any(first < one.order < last for one in self.happened(node, "restored"))
+
     def lost_numbers(self, *nodes: str) -> bool:
         """Whether the numbers of any of these machines were lost on purpose (fault C6, I35)."""
         return self.is_set_back(*nodes) or any(

@@ -6,6 +6,7 @@ walk goes along the durable rows of the message; what left and came on the wire 
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from onceonly.journal.record import Record
 from onceonly.message.errors import ErrorCode, Severity
@@ -20,7 +21,7 @@ from onceonly.simulation.checkers.arrival import ACKNOWLEDGED, is_doubt, shows_a
 from onceonly.simulation.checkers.case import NEVER, Case, Coming, Course, Leaving
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.violation import Violation
-from onceonly.simulation.history import Row
+from onceonly.simulation.history import Accepted, Row
 from onceonly.simulation.network import Fate
 from onceonly.simulation.timeline import NS_PER_MS
 
@@ -564,21 +565,26 @@ def _notices(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Viola
 
 def _submissions(case: Case) -> Iterator[Violation]:
     """I14: what was accepted is stored. I8, I31: no MessageId is given twice."""
-    contents: dict[MessageKey, tuple[bytes, ...]] = {}
+    latest: dict[MessageKey, Accepted] = {}
     for accepted in case.history.accepted:
         course = case.at(accepted.node, accepted.key)
         row = None if course is None else course.first_out(Event.SUBMITTED)
         if row is None or row.order > accepted.order:
             text = f"{accepted.key.message_id} accepted before it was stored"
             yield Violation("I14", text, accepted.order)
-        is_known = contents.setdefault(accepted.key, accepted.content) != accepted.content
-        if is_known and not case.has_forgotten(accepted.node, accepted.order):
+        before, latest[accepted.key] = latest.get(accepted.key, accepted), accepted
+        # A store that was set back in between (C7) holds no content to compare with.
+        if before.content != accepted.content and not (
+            case.has_forgotten(accepted.node, accepted.order)
+            or case.was_set_back(accepted.node, before.order, accepted.order)
+        ):
             text = f"{accepted.key.message_id} accepted once more with other content"
             yield Violation("I8", text, accepted.order)
     for course in case.courses.values():
-        submitted = [row for row in course.out if row.record.event is Event.SUBMITTED]
-        if len(submitted) > 1 and not case.is_set_back(course.node):
-            yield Violation("I31", f"{course}: its MessageId was given twice", submitted[1].order)
+        submitted = [row.order for row in course.out if row.record.event is Event.SUBMITTED]
+        for once, again in pairwise(submitted):
+            if not case.was_set_back(course.node, once, again):
+                yield Violation("I31", f"{course}: its MessageId was given twice", again)
 
 
 def _new_versions(case: Case) -> Iterator[Violation]:
