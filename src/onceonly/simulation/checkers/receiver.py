@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
-from onceonly.message.instant import US_PER_S
+from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.terms import DeliveryTerms, ResponseChoice
 from onceonly.protocol.events import Outcome
@@ -226,7 +226,7 @@ def _no_zombie(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
         if other is course:
             continue
         final = next((row for row in other.out if row.record.event in NOT_DELIVERED), None)
-        if final is None or final.order > stored.order or _was_held_up(case, course, stored, final):
+        if final is None or final.order > stored.order or _was_held_up(course, stored, final):
             continue
         path = case.path(course)
         if case.clocks_fit(_terms(course), *path) and not case.is_set_back(*path):
@@ -234,17 +234,18 @@ def _no_zombie(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
             yield _at("I26", course, text, stored.order)
 
 
-def _was_held_up(case: Case, course: Course, stored: Row, final: Row) -> bool:
-    """Whether the process was frozen between taking the copy, in its time, and the commit of that.
+def _was_held_up(course: Course, stored: Row, final: Row) -> bool:
+    """Whether the process or its disk paused between the decision, in its time, and its commit.
 
     No clock tells the sender's fence of it: a pause longer than the accuracy is none that was
     agreed.
     """
-    taken = min((one.order for one in course.taken), default=NEVER)
+    taken_ns = min((one.at_ns for one in course.taken), default=NEVER)
+    agreed_ns = _terms(course).msh_time_accuracy_s * NS_PER_S
     return (
         is_fence(final.record)
         and stored.record.at < final.record.at
-        and any(taken < one.order < stored.order for one in case.happened(course.node, "frozen"))
+        and stored.at_ns - taken_ns > agreed_ns
     )
 
 
@@ -442,7 +443,12 @@ def _was_cut_short(case: Case, course: Course, handed: Row) -> bool:
     starts = [one.order for one in case.happened(course.node, "started")]
     life = bisect(starts, handed.order) - 1
     attempts = [row.order for row in course.into if row.record.event is Event.ACK_SENT]
-    begun = [row.order for row in course.into if _owes_answer(row)]
+    # What a start found stored was stored by the life before.
+    begun = [
+        starts[bisect(starts, row.order) - 1] - 1 if case.was_recovered(row) else row.order
+        for row in course.into
+        if _owes_answer(row)
+    ]
     said = [one.order for one in course.said if one.letter.kind in SIGNALS]
     if life < 1 or sum(starts[life] < one < handed.order for one in attempts) != 1:
         return False
