@@ -284,6 +284,23 @@ async def test_the_most_recent_response_answers_where_that_is_agreed(tmp_path, p
         await gateway.everything_said()
 
 
+async def test_a_response_that_never_left_answers_only_with_the_space_to_note_that(tmp_path, peer):
+    """I24: on a full disk nobody could tell later that it may have left; then nothing leaves."""
+    async with under(tmp_path, peer, response_choice="most-recent") as gateway:
+        await peer.send_2001(M)
+        await peer.hear("Acknowledgment")
+        peer.refuse_connections()
+        response = await gateway.submit(b"<Response/>", to=peer, ref=M)
+        await gateway.until_row(Event.TRANSMITTED)
+        await peer.listen()
+        gateway.store.is_full = True
+        assert (await peer.send_2001(M)).status == 507
+        assert not peer.has_unheard()
+        gateway.store.is_full = False
+        await peer.send_2001(M)
+        assert (await peer.hear("NewOrder")).message_id == response
+
+
 # --- What a message says about one of ours -------------------------------------------------------
 
 
