@@ -45,7 +45,7 @@ class Endpoint(NamedTuple):
     limits: HttpLimits
     loop: asyncio.AbstractEventLoop
     opened: Callable[["HttpConnection", str], Answer | None]
-    """Tells the server of a connection from an address; False when there are too many."""
+    """Tells the server of a connection from an address; the refusal where it is not wanted."""
     closed: Callable[["HttpConnection", str], None]
 
 
