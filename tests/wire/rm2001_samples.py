@@ -54,6 +54,11 @@ DOCUMENT = f"""<?xml version="1.0" encoding="UTF-8"?>
   </RoutingHeaderList>
 </ebXMLHeader>
 """
+HOP = DOCUMENT[DOCUMENT.index("    <RoutingHeader ") : DOCUMENT.index("  </RoutingHeaderList>")]
+QUALITY = '    <QualityOfServiceInfo deliverySemantics="OnceAndOnlyOnce"/>\n'
+HOP_TIME = "      <Timestamp>2001-02-15T11:12:12Z</Timestamp>\n    </RoutingHeader>"
+SENT_TIME = "      <Timestamp>2001-02-15T11:12:12Z</Timestamp>\n    </MessageData>"
+END = "</ebXMLHeader>"
 ACKNOWLEDGMENT = """  <Acknowledgment id="ack-1" signed="false">
     <Timestamp>2001-02-15T11:12:13Z</Timestamp>
     <From><PartyId type="DUNS">222222222</PartyId></From>
@@ -128,6 +133,11 @@ def signal_document(service: str, action: str, particulars: str = "") -> str:
         ("</ebXMLHeader>", f"{particulars}</ebXMLHeader>"),
         document=DOCUMENT[:start] + DOCUMENT[end:],
     )
+
+
+ACK_SERVICE = "MessageAcknowledgment"
+ACK_DOCUMENT = signal_document(ACK_SERVICE, "Acknowledgment", ACKNOWLEDGMENT)
+ERROR_DOCUMENT = signal_document("MessageError", "MessageError", ERROR_LIST)
 
 
 def sample_body(document: str | bytes = DOCUMENT) -> bytes:
