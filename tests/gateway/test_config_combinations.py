@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from configuration_file import read
 
-from onceonly.gateway.config import Configuration, ConfigurationError, read_configuration
+from onceonly.gateway.config import ConfigurationError
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.terms import DeliveryTerms, OnExhausted, RecoveryTerms, Remedy
 
@@ -43,12 +44,6 @@ LIVES = 'time_to_live = "P7D"'
 
 OURS = "http://127.0.0.1:8401/msh"
 """Where the gateway of these files listens."""
-
-
-def read(directory: Path, text: str) -> Configuration:
-    path = directory / "gateway.toml"
-    path.write_text(text, encoding="utf-8")
-    return read_configuration(path)
 
 
 def agreement(*lines: str) -> str:
