@@ -1,17 +1,15 @@
 """One message at the machine that sends it: budget, waits, verdicts and notices.
 
-I14, I17 to I20, I22 to I24, I26 (the sender's half), I29 to I31; R-05 to R-09, R-15 to R-17. The
+I14, I17 to I20, I22 to I24, I26 (the sender's half), I29, I30; R-05 to R-09, R-15 to R-17. The
 walk goes along the durable rows of the message; what left and came on the wire is held beside it.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 from onceonly.journal.record import Record
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
-from onceonly.message.identity import MessageKey
 from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.terms import DeliveryTerms
@@ -21,7 +19,7 @@ from onceonly.simulation.checkers.arrival import ACKNOWLEDGED, is_doubt, shows_a
 from onceonly.simulation.checkers.case import NEVER, Case, Coming, Course, Leaving
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.violation import Violation
-from onceonly.simulation.history import Accepted, Row
+from onceonly.simulation.history import Row
 from onceonly.simulation.network import Fate
 from onceonly.simulation.timeline import NS_PER_MS
 
@@ -66,8 +64,6 @@ def judge(case: Case) -> Iterator[Violation]:
             yield from walk.end()
             yield from _wire(case, course)
             yield from _notices(case, course, terms)
-    yield from _submissions(case)
-    yield from _new_versions(case)
 
 
 def retries_of(terms: DeliveryTerms) -> int | None:
@@ -561,42 +557,3 @@ def _notices(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Viola
         if given != episodes or (given != said and not repeats):
             text = f"{course}: {said} rows of {kind}, {given} notices, {episodes} episodes"
             yield Violation("I22", text, case.end_order)
-
-
-def _submissions(case: Case) -> Iterator[Violation]:
-    """I14: what was accepted is stored. I8, I31: no MessageId is given twice."""
-    latest: dict[MessageKey, Accepted] = {}
-    for accepted in case.history.accepted:
-        course = case.at(accepted.node, accepted.key)
-        row = None if course is None else course.first_out(Event.SUBMITTED)
-        if row is None or row.order > accepted.order:
-            text = f"{accepted.key.message_id} accepted before it was stored"
-            yield Violation("I14", text, accepted.order)
-        before, latest[accepted.key] = latest.get(accepted.key, accepted), accepted
-        # A store that was set back in between (C7) holds no content to compare with.
-        if before.content != accepted.content and not (
-            case.has_forgotten(accepted.node, accepted.order)
-            or case.was_set_back(accepted.node, before.order, accepted.order)
-        ):
-            text = f"{accepted.key.message_id} accepted once more with other content"
-            yield Violation("I8", text, accepted.order)
-    for course in case.courses.values():
-        submitted = [row.order for row in course.out if row.record.event is Event.SUBMITTED]
-        for once, again in pairwise(submitted):
-            if not case.was_set_back(course.node, once, again):
-                yield Violation("I31", f"{course}: its MessageId was given twice", again)
-
-
-def _new_versions(case: Case) -> Iterator[Violation]:
-    """I31: a new id for the same content only behind a confirmed cancel (R-08, R-21)."""
-    stem = "new version of "
-    for course in case.courses.values():
-        row = course.first_out(Event.SUBMITTED)
-        if row is None or not (row.record.reason or "").startswith(stem):
-            continue
-        old = (*course.key[:2], (row.record.reason or "")[len(stem) :])
-        there = [one for one in case.of_key.get(old, ()) if one.is_destination]
-        confirmed = [one.first_into(Event.CANCEL_CONFIRMED) for one in there]
-        if not any(one is not None and one.order < row.order for one in confirmed):
-            text = f"{course} is sent, and no cancel of {old[2]} was confirmed"
-            yield Violation("I31", text, row.order)

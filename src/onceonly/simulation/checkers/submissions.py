@@ -1,16 +1,20 @@
 """What applications were told of their submissions, beside what is stored of them.
 
-I31 where the MessageId was left to the gateway, and the Idempotency-Key tells submissions apart;
-I2 for the one word of a header that applications set in a world.
+I14, and I8 as far as an application takes a MessageId twice; I31, also where the MessageId was left
+to the gateway, and the Idempotency-Key tells submissions apart; I2 for the one word of a header
+that applications set in a world.
 """
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from onceonly.message.event import Event
+from onceonly.message.identity import MessageKey
 from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.case import Case
 from onceonly.simulation.checkers.violation import Violation
+from onceonly.simulation.history import Accepted
 
 _NEW_VERSION = "new version of "
 
@@ -20,9 +24,54 @@ _GIVEN = re.compile("[0-9a-f]{32}@")
 
 def judge(case: Case) -> Iterator[Violation]:
     """Every submission, and every stored message."""
+    yield from _stored(case)
+    yield from _given_once(case)
+    yield from _new_versions(case)
     yield from _one_id(case)
     yield from _heard_of(case)
     yield from _as_submitted(case)
+
+
+def _stored(case: Case) -> Iterator[Violation]:
+    """I14: what was accepted is stored. I8: no MessageId is taken for other content."""
+    latest: dict[MessageKey, Accepted] = {}
+    for accepted in case.history.accepted:
+        course = case.at(accepted.node, accepted.key)
+        row = None if course is None else course.first_out(Event.SUBMITTED)
+        if row is None or row.order > accepted.order:
+            text = f"{accepted.key.message_id} accepted before it was stored"
+            yield Violation("I14", text, accepted.order)
+        before, latest[accepted.key] = latest.get(accepted.key, accepted), accepted
+        # A store that was set back in between (C7) holds no content to compare with.
+        if before.content != accepted.content and not (
+            case.has_forgotten(accepted.node, accepted.order)
+            or case.was_set_back(accepted.node, before.order, accepted.order)
+        ):
+            text = f"{accepted.key.message_id} accepted once more with other content"
+            yield Violation("I8", text, accepted.order)
+
+
+def _given_once(case: Case) -> Iterator[Violation]:
+    """I31: no MessageId is stored twice, but by a store that has lost the first time (C7)."""
+    for course in case.courses.values():
+        submitted = [row.order for row in course.out if row.record.event is Event.SUBMITTED]
+        for once, again in pairwise(submitted):
+            if not case.was_set_back(course.node, once, again):
+                yield Violation("I31", f"{course}: its MessageId was given twice", again)
+
+
+def _new_versions(case: Case) -> Iterator[Violation]:
+    """I31: a new id for the same content only behind a confirmed cancel (R-08, R-21)."""
+    for course in case.courses.values():
+        row = course.first_out(Event.SUBMITTED)
+        if row is None or not (row.record.reason or "").startswith(_NEW_VERSION):
+            continue
+        old = (*course.key[:2], (row.record.reason or "")[len(_NEW_VERSION) :])
+        there = [one for one in case.of_key.get(old, ()) if one.is_destination]
+        confirmed = [one.first_into(Event.CANCEL_CONFIRMED) for one in there]
+        if not any(one is not None and one.order < row.order for one in confirmed):
+            text = f"{course} is sent, and no cancel of {old[2]} was confirmed"
+            yield Violation("I31", text, row.order)
 
 
 def _one_id(case: Case) -> Iterator[Violation]:
