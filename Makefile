@@ -61,6 +61,7 @@ check: $(READY)  ## style, types, rings, docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy fuzz
 	$(BIN)/lint-imports
 	$(BIN)/mkdocs build --strict --quiet
 

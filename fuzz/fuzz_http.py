@@ -83,7 +83,7 @@ def _received(pieces: list[bytes]) -> list[bytes]:
         note_refusal=note_nothing,
         limits=HttpLimits(body_bytes_max=BODY_BYTES_MAX),
         loop=_LOOP.loop,
-        opened=lambda _connection, _address: True,
+        opened=lambda _connection, _address: None,
         closed=lambda _connection, _address: None,
     )
     _LOOP.run(_talk(endpoint, pieces))
