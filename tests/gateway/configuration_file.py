@@ -1,4 +1,4 @@
-"""Configuration files to read: the smallest one, and any other text."""
+"""Configuration files to read: the smallest one, a route for it, and any other text."""
 
 from pathlib import Path
 
@@ -15,6 +15,15 @@ store  = "seller.db"
 id      = "tpa-ab-1"
 with    = ["urn:duns:111111111"]
 send_to = "http://127.0.0.1:8402/msh"
+"""
+
+ROUTE = """
+[[route]]
+id      = "north"
+from    = ["urn:duns:333333333"]
+to      = ["urn:duns:444444444"]
+back_to = "http://127.0.0.1:8403/msh"
+send_to = "http://127.0.0.1:8404/msh"
 """
 
 

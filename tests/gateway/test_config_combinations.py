@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from configuration_file import read
+from configuration_file import ROUTE, read
 
 from onceonly.gateway.config import ConfigurationError
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
@@ -26,15 +26,6 @@ with    = ["urn:duns:111111111"]
 """
 
 SEND_TO = 'send_to = "http://127.0.0.1:8402/msh"\n'
-
-ROUTE = """
-[[route]]
-id      = "north"
-from    = ["urn:duns:333333333"]
-to      = ["urn:duns:444444444"]
-back_to = "http://127.0.0.1:8403/msh"
-send_to = "http://127.0.0.1:8404/msh"
-"""
 
 NEW = 'profile = "rm-2001"'
 BROKER = 'send_to = "amqp://broker.example/vhost?routing_key=x"'

@@ -4,20 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
-from configuration_file import SMALLEST, read
+from configuration_file import ROUTE, SMALLEST, read
 
 from onceonly.gateway.config import ConfigurationError, read_configuration
 from onceonly.gateway.config.keys import REPEATED, TABLES
 
-OTHER_TABLES = """\
-
-[[route]]
-id      = "north"
-from    = ["urn:duns:333333333"]
-to      = ["urn:duns:444444444"]
-back_to = "http://127.0.0.1:8403/msh"
-send_to = "http://127.0.0.1:8404/msh"
-
+OTHER_TABLES = f"""{ROUTE}
 [smtp]
 mailbox = "msh@seller.example"
 

@@ -10,6 +10,7 @@ from wire_samples import (
     PAYLOAD_HEAD,
     ROOT_ID,
     Collected,
+    about_of,
     body_of,
     collected,
     decode,
@@ -253,18 +254,6 @@ KNOWN = About(
     "http://b.example.com/ebxmlhandler/",
     "http://a.example.com/ebxmlerrorhandler/",
 )
-
-
-def about_of(body: bytes) -> About | None:
-    decoder = Decoder(PACKAGE_TYPE, Collected)
-    with pytest.raises(RemoteError):
-        read_whole(decoder, body)
-    return decoder.about
-
-
-def read_whole(decoder: Decoder, body: bytes) -> None:
-    decoder.feed(body)
-    decoder.finish()
 
 
 def test_nothing_is_known_before_the_header_was_read():

@@ -18,7 +18,7 @@ from onceonly.message.message import (
 )
 from onceonly.message.package import Package
 from onceonly.message.signals import SignalHeader
-from onceonly.wire.envelope import Content, Decoder, Envelope, PartHead, encode
+from onceonly.wire.envelope import About, Content, Decoder, Envelope, PartHead, encode
 from onceonly.wire.limits import DEFAULT, Limits
 
 EXAMPLES = Path(__file__).parents[3] / "shared" / "spec" / "examples" / "seed0"
@@ -247,3 +247,16 @@ def joined(package: Package, datas: Iterable[bytes] = ()) -> bytes:
 def collected(envelope: Envelope) -> list[bytes]:
     """The payload bytes that reached the sinks."""
     return [sink.data for sink in envelope.sinks if isinstance(sink, Collected)]
+
+
+def about_of(body: bytes, package_type: str = PACKAGE_TYPE) -> About | None:
+    """What is known of the sender of a package that is refused."""
+    decoder = Decoder(package_type, Collected)
+    with pytest.raises(RemoteError):
+        _read_whole(decoder, body)
+    return decoder.about
+
+
+def _read_whole(decoder: Decoder, body: bytes) -> None:
+    decoder.feed(body)
+    decoder.finish()
