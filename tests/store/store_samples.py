@@ -5,13 +5,15 @@ from hashlib import sha256
 from typing import Any
 
 from onceonly.journal.record import Record
+from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import Pair, PartyId
 from onceonly.message.message import DeliverySemantics, Message, Payload
 from onceonly.message.package import Package
+from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.sending import Outbound, OutboundStatus
-from onceonly.store.store import Store, StoredPayload, Transaction
+from onceonly.store.store import Notice, Store, StoredPayload, Transaction
 
 PARTY = "urn:duns:111111111"
 NOW_AT = 1_700_000_000_000_000
@@ -26,6 +28,15 @@ RESPONSE = Package("text/xml", (b"<Ack/>",))
 SENDING = Outbound(OutboundStatus.SENDING, attempt=1, sequence_number=1)
 QUEUED = Outbound()
 ACKNOWLEDGED = Outbound(OutboundStatus.ACKNOWLEDGED, attempt=1, sequence_number=1)
+NOTICE = Notice(
+    "m-1",
+    NoticeKind.DELIVERY_FAILURE,
+    Severity.WARNING,
+    ErrorCode.DELIVERY_FAILURE,
+    "no acknowledgement",
+    0,
+    5,
+)
 
 
 def stored(body: bytes, number: int = 1) -> StoredPayload:

@@ -7,11 +7,11 @@ from store_samples import (
     ACKNOWLEDGED,
     BODY,
     CARRIER,
+    NOTICE,
     OTHER_PAIR,
     PACKAGE,
     PAIR,
     QUEUED,
-    RESPONSE,
     SENDING,
     commit,
     handed_over,
@@ -25,32 +25,19 @@ from store_samples import (
 )
 
 from onceonly.journal.record import CHAIN_START, chain
-from onceonly.message.errors import ErrorCode, Severity
+from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
-from onceonly.message.identity import MessageKey
-from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.pairing import PairStatus, SendingPair
-from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
+from onceonly.protocol.receiving import ReceivingPair
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
 from onceonly.store.store import (
     COUNTED_AS,
     MessageFilter,
-    Notice,
     Role,
     Store,
     StoredPayload,
     StoreFailed,
     StoreRefused,
-)
-
-NOTICE = Notice(
-    "m-1",
-    NoticeKind.DELIVERY_FAILURE,
-    Severity.WARNING,
-    ErrorCode.DELIVERY_FAILURE,
-    "no acknowledgement",
-    0,
-    5,
 )
 
 
@@ -396,185 +383,6 @@ class TestPairs:
             (Role.RECEIVER, PAIR, 0, ()),
         ]
         assert views[2].sequence_number == 4
-
-
-class TestInbound:
-    @pytest.mark.statement("S1-05", "S1-26", "S1-27", ruling="R-01")
-    def test_a_stored_message_is_known_by_its_whole_key(self, store: Store) -> None:
-        """The duplicate key is (From, To, MessageId), nothing less (R-01)."""
-        arrived = message("m-1", stored(BODY))
-        commit(store, lambda tx: receive(tx, arrived, stored(BODY)))
-        found = store.snapshot().find_inbound(arrived.key)
-        assert found == (
-            arrived.key,
-            "tpa-1",
-            InboundStatus.STORED,
-            ProcessingState.NOT_STARTED,
-            "e" * 64,
-            3_000_000,
-            False,
-        )
-        for other in (
-            arrived.key._replace(message_id="m-2"),
-            arrived.key._replace(from_party="x:y"),
-            arrived.key._replace(to_party="x:y"),
-        ):
-            assert store.snapshot().find_inbound(other) is None
-
-    @pytest.mark.statement("S1-31", ruling="R-03")
-    def test_the_first_response_is_kept_byte_for_byte(self, store: Store) -> None:
-        """Every duplicate is answered with the stored response (R-03)."""
-        arrived = message("m-1")
-        commit(store, lambda tx: receive(tx, arrived))
-        assert store.snapshot().get_response(arrived.key) == RESPONSE
-
-    def test_a_message_without_a_response_has_none(self, store: Store) -> None:
-        """BestEffort messages are stored without a response; unknown ones have none either."""
-        arrived = message("m-1")
-        commit(store, lambda tx: receive(tx, arrived, response=None))
-        for key in (arrived.key, MessageKey("a:b", "c:d", "m-2")):
-            with pytest.raises(KeyError):
-                store.snapshot().get_response(key)
-
-    def test_a_duplicate_is_never_stored_again(self, store: Store) -> None:
-        """Adding a known key is our bug, and stops the store."""
-        commit(store, lambda tx: receive(tx, message("m-1")))
-        with pytest.raises(StoreFailed):
-            receive(store.begin(), message("m-1"))
-        store.rollback()
-
-    def test_stored_messages_are_owed_until_they_are_handed_over(self, store: Store) -> None:
-        """What is owed after a restart is listed in the order of arrival."""
-        for message_id in ("z", "a"):
-            commit(store, lambda tx, name=message_id: receive(tx, message(name)))
-        assert [entry.key.message_id for entry in store.snapshot().list_stored()] == ["z", "a"]
-        commit(store, lambda tx: tx.hand_over(message("z").key, at=9))
-        assert [entry.key.message_id for entry in store.snapshot().list_stored()] == ["a"]
-
-    def test_whether_a_message_is_withheld_outlives_a_restart(self, openings: Any) -> None:
-        """It is certain or not that no acknowledgement left, whoever asks (R-12)."""
-        store = openings.open()
-        for message_id in ("m-1", "m-2", "m-3"):
-            commit(store, lambda tx, name=message_id: receive(tx, message(name)))
-        for message_id in ("m-1", "m-2"):
-            key = message(message_id).key
-            commit(store, lambda tx, key=key: tx.put_withheld(key, is_withheld=True))
-        commit(store, lambda tx: tx.put_withheld(message("m-2").key, is_withheld=False))
-        store.close()
-        snapshot = openings.open().snapshot()
-        assert [entry.is_withheld for entry in snapshot.list_stored()] == [True, False, False]
-        entry = snapshot.find_inbound(message("m-1").key)
-        assert entry is not None
-        assert entry.is_withheld
-
-    def test_handing_over_again_changes_nothing(self, store: Store) -> None:
-        """The same key gets the same offset and keeps its first instant (I12)."""
-        offset = handed_over(store, "m-1")
-        assert commit(store, lambda tx: tx.hand_over(message("m-1").key, at=99)) == [offset]
-        [item] = store.snapshot().list_inbox(0, 10)
-        assert item.handed_over_at == 9
-
-    def test_offsets_grow_and_survive_a_restart(self, openings: Any) -> None:
-        """The inbox is ordered by hand-over and replayable by offset."""
-        store = openings.open()
-        first = handed_over(store, "b")
-        second = handed_over(store, "a")
-        store.close()
-        store = openings.open()
-        third = handed_over(store, "c")
-        assert first < second < third
-        items = store.snapshot().list_inbox(first, 10)
-        assert [item.message.message_id for item in items] == ["a", "c"]
-        assert [item.offset for item in store.snapshot().list_inbox(0, 2)] == [first, second]
-
-    @pytest.mark.statement("S1-07", "S1-28")
-    def test_an_inbox_item_is_whole(self, store: Store) -> None:
-        """The application gets the message, its digest, and its payloads in their order."""
-        parts = (stored(BODY), spooled(10**8, "f" * 64), stored(b"x", 3))
-        arrived = message("m-1", *parts)
-        commit(store, lambda tx: receive(tx, arrived, *parts))
-        [offset] = commit(store, lambda tx: tx.hand_over(arrived.key, at=9))
-        item = store.snapshot().find_inbox_item("m-1")
-        assert item == (offset, arrived, 3_000_000, 9, ProcessingState.NOT_STARTED, "e" * 64)
-        assert list(store.snapshot().list_inbox_payloads(offset)) == list(parts)
-        assert list(store.snapshot().list_inbox_payloads(offset + 1)) == []
-
-    def test_the_newest_item_of_a_message_id_is_found(self, store: Store) -> None:
-        """Two parties may use one MessageId; a message that is only stored is not in the inbox."""
-        assert store.snapshot().find_inbox_item("m-1") is None
-        commit(store, lambda tx: receive(tx, message("m-1")))
-        assert store.snapshot().find_inbox_item("m-1") is None
-        commit(store, lambda tx: receive(tx, message("m-1", to=CARRIER)))
-        commit(
-            store,
-            lambda tx: tx.hand_over(message("m-1", to=CARRIER).key, at=8),
-            lambda tx: tx.hand_over(message("m-1").key, at=9),
-        )
-        item = store.snapshot().find_inbox_item("m-1")
-        assert item is not None
-        assert item.message.key == message("m-1").key
-
-    def test_the_processing_state_is_kept(self, store: Store) -> None:
-        """What the application reported is seen in the inbox and in the entry."""
-        offset = handed_over(store, "m-1")
-        key = message("m-1").key
-        commit(store, lambda tx: tx.put_processing(offset, ProcessingState.COMPLETE))
-        [item] = store.snapshot().list_inbox(0, 10)
-        assert item.processing is ProcessingState.COMPLETE
-        assert store.snapshot().find_inbound(key).processing is ProcessingState.COMPLETE
-        with pytest.raises(AssertionError):
-            store.begin().put_processing(offset + 1, ProcessingState.COMPLETE)
-        store.rollback()
-
-
-class TestNoticesAndIncidents:
-    def test_a_notice_is_there_once_per_message_kind_and_episode(self, store: Store) -> None:
-        """Repeating a notice changes nothing; another episode or kind is another notice."""
-        late = NOTICE._replace(kind=NoticeKind.ACKNOWLEDGED_LATE)
-        again = NOTICE._replace(episode=1, reason="again")
-        for notice in (NOTICE, NOTICE._replace(reason="other words"), late, again):
-            commit(store, lambda tx, notice=notice: tx.add_notice(notice))
-        numbered = store.snapshot().list_notices(0, 10)
-        assert [notice for _, notice in numbered] == [NOTICE, late, again]
-        first = numbered[0][0]
-        assert [notice for _, notice in store.snapshot().list_notices(first, 1)] == [late]
-
-    def test_an_incident_is_open_once_per_pair_and_reason(self, store: Store) -> None:
-        """The same reason again opens nothing; both sides of a pair are different."""
-        for role, reason in (
-            (Role.SENDER, "exhausted"),
-            (Role.SENDER, "exhausted"),
-            (Role.SENDER, "diverged"),
-            (Role.RECEIVER, "exhausted"),
-        ):
-            commit(
-                store,
-                lambda tx, role=role, reason=reason: tx.open_incident(role, PAIR, reason, at=5),
-            )
-        opened = store.snapshot().list_incidents(is_open=True)
-        assert [(incident.role, incident.reason) for incident in opened] == [
-            (Role.SENDER, "exhausted"),
-            (Role.SENDER, "diverged"),
-            (Role.RECEIVER, "exhausted"),
-        ]
-
-    def test_resolving_ends_every_open_incident_of_the_pair(self, store: Store) -> None:
-        """Resolved incidents stay in the list of all, and the same reason may open again."""
-        commit(
-            store,
-            lambda tx: tx.open_incident(Role.SENDER, PAIR, "exhausted", at=5),
-            lambda tx: tx.open_incident(Role.SENDER, OTHER_PAIR, "exhausted", at=5),
-            lambda tx: tx.resolve_incidents(Role.SENDER, PAIR, at=6),
-            lambda tx: tx.open_incident(Role.SENDER, PAIR, "exhausted", at=7),
-            lambda tx: tx.resolve_incidents(Role.RECEIVER, PAIR, at=8),
-        )
-        every = store.snapshot().list_incidents(is_open=False)
-        assert [(row.pair, row.opened_at, row.resolved_at) for row in every] == [
-            (PAIR, 5, 6),
-            (OTHER_PAIR, 5, None),
-            (PAIR, 7, None),
-        ]
-        assert len(store.snapshot().list_incidents(is_open=True)) == 2
 
 
 class TestJournal:
