@@ -58,7 +58,12 @@ _FACTS: Final = """
 WITH journal AS (
   SELECT *, coalesce(from_party, party) AS sender, hop IS NULL AS own,
     CASE WHEN event = 'OrphanAckReceived' THEN coalesce(ref_to_message_id, message_id)
-         ELSE message_id END AS id
+         ELSE message_id END AS id,
+    event IN ('Submitted', 'Stored', 'HandedOver') AS with_content,
+    coalesce(semantics = 'BestEffort', FALSE) AS by_best_effort,
+    coalesce(reason, '') LIKE 'method Transport%' AS by_transport,
+    event = 'Exhausted' OR (event = 'Notified'
+                            AND coalesce(reason = 'DeliveryFailure', FALSE)) AS gives_up
   FROM read_parquet($files)
 ), holders AS (
   SELECT DISTINCT coalesce(CASE WHEN own AND direction = 'out' THEN from_party
@@ -82,11 +87,15 @@ WITH journal AS (
     bool_or(own AND event = 'CollisionDetected') AS collided,
     bool_or(own AND event = 'Rejected') AS rejected,
     bool_or(own AND event = 'OrphanAckReceived') AS orphaned,
-    min(hash(digest)) FILTER (own AND event IN ('Submitted', 'Stored', 'HandedOver')) AS least,
-    max(hash(digest)) FILTER (own AND event IN ('Submitted', 'Stored', 'HandedOver')) AS greatest,
-    NOT (bool_or(coalesce(semantics = 'BestEffort', FALSE)) OR bool_or(own AND event = 'Sent')
-         OR bool_or(own AND event IN ('Submitted', 'Stored')
-                    AND coalesce(reason, '') LIKE 'method Transport%')) AS promised
+    min(hash(digest)) FILTER (own AND with_content AND digest IS NOT NULL) AS least,
+    max(hash(digest)) FILTER (own AND with_content AND digest IS NOT NULL) AS greatest,
+    NOT bool_or(own AND event = 'Sent')
+      AND (bool_or(own AND event = 'Submitted' AND NOT by_best_effort AND NOT by_transport)
+           OR NOT bool_or(by_best_effort OR (own AND event IN ('Submitted', 'Stored')
+                                             AND by_transport))) AS promised,
+    greatest(max(seq) FILTER (own AND event IN ('Transmitting', 'Requeued')), 0) AS begun_seq,
+    greatest(max(seq) FILTER (own AND gives_up),
+             min(seq) FILTER (own AND event IN ('Failed', 'Expired', 'Cancelled')), 0) AS ended_seq
   FROM journal
   WHERE id IS NOT NULL AND (to_party IS NOT NULL OR event = 'OrphanAckReceived')
     AND NOT (event = 'Rejected' AND coalesce(direction = 'out', FALSE))
@@ -95,6 +104,7 @@ WITH journal AS (
 ), facts AS (
   SELECT *, acked_at IS NOT NULL AS acked, stored_at IS NOT NULL AS stored,
     hand_overs > 0 AS handed, held_back AND hand_overs = 0 AS withheld,
+    told AND NOT (ended_seq > 0 AND begun_seq > ended_seq) AS given_up,
     coalesce(acked_at + $grace <= $as_of, FALSE) AS acked_long_ago,
     coalesce(stored_at + $grace <= $as_of, FALSE) AS stored_long_ago,
     coalesce(last_sent_at + $grace <= $as_of, FALSE) AS sent_long_ago,
@@ -116,8 +126,9 @@ SELECT CASE
   WHEN submitted AND acked AND stored AND handed AND NOT acked_late AND NOT told THEN 'MATCHED'
   WHEN submitted AND acked AND stored AND handed THEN 'MATCHED_LATE'
   WHEN NOT two_sided THEN 'ONE_SIDED'
-  WHEN submitted AND told AND NOT acked AND stored AND NOT withheld THEN 'FAILED_BUT_DELIVERED'
-  WHEN submitted AND told AND ((NOT stored AND (NOT acked OR in_custody))
+  WHEN submitted AND given_up AND NOT acked AND stored AND NOT withheld
+    THEN 'FAILED_BUT_DELIVERED'
+  WHEN submitted AND given_up AND ((NOT stored AND (NOT acked OR in_custody))
                                OR (withheld AND NOT acked)) THEN 'FAILED_NOT_DELIVERED'
   WHEN submitted AND stored_long_ago AND NOT acked THEN 'ACK_LOST'
   WHEN submitted AND sent AND sent_long_ago AND NOT stored AND NOT acked THEN 'SENT_NOT_RECEIVED'
@@ -177,18 +188,20 @@ def _lives(rows: pl.LazyFrame) -> pl.LazyFrame:
     )
     named = pl.col("to_party").is_not_null() | (pl.col("event") == "OrphanAckReceived")
     refused_here = (pl.col("event") == "Rejected") & (pl.col("direction") == "out")
-    content = pl.when(ours("Submitted", "Stored", "HandedOver")).then(pl.col("digest").hash())
+    has_content = ours("Submitted", "Stored", "HandedOver") & pl.col("digest").is_not_null()
+    content = pl.when(has_content).then(pl.col("digest").hash())
     told = ours("Failed", "Expired", "Cancelled") | (
         ours("Notified") & (pl.col("reason") == "DeliveryFailure").fill_null(value=False)
     )
-    unpromised = (
-        (pl.col("semantics") == "BestEffort").fill_null(value=False)
-        | ours("Sent")
-        | (
-            ours("Submitted", "Stored")
-            & pl.col("reason").str.starts_with("method Transport").fill_null(value=False)
-        )
+    by_best_effort = (pl.col("semantics") == "BestEffort").fill_null(value=False)
+    by_transport = pl.col("reason").str.starts_with("method Transport").fill_null(value=False)
+    gives_up = ours("Exhausted") | (
+        ours("Notified") & (pl.col("reason") == "DeliveryFailure").fill_null(value=False)
     )
+
+    def number(condition: pl.Expr) -> pl.Expr:
+        return pl.when(condition).then("seq")
+
     return (
         rows.filter(
             pl.col("id").is_not_null() & named & wanted & ~refused_here.fill_null(value=False)
@@ -212,7 +225,12 @@ def _lives(rows: pl.LazyFrame) -> pl.LazyFrame:
             orphaned=ever(ours("OrphanAckReceived")),
             least=content.min(),
             greatest=content.max(),
-            unpromised=ever(unpromised),
+            only_sent=ever(ours("Sent")),
+            unpromised=ever(by_best_effort | (ours("Submitted", "Stored") & by_transport)),
+            promised_here=ever(ours("Submitted") & ~by_best_effort & ~by_transport),
+            begun_seq=number(ours("Transmitting", "Requeued")).max(),
+            given_up_seq=number(gives_up).max(),
+            final_seq=number(ours("Failed", "Expired", "Cancelled")).min(),
         )
     )
 
@@ -227,7 +245,10 @@ def _judged(life: pl.LazyFrame, holders: pl.Series, as_of: int) -> pl.LazyFrame:
     two_sided = c("sender").is_in(known) & c("to_party").is_in(known).fill_null(value=False)
     acked, stored = c("acked_at").is_not_null(), c("stored_at").is_not_null()
     handed, submitted, told = c("hand_overs") > 0, c("submitted"), c("told")
-    withheld, promised = c("held_back") & ~handed, ~c("unpromised")
+    withheld = c("held_back") & ~handed
+    promised = ~c("only_sent") & (c("promised_here") | ~c("unpromised"))
+    ended = pl.max_horizontal("given_up_seq", "final_seq")
+    given_up = told & ~(c("begun_seq") > ended).fill_null(value=False)
     matched = submitted & acked & stored & handed
     undelivered = (~stored & (~acked | c("in_custody"))) | (withheld & ~acked)
     classes = {
@@ -247,8 +268,8 @@ def _judged(life: pl.LazyFrame, holders: pl.Series, as_of: int) -> pl.LazyFrame:
         "MATCHED": matched & ~c("acked_late") & ~told,
         "MATCHED_LATE": matched,
         "ONE_SIDED": ~two_sided,
-        "FAILED_BUT_DELIVERED": submitted & told & ~acked & stored & ~withheld,
-        "FAILED_NOT_DELIVERED": submitted & told & undelivered,
+        "FAILED_BUT_DELIVERED": submitted & given_up & ~acked & stored & ~withheld,
+        "FAILED_NOT_DELIVERED": submitted & given_up & undelivered,
         "ACK_LOST": submitted & is_long_ago("stored_at") & ~acked,
         "SENT_NOT_RECEIVED": submitted & c("sent") & is_long_ago("last_sent_at") & ~stored & ~acked,
         "REFUSED": c("rejected") & ~submitted & ~stored,

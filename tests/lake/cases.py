@@ -10,6 +10,7 @@ from journals import MUCH_LATER, PLANTS, Exchange, Ledger, Passage, plant, two_p
 from onceonly.lake import checks, model
 from onceonly.lake.catalogue import TABLES, Evidence
 from onceonly.lake.verdicts import Policy, verdict
+from onceonly.message.terms import DeliveryTerms
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from onceonly.journal.record import Record
 
 BETWEEN = "urn:duns:333333333"
+TERMS = DeliveryTerms(
+    timeout_s=30, retries=3, retry_interval_s=60, persist_duration_s=86_400, time_to_live_s=3_600
+)
 _MAKERS = {table.name: table.make for table in TABLES}
 
 
@@ -46,6 +50,11 @@ def made(name: str, case: Evidence) -> list[dict[str, Any]]:
 
 def _in_utc(value: Any) -> Any:
     return value.astimezone(UTC) if isinstance(value, datetime) else value
+
+
+def part(row: dict[str, Any], *names: str) -> tuple[Any, ...]:
+    """Some columns of a row."""
+    return tuple(row[name] for name in names)
 
 
 def records(*exchanges: Exchange) -> list[Record]:

@@ -211,6 +211,12 @@ class Exchange:
         self.ack(message_id, Event.LATE_ACK_RECEIVED)
         self.out(Event.NOTIFIED, message_id, severity=Severity.WARNING, reason="AcknowledgedLate")
 
+    def given_up(self, message_id: str) -> None:
+        """Sent, and nobody answered: the sender does not know."""
+        self.submit(message_id)
+        self.send(message_id, outcome="unknown")
+        self.tell(message_id)
+
     def failed_but_delivered(self, message_id: str) -> None:
         self.submit(message_id)
         self.send(message_id, outcome="unknown")

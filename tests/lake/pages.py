@@ -119,7 +119,7 @@ def extract_of(definition: Definition, number: int, **more: Any) -> Extract:
 _NAMED = {table.name: table.definition for table in TABLES}
 OVERALL = (
     *("promise", "turnaround_bins", "turnaround_heat", "retries", "duplicate_causes"),
-    *("in_doubt_ages", "backlog", "volume"),
+    *("in_doubt_ages", "backlog", "volume", "error_pareto"),
 )
 
 

@@ -225,6 +225,31 @@ def broken_rows(frame: Frame, x: Exchange) -> list:
     return broken(frame(x.sender.records + x.receiver.records)).collect()
 
 
+def test_an_acknowledgement_is_overtaken_by_the_partners_own_word_alone(frame: Frame):
+    """I20: an intermediary could not deliver after all; a receiver confirmed a cancel."""
+    x = Exchange(Ledger("urn:from:overtaken"), Ledger("urn:to:overtaken"))
+    for message_id in ("undeliverable", "confirmed", "on our own", "failed first"):
+        x.submit(message_id)
+        x.send(message_id)
+        if message_id != "failed first":
+            x.ack(message_id)
+    x.out(Event.ERROR_RECEIVED, "undeliverable", severity=Severity.ERROR)
+    x.tell("undeliverable", Severity.ERROR)
+    x.out(Event.FAILED, "undeliverable")
+    x.into(Event.CANCEL_CONFIRMED, "confirmed")
+    x.out(Event.CANCELLED, "confirmed")
+    x.out(Event.CANCELLED, "on our own")
+    x.tell("failed first")
+    x.out(Event.ERROR_RECEIVED, "failed first", severity=Severity.ERROR)
+    x.out(Event.FAILED, "failed first")
+    x.ack("failed first")
+    found = {row["message_id"]: invariants.names(row["broken"]) for row in broken_rows(frame, x)}
+    assert {name for name, names in found.items() if "I20" in names} == {
+        "on our own",
+        "failed first",
+    }
+
+
 def test_a_healthy_exchange_breaks_nothing(frame: Frame):
     """Hundreds of messages over a bad line, and every line of the sheet is 0."""
     there, _ = healthy(seed=23, messages=80)

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cases import evidence, kept, made, records
+from cases import evidence, kept, made, part, records
 from journals import BUYER, DAWN, SECOND, SELLER, two_parties
 
 from onceonly.lake.catalogue import HOUR_US
@@ -57,10 +57,6 @@ def only(rows: Sequence[dict[str, Any]], **wanted: Any) -> dict[str, Any]:
     """The one row with these values."""
     [found] = [row for row in rows if all(row[name] == value for name, value in wanted.items())]
     return found
-
-
-def part(row: dict[str, Any], *names: str) -> tuple[Any, ...]:
-    return tuple(row[name] for name in names)
 
 
 def test_the_promise_counts_each_message_once(hour: Evidence):

@@ -249,6 +249,46 @@ def test_copies_on_the_way_are_counted(frame: Frame):
     assert lives["kept@example"]["stores"] == 1
 
 
+def test_the_senders_word_decides_what_was_promised(frame: Frame):
+    """What a receiver calls a copy excuses no second hand-over; alone it is all there is."""
+    there, _ = two_parties()
+    there.matched("m@example")
+    there.store("m@example", semantics="BestEffort")
+    there.hand_over("m@example")
+    assert judge(frame(records(there))) == {"m@example": Verdict.DELIVERED_TWICE}
+    assert judge(frame(there.receiver.records)) == {"m@example": Verdict.BEST_EFFORT}
+
+
+def test_a_digest_that_is_not_told_differs_from_none(frame: Frame):
+    """A journal of an older version has no digests: nothing was altered by that."""
+    there, _ = two_parties()
+    there.matched("m@example")
+    older = [row._replace(digest=None) for row in there.receiver.records]
+    assert judge(frame(there.sender.records + older)) == {"m@example": Verdict.MATCHED}
+
+
+def test_what_was_taken_up_again_is_no_agreed_failure(frame: Frame):
+    """An operator resumed the pair, or a rule queued it anew: it is open until its next end."""
+    there, _ = two_parties()
+    for message_id in ("resumed", "queued again", "given up again", "cancelled"):
+        there.submit(message_id)
+        there.send(message_id, outcome="unknown")
+        there.tell(message_id)
+    there.send("resumed", outcome="unknown")
+    there.out(Event.REQUEUED, "queued again")
+    there.out(Event.REQUEUED, "given up again")
+    there.send("given up again", outcome="unknown")
+    there.tell("given up again")
+    there.out(Event.REQUEUED, "cancelled")
+    there.out(Event.CANCELLED, "cancelled")
+    assert judge(frame(records(there))) == {
+        "resumed": Verdict.SENT_NOT_RECEIVED,
+        "queued again": Verdict.SENT_NOT_RECEIVED,
+        "given up again": Verdict.FAILED_NOT_DELIVERED,
+        "cancelled": Verdict.FAILED_NOT_DELIVERED,
+    }
+
+
 def test_differences_are_alarms_and_doubts():
     """The exit code for differences depends on these classes and no others."""
     calm = {row.verdict for row in CLASSES if row.standing not in (Standing.ALARM, Standing.DOUBT)}
@@ -259,10 +299,12 @@ def test_differences_are_alarms_and_doubts():
 
 def test_nobody_who_keeps_to_an_agreement_is_blamed():
     """Of several agreements the most patient one sets the policy; others may have more retries."""
-    quick = DeliveryTerms(retries=2)
-    patient = DeliveryTerms(retries=7, retry_interval_s=86_400)
+    quick = DeliveryTerms(retries=2, msh_time_accuracy_s=5)
+    patient = DeliveryTerms(retries=7, retry_interval_s=86_400, msh_time_accuracy_s=600)
     policy = Policy().under([quick, patient])
     assert policy.retries is None
     assert policy.verdict_within_us == (30 + 7 * 86_400) * SECOND
+    assert policy.clock_accuracy_us == 600 * SECOND
+    assert Policy().under([quick]).clock_accuracy_us == Policy().clock_accuracy_us
     assert Policy().under([quick]).verdict_within_us == Policy().verdict_within_us
     assert Policy().under([]) == Policy()

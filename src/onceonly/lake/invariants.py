@@ -86,6 +86,19 @@ def _is_zombie(judgement: Judgement) -> Column:
     return F.col("stored_at") > ends + F.lit(judgement.policy.clock_accuracy_us)
 
 
+def _is_overtaken(judgement: Judgement) -> Column:
+    """Who had acknowledged it for another could not deliver, or its receiver confirmed a cancel.
+
+    Facts, whatever was known before.
+    """
+    is_refuted = _is_there("failed_at") & _is_counted("errors_received")
+    is_owed = F.col("is_two_sided") & _is_overdue(
+        "cancelled_at", judgement.policy.grace_us, judgement
+    )
+    is_confirmed = _is_there("cancelled_at") & (_is_there("cancel_confirmed_at") | ~is_owed)
+    return (F.col("acked_seq") < F.col("final_seq")) & any_of(is_refuted, is_confirmed)
+
+
 INVARIANTS: Final = (
     Invariant(
         "I1",
@@ -155,12 +168,10 @@ INVARIANTS: Final = (
     ),
     Invariant(
         "I20",
-        "No message was both acknowledged and failed, expired or taken back.",
+        "No message was both acknowledged and failed, expired or taken back, but by the partner's "
+        "own word after the acknowledgement.",
         lambda _: _is_there("submitted_at"),
-        lambda _: (
-            _is_there("acked_at")
-            & any_of(*[_is_there(name) for name in ("failed_at", "expired_at", "cancelled_at")])
-        ),
+        lambda j: _is_there("acked_at") & _is_there("final_seq") & ~_is_overtaken(j),
     ),
     Invariant(
         "I21",

@@ -82,10 +82,11 @@ OF_ENDS: Final = _bits((*SENDER_EVENTS, *RECEIVER_EVENTS, Event.ORPHAN_ACK_RECEI
 """The bit of each event in the journals of sender and receiver."""
 OF_PASSING: Final = _bits(PASSING_EVENTS, _PASSING_FROM)
 """The bit of each event in the journal of an intermediary."""
-TOLD_OF_FAILURE, BEST_EFFORT, TRANSPORT_ONLY = (1 << (_OTHERS_FROM + n) for n in range(3))
+TOLD_OF_FAILURE, BEST_EFFORT, TRANSPORT_ONLY, PROMISED = (1 << (_OTHERS_FROM + n) for n in range(4))
+"""`PROMISED`: its sender submitted it under terms that promise something, whatever others say."""
 
 assert max(OF_ENDS.values()) < min(OF_PASSING.values()), "no bit has two meanings"
-assert max(OF_PASSING.values()) < TOLD_OF_FAILURE < TRANSPORT_ONLY < 1 << _SIGN
+assert max(OF_PASSING.values()) < TOLD_OF_FAILURE < PROMISED < 1 << _SIGN
 
 _OFTEN: Final = (
     Event.TRANSMITTING,
@@ -131,13 +132,18 @@ def _one_or_many(condition: str, column: str, bits: dict[Event, int]) -> str:
     return re.sub(rf"\b{column} IN \(([^)]*)\)", many, condition)
 
 
+_IS_BEST_EFFORT: Final = f"coalesce(semantics, '') = '{DeliverySemantics.BEST_EFFORT.value}'"
+_IS_TRANSPORT_ONLY: Final = f"coalesce(reason, '') LIKE '{METHOD_TRANSPORT}%'"
+
 MARKS_OF_ROW: Final = (
     f"{KIND}"
     f" + IF({KIND} = {OF_ENDS[Event.NOTIFIED]}L"
     f" AND reason = '{NoticeKind.DELIVERY_FAILURE.value}', {TOLD_OF_FAILURE}L, 0L)"
-    f" + IF(semantics = '{DeliverySemantics.BEST_EFFORT.value}', {BEST_EFFORT}L, 0L)"
+    f" + IF({_IS_BEST_EFFORT}, {BEST_EFFORT}L, 0L)"
     f" + IF(({KIND} & {OF_ENDS[Event.SUBMITTED] | OF_ENDS[Event.STORED]}L) <> 0L"
-    f" AND reason LIKE '{METHOD_TRANSPORT}%', {TRANSPORT_ONLY}L, 0L)"
+    f" AND {_IS_TRANSPORT_ONLY}, {TRANSPORT_ONLY}L, 0L)"
+    f" + IF({KIND} = {OF_ENDS[Event.SUBMITTED]}L"
+    f" AND NOT {_IS_BEST_EFFORT} AND NOT {_IS_TRANSPORT_ONLY}, {PROMISED}L, 0L)"
 )
 """All bits of one row, in Spark's SQL."""
 
@@ -159,8 +165,12 @@ def was_told() -> Column:
 
 
 def is_without_promise() -> Column:
-    """Whether the gateways owed no more than to try: BestEffort, or method Transport."""
-    return _has(BEST_EFFORT | TRANSPORT_ONLY | OF_ENDS[Event.SENT])
+    """Whether the gateways owed no more than to try: BestEffort, or method Transport.
+
+    Its sender's word decides, where it is there: what a receiver calls a copy excuses nobody.
+    """
+    is_tried = _has(OF_ENDS[Event.SENT])
+    return is_tried | (_has(BEST_EFFORT | TRANSPORT_ONLY) & ~_has(PROMISED))
 
 
 def _has(bits: int) -> Column:

@@ -180,6 +180,14 @@ FOLDS: Final = (
     _row_number("submitted_seq", Event.SUBMITTED),
     _row_number("first_sent_seq", Event.TRANSMITTING),
     _row_number("acked_seq", Event.ACK_RECEIVED),
+    Fold(
+        "last_acked_seq",
+        How.MAX,
+        "seq",
+        _is(Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED),
+        "journal number of the last acknowledgement that was news",
+    ),
+    _row_number("final_seq", Event.FAILED, Event.EXPIRED, Event.CANCELLED),
     _row_number("released_seq", *_RELEASING),
     Fold(
         "last_sent_seq",
@@ -331,13 +339,15 @@ def partial(journal: DataFrame) -> DataFrame:
         & ~is_tale
         & ~is_true(is_own_refusal)
     )
+    # The hash of null is a number as well.
+    has_content = is_event(*_WITH_CONTENT) & ~is_passing() & F.col("digest").isNotNull()
     folded = rows.select(
         F.coalesce("from_party", "party").alias("from_party"),
         "to_party",
         subject().alias("message_id"),
         *_FOLDED_COLUMNS,
         marks.kind().alias(marks.KIND),
-        F.when(is_event(*_WITH_CONTENT) & ~is_passing(), F.xxhash64("digest")).alias(CONTENT),
+        F.when(has_content, F.xxhash64("digest")).alias(CONTENT),
     )
     return folded.groupBy(*KEY).agg(*[fold.in_numbers().of_rows() for fold in FOLDS])
 

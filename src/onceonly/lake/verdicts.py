@@ -41,13 +41,19 @@ class Policy(NamedTuple):
     then the budget is not checked (I18)."""
 
     def under(self, terms: Iterable[DeliveryTerms]) -> "Policy":
-        """The policy where these are among the lake's terms: a life may last as they allow.
+        """The policy where these are among the lake's terms: lives and clocks as they allow.
 
-        A message may wait for its turn as well, so no terms shorten it. Nor do they bound the
-        retries: messages under other agreements, of which nobody told, may have more.
+        A message may wait for its turn as well, so no terms shorten its life. Nor do they bound
+        the retries or tighten the clocks: messages under other agreements, of which nobody told,
+        may have more.
         """
-        waits = [(one.verdict_after_s or 0) * US_PER_S for one in terms]
-        return self._replace(verdict_within_us=max([self.verdict_within_us, *waits]))
+        every = list(terms)
+        waits = [(one.verdict_after_s or 0) * US_PER_S for one in every]
+        accuracies = [one.msh_time_accuracy_s * US_PER_S for one in every]
+        return self._replace(
+            verdict_within_us=max([self.verdict_within_us, *waits]),
+            clock_accuracy_us=max([self.clock_accuracy_us, *accuracies]),
+        )
 
 
 class Standing(StrEnum):
@@ -98,6 +104,8 @@ class Facts(NamedTuple):
     acked_late: Column
     told: Column
     """The application knows of a failure, or took the message back."""
+    given_up: Column
+    """That, and nobody took the message up again since."""
     cancelled: Column
     stored: Column
     withheld: Column
@@ -218,7 +226,7 @@ CLASSES: Final = (
         Verdict.FAILED_BUT_DELIVERED,
         Standing.DOUBT,
         "The sender was told of a failure, no acknowledgement came, and the receiver has it.",
-        lambda f: f.submitted & f.told & ~f.acked & f.stored & ~f.withheld,
+        lambda f: f.submitted & f.given_up & ~f.acked & f.stored & ~f.withheld,
     ),
     VerdictClass(
         Verdict.FAILED_NOT_DELIVERED,
@@ -227,7 +235,7 @@ CLASSES: Final = (
         "receiver never got it; if it was sent, longer ago than the grace.",
         lambda f: (
             f.submitted
-            & f.told
+            & f.given_up
             & (~f.sent | f.send_overdue)
             & ((~f.stored & (~f.acked | f.in_custody)) | (f.withheld & ~f.acked))
         ),
@@ -351,6 +359,7 @@ def _facts(as_of: int, policy: Policy) -> Facts:
         acked=ever(Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED),
         acked_late=ever(Event.LATE_ACK_RECEIVED),
         told=was_told(),
+        given_up=was_told() & ~is_taken_up(),
         cancelled=ever(Event.CANCELLED),
         stored=ever(Event.STORED),
         withheld=ever(Event.WITHHELD) & ~ever(Event.HANDED_OVER),
@@ -372,6 +381,15 @@ def _facts(as_of: int, policy: Policy) -> Facts:
             F.least("acked_at", "late_acked_at") + F.lit(policy.verdict_within_us) <= F.lit(as_of)
         ),
     )
+
+
+def is_taken_up() -> Column:
+    """Whether the message was sent or queued once more after it had been given up.
+
+    Order is the journal's own: an operator's resume, or a resend by rule, begins it anew.
+    """
+    begun = F.greatest("last_sent_seq", "last_requeued_seq")
+    return is_true(begun > F.greatest("given_up_seq", "final_seq"))
 
 
 def is_promised() -> Column:

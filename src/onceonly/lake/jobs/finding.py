@@ -12,6 +12,7 @@ from onceonly.lake.catalogue import Evidence
 from onceonly.lake.jobs.case import Case
 from onceonly.lake.reports import selection
 from onceonly.lake.reports.columns import ended, is_there
+from onceonly.lake.reports.error_pareto import DEFINITION as ERRORS
 from onceonly.lake.reports.findings import Extract, Findings, Judged
 from onceonly.lake.reports.page import availability, clocks, verdicts
 from onceonly.lake.reports.volume import DEFINITION as VOLUME
@@ -179,7 +180,7 @@ def find(case: Case, judged: Judged) -> Findings:
         judged=judged,
         widths=widths,
         per_pair=_extracts([*PER_PAIR, *_chosen(evidence, judged)], evidence, widths, there),
-        overall=_extracts([*OVERALL, _VOLUME_IN_BINS], whole, widths, there),
+        overall=_extracts([*OVERALL, _VOLUME_IN_BINS, _ERRORS_BY_KIND], whole, widths, there),
         evidence=_rows_on_differences(evidence) if judged.differences else [],
         quarantined=[
             {"party": one.party, "fault": fault} for one in case.wholeness for fault in one.faults
@@ -202,6 +203,12 @@ _VOLUME_IN_BINS: Final = Ask(
     lambda frame: selection.summed(frame, VOLUME, ["bin_at"]).orderBy("bin_at"),
     BINS_SHOWN,
 )
+_ERRORS_BY_KIND: Final = Ask(
+    "error_pareto",
+    lambda frame: selection.summed(frame, ERRORS, ["phase", "code"]).orderBy(
+        F.desc("occurrences"), "phase", "code"
+    ),
+)
 _VOLUME_BY_KIND: Final = Ask(
     "volume",
     lambda frame: selection.summed(frame, VOLUME, _KINDS).orderBy(F.desc("messages"), *_KINDS),
@@ -217,7 +224,9 @@ def _chosen(evidence: Evidence, judged: Judged) -> list[Ask]:
         _VOLUME_BY_KIND,
         Ask(
             "reconciliation",
-            lambda frame: selection.of_pairs(frame, worst).orderBy("day", *KEY[:2], "verdict"),
+            lambda frame: selection.of_pairs(frame, worst).orderBy(
+                F.desc("day"), *KEY[:2], "verdict"
+            ),
             BINS_SHOWN,
         ),
         Ask(
@@ -278,11 +287,14 @@ def _widths(case: Case) -> dict[str, int]:
     [told] = runner.rows(case.coverage.agg(*ends), 1)
     first = told["first"] or case.as_of
     # A queue with something in it lasts until the judgement, however long nothing has moved.
-    last = case.as_of if sent["is_open"] else told["last"] or first
+    last = told["last"] or first
+    moves = case.as_of if sent["is_open"] else last
     return {
         "": _width_us((sent["last"] or 0) - (sent["first"] or 0)),
-        "backlog": _width_us(last - first),
+        "backlog": _width_us(moves - first),
+        "error_trend": _width_us(last - first),
         "in_doubt_ages": _width_us(case.as_of - first),
+        "volume": _width_us(last - first),
     }
 
 

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import is_event, is_outbound, is_true, one_if
-from onceonly.lake.reports.columns import is_acknowledged, is_given_up, is_there
+from onceonly.lake.reports.columns import is_given_up, is_there, stands_acknowledged
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     Definition,
@@ -38,7 +38,7 @@ DEFINITION: Final = Definition(
             "rows",
             "that the gateway refused; those that were accepted later are not among them",
         ),
-        count("acknowledged", "messages", "acknowledged, in time or late"),
+        count("acknowledged", "messages", "acknowledged, in time or late, and not denied since"),
         count("sent", "messages", "sent, where nobody acknowledges"),
         count("failed", "messages", "failed or expired for good"),
         count("taken_back", "messages", "cancelled"),
@@ -131,7 +131,7 @@ def _each_once(journal: DataFrame) -> DataFrame:
 
 def _fate() -> Column:
     return (
-        F.when(is_acknowledged(), F.lit("acknowledged"))
+        F.when(stands_acknowledged(), F.lit("acknowledged"))
         .when(is_there("cancelled_at"), F.lit("taken_back"))
         .when(is_there("failed_at") | is_there("expired_at"), F.lit("failed"))
         .when(is_there("sent_only_at"), F.lit("sent"))

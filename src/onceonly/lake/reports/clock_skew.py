@@ -22,7 +22,7 @@ DEFINITION: Final = Definition(
     "clock_skew",
     19,
     "one row per bin of the first transmission and pair, from messages that both journals "
-    "tell whole",
+    "tell whole and that were sent once",
     "a store lies between the first transmission and its acknowledgement, so every message "
     "bounds the difference from both sides; the bin's bounds are the tightest of them",
     (
@@ -58,7 +58,8 @@ def table(judged: DataFrame, *, width_us: int, accuracy_us: int) -> DataFrame:
     """The bounds in bins of `width_us`, held against `accuracy_us` (mshTimeAccuracy).
 
     A message that an intermediary acknowledged for itself bounds nothing: its acknowledgement may
-    come before the store.
+    come before the store. One that was sent again bounds next to nothing, and its middle is half
+    of its waiting.
     """
     after, until = F.col("stored_at") - F.col("first_sent_at"), F.col("stored_at") - F.col("acked")
     bounded = judged.withColumn("acked", acknowledged()).where(
@@ -66,6 +67,7 @@ def table(judged: DataFrame, *, width_us: int, accuracy_us: int) -> DataFrame:
         & F.col("first_sent_at").isNotNull()
         & F.col("stored_at").isNotNull()
         & (F.col("custodies") == 0)
+        & (F.col("transmissions") == 1)
     )
     pair = Window.partitionBy(*PAIR).orderBy("bin")
     change = F.col("skew_us") - F.lag("skew_us").over(pair)

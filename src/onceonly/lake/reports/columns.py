@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 
 from onceonly.lake.expressions import US_PER_S, is_event, is_passing, is_true
 from onceonly.lake.schemas import KEY
+from onceonly.lake.verdicts import is_taken_up
 from onceonly.message.event import Event
 
 ACCURACY: Final = 10_000
@@ -39,8 +40,11 @@ def acknowledged() -> Column:
 
 
 def ended() -> Column:
-    """When the sender came to its first verdict, whatever it was; null while there is none."""
-    return F.least(
+    """When the sender came to its first verdict, whatever it was; null while it has none.
+
+    What was taken up again after it had been given up has none until it has the next.
+    """
+    first = F.least(
         "acked_at",
         "late_acked_at",
         "failed_at",
@@ -50,6 +54,7 @@ def ended() -> Column:
         "exhausted_at",
         "notified_at",
     )
+    return F.when(is_settled() | ~is_taken_up(), first)
 
 
 def is_there(name: str) -> Column:
@@ -67,16 +72,27 @@ def is_final() -> Column:
     return F.coalesce("failed_at", "expired_at", "cancelled_at").isNotNull()
 
 
+def stands_acknowledged() -> Column:
+    """Whether the acknowledgement is the last word, in time or late.
+
+    Order is the journal's own: who had acknowledged may doubt or deny the delivery afterwards.
+    """
+    others = F.coalesce(F.greatest("given_up_seq", "final_seq"), F.lit(0))
+    return is_true(F.col("last_acked_seq") > others)
+
+
+def is_settled() -> Column:
+    """Whether the sender is done with the message: acknowledged, final, or sent and no more."""
+    return stands_acknowledged() | is_final() | is_there("sent_only_at")
+
+
 def is_given_up() -> Column:
     """Whether the sender stopped waiting without knowing, and nobody took the message up again.
 
-    Order is the journal's own: an operator's resume, a resend or an acknowledgement undo it.
+    A notice of severity Error knows: no byte ever left.
     """
-    since = F.greatest(
-        F.coalesce("last_sent_seq", F.lit(0)), F.coalesce("last_requeued_seq", F.lit(0))
-    )
-    is_over = is_acknowledged() | is_final() | is_there("sent_only_at")
-    return is_true(F.col("given_up_seq") > since) & ~is_over
+    is_certain = is_true(F.col("last_error_seq") >= F.col("given_up_seq"))
+    return is_there("given_up_seq") & ~is_certain & ~is_taken_up() & ~is_settled()
 
 
 def turnaround() -> Column:

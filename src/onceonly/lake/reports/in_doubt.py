@@ -24,8 +24,8 @@ from onceonly.message.signals import MessageStatus
 DEFINITION: Final = Definition(
     "in_doubt",
     2,
-    "one row per outbound message that was sent, that nobody acknowledged or refused, and "
-    "whose sender has given up waiting",
+    "one row per outbound message whose fate its sender does not know: it was sent, and given up "
+    "waiting for, or an intermediary that had acknowledged it doubts the delivery",
     "what is open, for how long, what evidence there is, and the one thing to do about it",
     (
         *KEY_COLUMNS,

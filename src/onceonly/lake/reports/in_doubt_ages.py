@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import bin_start
-from onceonly.lake.reports.columns import acknowledged, age_class, is_there
+from onceonly.lake.reports.columns import age_class, is_there, stands_acknowledged
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
@@ -35,14 +35,15 @@ def table(judged: DataFrame, *, as_of: int, width_us: int) -> DataFrame:
     """Open doubts at the ends of bins of `width_us`, the last of which ends at `as_of` (µs UTC).
 
     A doubt ends with an acknowledgement or a final verdict; that somebody sends the message again
-    does not end it. Grows with doubts times the bins that each one lasts.
+    does not end it. What no byte ever left of is no doubt. Grows with doubts times the bins that
+    each one lasts.
     """
     since = F.least("exhausted_at", "notified_at")
-    settled = F.least(
-        acknowledged(), F.col("failed_at"), F.col("expired_at"), F.col("cancelled_at")
-    )
+    acked = F.when(stands_acknowledged(), F.greatest("acked_at", "late_acked_at"))
+    settled = F.least(acked, F.col("failed_at"), F.col("expired_at"), F.col("cancelled_at"))
+    is_certain = (F.col("notices_error") > 0) & (F.col("notices_warning") == 0)
     items = (
-        judged.where(is_promised() & is_there("first_sent_at"))
+        judged.where(is_promised() & is_there("first_sent_at") & ~is_certain)
         .withColumns({"since": since, "until": settled})
         .where(F.col("since").isNotNull() & (F.col("since") <= F.lit(as_of)))
         .where(F.col("until").isNull() | (F.col("until") > F.col("since")))

@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import is_event, subject
+from onceonly.lake.expressions import is_event, is_passing, subject
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
@@ -22,7 +22,7 @@ from onceonly.protocol.effects import NoticeKind
 DEFINITION: Final = Definition(
     "late_acks",
     10,
-    "one row per late or orphan acknowledgement",
+    "one row per orphan acknowledgement, and per late one that came to the sender of its message",
     "what the notices had said too early, and what nobody had asked for",
     (
         text("party", "who received it"),
@@ -47,6 +47,8 @@ def table(journal: DataFrame) -> DataFrame:
     is_late = is_event(Event.LATE_ACK_RECEIVED)
     rows = (
         journal.where(is_event(Event.NOTIFIED, Event.LATE_ACK_RECEIVED, Event.ORPHAN_ACK_RECEIVED))
+        # What is late for an intermediary is told to no application.
+        .where(is_event(Event.ORPHAN_ACK_RECEIVED) | ~is_passing())
         .withColumns({"message_id": subject(), "from_party": F.coalesce("from_party", "party")})
         .withColumns(
             {

@@ -33,7 +33,8 @@ DEFINITION: Final = Definition(
         duration("age_us", "since the submission"),
         instant(
             "verdict_due_at",
-            "latest verdict by the terms, counted from the first transmission",
+            "latest verdict by the terms, counted from the first transmission; null for what was "
+            "given up once and taken up again",
         ),
         instant("expires_at", "its sender may not send it any more"),
         duration(
@@ -48,7 +49,8 @@ DEFINITION: Final = Definition(
 def table(judged: DataFrame, journal: DataFrame, *, as_of: int, terms: Terms) -> DataFrame:
     """The open messages at `as_of` (µs UTC) under `terms`."""
     is_open = is_promised() & is_there("submitted_at") & ended().isNull()
-    due = F.col("first_sent_at") + F.col("worst_case_us")
+    # When it was taken up again no fold tells.
+    due = F.when(F.col("given_up_seq").isNull(), F.col("first_sent_at") + F.col("worst_case_us"))
     expiry = F.col("submitted_at") + lifetime()
     return (
         with_agreement(judged.where(is_open), journal)

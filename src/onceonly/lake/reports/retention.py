@@ -12,6 +12,7 @@ from onceonly.lake.reports.columns import (
     by_agreement,
     ended,
     is_given_up,
+    is_settled,
     is_there,
     with_agreement,
 )
@@ -80,10 +81,9 @@ def _kept(role: str, party: str, since: str, state: Column, **more: Column) -> l
 
 
 def _sent(lives: DataFrame) -> DataFrame:
-    is_settled = ended().isNotNull() & ~is_given_up()
     state = (
         F.when(is_given_up(), F.lit("in doubt"))
-        .when(is_settled, F.lit("settled"))
+        .when(is_settled(), F.lit("settled"))
         .when(is_there("first_sent_at"), F.lit("sending"))
         .otherwise(F.lit("queued"))
     )
@@ -94,7 +94,7 @@ def _sent(lives: DataFrame) -> DataFrame:
             "submitted_at",
             state,
             bytes=F.col("sent_bytes"),
-            is_settled=is_settled,
+            is_settled=is_settled(),
             is_remembered=F.lit(None).cast("boolean"),
             kept_until=F.coalesce(ended(), F.col("submitted_at")) + F.col("keep"),
         )

@@ -77,9 +77,13 @@ def of_those(frame: DataFrame, chosen: DataFrame, key: Sequence[str]) -> DataFra
 
 
 def farthest(clocks: DataFrame, pairs: int) -> DataFrame:
-    """The rows of the pairs whose clocks are farthest apart."""
-    reach = clocks.groupBy(*PAIR).agg(F.max(F.abs("skew_us")).alias("reach"))
-    return of_those(clocks, reach.orderBy(F.desc("reach"), *PAIR).limit(pairs), PAIR)
+    """The rows of the pairs whose clocks are farthest apart: surely so, then by the middle."""
+    surely = F.greatest(F.col("lower_us"), -F.col("upper_us"), F.lit(0))
+    reach = clocks.groupBy(*PAIR).agg(
+        F.max(surely).alias("surely"), F.max(F.abs("skew_us")).alias("reach")
+    )
+    ordered = reach.orderBy(F.desc("surely"), F.desc("reach"), *PAIR)
+    return of_those(clocks, ordered.limit(pairs), PAIR)
 
 
 def most_frequent(trend: DataFrame, kinds: int) -> DataFrame:

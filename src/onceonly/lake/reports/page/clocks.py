@@ -54,7 +54,12 @@ def _pair(row: Row) -> tuple[str, str]:
 def _farthest(rows: Rows) -> list[list[Row]]:
     ordered = sorted(rows, key=lambda row: (*_pair(row), row["bin_at"]))
     pairs = [list(of) for _, of in groupby(ordered, key=_pair)]
-    return sorted(pairs, key=lambda of: -max(abs(row["skew_us"]) for row in of))[:PAIRS_DRAWN]
+    return sorted(pairs, key=lambda of: max(map(_apart, of)), reverse=True)[:PAIRS_DRAWN]
+
+
+def _apart(row: Row) -> tuple[int, int]:
+    """By how much the clocks surely differ, and by how much if the middle is the truth."""
+    return max(row["lower_us"], -row["upper_us"], 0), abs(row["skew_us"])
 
 
 def _says(pairs: list[list[Row]], accuracy_us: int) -> str:

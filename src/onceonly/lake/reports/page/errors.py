@@ -26,7 +26,7 @@ def pareto(found: Findings) -> Card:
     title = "Errors, the most frequent first"
     body: tuple[Html, ...] = ()
     if extract.rows:
-        totals = _totals(found.of(error_trend.DEFINITION).rows or extract.rows)
+        totals = _totals(found.whole(definition).rows)
         labels = [_kind(phase, code) for (phase, code), _ in totals]
         values = [value for _, value in totals]
         if len(values) > BARS:

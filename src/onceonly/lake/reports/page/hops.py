@@ -18,8 +18,8 @@ _LISTED: Final = (
     *(PAIR, "stage", "place", "hop", "entered", "left", "lost"),
     *("p50_us", "p95_us", "mean_us"),
 )
-_OF_TURNAROUND: Final = ("wire", "hold", "receive", "ack hold")
-"""What a turnaround is made of; queue comes before it, hand over beside it."""
+_LEG: Final = "leg"
+"""What a turnaround is made of; queue comes before it, everything else lies within or beside."""
 
 
 def card(found: Findings) -> Card:
@@ -29,14 +29,14 @@ def card(found: Findings) -> Card:
     body: tuple[Any, ...] = ()
     if extract.rows:
         drawn = _busiest(extract.rows)
-        figures = [_picture(number, rows) for number, rows in enumerate(drawn, 1)]
+        figures = [_picture(number, rows) for number, rows in enumerate(drawn, 1) if _bars(rows)]
         body = (*figures, listing(DEFINITION, extract, _LISTED, caption=title))
     return Card(
         "hops",
         title,
         "Mean time of each stage of messages that passed an intermediary, each by the one clock of "
-        "its place; the wire is what is left of the turnaround. The stages add up to it as far as "
-        "the same messages passed them.",
+        "its place. The legs, there and back, add up to the turnaround as far as the same messages "
+        "passed them; what is held lies within them.",
         body,
         "no message passed an intermediary whose journal is in the lake.",
         (DEFINITION,),
@@ -58,8 +58,8 @@ def _picture(number: int, rows: list[Row]) -> Any:
     bars = _bars(rows)
     ends = plots.ends(*_pair(rows[0]), words.NAME_SHORT)
     says = "; ".join(f"{label} {words.span(length)}" for label, _, length in bars)
-    lost = sum(row["lost"] for row in rows)
-    says += f"; {words.count(lost)} lost on the way."
+    lost = sum(row["lost"] for row in rows if row["stage"] == "turnaround")
+    says += f"; {words.count(lost)} never acknowledged."
 
     def draw(figure: Figure) -> None:
         _waterfall(figure.subplots(), bars, ends)
@@ -69,20 +69,18 @@ def _picture(number: int, rows: list[Row]) -> Any:
 
 
 def _bars(rows: list[Row]) -> list[tuple[str, int, int]]:
-    """Label, start and length of each bar: what the turnaround is made of adds up to it."""
+    """Label, start and length of each bar: the legs add up to the turnaround."""
     timed = [row for row in rows if row["mean_us"] is not None]
     queue = sum(row["mean_us"] for row in timed if row["stage"] == "queue")
-    at, bars = queue, []
+    leg = at = queue
+    bars = []
     for row in timed:
         length = row["mean_us"]
-        if row["stage"] in _OF_TURNAROUND:
-            bars.append((_label(row), at, length))
-            at += length
-        else:
-            # What is handed over was stored where the receipt began.
-            received = bars[-1][1] if bars else at
-            start = {"queue": 0, "turnaround": queue}.get(row["stage"], received)
-            bars.append((_label(row), start, length))
+        if row["stage"] == _LEG:
+            leg, at = at, at + length
+        # What is held on the way there is part of the next leg, whatever else of the last one.
+        starts = {"queue": 0, "turnaround": queue, "hold": at}
+        bars.append((_label(row), starts.get(row["stage"], leg), length))
     return bars
 
 

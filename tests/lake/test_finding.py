@@ -1,0 +1,68 @@
+"""What the page is drawn from, computed from a case: nothing of the lake is left out by the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from cases import BETWEEN, evidence, records
+from journals import BUYER, DAWN, SECOND, SELLER, Exchange, Ledger, Passage, two_parties
+
+from onceonly.journal.segment import party_folder
+from onceonly.lake.jobs.case import Case, judge
+from onceonly.lake.jobs.finding import find
+from onceonly.lake.reports import error_pareto, reconciliation_days, volume
+from onceonly.lake.reports.findings import Findings
+from onceonly.lake.reports.page import hops
+from onceonly.lake.wholeness import Wholeness
+from onceonly.message.event import Direction, Event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from onceonly.journal.record import Record
+
+    Frame = Callable[[Sequence[Record]], DataFrame]
+
+pytestmark = pytest.mark.spark
+DAY = 86_400 * SECOND
+
+
+def found_in(rows: DataFrame) -> Findings:
+    made = evidence(rows, as_of=DAWN + 3 * DAY)
+    whole = [Wholeness(party_folder(name), 0, 0, 0, 0, None) for name in (BUYER, SELLER, BETWEEN)]
+    case = Case(made.journal, made.coverage, made.judged, made.as_of, made.policy, whole)
+    return find(case, judge(case))
+
+
+def test_a_journal_of_receipts_alone_fills_its_days(frame: Frame):
+    """Nothing in it was sent; volume and errors are drawn over what it tells, the newest first."""
+    there, _ = two_parties()
+    for hour in range(48):
+        there.now = DAWN + hour * 3_600 * SECOND
+        there.arrive(f"{hour}@example", outcome="unknown" if hour % 12 == 0 else "accepted")
+    found = found_in(frame(there.receiver.records))
+    width_us = found.width_us(volume.DEFINITION)
+    bins = found.whole(volume.DEFINITION).rows
+    assert sum(row["messages"] for row in bins) == 48
+    assert 24 <= (bins[-1]["bin_at"] - bins[0]["bin_at"]) // width_us + 1 <= 49
+    assert found.width_us(error_pareto.DEFINITION) != width_us
+    days = [row["day"] for row in found.of(reconciliation_days.DEFINITION).rows]
+    assert days == sorted(days, reverse=True)
+    assert len(set(days)) == 3
+    [error] = found.whole(error_pareto.DEFINITION).rows
+    assert (error["phase"], error["code"], error["occurrences"]) == ("acknowledge", "unknown", 4)
+
+
+def test_a_waterfall_without_a_timed_stage_is_no_picture(frame: Frame):
+    """An intermediary alone, whose next hop refused everything: a table, and nothing to draw."""
+    there = Exchange(Ledger(BUYER), Ledger(SELLER))
+    passage = Passage(there, Ledger(BETWEEN))
+    passage.note(Event.ARRIVED_IN_TRANSIT, "m@example", Direction.IN)
+    passage.note(Event.FORWARDED, "m@example", Direction.OUT, outcome="refused")
+    found = found_in(frame([*records(there), *passage.between.records]))
+    [row] = found.of(hops.DEFINITION).rows
+    assert (row["stage"], row["entered"], row["mean_us"]) == ("hold", 1, None)
+    assert len(hops.card(found).body) == 1
