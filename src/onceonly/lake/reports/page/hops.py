@@ -89,12 +89,15 @@ def _label(row: Row) -> str:
     return f"{row['stage']}{place}"
 
 
+_COLOUR_OF: Final = {"turnaround": plots.GRID, "queue": plots.BLUE, _LEG: plots.BLUE}
+"""The whole, and what it is made of; everything else lies within."""
+
+
 def _waterfall(axes: Axes, bars: list[tuple[str, int, int]], ends: str) -> None:
     plots.rows_axis(axes, [label for label, _, _ in bars])
     for line, (label, start, length) in enumerate(bars):
-        is_sum = label.startswith("turnaround")
-        style: dict[str, Any] = {"color": plots.GRID if is_sum else plots.BLUE, "height": 0.6}
-        axes.barh(line, length, left=start, **style)
+        colour = _COLOUR_OF.get(label.partition(",")[0], plots.SKY)
+        axes.barh(line, length, left=start, color=colour, height=0.6)
         axes.annotate(f" {words.span(length)}", (start + length, line), va="center", fontsize=8)
     reach = max(start + length for _, start, length in bars) or 1
     axes.set_xlim(0, reach * 1.2)
