@@ -203,6 +203,15 @@ def test_a_segment_under_the_numbers_of_another_is_misnumbered(tmp_path: Path):
     assert (found.bad_seq, "misnumbered" in (found.fault or "")) == (count + 1, True)
 
 
+def test_a_segment_of_more_rows_than_its_name_says_is_misnumbered(tmp_path: Path):
+    """The chain of all its rows is right; those behind the last number would count twice."""
+    found = looked_at(tmp_path, TABLE, f"segment-{1:020d}-{40:020d}.parquet")
+    assert (found.fault, found.bad_seq) == (
+        "misnumbered: row 41 stands behind the last of its name",
+        41,
+    )
+
+
 def test_a_newer_version_is_verified_by_its_own_columns(tmp_path: Path):
     """A column that this version does not know is under the hash, and counted, and no fault."""
     found = looked_at(tmp_path, chained(ROWS, more={"tenant": "north"}))

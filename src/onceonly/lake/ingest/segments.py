@@ -246,6 +246,9 @@ def _read(source: Any, found: Look) -> Look:
         expected_seq += batch.num_rows
     if expected_seq <= found.last_seq:
         raise _FaultError(f"cut short: its rows end at {expected_seq - 1}", expected_seq)
+    if expected_seq > found.last_seq + 1:
+        after = found.last_seq + 1
+        raise _FaultError(f"misnumbered: row {after} stands behind the last of its name", after)
     return found._replace(schema_version=version or SCHEMA_VERSION)
 
 
