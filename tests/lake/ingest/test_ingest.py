@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -25,8 +26,9 @@ from onceonly.cli.main import cli
 from onceonly.journal.record import Record, chain
 from onceonly.journal.segment import party_folder, segment_name, to_records, to_table
 from onceonly.lake import jobs, manifest, runner
-from onceonly.lake.ingest import taking
+from onceonly.lake.ingest import register, segments, taking
 from onceonly.lake.ingest.intake import Intake
+from onceonly.lake.ingest.stream import Run
 from onceonly.lake.jobs.case import open_case
 from onceonly.lake.lease import ingesting
 from onceonly.lake.verdicts import Policy
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from onceonly.lake.ingest.change import Change
-    from onceonly.lake.ingest.register import Known
+    from onceonly.lake.ingest.register import Entry, Known
     from onceonly.lake.ingest.segments import Look
 
 pytestmark = pytest.mark.spark
@@ -483,6 +485,75 @@ def test_lives_of_an_older_version_are_folded_anew(spark: SparkSession, tmp_path
     jobs.ingest(str(tmp_path))
     assert manifest.load(shelf).folds == found.folds
     assert fingerprints(spark, str(tmp_path))["journal"][0] == 60
+
+
+def test_a_look_that_was_disturbed_is_taken_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Somebody kills the process that looks: that is said, and nothing of it is remembered."""
+    ledger = healthy(seed=11, messages=8)[0].sender
+    _, second, _ = in_three(tmp_path, ledger)
+    honest, name = segments.look, second.name
+
+    def killed(url: str, asked: Look) -> Look:
+        if url.endswith(name):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return honest(url, asked)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(segments, "look", killed)
+        with pytest.raises(LocalError, match=f"{name} could not be looked at") as refused:
+            jobs.ingest(str(tmp_path))
+        assert refused.value.name == "Disturbed"
+        assert jobs.main(["ingest", "--lake", str(tmp_path)]) == 1
+    [shelf] = manifest.shelves([str(tmp_path)])
+    found = manifest.load(shelf)
+    assert (found.missing, found.quarantined) == ([(21, 40)], ())
+    [found] = jobs.ingest(str(tmp_path)).manifests.values()
+    assert (found.rows, found.missing) == (len(ledger.records), [])
+
+
+def test_a_storage_that_is_away_while_rows_are_read_keeps_nothing_apart(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Spark cannot read a segment that was whole, and nobody can look why: both again, later."""
+    ledger = healthy(seed=11, messages=8)[0].sender
+    _, second, _ = in_three(tmp_path, ledger)
+    right, at = second.read_bytes(), second.stat().st_mtime_ns
+    away = tmp_path / "away"
+    decide, write, honest, name = taking.decide, register.write, segments.look, second.name
+
+    def put(content: bytes) -> None:
+        second.write_bytes(content)
+        os.utime(second, ns=(at, at))
+
+    def go_then_decide(before: Known, found: list[Look]) -> Change:
+        if not away.exists():
+            away.touch()
+            put(bytes(len(right)))
+        return decide(before, found)
+
+    def killed(url: str, asked: Look) -> Look:
+        if away.exists() and url.endswith(name):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return honest(url, asked)
+
+    def come_back_then_write(before: Known, looks: list[Look]) -> Entry:
+        put(right)
+        return write(before, looks)
+
+    def come_back(line: str) -> None:
+        assert line.startswith("Disturbed: ")
+        monkeypatch.undo()
+        put(right)
+
+    monkeypatch.setattr(taking, "decide", go_then_decide)
+    monkeypatch.setattr(segments, "look", killed)
+    monkeypatch.setattr(register, "write", come_back_then_write)
+    intake = Intake(manifest.Shelf(str(tmp_path), party_folder(BUYER)), str(second.parent))
+    Run(spark, lambda: [intake], lambda *_: None, come_back).catch_up()
+    found = manifest.load(intake.shelf)
+    assert (found.rows, found.quarantined) == (len(ledger.records), ())
 
 
 def test_a_segment_that_is_harmed_while_it_is_read_is_kept_apart(

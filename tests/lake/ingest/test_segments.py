@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import os
 import random
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fsspec.spec import AbstractFileSystem
 
 from onceonly.journal.record import CHAIN_START, SCHEMA_VERSION
 from onceonly.journal.segment import to_table
@@ -166,7 +171,7 @@ def test_what_is_wrong_with_a_segment_is_said(tmp_path: Path, edit: str):
 
 
 def test_a_file_that_is_no_parquet_is_unreadable(tmp_path: Path):
-    """Noise, a cut file, a flipped bit, nothing, no file: a fault each, never an exception."""
+    """Noise, a cut file, a flipped bit, nothing: a fault each, never an exception."""
     path = tmp_path / NAME
     pq.write_table(TABLE, path)
     whole = path.read_bytes()
@@ -174,9 +179,8 @@ def test_a_file_that_is_no_parquet_is_unreadable(tmp_path: Path):
     flipped[len(whole) // 2] ^= 0xFF
     for content in (b"", b"PAR1", whole[: len(whole) // 2], whole[:-9], bytes(flipped)):
         path.write_bytes(content)
-        assert look(str(path), Look(NAME)).fault is not None
-    path.unlink()
-    assert "unreadable" in (look(str(path), Look(NAME)).fault or "")
+        found = look(str(path), Look(NAME))
+        assert (found.fault is not None, found.is_disturbed) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -278,3 +282,97 @@ def test_no_harm_to_a_byte_passes_or_stops_the_ingest(tmp_path: Path):
     assert len(found) == len(asked)
     assert sum(one.fault is not None for one in found) > 200
     assert all(one.fault is not None or one == whole for one in found)
+
+
+class Storage(AbstractFileSystem):
+    """A storage with one file, which goes away after so many reads."""
+
+    protocol = "failing"
+    cachable = False
+    content = b""
+    reads_left = 0
+
+    def info(self, path: str, **_: object) -> dict[str, object]:
+        return {"name": path, "size": len(self.content), "type": "file"}
+
+    def _open(self, _path: str, *_: object, **__: object) -> io.BytesIO:
+        if not self.reads_left:
+            raise OSError("the storage does not answer")
+        return Page(self.content)
+
+
+class Page(io.BytesIO):
+    """The file of such a storage."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        Storage.reads_left -= 1
+        if Storage.reads_left <= 0:
+            # As Arrow's own drivers do, without a number that says what it was.
+            raise OSError("the storage does not answer")
+        return super().read(size)
+
+
+@pytest.mark.parametrize("reads", range(5))
+def test_a_storage_that_fails_says_nothing_of_a_segment(
+    monkeypatch: pytest.MonkeyPatch, reads: int
+):
+    """When it is opened, at its foot, or in the middle: disturbed, with no row to blame."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(TABLE, sink)
+    fsspec.register_implementation("failing", Storage, clobber=True)
+    monkeypatch.setattr(Storage, "content", sink.getvalue().to_pybytes())
+    monkeypatch.setattr(Storage, "reads_left", reads)
+    found = look(f"failing://lake/{NAME}", Look(NAME))
+    assert (found.is_disturbed, found.bad_seq) == (True, None)
+    assert "the storage does not answer" in (found.fault or "")
+    monkeypatch.setattr(Storage, "reads_left", 1_000)
+    assert look(f"failing://lake/{NAME}", Look(NAME)).fault is None
+
+
+def test_a_segment_that_nobody_finds_is_disturbed(tmp_path: Path):
+    """A mount that one machine lacks, or a driver: another look may find it."""
+    for url in (str(tmp_path / NAME), f"unheard-of://lake/{NAME}", f"lakefs://x/{NAME}"):
+        assert look(url, Look(NAME)).is_disturbed
+
+
+def looked_at_apart(folder: Path, harm: Callable[[], object]) -> list[Look]:
+    """Two segments, of which the first does some harm to the process that looks at it."""
+    looks = [Look(f"{number}/{NAME}") for number in range(2)]
+    for one in looks:
+        (folder / one.segment).parent.mkdir()
+        pq.write_table(TABLE, folder / one.segment)
+    honest = segments.look
+
+    def harmed(url: str, asked: Look) -> Look:
+        if asked == looks[0]:
+            harm()
+        return honest(url, asked)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(segments, "look", harmed)
+        return segments.look_apart([(str(folder / one.segment), one) for one in looks])
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("kind", ["SIGKILL", "SIGTERM", "SIGSEGV", "SIGBUS", "SIGABRT", "SIGXCPU"])
+def test_who_ended_the_process_that_looks_is_told_apart(tmp_path: Path, kind: str):
+    """What was killed from outside is looked at again; a file that ends its reader is at fault."""
+    ended, other = looked_at_apart(tmp_path, lambda: os.kill(os.getpid(), signal.Signals[kind]))
+    assert ended.is_disturbed is (kind in ("SIGKILL", "SIGTERM"))
+    assert ended.fault is not None
+    assert other.fault is None
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_segment_that_never_ends_its_reader_is_at_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The limit of its time looks like no kill from outside."""
+    monkeypatch.setattr(segments, "CPU_S_MAX", 1)
+
+    def work_on() -> None:
+        while True:
+            pass
+
+    ended, _ = looked_at_apart(tmp_path, work_on)
+    assert ended.fault == "unreadable: it ends the process that reads it"

@@ -5,6 +5,9 @@ edited, or not a segment at all. Whatever is wrong with it is said in `Look.faul
 people; nothing is ever raised for it. Needs nothing of this package but `storage` and constants,
 so that Spark's workers can be given it by value.
 
+A look may also be *disturbed*, by a storage that does not answer or by whoever kills the reader.
+That says nothing of the segment, and must not be remembered of it.
+
 The chain is computed over the columns that the segment itself has, in their order, up to the hash
 (`journal.record.chain`). So a segment with columns that this version does not know is verified
 like any other. Only its first row cannot be: the row before it lies in another segment (`seams`).
@@ -15,7 +18,9 @@ import json
 import os
 import re
 import resource
+import signal
 from collections.abc import Iterator
+from contextlib import closing
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
@@ -41,6 +46,15 @@ BYTES_AT_ONCE: Final = 256 << 20
 SEGMENT_BYTES_MAX: Final = 1 << 30
 """Most bytes of uncompressed pages; a gateway closes its segments at some twenty megabytes."""
 
+OF_THE_BYTES: Final = frozenset(
+    {
+        *(signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE),
+        *(signal.SIGTRAP, signal.SIGSYS, signal.SIGXCPU),
+    }
+)
+"""What a process that reads ends itself by. Every other signal came from outside: one that kills
+for want of memory, an operator, a machine that goes down."""
+
 SEQ_MAX: Final = 1 << 53
 """Greatest row number: every reader of JSON has it exactly, and what is added to it still fits
 into 64 bits. A gateway that writes a million rows a second comes there after 285 years."""
@@ -57,6 +71,7 @@ BOUNDS: Final = {
 BOUNDS_OF_OTHERS: Final = (-(1 << 53), 1 << 53)
 """Of every other number that this version knows."""
 
+_DISTURBED: Final = "disturbed: "
 _HASH: Final = "chain_hash"
 _KNOWN: Final = {field.name: field.type for field in SEGMENT_SCHEMA}
 _ALWAYS: Final = [field.name for field in SEGMENT_SCHEMA if not field.nullable]
@@ -109,6 +124,11 @@ class Look(NamedTuple):
         """
         return self.first_seq, self.last_seq, self.head, self.tail_hash
 
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether nothing was found: the storage or the machine ended the look, not the bytes."""
+        return (self.fault or "").startswith(_DISTURBED)
+
     def is_followed_by(self, other: "Look") -> bool:
         """Whether the first row of `other` is the one behind the last row of this segment."""
         return chained(self.tail_hash or "", other.head or "") == other.head_hash
@@ -159,15 +179,15 @@ def look_apart(asked: list[tuple[str, Look]]) -> list[Look]:
     """
     found: list[Look] = []
     while len(found) < len(asked):
-        found += _look_in_child(asked[len(found) :])
+        some, fault = _look_in_child(asked[len(found) :])
+        found += some
         if len(found) < len(asked):
-            crashed = asked[len(found)][1]
-            found.append(crashed._replace(fault="unreadable: it ends the process that reads it"))
+            found.append(asked[len(found)][1]._replace(fault=fault))
     return found
 
 
-def _look_in_child(asked: list[tuple[str, Look]]) -> list[Look]:
-    """The looks of a child process, as far as it came."""
+def _look_in_child(asked: list[tuple[str, Look]]) -> tuple[list[Look], str]:
+    """The looks of a child process, as far as it came, and what ended it there."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -175,14 +195,19 @@ def _look_in_child(asked: list[tuple[str, Look]]) -> list[Look]:
     os.close(writer)
     with os.fdopen(reader, "rb") as source:
         said = source.read()
-    os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     lines = said.split(b"\n")[:-1]
-    return [Look(*json.loads(line)) for line in lines]
+    fault = "unreadable: it ends the process that reads it"
+    if code < 0 and -code not in OF_THE_BYTES:
+        fault = f"{_DISTURBED}{signal.strsignal(-code)} of the process that reads it"
+    return [Look(*json.loads(line)) for line in lines], fault
 
 
 def _be_the_child(asked: list[tuple[str, Look]], writer: int) -> None:
     try:
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU_S_MAX, CPU_S_MAX))
+        # At the hard limit it would be killed as if from outside.
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_S_MAX, hard))
         # What it says of its end is of no use to anybody.
         faulthandler.disable()
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -197,17 +222,45 @@ def _be_the_child(asked: list[tuple[str, Look]], writer: int) -> None:
 
 def look(url: str, asked: Look) -> Look:
     """Read the whole segment once; what was `asked` says how it is called."""
-    found = asked
+    found, source = asked, None
     try:
         first, last = _numbers(url)
         found = found._replace(first_seq=first, last_seq=last)
-        files, path = storage.opened(url)
-        with files.open_input_file(path) as source:
-            return _read(source, found)
+        with closing(_Source(url)) as source:
+            return _read(pa.PythonFile(source, mode="r"), found)
     except _FaultError as fault:
         return found._replace(fault=str(fault), bad_seq=fault.bad_seq)
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except (OSError, ImportError, ValueError, pa.ArrowException) as error:
+        if source is None or source.has_failed:
+            return found._replace(fault=f"{_DISTURBED}{_line(error)}")
         return found._replace(fault=f"unreadable: {_line(error)}", bad_seq=found.first_seq or None)
+
+
+class _Source:
+    """A segment's bytes. Arrow's word for a bad disk and for bad bytes is the same: `OSError`."""
+
+    closed = False
+
+    def __init__(self, url: str) -> None:
+        files, path = storage.opened(url)
+        self._file = files.open_input_file(path)
+        self.has_failed = False
+
+    def read(self, size: int) -> Any:
+        try:
+            return self._file.read(size)
+        except OSError:
+            self.has_failed = True
+            raise
+
+    def seek(self, offset: int, whence: int = 0) -> Any:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> Any:
+        return self._file.tell()
+
+    def close(self) -> None:
+        self._file.close()
 
 
 def _line(error: Exception) -> str:

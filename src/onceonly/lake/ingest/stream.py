@@ -7,6 +7,7 @@ run itself, which also starts queries for parties that appear.
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Lock
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from onceonly.lake import storage
 from onceonly.lake.ingest import register, taking
 from onceonly.lake.ingest.intake import Intake, changed
-from onceonly.lake.ingest.taking import RESTLESS
+from onceonly.lake.ingest.taking import DISTURBED, RESTLESS
 from onceonly.lake.manifest import Quarantined, Shelf
 from onceonly.message.errors import LocalError
 
@@ -29,6 +30,8 @@ QUERIES_AT_ONCE: Final = 8
 
 FAILED: Final = "IngestFailed"
 """Name of the error for what Spark, the disk or the storage did not do."""
+_PASSING: Final = frozenset({RESTLESS, DISTURBED})
+"""Names of errors that keep nothing else from being taken: a later try may not meet them."""
 
 _NAMES: Final = "path string, modificationTime timestamp, length bigint, content binary"
 _SETTINGS: Final = {
@@ -61,16 +64,16 @@ class Run:
     def catch_up(self) -> None:
         """Take everything that is published now, and return.
 
-        Raises `LocalError` (IngestFailed, Restless) where a party's segments could not be taken;
-        those of all others are.
+        Raises `LocalError` (IngestFailed, Restless, Disturbed) where a party's segments could not
+        be taken; those of all others are.
         """
         intakes = list(self._find())
-        # What waits for the rest of a file is met again at the end.
+        # What passes is tried again at the end.
         failed = [
             error
             for intake in intakes
             for error in self._look_again(intake)
-            if error.name != RESTLESS
+            if error.name not in _PASSING
         ]
         try:
             for start in range(0, len(intakes), QUERIES_AT_ONCE):
@@ -104,7 +107,7 @@ class Run:
         try:
             while True:
                 for intake in self._find():
-                    _raise_all_but_restless(self._look_again(intake))
+                    _raise_all_but_passing(self._look_again(intake))
                     if intake not in self._queries:
                         self._start(intake, trigger)
                 self._spark.streams.awaitAnyTermination(max(1, int(every_s)))
@@ -116,7 +119,7 @@ class Run:
     def _start(self, intake: Intake, trigger: dict[str, Any]) -> StreamingQuery:
         def take(names: DataFrame, _batch: int) -> None:
             files = [intake.file(row["path"]) for row in names.collect()]
-            _raise_all_but_restless(self._take(intake, files))
+            _raise_all_but_passing(self._take(intake, files))
 
         # Columns that nobody asks for are not read: this source opens no segment.
         names = self._spark.readStream.format("binaryFile").schema(_NAMES).options(**_SETTINGS)
@@ -138,13 +141,12 @@ class Run:
         self._queries.clear()
 
     def _take(self, intake: Intake, files: Sequence[str]) -> list[LocalError]:
-        """Take files in; returns why they could not be. What is still being written may wait."""
+        """Take files in; returns why they could not be. What passes is said, and may wait."""
         try:
             with self._turns[intake.shelf]:
-                for one in taking.take(self._spark, intake, files):
-                    self._tell(intake.shelf, one)
+                taking.take(self._spark, intake, files, partial(self._tell, intake.shelf))
         except LocalError as error:
-            if error.name == RESTLESS:
+            if error.name in _PASSING:
                 self._warn(f"{error.name}: {error}")
             return [error]
         except (OSError, PySparkException, Py4JError) as error:
@@ -172,9 +174,9 @@ class Run:
         ]
 
 
-def _raise_all_but_restless(errors: Sequence[LocalError]) -> None:
+def _raise_all_but_passing(errors: Sequence[LocalError]) -> None:
     for error in errors:
-        if error.name != RESTLESS:
+        if error.name not in _PASSING:
             raise error
 
 

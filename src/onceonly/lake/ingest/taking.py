@@ -5,12 +5,13 @@ found in its segments goes into the register. All of it counts once the party's 
 at once; a job may die anywhere before that, and nothing has happened.
 
 A segment that cannot be trusted is quarantined: none of its rows count, the manifest names it with
-its fault, and it is looked at again when it has changed.
+its fault, and it is looked at again when it has changed. Of a look that was disturbed nothing is
+kept: the next ingest looks again.
 """
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -38,6 +39,8 @@ TRIES_MAX: Final = 3
 
 RESTLESS: Final = "Restless"
 """Name of the error for segments that go on changing: they are taken when they are at rest."""
+DISTURBED: Final = "Disturbed"
+"""Name of the error for looks that storage or machine ended: the next ingest looks again."""
 
 # What workers run is sent to them by value: they need Arrow, and nothing of this package.
 for _module in (segments, storage):
@@ -56,11 +59,16 @@ class Rows(NamedTuple):
 
 
 def take(
-    spark: SparkSession, intake: Intake, files: Sequence[str], tries: int = TRIES_MAX
-) -> list[Quarantined]:
-    """Take these files of an intake in; returns those that are kept apart since.
+    spark: SparkSession,
+    intake: Intake,
+    files: Sequence[str],
+    tell: Callable[[Quarantined], None] = lambda _: None,
+    tries: int = TRIES_MAX,
+) -> None:
+    """Take these files of an intake in; `tell` is called for those that are kept apart since.
 
-    Raises `LocalError` (Restless) where files go on changing while they are read.
+    Raises `LocalError`: Restless where files go on changing while they are read, Disturbed where
+    nobody could look at some of them. In the second case all others are in.
     """
     before = register.read(intake.shelf)
     if runner.is_outdated(before.manifest):
@@ -69,17 +77,44 @@ def take(
     seen = before.seen(intake.prefix)
     listed = [one for one in storage.look_up(intake.journal, files) if one not in seen]
     if not listed:
-        return []
+        return
     asked = [Look(intake.name(one.name), one.length, one.modified_at) for one in listed]
-    change, found, rows = _decide_and_write(spark, before, look_at(spark, intake.shelf, asked))
+    looks = look_at(spark, intake.shelf, asked)
+    found = [one for one in looks if not one.is_disturbed]
+    disturbed = [one for one in looks if one.is_disturbed]
+    is_at_rest = _is_as_now(intake.shelf, disturbed)
+    if is_at_rest and (not found or _take_in(spark, before, found, tell)):
+        _require_undisturbed(disturbed)
+    elif tries == 1:
+        raise LocalError(RESTLESS, f"segments in {intake.journal} change while they are read")
+    else:
+        take(spark, intake, files, tell, tries - 1)
+
+
+def _take_in(
+    spark: SparkSession, before: Known, looks: Sequence[Look], tell: Callable[[Quarantined], None]
+) -> bool:
+    """Whether the files stayed as they were looked at; else nothing has happened."""
+    change, found, rows = _decide_and_write(spark, before, looks)
     entry = register.write(before, change.looks)
-    if _as_now(intake.shelf, found) != [_named(one) for one in found]:
-        if tries == 1:
-            raise LocalError(RESTLESS, f"segments in {intake.journal} change while they are read")
-        return take(spark, intake, files, tries - 1)
+    if not _is_as_now(before.shelf, found):
+        return False
     now = time.time_ns() // 1_000
-    after = manifest.change(intake.shelf, lambda found: _published(found, change, entry, rows, now))
-    return [one for one in after.quarantined if one not in before.manifest.quarantined]
+    after = manifest.change(before.shelf, lambda known: _published(known, change, entry, rows, now))
+    for one in after.quarantined:
+        if one not in before.manifest.quarantined:
+            tell(one)
+    return True
+
+
+def _require_undisturbed(looks: Sequence[Look]) -> None:
+    for one in looks:
+        if one.is_disturbed:
+            raise LocalError(DISTURBED, f"{one.segment} could not be looked at: {one.fault}")
+
+
+def _is_as_now(shelf: Shelf, looks: Sequence[Look]) -> bool:
+    return _as_now(shelf, looks) == [_named(one) for one in looks]
 
 
 def _as_now(shelf: Shelf, looks: Iterable[Look]) -> list[Look]:
@@ -114,6 +149,7 @@ def _decided(
     if not old:
         return change, found
     again = look_at(spark, before.shelf, _as_now(before.shelf, old))
+    _require_undisturbed(again)
     return _decided(spark, before, [*found, *again])
 
 
@@ -129,13 +165,17 @@ def _decide_and_write(
         bad = {one.segment for one in change.rows_of if not _can_read(spark, lake, one)}
         if not bad & {one.segment for one in found}:
             raise
+    # A storage that failed Spark fails this look too, and nothing is held against the segment.
+    again = look_at(spark, before.shelf, [_named(one) for one in found if one.segment in bad])
+    _require_undisturbed(again)
     faulty = [
-        one._replace(fault="unreadable: Spark cannot", bad_seq=one.first_seq)
-        if one.segment in bad
-        else one
-        for one in found
+        one
+        if one.fault is not None
+        else one._replace(fault="unreadable: Spark cannot", bad_seq=one.first_seq)
+        for one in again
     ]
-    change, found = _decided(spark, before, faulty)
+    others = [one for one in found if one.segment not in bad]
+    change, found = _decided(spark, before, [*others, *faulty])
     return change, found, _write_rows(spark, before, change)
 
 

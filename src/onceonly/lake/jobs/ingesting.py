@@ -75,7 +75,8 @@ def ingest(
     a source that cannot be reached for a while is tried again. `tell` gets a line for every segment
     that is quarantined, when it is, and for everything that is to be tried again.
     A source or a party that fails does not keep others from being taken in.
-    Raises `LocalError`: NoLake, NoSource, LakeBusy, BadTrigger, NoJava.
+    Raises `LocalError`: NoLake, NoSource, LakeBusy, BadTrigger, NoJava; IngestFailed, Restless or
+    Disturbed for what the next ingest is to try again.
     """
     every_s = _interval(trigger)
     ways = [(one, _lake_of(one, into)) for one in map(storage.lake_url, directories(source))]

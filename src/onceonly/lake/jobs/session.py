@@ -9,7 +9,7 @@ from onceonly.lake import manifest, runner
 
 APP_NAME: Final = "onceonly"
 
-NOT_THE_CALLERS: Final = frozenset({"IngestFailed", "LakeBusy", "Restless"})
+NOT_THE_CALLERS: Final = frozenset({"IngestFailed", "LakeBusy", "Restless", "Disturbed"})
 """Names of errors that another try may not meet: no mistake in what the caller asked for."""
 
 Lakes = str | Sequence[str]
