@@ -1,7 +1,8 @@
 """Who may change a lake: one ingest at a time, and one change of a manifest at a time.
 
-A lock of the operating system ends with the process that holds it, however that dies. A lake at a
-URL has no such locks; there the rule of one ingest at a time is its operator's to keep.
+A lock of the operating system ends with the process that holds it, however that dies. It is on the
+folder itself, whatever the folder is called: by a path, through a link, as `file://…`. An object
+store has no such locks; there the rule of one ingest at a time is its operator's to keep.
 """
 
 import fcntl
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from onceonly.lake import storage
 from onceonly.message.errors import LocalError
 
 _INGEST: Final = ".ingest.lock"
@@ -19,11 +21,11 @@ _CHANGE: Final = ".manifest.lock"
 @contextmanager
 def ingesting(folder: str) -> Iterator[None]:
     """Alone to ingest into a lake. Raises `LocalError` (LakeBusy) where another process does."""
-    if "://" in folder:
+    place = _local(folder)
+    if place is None:
         yield
         return
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    with Path(folder, _INGEST).open("w") as file:
+    with Path(place, _INGEST).open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -34,10 +36,18 @@ def ingesting(folder: str) -> Iterator[None]:
 @contextmanager
 def changing(folder: str) -> Iterator[None]:
     """Alone to replace the manifest in `folder`; waits for others, who hold it for moments."""
-    if "://" in folder:
+    place = _local(folder)
+    if place is None:
         yield
         return
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    with Path(folder, _CHANGE).open("w") as file:
+    with Path(place, _CHANGE).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _local(folder: str) -> Path | None:
+    """The folder on this machine, there from now on; None where it is elsewhere."""
+    path = storage.local_path(folder)
+    if path is not None:
+        path.mkdir(parents=True, exist_ok=True)
+    return path

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 from pyarrow import ArrowInvalid, fs
 
@@ -41,13 +42,20 @@ def opened(url: str) -> tuple[Any, str]:
     if is_local(url):
         return fs.LocalFileSystem(), url
     try:
-        found, path = fs.FileSystem.from_uri(url)
+        return _arrows_own(url)
     except ArrowInvalid:
         import fsspec  # noqa: PLC0415 - because a worker that never needs it need not have it
 
         other, path = fsspec.core.url_to_fs(url)
         return fs.PyFileSystem(fs.FSSpecHandler(other)), path
-    return found, path
+
+
+def _arrows_own(url: str) -> tuple[Any, str]:
+    scheme, _, place = url.partition("://")
+    host, slash, path = place.partition("/")
+    # As Spark and fsspec take it: the `%3A` in the folder of a party is no colon.
+    found, inside = fs.FileSystem.from_uri(f"{scheme}://{host}{slash}{quote(path)}")
+    return found, inside
 
 
 def is_local(url: str) -> bool:
@@ -55,12 +63,18 @@ def is_local(url: str) -> bool:
     return "://" not in url
 
 
+def local_path(url: str) -> Path | None:
+    """The one place on this machine that a path or `file://` URL leads to; None elsewhere."""
+    files, path = opened(url)
+    return Path(path).resolve() if isinstance(files, fs.LocalFileSystem) else None
+
+
 def is_arrows_own(url: str) -> bool:
     """Whether Arrow itself knows the storage, so that a lake may be kept there."""
     if is_local(url):
         return True
     try:
-        fs.FileSystem.from_uri(url)
+        _arrows_own(url)
     except ArrowInvalid:
         return False
     return True

@@ -402,6 +402,39 @@ def test_one_ingest_at_a_time(spark: SparkSession, tmp_path: Path):
     assert jobs.ingest(str(tmp_path)).manifests == {}
 
 
+def test_what_another_ingest_published_meanwhile_is_not_published_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Where no lock keeps two apart, the second decides anew on what the first has left."""
+    ledger = healthy(seed=12, messages=8)[0].sender
+    path = publish(tmp_path, ledger, first=1, last=20)
+    other = publish(tmp_path, ledger, first=21, last=40)
+    intake = Intake(manifest.Shelf(str(tmp_path), party_folder(BUYER)), str(path.parent))
+    decide = taking.decide
+
+    def overtaken(before: Known, found: list[Look]) -> Change:
+        monkeypatch.undo()
+        taking.take(spark, intake, [path.name])
+        return decide(before, found)
+
+    monkeypatch.setattr(taking, "decide", overtaken)
+    taking.take(spark, intake, [path.name, other.name])
+    found = manifest.load(intake.shelf)
+    assert (found.rows, found.ranges, found.forks) == (40, ((1, 40),), 0)
+    assert rows_in(spark, tmp_path) == set(ledger.records[:40])
+
+
+def test_a_lake_is_one_by_its_path_and_by_its_url(spark: SparkSession, tmp_path: Path):
+    """As `file://` its segments are found and taken; by its path they are in already."""
+    ledger = healthy(seed=12, messages=8)[0].sender
+    publish(tmp_path, ledger, first=1, last=20)
+    [found] = jobs.ingest(f"file://{tmp_path}").manifests.values()
+    assert (found.rows, found.batches) == (20, 1)
+    [again] = jobs.ingest(str(tmp_path)).manifests.values()
+    assert again == found
+    assert rows_in(spark, tmp_path) == set(ledger.records[:20])
+
+
 @pytest.mark.parametrize("trigger", ["now", "0s", "5 parsecs", "-1m"])
 def test_a_trigger_that_is_none_is_refused(tmp_path: Path, trigger: str):
     """Before Spark is started."""

@@ -41,6 +41,10 @@ class Known(NamedTuple):
             if name.startswith(prefix)
         }
 
+    def holds(self, later: Manifest) -> bool:
+        """Whether no other ingest has published since: each writes a file of its own."""
+        return later.products.get(PRODUCT) == self.manifest.products.get(PRODUCT)
+
 
 def read(shelf: Shelf) -> Known:
     """What the lake holds of a party now."""

@@ -35,7 +35,7 @@ from onceonly.message.errors import LocalError
 SEGMENTS_PER_TASK: Final = 8
 """Fewer would pay more for starting a task than for looking."""
 TRIES_MAX: Final = 3
-"""How often a batch is read again because its files changed meanwhile."""
+"""How often a batch is read again because its files, or the lake, changed meanwhile."""
 
 RESTLESS: Final = "Restless"
 """Name of the error for segments that go on changing: they are taken when they are at rest."""
@@ -86,7 +86,8 @@ def take(
     if is_at_rest and (not found or _take_in(spark, before, found, tell)):
         _require_undisturbed(disturbed)
     elif tries == 1:
-        raise LocalError(RESTLESS, f"segments in {intake.journal} change while they are read")
+        text = f"segments in {intake.journal}, or their lake, change while they are read"
+        raise LocalError(RESTLESS, text)
     else:
         take(spark, intake, files, tell, tries - 1)
 
@@ -94,13 +95,18 @@ def take(
 def _take_in(
     spark: SparkSession, before: Known, looks: Sequence[Look], tell: Callable[[Quarantined], None]
 ) -> bool:
-    """Whether the files stayed as they were looked at; else nothing has happened."""
+    """Whether files and lake stayed as they were looked at; else nothing has happened."""
     change, found, rows = _decide_and_write(spark, before, looks)
     entry = register.write(before, change.looks)
     if not _is_as_now(before.shelf, found):
         return False
     now = time.time_ns() // 1_000
-    after = manifest.change(before.shelf, lambda known: _published(known, change, entry, rows, now))
+    after = manifest.change(
+        before.shelf,
+        lambda known: _published(known, change, entry, rows, now) if before.holds(known) else known,
+    )
+    if entry.file not in after.products.get(register.PRODUCT, ()):
+        return False
     for one in after.quarantined:
         if one not in before.manifest.quarantined:
             tell(one)
@@ -206,7 +212,12 @@ def forget(intake: Intake, present: Iterable[str]) -> None:
     rest = tuple(one for one in before.manifest.quarantined if one.segment not in gone)
     now = time.time_ns() // 1_000
     manifest.change(
-        intake.shelf, lambda found: replace(_registered(found, entry, now), quarantined=rest)
+        intake.shelf,
+        lambda known: (
+            replace(_registered(known, entry, now), quarantined=rest)
+            if before.holds(known)
+            else known
+        ),
     )
 
 
