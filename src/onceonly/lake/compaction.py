@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from onceonly.lake import manifest, model, runner, storage
 from onceonly.lake.ingest import register
 from onceonly.lake.manifest import Manifest, Shelf
+from onceonly.lake.storage import Listed
 
 SMALL_BYTES: Final = 256 << 20
 """A folder of this size is worth a reader's opening it, and is not rewritten any more."""
@@ -88,8 +89,15 @@ def _sweep(shelf: Shelf, keep_s: float) -> Manifest:
     for product in (*runner.OF_ROWS, register.PRODUCT):
         for entry in storage.entries(f"{shelf.root}/{product}"):
             name = f"{product}/{entry.name}"
-            # What no manifest ever named is of a job that died, or of one that still writes it.
-            is_left = entry.modified_at * 1_000 < now - int(KEEP_S * 1_000_000)
-            if not known.is_named(name) and (name in dropped or is_left):
+            if known.is_named(name):
+                continue
+            if name in dropped or _is_left(shelf, name, entry, now - int(KEEP_S * 1_000_000)):
                 storage.remove(f"{shelf.root}/{name}")
     return known
+
+
+def _is_left(shelf: Shelf, name: str, entry: Listed, until: int) -> bool:
+    """Whether a job that died left it, and not one that still writes it: no manifest named it."""
+    # The folders of an object store have no age, what is in them has; of neither it is unknown.
+    written_at = entry.modified_at or storage.newest(f"{shelf.root}/{name}")
+    return 0 < written_at * 1_000 < until

@@ -23,7 +23,7 @@ class Listed(NamedTuple):
     """Relative to the folder that was listed."""
     length: int
     modified_at: int
-    """Milliseconds UTC."""
+    """Milliseconds UTC; 0 where the storage does not know, as of folders in object stores."""
 
 
 def lake_url(directory: str) -> str:
@@ -203,6 +203,13 @@ def size(url: str) -> int:
     files, root = opened(url)
     found = files.get_file_info(fs.FileSelector(root, allow_not_found=True, recursive=True))
     return sum(entry.size or 0 for entry in found)
+
+
+def newest(url: str) -> int:
+    """When the last file in a folder and all folders in it was written; 0 where nobody knows."""
+    files, root = opened(url)
+    found = files.get_file_info(fs.FileSelector(root, allow_not_found=True, recursive=True))
+    return max((_listed(entry).modified_at for entry in found), default=0)
 
 
 def remove(url: str) -> None:
