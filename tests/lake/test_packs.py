@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from journals import BUYER, MUCH_LATER, PLANTS, SECOND, SELLER, Exchange, Ledger
 from onceonly.cli.main import cli
 from onceonly.lake import jobs
 from onceonly.lake.packs import seal, summary
+from onceonly.lake.schemas import KEY
 from onceonly.lake.verdicts import Verdict
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
@@ -204,6 +206,33 @@ def test_a_pack_is_not_believed_what_it_says_of_its_own_hashes(world: World, tmp
     }
     result = CliRunner().invoke(cli, ["lake", "verify", str(pack), "--allow-unchained"])
     assert (result.exit_code, "1 rows whose hashes" in result.stderr) == (0, True), result.output
+
+
+def test_lives_and_verdicts_that_stand_twice_or_moved_between_columns_are_named(
+    world: World, tmp_path: Path
+):
+    """A row said again, and a value put into an empty column beside its own."""
+    pack = resealed(world, tmp_path / "pack")
+    lives, verdicts = (pq.read_table(pack / name) for name in ("lifecycle", "verdicts"))
+    values = lives.to_pylist()
+    moved = next(row for row in values if row["message_id"] == "ours-0")
+    names = sorted(set(lives.schema.names) - set(KEY))
+    full, empty = next(
+        pair for pair in pairwise(names) if [moved[one] is None for one in pair] == [False, True]
+    )
+    moved[full], moved[empty] = None, moved[full]
+    again = next(row for row in values if row["message_id"] == "ours-1")
+    rewrite(pack / "lifecycle", pa.Table.from_pylist([*values, again], lives.schema))
+    first = verdicts.slice(0, 1)
+    rewrite(pack / "verdicts", pa.concat_tables([verdicts, first]))
+    seal.close(pack, sign=None)
+    [judged] = first.to_pylist()
+    place = f"message {judged['message_id']} from {judged['from_party']}"
+    assert {f"{one.place}: {one.what}" for one in jobs.verify(pack).disagreements} == {
+        f"message ours-0 from {BUYER}: its life is not that of its journal rows",
+        f"message ours-1 from {BUYER}: its life is in the pack more than once",
+        f"{place}: its verdict is in the pack more than once",
+    }
 
 
 @pytest.mark.parametrize(

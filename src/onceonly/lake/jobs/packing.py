@@ -264,7 +264,9 @@ def _compare(
         agreement.breaks(rows),
         agreement.outsiders(rows, list(claimed.holders), pair),
         agreement.lives(rows, held.lives, pair),
+        agreement.doubles(held.lives, "life"),
         agreement.verdicts(judged.select(*contents.VERDICT), held.verdicts),
+        agreement.doubles(held.verdicts, "verdict"),
     ]
     found = [Disagreement(**row) for frame in differing for row in runner.rows(frame, EXAMPLES_MAX)]
     counted = _count(rows, judged, claimed.as_of, claimed.policy)

@@ -70,14 +70,24 @@ def verdicts(computed: DataFrame, claimed: DataFrame) -> DataFrame:
     return _unlike(computed, claimed, "its verdict is another")
 
 
+def doubles(claimed: DataFrame, whose: str) -> DataFrame:
+    """Messages of which the pack says `whose` more than once."""
+    often = claimed.groupBy(*KEY).count().where(F.col("count") > F.lit(1))
+    return _told_of_messages(often, f"its {whose} is in the pack more than once")
+
+
 def _unlike(computed: DataFrame, claimed: DataFrame, what: str) -> DataFrame:
+    # Whole, and not by a hash: Spark's leaves nulls out, and anybody can find two that are equal.
     columns = sorted(set(computed.columns) - set(KEY))
-    one = computed.select(*KEY, F.xxhash64(*columns).alias("computed"))
-    other = claimed.select(*KEY, F.xxhash64(*columns).alias("claimed"))
+    one = computed.select(*KEY, F.struct(*columns).alias("computed"))
+    other = claimed.select(*KEY, F.struct(*columns).alias("claimed"))
     both = one.join(other, list(KEY), "full")
-    unlike = both.where(~F.col("computed").eqNullSafe(F.col("claimed")))
+    return _told_of_messages(both.where(~F.col("computed").eqNullSafe(F.col("claimed"))), what)
+
+
+def _told_of_messages(lives: DataFrame, what: str) -> DataFrame:
     place = F.concat_ws(" ", F.lit("message"), "message_id", F.lit("from"), "from_party")
-    return unlike.select(place.alias(WHERE), F.lit(what).alias(WHAT))
+    return lives.select(place.alias(WHERE), F.lit(what).alias(WHAT))
 
 
 def _told(rows: DataFrame, what: str) -> DataFrame:
