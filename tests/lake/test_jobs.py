@@ -89,6 +89,21 @@ def test_the_report_knows_what_was_agreed_where_somebody_says_so(world: World, t
         assert (f">{span}<" in told, f">{span}<" in untold) == (True, False)
 
 
+def test_the_script_judges_by_the_rules_that_are_given(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """As late as journals may come nothing is absent; what is no span of time is refused."""
+    at = ["--lake", world.lakes[0], "--lake", world.lakes[1], "--as-of", str(MUCH_LATER)]
+    ledger = ["--out", str(tmp_path / "ledger"), "--table", "delivery_ledger"]
+    assert jobs.main(["reconcile", *at, *ledger, "--grace", "50000"]) == 11
+    found = json.loads(capsys.readouterr().out)["verdicts"]
+    assert world.expected[Verdict.SENT_NOT_RECEIVED] > found[Verdict.SENT_NOT_RECEIVED] == 0
+    for span in ("-1", "nan", "inf", "soon"):
+        with pytest.raises(SystemExit) as refused:
+            jobs.main(["reconcile", *at, "--verdict-within", span])
+        assert refused.value.code == 2
+
+
 def test_a_partner_s_fast_clock_does_not_hurry_the_judge(spark: SparkSession, tmp_path: Path):
     """By default it is now; only a drill, whose clock is known to run ahead, moves it."""
     fast, _ = healthy(seed=1, messages=1)

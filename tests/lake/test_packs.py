@@ -14,7 +14,18 @@ import pytest
 from click.testing import CliRunner
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from journals import BUYER, MUCH_LATER, PLANTS, SECOND, SELLER, Exchange, Ledger, plant, publish
+from journals import (
+    BUYER,
+    BUYER_TOML,
+    MUCH_LATER,
+    PLANTS,
+    SECOND,
+    SELLER,
+    Exchange,
+    Ledger,
+    plant,
+    publish,
+)
 
 from onceonly.cli.main import cli
 from onceonly.lake import jobs
@@ -140,6 +151,23 @@ def test_a_day_leaves_out_the_others(world: World):
     assert "the-day-after" not in lives
     found = jobs.verify(world.day)
     assert (found.holds, found.signed, found.unchained) == (True, None, 0)
+
+
+def test_a_pack_is_judged_by_the_rules_that_are_given(world: World, tmp_path: Path):
+    """As late as journals may come nothing is absent; a life may last as the terms allow."""
+    config, out = tmp_path / "buyer.toml", tmp_path / "pack"
+    config.write_text(BUYER_TOML)
+    order = ["lake", "pack", str(world.lake), "--between", BUYER, SELLER, "--out", str(out)]
+    rules = ["--grace", "50000", "--verdict-within", "0.001", "--terms", str(config)]
+    result = CliRunner().invoke(cli, [*order, "--as-of", str(MUCH_LATER), *rules])
+    assert result.exit_code == 0, result.output
+    told = summary.read(out)
+    assert told.policy.grace_us == 50_000 * 60 * SECOND
+    assert told.policy.verdict_within_us == 15 * SECOND
+    given = {row["verdict"] for row in pq.read_table(out / "verdicts").to_pylist()}
+    assert Verdict.SENT_NOT_RECEIVED in world.planted.values()
+    assert Verdict.SENT_NOT_RECEIVED not in given
+    assert Verdict.IN_FLIGHT in given
 
 
 def test_everything_that_does_not_agree_is_named(world: World, tmp_path: Path):

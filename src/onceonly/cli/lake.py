@@ -63,8 +63,8 @@ as_of_option = click.option(
 )
 
 
-def agreed_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What no journal tells: how late journals come, the terms, the target of the scorecard."""
+def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What no journal tells, and every verdict follows from: how late journals come, the terms."""
     for option in (
         click.option(
             "--verdict-within",
@@ -85,6 +85,22 @@ def agreed_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="How late journals may come: what is absent for longer counts as absent.",
         ),
         click.option(
+            "--terms",
+            "configurations",
+            multiple=True,
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="A gateway's configuration, for what its agreements say; may be repeated.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The target of the scorecard, which no journal tells either."""
+    for option in (
+        click.option(
             "--sla-share",
             type=click.FloatRange(0, 1),
             default=0.99,
@@ -99,14 +115,6 @@ def agreed_options(command: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             metavar="HOURS",
             help="Longest time from submission to acknowledgement, for the scorecard.",
-        ),
-        click.option(
-            "--terms",
-            "configurations",
-            multiple=True,
-            type=click.Path(dir_okay=False, path_type=Path),
-            metavar="FILE",
-            help="A gateway's configuration, for what its agreements say; may be repeated.",
         ),
     ):
         command = option(command)
@@ -212,7 +220,8 @@ def compact(lakes: tuple[str, ...], master: str | None, keep_hours: float, outpu
     help="A table to write into the first lake; may be repeated.  [default: every one]",
 )
 @click.option("--ledger-only", is_flag=True, help="Write the delivery ledger and no other table.")
-@agreed_options
+@judging_options
+@target_options
 @click.option(
     "--table-format",
     type=click.Choice(["plain", "delta", "iceberg"]),
@@ -251,13 +260,13 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
     if ledger_only and tables:
         raise Failure(Exit.USAGE, "--ledger-only and --table: one of the two")
-    terms = _terms(configurations)
+    terms = read_terms(configurations)
     found = with_spark(
         lambda jobs: jobs.reconcile(
             lakes,
             master=master,
             as_of=as_of,
-            policy=_policy(jobs, grace_min, verdict_within_h, terms),
+            policy=make_policy(jobs, grace_min, verdict_within_h, terms),
             out=out,
             tables=() if ledger_only else tables or None,
             terms=terms,
@@ -289,7 +298,7 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
     sys.exit(Exit.OK if found.holds else Exit.DIFFERENCES)
 
 
-def _terms(configurations: tuple[Path, ...]) -> dict[str, DeliveryTerms]:
+def read_terms(configurations: tuple[Path, ...]) -> dict[str, DeliveryTerms]:
     """What the gateways' agreements say, by agreement id; a later file goes before an earlier."""
     return {
         agreement.id: agreement.terms
@@ -298,9 +307,10 @@ def _terms(configurations: tuple[Path, ...]) -> dict[str, DeliveryTerms]:
     }
 
 
-def _policy(
+def make_policy(
     jobs: Any, grace_min: float, verdict_within_h: float, terms: dict[str, DeliveryTerms]
 ) -> Any:
+    """By which rules the jobs are to judge."""
     given = jobs.Policy(
         grace_us=round(grace_min * US_PER_MIN), verdict_within_us=round(verdict_within_h * US_PER_H)
     )
@@ -310,7 +320,8 @@ def _policy(
 @lake.command()
 @spark_options
 @as_of_option
-@agreed_options
+@judging_options
+@target_options
 @click.option(
     "--out",
     default=Path("report.html"),
@@ -337,14 +348,14 @@ def report(  # noqa: PLR0913 - because each is one of the command's options
     \b
     onceonly lake report buyer/lake seller/lake --terms buyer.toml --sla-within 2
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
-    terms = _terms(configurations)
+    terms = read_terms(configurations)
     page = with_spark(
         lambda jobs: jobs.report(
             lakes,
             master=master,
             out=out,
             as_of=as_of,
-            policy=_policy(jobs, grace_min, verdict_within_h, terms),
+            policy=make_policy(jobs, grace_min, verdict_within_h, terms),
             terms=terms,
             sla=jobs.SlaTarget(round(sla_within_h * US_PER_H), sla_share),
         )

@@ -8,7 +8,15 @@ from typing import Any
 import click
 
 from onceonly.cli.exits import Exit
-from onceonly.cli.lake import master_option, spark_options, with_spark
+from onceonly.cli.lake import (
+    as_of_option,
+    judging_options,
+    make_policy,
+    master_option,
+    read_terms,
+    spark_options,
+    with_spark,
+)
 from onceonly.cli.output import output_option, print_rows, say
 
 
@@ -26,7 +34,8 @@ from onceonly.cli.output import output_option, print_rows, say
     type=click.DateTime(formats=["%Y-%m-%d"]),
     help="Only messages that began on this day (UTC).",
 )
-@click.option("--as-of", type=int, help="Instant of judgement, microseconds UTC.  [default: now]")
+@as_of_option
+@judging_options
 @click.option("--by", metavar="NAME", help="Who signs the pack off.")
 @click.option("--comment", metavar="TEXT", help="What they have to say about it.")
 @click.option(
@@ -52,12 +61,14 @@ def pack(
         --out evidence --by "A. Auditor" --comment "Third quarter"
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
     day = how["day"].date() if how["day"] else None
+    terms = read_terms(how["configurations"])
     made = with_spark(
         lambda jobs: jobs.pack(
             lakes,
             jobs.Pair(*between, day),
             out=out,
             as_of=how["as_of"],
+            policy=make_policy(jobs, how["grace_min"], how["verdict_within_h"], terms),
             signing=jobs.Signing(how["by"], how["comment"], how["key"]),
             master=master,
         )

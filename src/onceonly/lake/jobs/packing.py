@@ -87,19 +87,20 @@ class Verification:
         return not self.disagreements
 
 
-def pack(
+def pack(  # noqa: PLR0913 - because each is one choice of its caller's
     lake: Lakes,
     pair: Pair,
     *,
     out: Path,
     as_of: int | None = None,
+    policy: Policy = Policy(),  # noqa: B008 - because a Policy is frozen
     signing: Signing = Signing(),  # noqa: B008 - because a Signing is frozen
     master: str | None = None,
 ) -> Summary:
     """Write what the lakes know of the messages between two parties, and of nobody else.
 
-    `as_of` is the instant of judgement as for `reconcile`. On a cluster `out` must be a folder
-    that the driver and the executors share.
+    `as_of` and `policy` are the instant and the rules of judgement as for `reconcile`. On a cluster
+    `out` must be a folder that the driver and the executors share.
     Raises `LocalError`: NoLake, NotEmpty, NoEvidence, BadKey, NoCryptography, NoJava.
     """
     signer = None if signing.key is None else seal.signer(signing.key)
@@ -107,7 +108,7 @@ def pack(
         raise LocalError("NotEmpty", f"{out} is not empty")
     lakes = directories(lake)
     spark = start(lakes, master)
-    case = open_case(spark, lakes, as_of, Policy())
+    case = open_case(spark, lakes, as_of, policy)
     journals = _journals(case, pair)
     holders = [party for party in (pair.one, pair.other) if party in journals]
     if not holders:

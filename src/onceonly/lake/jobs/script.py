@@ -2,28 +2,36 @@
 
 python -m onceonly.lake.jobs reconcile --lake DIR [--lake DIR …] [--master URL]
 spark-submit --master … …/onceonly/lake/jobs/__main__.py reconcile --lake DIR
+
+It knows no gateway's configuration: where agreements are to be told (`--terms`), the command line
+itself is given to spark-submit, `…/onceonly/__main__.py lake reconcile DIR --terms FILE`.
 """
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from onceonly.lake import formats
+from onceonly.lake.expressions import US_PER_S
 from onceonly.lake.formats import TableFormat
 from onceonly.lake.jobs.compacting import compact
 from onceonly.lake.jobs.ingesting import AVAILABLE_NOW, ingest
 from onceonly.lake.jobs.reconciling import reconcile
 from onceonly.lake.jobs.reporting import report
 from onceonly.lake.jobs.session import NOT_THE_CALLERS
+from onceonly.lake.verdicts import Policy
 from onceonly.message.errors import LocalError, OnceonlyError
 
 _UNEXPECTED: Final = 1
 _USAGE: Final = 2
 _DIFFERENCES_FOUND: Final = 11
 """The exit codes of the command line (`cli.exits`); this script works without it."""
+_MINUTE_US: Final = 60 * US_PER_S
+_HOUR_US: Final = 60 * _MINUTE_US
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,6 +43,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--master", help="given to Spark as it is")
     parser.add_argument("--trigger", default=AVAILABLE_NOW)
     parser.add_argument("--as-of", type=int, help="instant of judgement, microseconds UTC")
+    parser.add_argument(
+        "--grace",
+        type=_span,
+        metavar="MINUTES",
+        default=Policy().grace_us / _MINUTE_US,
+        help="how late journals may come",
+    )
+    parser.add_argument(
+        "--verdict-within",
+        type=_span,
+        metavar="HOURS",
+        default=Policy().verdict_within_us / _HOUR_US,
+        help="longest life of a message without a verdict",
+    )
     parser.add_argument("--out", help="folder of the ledger, or file of the report")
     parser.add_argument(
         "--table",
@@ -75,18 +97,24 @@ def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
             "missing": done.missing,
             "quarantined": [one._asdict() for one in done.quarantined],
         }
+    policy = Policy(
+        grace_us=round(given.grace * _MINUTE_US),
+        verdict_within_us=round(given.verdict_within * _HOUR_US),
+    )
     if given.job == "report":
         path = report(
             given.lake,
             master=given.master,
             out=Path(given.out or "report.html"),
             as_of=given.as_of,
+            policy=policy,
         )
         return 0, {"report": str(path)}
     found = reconcile(
         given.lake,
         master=given.master,
         as_of=given.as_of,
+        policy=policy,
         out=given.out,
         tables=given.tables,
         target=formats.target(given.table_format, given.catalog),
@@ -103,6 +131,13 @@ def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
             "tables": found.tables,
         },
     )
+
+
+def _span(text: str) -> float:
+    span = float(text)
+    if not 0 <= span < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no span of time")
+    return span
 
 
 def _tell(line: str) -> None:
