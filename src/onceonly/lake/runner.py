@@ -20,8 +20,9 @@ from pyspark.sql.types import BooleanType, LongType, StringType, StructField, St
 
 from onceonly.lake import java, manifest, model, schemas, storage
 from onceonly.lake.formats import TableFormat
-from onceonly.lake.ingest import segments
-from onceonly.lake.manifest import Manifest, Shelf
+from onceonly.lake.ingest import register, seams, segments
+from onceonly.lake.ingest.intake import url
+from onceonly.lake.manifest import Manifest, Quarantined, Shelf
 from onceonly.lake.wholeness import Wholeness, of_copies
 from onceonly.message.errors import LocalError
 
@@ -164,6 +165,7 @@ class Evidence:
                 folder,
                 [known for _, known in copies],
                 _counted(self._each_once(copies)) if _overlap(copies) else {},
+                _contradicted(copies),
             )
             for folder, copies in self.copies.items()
         ]
@@ -210,6 +212,21 @@ def _overlap(copies: Copies) -> bool:
     """Whether a row may stand in two of the copies."""
     ranges = [one for _, known in copies for one in known.ranges]
     return manifest.count(manifest.joined(ranges)) < manifest.count(ranges)
+
+
+def _contradicted(copies: Copies) -> list[Quarantined]:
+    """Segments that their own lake cannot doubt, and that do not follow what another one holds."""
+    if len(copies) == 1:
+        return []
+    accepted = [
+        one._replace(segment=url(shelf.lake, one.segment))
+        for shelf, known in copies
+        for one in seams.fit(register.looks(shelf, known).values()).accepted.values()
+    ]
+    return [
+        Quarantined(one.segment, one.length, one.modified_at, one.fault or "", one.bad_seq)
+        for one in seams.fit(accepted).contradicted.values()
+    ]
 
 
 def _counted(journal: DataFrame) -> dict[str, Any]:

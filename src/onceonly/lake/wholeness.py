@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from onceonly.lake import manifest
-from onceonly.lake.manifest import Manifest
+from onceonly.lake.manifest import Manifest, Quarantined
 
 COLUMNS: Final = (
     "party string, rows bigint, missing bigint, quarantined bigint, forks bigint, "
@@ -28,7 +28,7 @@ class Wholeness(NamedTuple):
     missing: int
     """Row numbers that are not in, although a later one is."""
     quarantined: int
-    """Segments that are kept apart."""
+    """Segments that are kept apart, or would be if one lake held all of them."""
     forks: int
     """Rows with a number that another row has too."""
     first_bad_seq: int | None
@@ -62,11 +62,17 @@ class Wholeness(NamedTuple):
         }
 
 
-def of_copies(folder: str, copies: Sequence[Manifest], counted: Mapping[str, Any]) -> Wholeness:
+def of_copies(
+    folder: str,
+    copies: Sequence[Manifest],
+    counted: Mapping[str, Any],
+    contradicted: Sequence[Quarantined] = (),
+) -> Wholeness:
     """One party's journal, from what several lakes hold of it.
 
     `counted` has `rows`, `forks` and the first of them, `first_fork`, where the copies share
-    numbers, which manifests alone cannot tell apart; it is empty where they do not.
+    numbers, which manifests alone cannot tell apart; it is empty where they do not. `contradicted`
+    are segments of one lake that do not follow those of another.
     """
     ranges = manifest.joined(one for found in copies for one in found.ranges)
     together = Manifest(
@@ -80,7 +86,7 @@ def of_copies(folder: str, copies: Sequence[Manifest], counted: Mapping[str, Any
             ],
             default=None,
         ),
-        quarantined=tuple(one for found in copies for one in found.quarantined),
+        quarantined=(*(one for found in copies for one in found.quarantined), *contradicted),
     )
     return Wholeness(
         folder,

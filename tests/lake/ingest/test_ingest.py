@@ -312,6 +312,24 @@ def test_an_edited_first_row_shows_whichever_segment_comes_first(
     assert (whole.rows, whole.forks, whole.first_bad_seq) == (21, 1, 11)
 
 
+def test_a_segment_that_does_not_follow_what_another_lake_holds_is_named(
+    spark: SparkSession, tmp_path: Path
+):
+    """Each lake is whole by itself; its first row was edited and kept its hash."""
+    ledger = healthy(seed=10, messages=8)[0].sender
+    lakes = [str(tmp_path / name) for name in ("first", "second", "edited")]
+    publish(Path(lakes[0]), ledger, first=1, last=20)
+    publish(Path(lakes[1]), ledger, first=21, last=40)
+    path = publish(Path(lakes[2]), ledger, first=21, last=40)
+    rewrite(path, lambda table: with_value(table, "size_bytes", 0, 5))
+    assert jobs.ingest(lakes).is_trusted
+    [whole] = runner.wholeness(spark, lakes[:2])
+    assert whole.breaches == 0
+    [torn] = runner.wholeness(spark, [lakes[0], lakes[2]])
+    assert (torn.breaches, torn.quarantined, torn.first_bad_seq) == (1, 1, 21)
+    assert f"{path}: edited: row 21 does not follow" in torn.examples[1]
+
+
 def test_rows_are_on_the_disk_before_the_manifest_names_them(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

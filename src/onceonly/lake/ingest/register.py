@@ -49,13 +49,18 @@ class Known(NamedTuple):
 def read(shelf: Shelf) -> Known:
     """What the lake holds of a party now."""
     found = manifest.load_or_renew(shelf)
-    looks: dict[str, Look] = {}
+    return Known(shelf, found, looks(shelf, found))
+
+
+def looks(shelf: Shelf, found: Manifest) -> dict[str, Look]:
+    """The last look at each segment that a manifest knows of, by the segment's name."""
+    last: dict[str, Look] = {}
     for path in shelf.paths(found, PRODUCT):
         content = storage.read_bytes(path)
         assert content is not None, "a file that a manifest names is there"
         rows = pq.read_table(pa.BufferReader(content), use_threads=False).to_pylist()
-        looks |= {row["segment"]: Look(**row) for row in rows}
-    return Known(shelf, found, {name: one for name, one in looks.items() if one.fault != GONE})
+        last |= {row["segment"]: Look(**row) for row in rows}
+    return {name: one for name, one in last.items() if one.fault != GONE}
 
 
 class Entry(NamedTuple):
