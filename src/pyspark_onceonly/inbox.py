@@ -33,7 +33,7 @@ from pyspark_onceonly.offsets import (
     Offset,
     Range,
     pieces,
-    ranges,
+    planned,
 )
 from pyspark_onceonly.options import Gateway
 from pyspark_onceonly.patience import patiently
@@ -151,7 +151,7 @@ class InboxReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """Ranges of offsets."""
         last = self._rows.end().last if self._up_to is None else self._up_to
-        return list(ranges(self._after, last, self._per_partition))
+        return planned(self._after, last, self._per_partition)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one range."""
@@ -178,7 +178,7 @@ class InboxStream(NumberedStream):
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         """Ranges of the batch, whose offsets Spark has written to its log: in progress."""
-        planned = super().partitions(start, end)
+        found = super().partitions(start, end)
         if self._reports and end["offset"] > start["offset"]:
             self._inbox.report(start["offset"], end["offset"], "in-progress")
-        return planned
+        return found

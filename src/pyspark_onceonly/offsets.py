@@ -69,6 +69,11 @@ def ranges(after: int, up_to: int, length: int) -> Iterator[InputPartition]:
     return map(InputPartition, pieces(after, up_to, length))
 
 
+def planned(after: int, up_to: int, length: int) -> list[InputPartition]:
+    """The same of a batch, at least one: Spark has one without a range read where there is none."""
+    return list(ranges(after, up_to, length)) or [InputPartition(Range(after, after))]
+
+
 def check_store(end: End, number: int, store_id: str | None) -> None:
     """Raises `LocalError` (StoreReplaced) where the gateway has never given this number."""
     is_other = None not in (store_id, end.store_id) and store_id != end.store_id

@@ -120,6 +120,20 @@ def test_a_range_of_the_inbox_is_a_table_too(spark: SparkSession, exchange: Exch
     ]
 
 
+@pytest.mark.parametrize("read", ["inbox", "journal"])
+def test_a_range_with_nothing_in_it_is_an_empty_table(
+    spark: SparkSession, exchange: Exchange, read: str
+) -> None:
+    """Behind the last row, or with an end that is not behind its beginning."""
+    for limits in ({"after": 10**9}, {"after": 7, "up_to": 7}, {"after": 7, "up_to": 3}):
+        assert reading(spark, exchange, read=read, **limits).collect() == []
+
+
+def test_an_empty_inbox_is_an_empty_table(spark: SparkSession, exchange: Exchange) -> None:
+    """That of a gateway that has only sent."""
+    assert reading(spark, exchange, api=exchange.sender.site.api).collect() == []
+
+
 def test_payloads_of_every_kind_are_read(spark: SparkSession, exchange: Exchange) -> None:
     """Several, none, bytes that are no text, and some too large to come along."""
     with exchange.clients() as (_, theirs):

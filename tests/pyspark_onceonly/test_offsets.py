@@ -9,7 +9,10 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from onceonly.client import End
 from onceonly.message.errors import LocalError
+from pyspark_onceonly.inbox import InboxReader, InboxRows
+from pyspark_onceonly.journal import JournalReader, JournalRows
 from pyspark_onceonly.offsets import Numbered, NumberedStream, Offset, Range, pieces
+from pyspark_onceonly.options import Gateway
 
 LIMIT = ReadMaxRows(10)
 
@@ -107,3 +110,14 @@ def test_a_range_comes_in_pieces() -> None:
     """Of at most so many, and nothing of nothing."""
     assert list(pieces(0, 12, 5)) == [Range(0, 5), Range(5, 10), Range(10, 12)]
     assert list(pieces(7, 7, 5)) == []
+
+
+@pytest.mark.parametrize("up_to", [0, 6, 7])
+@pytest.mark.parametrize("kind", ["inbox", "journal"])
+def test_a_batch_of_nothing_has_one_partition_with_nothing_in_it(kind: str, up_to: int) -> None:
+    """Spark replaces none by one without a range. Nobody listens there, so nobody is asked."""
+    nobody = Gateway("http://127.0.0.1:1", None, 0.0)
+    inbox = InboxReader(InboxRows(nobody, is_text=False), 7, up_to, 5)
+    reader = inbox if kind == "inbox" else JournalReader(JournalRows(nobody), 7, up_to, 5)
+    [partition] = reader.partitions()
+    assert list(reader.read(partition)) == []
