@@ -32,6 +32,7 @@ from pyspark_onceonly.offsets import (
     NumberedStream,
     Offset,
     Range,
+    begin,
     pieces,
     planned,
 )
@@ -179,6 +180,6 @@ class InboxStream(NumberedStream):
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         """Ranges of the batch, whose offsets Spark has written to its log: in progress."""
         found = super().partitions(start, end)
-        if self._reports and end["offset"] > start["offset"]:
-            self._inbox.report(start["offset"], end["offset"], "in-progress")
+        if self._reports:
+            self._inbox.report(begin(start, end), end["offset"], "in-progress")
         return found

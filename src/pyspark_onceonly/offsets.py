@@ -74,6 +74,16 @@ def planned(after: int, up_to: int, length: int) -> list[InputPartition]:
     return list(ranges(after, up_to, length)) or [InputPartition(Range(after, after))]
 
 
+def begin(start: Offset, end: Offset) -> int:
+    """Behind which row the batch between the two begins.
+
+    Spark asks for the initial offset more than once, and behind everything is elsewhere each time:
+    the first batch begins where its end says that the stream does, which is in the checkpoint.
+    """
+    first: int = start["offset"] if start["from"] == end["from"] else end["from"]
+    return first
+
+
 def check_store(end: End, number: int, store_id: str | None) -> None:
     """Raises `LocalError` (StoreReplaced) where the gateway has never given this number."""
     is_other = None not in (store_id, end.store_id) and store_id != end.store_id
@@ -146,7 +156,7 @@ class NumberedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         """Ranges of the batch, which may be one that was planned before a restart."""
         self._check(end)
-        return list(ranges(start["offset"], end["offset"], self._numbered.per_partition))
+        return list(ranges(begin(start, end), end["offset"], self._numbered.per_partition))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one range."""

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from nemesis_gateways import Exchange, build_exchange, until
 from pyspark.errors import PySparkException
+from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from onceonly.client import Document
 from onceonly.gateway.api.arrow import INBOX_SCHEMA
 from onceonly.gateway.receiving.inbox import PAYLOAD_BYTES_INLINE_MAX
 from onceonly.message.errors import LocalError
 from pyspark_onceonly import ProcessingListener, report_progress
-from pyspark_onceonly.inbox import inbox_schema
+from pyspark_onceonly.inbox import InboxRows, InboxStream, inbox_schema
+from pyspark_onceonly.offsets import Numbered
+from pyspark_onceonly.options import Gateway
 from pyspark_onceonly.progress import Progress
 
 if TYPE_CHECKING:
@@ -181,6 +184,23 @@ def test_a_stream_takes_so_many_at_a_time_and_tells_how_far_it_is(
     assert store_id is not None
     assert found == Progress(last - 5, last + 1, last + 1, store_id)
     assert states(exchange, last - 5) == {"complete": 6}
+
+
+def test_the_first_batch_of_a_stream_from_the_latest_skips_nothing(exchange: Exchange) -> None:
+    """What comes while Spark plans it is read and reported with it, also by the next run."""
+    api = exchange.receiver.site.api
+    rows = InboxRows(Gateway(api, None, 60.0), is_text=False)
+    streams = [InboxStream(rows, Numbered(None, 10, 10), reports=True) for _ in range(2)]
+    first = streams[0].initialOffset()
+    send(exchange, "s7-0", "s7-1")
+    end = streams[0].latestOffset(first, ReadMaxRows(10))
+    for stream in streams:
+        [planned] = stream.partitions(stream.initialOffset(), end)
+        [table] = stream.read(planned)
+        assert table.column("message_id").to_pylist() == ["s7-0", "s7-1"]
+        assert states(exchange, first["offset"]) == {"in-progress": 2}
+    streams[1].latestOffset(end, ReadMaxRows(10))
+    assert states(exchange, first["offset"]) == {"complete": 2}
 
 
 def test_a_batch_that_is_worked_on_is_in_progress(

@@ -31,6 +31,20 @@ class Numbers(NamedTuple):
         yield pa.RecordBatch.from_pydict({"n": list(range(wanted.after + 1, last + 1))})
 
 
+class Growing:
+    """Rows of which there is one more whenever somebody asks."""
+
+    def __init__(self) -> None:
+        self._last = 20
+
+    def end(self) -> End:
+        self._last += 1
+        return End(self._last, None)
+
+    def read(self, wanted: Range) -> Iterator[pa.RecordBatch]:
+        return Numbers(self._last).read(wanted)
+
+
 def stream(last: int, kind: str = "inbox", store_id: str | None = None) -> NumberedStream:
     return NumberedStream(kind, Numbers(last, store_id), Numbered(0, 10, 4))
 
@@ -62,6 +76,21 @@ def test_an_old_checkpoint_is_read() -> None:
     later = stream(25, store_id="a").latestOffset(at(5, None), LIMIT)
     assert later == {**at(15), "store": "a"}
     assert len(stream(25).partitions(at(5, None), at(15, None))) == 3
+
+
+def test_the_first_batch_begins_where_its_end_says() -> None:
+    """Also where Spark asks again for a beginning behind everything: in planning, after a crash."""
+    rows = Growing()
+    before, after = (NumberedStream("inbox", rows, Numbered(None, 10, 4)) for _ in range(2))
+    first = before.initialOffset()
+    end = before.latestOffset(first, LIMIT)
+    assert end["offset"] > first["offset"]
+    for reader in (before, after):
+        again = reader.initialOffset()
+        assert again["offset"] > end["offset"]
+        planned = [partition.value for partition in reader.partitions(again, end)]
+        assert planned == [Range(first["offset"], end["offset"])]
+    assert after.latestOffset(end, LIMIT)["from"] == first["from"]
 
 
 @pytest.mark.parametrize("kind", ["inbox", "journal"])
