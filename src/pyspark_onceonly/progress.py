@@ -37,7 +37,7 @@ class Progress(NamedTuple):
 
 def read_progress(checkpoint: str) -> Progress | None:
     """What the checkpoint at this path or URL says; None where no batch was planned yet."""
-    filesystem, root = fsspec.core.url_to_fs(checkpoint)
+    filesystem, root = _opened(checkpoint)
     planned = _last(filesystem, f"{root}/offsets")
     if planned is None:
         return None
@@ -52,11 +52,18 @@ def read_progress(checkpoint: str) -> Progress | None:
 
 def read_query_id(checkpoint: str) -> str | None:
     """Whose checkpoint it is; None where there is none yet."""
-    filesystem, root = fsspec.core.url_to_fs(checkpoint)
+    filesystem, root = _opened(checkpoint)
     if not filesystem.exists(f"{root}/metadata"):
         return None
     query_id: str = json.loads(filesystem.cat_file(f"{root}/metadata"))["id"]
     return query_id
+
+
+def _opened(checkpoint: str) -> tuple[Any, str]:
+    """Its file system, which for an object store remembers listings, and Spark writes on."""
+    filesystem, root = fsspec.core.url_to_fs(checkpoint)
+    filesystem.invalidate_cache()
+    return filesystem, root
 
 
 def _last(filesystem: Any, folder: str) -> int | None:

@@ -6,10 +6,16 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from cached_listings import CachedListings
 from pyspark.sql.streaming.listener import QueryTerminatedEvent
 
 from onceonly.message.errors import LocalError
-from pyspark_onceonly.progress import ProcessingListener, Progress, read_progress
+from pyspark_onceonly.progress import (
+    ProcessingListener,
+    Progress,
+    read_progress,
+    read_query_id,
+)
 
 OURS, OTHER = UUID(int=1), UUID(int=2)
 
@@ -53,6 +59,20 @@ def test_a_checkpoint_without_a_batch_says_nothing(tmp_path: Path) -> None:
     assert read_progress(checkpoint(tmp_path, {}, [])) is None
     (tmp_path / "offsets" / "0").write_text('v1\n{}\n-\n{"logOffset": 3}\n17')
     assert read_progress(str(tmp_path)) is None
+
+
+def test_a_listing_that_an_object_store_remembers_is_not_believed(tmp_path: Path) -> None:
+    """Spark has written more since, of which the driver of this process hears nothing."""
+    checkpoint(tmp_path, {0: at(20)}, [])
+    url = f"cached://{tmp_path}"
+    assert read_progress(url) == Progress(10, 10, 20)
+    offset = json.dumps(at(30))
+    (tmp_path / "offsets" / "1").write_text(f"v1\n{{}}\n{offset}")
+    (tmp_path / "commits" / "0").write_text("v1\n{}")
+    assert read_progress(url) == Progress(10, 20, 30)
+    assert str(tmp_path / "metadata") not in CachedListings().ls(url)
+    (tmp_path / "metadata").write_text(json.dumps({"id": str(OURS)}))
+    assert read_query_id(url) == str(OURS)
 
 
 def test_the_offset_of_a_journal_is_none_of_the_inbox(tmp_path: Path) -> None:
