@@ -12,6 +12,8 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from onceonly.message.errors import LocalError
+
 _REASONS = (
     ("onceonly_job", pa.utf8()),
     ("onceonly_row", pa.int64()),
@@ -75,18 +77,33 @@ class RejectsFile:
 
 
 def keep(path: str, job: str, files: dict[int, str | None]) -> None:
-    """Give the files of the winning attempts, by partition, their names; forget all others."""
+    """Give the files of the winning attempts, by partition, their names; forget all others.
+
+    Done again, it changes nothing. Raises `LocalError` (RejectsMissing), with every file left as it
+    is, where one of them is there under neither of its names.
+    """
     filesystem, root = fsspec.core.url_to_fs(f"{path}/job={job}")
-    if not filesystem.exists(root):
-        return
+    filesystem.invalidate_cache()  # Of an object store: the tasks wrote elsewhere.
     named = {name: f"part-{number:05d}.parquet" for number, name in files.items() if name}
+    found = _names(filesystem, root)
     for temporary, final in named.items():
-        if filesystem.exists(f"{root}/{temporary}"):  # not so, where this is done again
+        if not {temporary, final} & found:
+            text = (
+                f"a task of job {job!r} wrote {temporary}, which is not in {root}; run the job "
+                "again with a path that driver and executors share"
+            )
+            raise LocalError("RejectsMissing", text)
+    for temporary, final in named.items():
+        if temporary in found:
             filesystem.mv(f"{root}/{temporary}", f"{root}/{final}")
-    for found in filesystem.ls(root, detail=False):
-        name = str(found).rpartition("/")[2]
-        if name not in named.values():
-            filesystem.rm(f"{root}/{name}")
+    for name in found - named.keys() - set(named.values()):
+        filesystem.rm(f"{root}/{name}")
+
+
+def _names(filesystem: Any, folder: str) -> set[str]:
+    if not filesystem.exists(folder):
+        return set()
+    return {str(path).rpartition("/")[2] for path in filesystem.ls(folder, detail=False)}
 
 
 def write_report(path: str, job: str, report: bytes) -> None:

@@ -1,0 +1,63 @@
+"""Files of rejected rows, without Spark or a gateway: their names, and what is in them."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from cached_listings import CachedListings
+
+from onceonly.message.errors import LocalError
+from pyspark_onceonly import rejects
+
+BATCH = pa.RecordBatch.from_pydict({"order_id": ["a", "b"], "n": [1, 2]})
+
+
+def refusal(row: int) -> dict[str, Any]:
+    error = {"name": "UnknownPartner", "text": "nobody"}
+    return {"row": row, "message_id": f"m-{row}", "outcome": "rejected", "error": error}
+
+
+def kept(path: str, partition: int, batch: pa.RecordBatch = BATCH, row: int = 7) -> str:
+    """The second row of the batch, rejected by a task; the name of the task's file."""
+    file = rejects.RejectsFile(path, "j", partition)
+    file.add(batch, [(1, refusal(row))])
+    file.close()
+    assert file.temporary is not None
+    return file.temporary
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(one.name for one in (folder / "job=j").iterdir())
+
+
+def test_the_files_of_the_winners_get_their_names_and_others_go(tmp_path: Path) -> None:
+    """As often as it is done."""
+    kept(str(tmp_path), 0)
+    files = {0: kept(str(tmp_path), 0), 1: None, 2: kept(str(tmp_path), 2)}
+    for _ in range(2):
+        rejects.keep(str(tmp_path), "j", files)
+        assert names(tmp_path) == ["part-00000.parquet", "part-00002.parquet"]
+
+
+def test_a_file_that_a_winner_wrote_and_nobody_finds_is_an_error(tmp_path: Path) -> None:
+    """It lies on the disk of an executor. Everything else stays as it is."""
+    elsewhere = kept(str(tmp_path / "elsewhere"), 0)
+    with pytest.raises(LocalError, match="that driver and executors share") as refused:
+        rejects.keep(str(tmp_path), "j", {0: elsewhere})
+    assert refused.value.name == "RejectsMissing"
+    loser, found = kept(str(tmp_path), 1), kept(str(tmp_path), 1)
+    with pytest.raises(LocalError, match=elsewhere):
+        rejects.keep(str(tmp_path), "j", {0: elsewhere, 1: found})
+    assert names(tmp_path) == sorted([loser, found])
+    rejects.keep(str(tmp_path), "j", {})
+    assert names(tmp_path) == []
+
+
+def test_what_tasks_wrote_is_found_whatever_was_listed_before(tmp_path: Path) -> None:
+    """On an object store, whose driver remembers the listing of the job's last run."""
+    url = f"cached://{tmp_path}"
+    rejects.keep(url, "j", {0: kept(str(tmp_path), 0)})
+    CachedListings().ls(f"{url}/job=j")
+    rejects.keep(url, "j", {1: kept(str(tmp_path), 1)})
+    assert names(tmp_path) == ["part-00001.parquet"]
