@@ -57,6 +57,9 @@ class RejectsFile:
             [answer["error"]["text"] for answer in found],
         )
         table = pa.Table.from_batches([rejected])
+        # Those of an earlier run, where what was rejected then is written again.
+        earlier = {name for name, _ in _REASONS} & set(table.column_names)
+        table = table.drop_columns(sorted(earlier))
         for (name, kind), values in zip(_REASONS, reasons, strict=True):
             table = table.append_column(name, pa.array(values, type=kind))
         if self._writer is None:

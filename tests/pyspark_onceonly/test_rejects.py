@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from cached_listings import CachedListings
 
@@ -61,3 +62,17 @@ def test_what_tasks_wrote_is_found_whatever_was_listed_before(tmp_path: Path) ->
     CachedListings().ls(f"{url}/job=j")
     rejects.keep(url, "j", {1: kept(str(tmp_path), 1)})
     assert names(tmp_path) == ["part-00001.parquet"]
+
+
+def test_rejects_that_are_rejected_again_have_the_new_reasons(tmp_path: Path) -> None:
+    """Mended and written again they bring the old ones, which the new ones replace."""
+    first = tmp_path / "job=j" / kept(str(tmp_path), 0)
+    [mended] = pq.read_table(first, partitioning=None).to_batches()
+    again = pa.RecordBatch.from_arrays(
+        [pa.concat_arrays([column, column]) for column in mended.columns], schema=mended.schema
+    )
+    second = tmp_path / "job=j" / kept(str(tmp_path), 1, again, row=9)
+    found = pq.read_table(second, partitioning=None)
+    assert found.column_names == mended.schema.names
+    [row] = mended.to_pylist()
+    assert found.to_pylist() == [{**row, "onceonly_row": 9, "onceonly_message_id": "m-9"}]
