@@ -32,8 +32,11 @@ from pyspark_onceonly.rows import RowShape
 ROW_BITS = 32
 """A row's number in the job is its task's partition, then its place in it: 2^32 rows a task."""
 
-REQUEST_BYTES_MAX = 16 << 20
-"""Half of what a gateway takes in one request, so that the last row of one always fits."""
+LINE_BYTES_MAX = 32 << 20
+"""What a gateway takes in one request, and so in one row: `BULK_BYTES_MAX` of its own."""
+
+REQUEST_BYTES_MAX = LINE_BYTES_MAX // 2
+"""Of rows that share a request: a larger one has a request of its own."""
 
 OUTCOMES = ("accepted", "rejected", "replayed")
 
@@ -150,15 +153,26 @@ def stage_task(
 
 
 def _staged(sink: Sink, client: Client, job: str, lines: Sequence[bytes]) -> list[dict[str, Any]]:
+    """What became of each line. One that no request holds is rejected here, and never sent."""
     answers: list[dict[str, Any]] = []
-    for body in _requests(lines):
+    for body in _requests([line for line in lines if len(line) <= LINE_BYTES_MAX]):
         stage = partial(client.stage_lines, job, body, sink.run)
         answers += patiently(stage, sink.gateway.patience_s)
-    return answers
+    sent = iter(answers)
+    return [next(sent) if len(line) <= LINE_BYTES_MAX else _too_large(line) for line in lines]
+
+
+def _too_large(line: bytes) -> dict[str, Any]:
+    """The answer to a row as the gateway has it."""
+    row = json.loads(line)
+    named = row["message_id"] if isinstance(row["message_id"], str) else None
+    text = f"the row has {len(line)} bytes, and a request {LINE_BYTES_MAX} at most"
+    error = {"name": "PayloadTooLarge", "text": text}
+    return {"row": row["row"], "message_id": named, "outcome": "rejected", "error": error}
 
 
 def _requests(lines: Sequence[bytes]) -> Iterator[bytes]:
-    """The lines in as few requests as their bytes allow."""
+    """The lines in as few requests as their bytes allow; one of none, which opens the job's run."""
     waiting: list[bytes] = []
     size_bytes = 0
     for line in lines:

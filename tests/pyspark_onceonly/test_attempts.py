@@ -17,10 +17,12 @@ from nemesis_gateways import Exchange, until
 from pyspark.sql.types import StringType, StructType
 
 from onceonly.client import Client
+from onceonly.gateway.api.job_calls import BULK_BYTES_MAX, ROWS_MAX
 from onceonly.message.errors import LocalError
-from pyspark_onceonly.options import Options
+from pyspark_onceonly.options import ROWS_PER_REQUEST_MAX, Options
 from pyspark_onceonly.rows import shape_of
 from pyspark_onceonly.sink import (
+    LINE_BYTES_MAX,
     Sink,
     TaskCounts,
     commit_job,
@@ -189,3 +191,46 @@ def test_a_text_that_is_no_utf_8_is_a_rejected_row(
         [rejected] = ours.rejects(job)
         ours.drop(job)
     assert (rejected["row"], rejected["error"]["name"]) == (1, "InvalidField")
+
+
+def test_the_limits_are_those_of_the_gateway() -> None:
+    """Its constants are out of reach of a client of its API."""
+    assert (LINE_BYTES_MAX, ROWS_PER_REQUEST_MAX) == (BULK_BYTES_MAX, ROWS_MAX)
+
+
+def with_payload(job: str, *sizes: int) -> pa.RecordBatch:
+    """Rows whose payloads have so many bytes."""
+    ids = [f"{job}-{n}" for n in range(len(sizes))]
+    return pa.RecordBatch.from_pydict({"order_id": ids, "payload": ["x" * size for size in sizes]})
+
+
+def test_a_row_that_no_request_holds_is_rejected_alone(exchange: Exchange, tmp_path: Path) -> None:
+    """Its neighbours are sent, the counts add up, and it is kept with its sizes."""
+    job = "too-large"
+    sink = sink_of(exchange, job, rejects=str(tmp_path), report=str(tmp_path))
+    largest = LINE_BYTES_MAX - len(next(sink.shape.lines(with_payload(job, 0), [0])))
+    sizes = (largest + 1, 1, largest, 1, largest + 1)
+    counts = stage_task(sink, job, 0, iter([with_payload(job, *sizes)]))
+    assert (counts.rows, counts.accepted, counts.rejected, counts.replayed) == (5, 3, 2, 0)
+    commit_job(sink, [counts])
+    until(lambda: counted(exchange, job)["acknowledged"] == 3, "the others are acknowledged")
+    kept = pq.read_table(tmp_path / f"job={job}", partitioning=None).to_pylist()
+    found = [(row["order_id"], row["onceonly_row"], row["onceonly_message_id"]) for row in kept]
+    assert found == [(f"{job}-{n}", n, f"{job}-{n}") for n in (0, 4)]
+    for row in kept:
+        assert len(row["payload"]) == largest + 1
+        assert row["onceonly_error"] == "PayloadTooLarge"
+        assert f"{LINE_BYTES_MAX + 1} bytes" in row["onceonly_reason"]
+        assert f"{LINE_BYTES_MAX} at most" in row["onceonly_reason"]
+
+
+def test_a_job_of_nothing_but_rows_that_no_request_holds_ends(
+    exchange: Exchange, tmp_path: Path
+) -> None:
+    """There is nothing to release, and every row is accounted for."""
+    job = "all-too-large"
+    sink = sink_of(exchange, job, report=str(tmp_path))
+    batch = with_payload(job, LINE_BYTES_MAX)
+    commit_job(sink, [stage_task(sink, job, 0, iter([batch]))])
+    report = json.loads((tmp_path / f"job={job}.json").read_text())
+    assert [report[name] for name in ("rows", "accepted", "rejected", "replayed")] == [1, 0, 1, 0]
