@@ -3,13 +3,14 @@
 The MessageId of a row, its payload and its header come from its columns and the options alone,
 never from the task, the attempt, the time or the session's time zone, so that a row that is tried
 again is the same row. A text that is no UTF-8 spoils its row alone: it goes as what is no text,
-which the gateway rejects by the field's name.
+which the gateway rejects by the field's name. A time in a year that Python does not have goes as
+the number that is stored.
 """
 
 import json
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from hashlib import sha256
 from itertools import repeat
 from typing import Any, Final, NamedTuple
@@ -73,7 +74,7 @@ class RowShape(NamedTuple):
     def _message_ids(self, columns: Mapping[str, pa.Array]) -> Sequence[Any]:
         if self.message_id_column is not None:
             return _texts(columns[self.message_id_column])
-        values = [_values(columns[name]) for name in sorted(self.columns)]
+        values = [_values(_in_utc(columns[name])) for name in sorted(self.columns)]
         return [_hashed(self.job, self.columns, row) for row in zip(*values, strict=True)]
 
     def _field(self, column: pa.Array | None, name: str, count: int) -> Sequence[Any]:
@@ -125,34 +126,67 @@ _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _values(column: pa.Array) -> Sequence[Any]:
-    """The values as Python has them; `_NO_TEXT` for one with a text that is no UTF-8."""
+    """The values as Python has them; `_NO_TEXT` for one with a text that is no UTF-8.
+
+    One with a time that Python does not have has numbers for its times: microseconds, or days.
+    """
     try:
         values: list[Any] = column.to_pylist()
-    except UnicodeDecodeError:
-        return [_value(scalar) for scalar in column]
+    except (UnicodeDecodeError, OverflowError):
+        return [_value(column.slice(n, 1)) for n in range(len(column))]
     return values
 
 
-def _value(scalar: Any) -> Any:
+def _value(cell: pa.Array) -> Any:
     try:
-        return scalar.as_py()
+        return cell[0].as_py()
     except UnicodeDecodeError:
         return _NO_TEXT
+    except OverflowError:
+        return _value(cell.cast(_retyped(cell.type, _number)))
+
+
+def _in_utc(column: pa.Array) -> pa.Array:
+    """The same in every session: Arrow gives instants in the time zone of its own."""
+    return column.cast(_retyped(column.type, _utc))
+
+
+def _retyped(kind: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """The type with what `leaf` makes of those that it is made of."""
+    if pa.types.is_struct(kind):
+        return pa.struct([_field(field, leaf) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_field(kind.key_field, leaf), _field(kind.item_field, leaf))
+    if pa.types.is_list(kind):
+        return pa.list_(_field(kind.value_field, leaf))
+    return leaf(kind)
+
+
+def _field(field: pa.Field, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.Field:
+    return field.with_type(_retyped(field.type, leaf))
+
+
+def _utc(kind: pa.DataType) -> pa.DataType:
+    is_instant = pa.types.is_timestamp(kind) and kind.tz is not None
+    return pa.timestamp(kind.unit, "UTC") if is_instant else kind
+
+
+def _number(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind):
+        return pa.int64()
+    return pa.int32() if pa.types.is_date32(kind) else kind
 
 
 def _texts(column: pa.Array) -> Sequence[Any]:
     """As texts; what is null or `_NO_TEXT` stays."""
-    return [
-        value if value is None or value is _NO_TEXT else _text(value) for value in _values(column)
-    ]
+    # A nested one has always been as Python shows it, and ids that are made of that stay.
+    values = _values(column if pa.types.is_nested(column.type) else _in_utc(column))
+    return [value if value is None or value is _NO_TEXT else _text(value) for value in values]
 
 
 def _text(value: Any) -> str:
-    """The same in every session: Arrow gives an instant in the time zone of its own."""
-    if not isinstance(value, datetime):
-        return str(value)
-    instant = value if value.tzinfo is None else value.astimezone(UTC)
-    return instant.isoformat(timespec="microseconds")
+    is_time = isinstance(value, datetime)
+    return value.isoformat(timespec="microseconds") if is_time else str(value)
 
 
 def _payloads(column: pa.Array) -> Iterator[dict[str, Any]]:

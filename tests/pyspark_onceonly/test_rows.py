@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64decode
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -113,6 +113,75 @@ def test_the_id_is_the_same_in_every_time_zone(named: bool) -> None:
 
     assert ids("America/New_York") == ids("Asia/Tokyo") == ids("UTC")
     assert ids("UTC")[1].startswith("2009-02-13T23:31:30.123456+00:00") is named
+
+
+ALWAYS = "91f92fe81b96c19f17bcc655d4a0fa20c2f0cd29bd7159cb93c50a4fdc1d4c6f"
+
+
+def test_the_id_of_a_row_is_what_it_always_was() -> None:
+    """Another one would send again what was sent."""
+    columns = {
+        "n": pa.array([7], pa.int64()),
+        "t": ["é"],
+        "b": [b"\x00"],
+        "d": [date(2026, 1, 2)],
+        "dec": [Decimal("1.50")],
+        "f": [0.1],
+        "no": pa.array([None], pa.utf8()),
+        "at": pa.array([1_234_567_890_123_456], pa.timestamp("us", tz="Asia/Tokyo")),
+        "ntz": pa.array([1_234_567_890_000_000], pa.timestamp("us")),
+        "s": [{"k": [datetime(2026, 1, 2, tzinfo=UTC)]}],
+        "m": pa.array([[("k", date(2026, 1, 2))]], pa.map_(pa.utf8(), pa.date32())),
+    }
+    [row] = rows(columns, payload="none")
+    assert row["message_id"] == f"{ALWAYS}@row.onceonly"
+    [row] = rows(columns, payload="none", message_id_column="at")
+    assert row["message_id"] == "2009-02-13T23:31:30.123456+00:00"
+
+
+BEYOND = (
+    -(2**63),
+    -62_135_596_800_000_001,
+    -62_135_596_800_000_000,
+    253_402_300_799_999_999,
+    253_402_300_800_000_000,
+    2**63 - 1,
+)
+"""Around the first and the last instant of Python's years in UTC; other zones have less."""
+
+
+def test_a_time_that_python_does_not_have_is_told_by_its_number() -> None:
+    """The same in every time zone, alone or inside of something; its neighbours are as ever."""
+
+    def ids(zone: str, **options: str) -> list[str]:
+        at = pa.array(BEYOND, pa.int64()).cast(pa.timestamp("us", tz=zone))
+        ends = pa.array(range(len(BEYOND) + 1), pa.int32())
+        columns = {"at": at, "nested": pa.ListArray.from_arrays(ends, at)}
+        return [row["message_id"] for row in rows(columns, payload="none", **options)]
+
+    assert ids("America/New_York") == ids("Asia/Tokyo") == ids("UTC")
+    assert len(set(ids("UTC"))) == len(BEYOND)
+    named = [
+        ids(zone, message_id_column="at") for zone in ("America/New_York", "Asia/Tokyo", "UTC")
+    ]
+    texts = [str(number) for number in BEYOND]
+    texts[2:4] = "0001-01-01T00:00:00.000000+00:00", "9999-12-31T23:59:59.999999+00:00"
+    assert named == [texts] * 3
+    days = pa.array([-(2**31), 0, 2**31 - 1], pa.int32()).cast(pa.date32())
+    naive = pa.array([-(2**63), 0, 2**63 - 1], pa.int64()).cast(pa.timestamp("us"))
+    columns = {"payload": ["x"] * 3, "ref": days, "conversation_id": naive}
+    found = rows(columns)
+    assert [row["ref"] for row in found] == ["-2147483648", "1970-01-01", "2147483647"]
+    first = rows({name: values[1:2] for name, values in columns.items()})
+    assert found[1]["message_id"] == first[0]["message_id"]
+    assert found[1]["conversation"] == "1970-01-01T00:00:00.000000"
+
+
+def test_a_time_in_a_zone_that_python_does_not_know_is_told_in_utc() -> None:
+    """Spark's sessions know zones such as this one."""
+    at = pa.array([0], pa.int64()).cast(pa.timestamp("us", tz="GMT+05:00"))
+    [row] = rows_of(pa.RecordBatch.from_pydict({"at": at}), payload="none", message_id_column="at")
+    assert row["message_id"] == "1970-01-01T00:00:00.000000+00:00"
 
 
 def broken(text: bytes) -> pa.Array:
