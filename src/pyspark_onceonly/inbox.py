@@ -169,13 +169,17 @@ class InboxStream(NumberedStream):
         self._reported = 0
 
     def latestOffset(self, start: Offset, limit: Any) -> Offset:  # noqa: N802 - because Spark calls it so
-        """Where the next batch ends. What is before its start is committed: complete."""
+        """Where the next batch ends. What is before its start is committed: complete.
+
+        What is reported, which it is before the end is made, stands in the end: the next run need
+        not say it again, and a run that dies anywhere leaves no gap.
+        """
         latest = super().latestOffset(start, limit)
-        told = max(self._reported, start["from"])
+        told = max(self._reported, start["from"], start.get("reported", 0))
         if self._reports and start["offset"] > told:
             self._inbox.report(told, start["offset"], "complete")
-            self._reported = start["offset"]
-        return latest
+            told = self._reported = start["offset"]
+        return start if latest == start else {**latest, "reported": told}
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         """Ranges of the batch, whose offsets Spark has written to its log: in progress."""

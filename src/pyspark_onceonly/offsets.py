@@ -23,7 +23,8 @@ from onceonly.message.errors import LocalError
 Offset = dict[str, Any]
 """`offset` and `from`; `read` says `inbox` or `journal`, `store` is the store's id.
 
-The last two are not in the oldest checkpoints.
+`reported` is up to where an inbox was reported complete before the offset was made. The last three
+are not in the oldest checkpoints.
 """
 
 REPORTED_AT_ONCE = 5_000

@@ -33,6 +33,8 @@ class Progress(NamedTuple):
     """Everything up to here was planned to be."""
     store_id: str | None = None
     """Of the gateway's store whose offsets these are; None in the oldest checkpoints."""
+    reported: int = 0
+    """Everything up to here the stream has reported complete by itself; 0 where it says nothing."""
 
 
 def read_progress(checkpoint: str) -> Progress | None:
@@ -47,7 +49,8 @@ def read_progress(checkpoint: str) -> Progress | None:
         return None
     done = None if committed is None else _offset(filesystem, f"{root}/offsets/{committed}")
     complete = last["from"] if done is None else done["offset"]
-    return Progress(last["from"], complete, last["offset"], last.get("store"))
+    store_id, reported = last.get("store"), last.get("reported", 0)
+    return Progress(last["from"], complete, last["offset"], store_id, reported)
 
 
 def read_query_id(checkpoint: str) -> str | None:
@@ -92,9 +95,11 @@ def _offset(filesystem: Any, path: str) -> Offset | None:
 
 
 def report_progress(checkpoint: str, api: str, *, token: str | None = None) -> Progress | None:
-    """Tell the gateway what the checkpoint says; what it said is returned.
+    """Tell the gateway everything that the checkpoint says; what it said is returned.
 
-    Call it whenever you like: states only move forward. For a query with one inbox. Raises
+    Call it whenever you like: states only move forward. What was told before is told again, which
+    mends what the gateway had left alone, and costs a request for every 5000 offsets. For a query
+    with one inbox. Raises
     `GatewayUnreachable` and `LocalError` as the client does, `LocalError` (StoreReplaced) where
     the gateway has never had what the checkpoint says, and `LocalError` (SeveralInboxes).
     """
@@ -147,7 +152,7 @@ class ProcessingListener(StreamingQueryListener):
         found = read_progress(self._checkpoint)
         if found is None or found == self._told:
             return
-        after = found.first if self._told is None else max(found.first, self._told.complete)
+        after = max(found.first, found.reported, 0 if self._told is None else self._told.complete)
         try:
             _tell(found, after, self._api, self._token)
         except GatewayUnreachable:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import pytest
 from nemesis_gateways import Exchange, build_exchange, until
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.datasource import ReadMaxRows
+from pyspark.sql.streaming.listener import QueryTerminatedEvent
 
 from onceonly.client import Document
 from onceonly.gateway.api.arrow import INBOX_SCHEMA
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.process]
 
 COUNT = 50
+QUERY = UUID(int=1)
 LARGE = b"\x00" * (PAYLOAD_BYTES_INLINE_MAX + 1)
 
 
@@ -182,7 +186,7 @@ def test_a_stream_takes_so_many_at_a_time_and_tells_how_far_it_is(
     with exchange.clients() as (_, theirs):
         store_id = theirs.inbox_end().store_id
     assert store_id is not None
-    assert found == Progress(last - 5, last + 1, last + 1, store_id)
+    assert found == Progress(last - 5, last + 1, last + 1, store_id, last)
     assert states(exchange, last - 5) == {"complete": 6}
 
 
@@ -201,6 +205,66 @@ def test_the_first_batch_of_a_stream_from_the_latest_skips_nothing(exchange: Exc
         assert states(exchange, first["offset"]) == {"in-progress": 2}
     streams[1].latestOffset(end, ReadMaxRows(10))
     assert states(exchange, first["offset"]) == {"complete": 2}
+
+
+def test_each_start_tells_what_is_new_and_leaves_no_gap(exchange: Exchange) -> None:
+    """A run dies behind the commit of a batch that it has not reported: the next one reports it."""
+    send(exchange, "s8-0", "s8-1", "s8-2")
+    with exchange.clients() as (_, theirs):
+        first = theirs.last_offset() - 3
+    rows = InboxRows(Gateway(exchange.receiver.site.api, None, 60.0), is_text=False)
+
+    def started(*, reports: bool = True) -> InboxStream:
+        return InboxStream(rows, Numbered(first, 1, 1), reports=reports)
+
+    one_row = ReadMaxRows(1)
+    run = started()
+    one = run.latestOffset(run.initialOffset(), one_row)
+    two = run.latestOffset(one, one_row)
+    assert [(end["offset"] - first, end["reported"] - first) for end in (one, two)] == [
+        (1, 0),
+        (2, 1),
+    ]
+    assert states(exchange, first) == {"complete": 1, "not-started": 2}
+    quiet = started(reports=False).latestOffset(two, one_row)
+    assert quiet["reported"] == two["reported"]
+    three = started().latestOffset(two, one_row)
+    assert three["reported"] == two["offset"]
+    assert states(exchange, first) == {"complete": 2, "not-started": 1}
+    assert started().latestOffset(three, one_row) == three
+    assert states(exchange, first) == {"complete": 3}
+
+
+def test_what_the_checkpoint_knows_to_be_told_is_not_told_again(
+    exchange: Exchange, tmp_path: Path
+) -> None:
+    """Neither by the stream nor by a listener; an old checkpoint knows nothing of it."""
+    send(exchange, *(f"s9-{n}" for n in range(4)))
+    with exchange.clients() as (_, theirs):
+        last = theirs.last_offset()
+    api, first = exchange.receiver.site.api, last - 4
+    rows = InboxRows(Gateway(api, None, 60.0), is_text=False)
+    old = {"offset": last - 2, "from": first, "read": "inbox"}
+    known = {**old, "reported": last - 3}
+
+    def start(offset: dict[str, Any]) -> None:
+        stream = InboxStream(rows, Numbered(0, 10, 10), reports=True)
+        stream.latestOffset(offset, ReadMaxRows(10))
+
+    start(known)
+    assert states(exchange, first) == {"not-started": 3, "complete": 1}
+    for name, text in (
+        ("metadata", json.dumps({"id": str(QUERY)})),
+        ("offsets/0", "v1\n{}\n" + json.dumps({**old, "offset": last - 1, "reported": last - 2})),
+        ("commits/0", "v1\n{}"),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    listener = ProcessingListener(str(tmp_path), api)
+    listener.onQueryTerminated(QueryTerminatedEvent(QUERY, QUERY, None, None))
+    assert states(exchange, first) == {"not-started": 2, "complete": 2}
+    start(old)
+    assert states(exchange, first) == {"not-started": 1, "complete": 3}
 
 
 def test_a_batch_that_is_worked_on_is_in_progress(
