@@ -4,6 +4,7 @@ Spark hands over every option as a text and knows no case in their names.
 """
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from onceonly.client import Client
@@ -24,6 +25,20 @@ ROWS_PER_BATCH = 100_000
 """Rows of one batch of a stream: admission control."""
 
 
+_OF_SPARK = frozenset(
+    {
+        "path",
+        "paths",
+        "checkpointlocation",
+        "queryname",
+        "asyncprogresstrackingenabled",
+        "asyncprogresstrackingcheckpointintervalms",
+        "_asyncprogresstrackingoverridesinksupportcheck",
+    }
+)
+"""Options that are for Spark, which hands them on all the same."""
+
+
 class Gateway(NamedTuple):
     """Which gateway, and how long to wait for it."""
 
@@ -42,6 +57,15 @@ class Options:
     def __init__(self, given: Mapping[str, str]) -> None:
         self._given = {name.lower(): value for name, value in given.items()}
 
+    def check(self, use: str, uses: Mapping[str, frozenset[str]]) -> None:
+        """Raises `ValueError` for an option that this one of the uses does not know."""
+        for name in sorted(self._given.keys() - uses[use] - _OF_SPARK):
+            others = [other for other, names in uses.items() if name in names]
+            if others:
+                raise ValueError(f"option {name} is for {' and '.join(others)}, not for {use}")
+            [nearest] = get_close_matches(name, sorted(uses[use]), 1, 0.0)
+            raise ValueError(f"there is no option {name} for {use}; the nearest is {nearest}")
+
     def find(self, name: str) -> str | None:
         """The option, None where it is not given."""
         return self._given.get(name.lower())
@@ -57,11 +81,12 @@ class Options:
             raise ValueError(f"option {name} is {word!r}; legal: {', '.join(words)}")
         return word
 
-    def whole(self, name: str, default: int, least: int = 0) -> int:
+    def whole(self, name: str, default: int, least: int = 0, most: int | None = None) -> int:
         """A whole number. Raises `ValueError`."""
         text = self.get(name, str(default))
-        if not text.isdecimal() or int(text) < least:
-            raise ValueError(f"option {name} is {text!r}; legal: a whole number from {least}")
+        if not text.isdecimal() or int(text) < least or (most is not None and int(text) > most):
+            legal = f"a whole number from {least}" + ("" if most is None else f" to {most}")
+            raise ValueError(f"option {name} is {text!r}; legal: {legal}")
         return int(text)
 
     def gateway(self) -> Gateway:

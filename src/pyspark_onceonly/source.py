@@ -23,8 +23,24 @@ from pyspark_onceonly.options import (
     ROWS_PER_REQUEST_MAX,
     Options,
 )
-from pyspark_onceonly.rows import shape_of
+from pyspark_onceonly.rows import HEADER_FIELDS, shape_of
 from pyspark_onceonly.sink import BatchWriter, Sink, StreamWriter
+
+_ALWAYS = frozenset({"api", "token", "patience_s"})
+_READING = _ALWAYS | {"read", "payload", "after", "rows_per_partition"}
+_WRITING = _ALWAYS.union(
+    HEADER_FIELDS,
+    {"message_id_column", "payload_column", "payload"},
+    {"rejects", "report", "rows_per_request"},
+)
+
+USES = {
+    "batch reads": _READING | {"up_to"},
+    "stream reads": _READING | {"rows_per_batch", "processing"},
+    "batch writes": _WRITING | {"job"},
+    "stream writes": _WRITING,  # Each batch is a job, which the stream names.
+}
+"""The options that each use knows."""
 
 
 class DefaultSource(DataSource):
@@ -58,6 +74,7 @@ class DefaultSource(DataSource):
         """What is there now, above `after` and up to `up_to`."""
         del schema
         options = self._options
+        options.check("batch reads", USES)
         after = options.whole("after", 0)
         up_to = None if options.find("up_to") is None else options.whole("up_to", 0)
         per_partition = options.whole("rows_per_partition", ROWS_PER_PARTITION, 1)
@@ -69,6 +86,7 @@ class DefaultSource(DataSource):
         """What is there and what comes, from `after` on."""
         del schema
         options = self._options
+        options.check("stream reads", USES)
         is_latest = options.find("after") == "latest"
         numbered = Numbered(
             None if is_latest else options.whole("after", 0),
@@ -83,23 +101,23 @@ class DefaultSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - because Spark passes it so
         """Rows as messages of the job of the option `job`, or of one of its own."""
         _check_appends(overwrite=overwrite)
+        self._options.check("batch writes", USES)
         return BatchWriter(self._sink(schema, self._options.get("job", uuid.uuid4().hex)))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802, FBT001 - because Spark calls it so
         """Rows as messages; each batch is a job, named by query and batch."""
         _check_appends(overwrite=overwrite)
-        if self._options.find("job") is not None:
-            raise ValueError("option job is for batches: a stream names a job for each of its own")
+        self._options.check("stream writes", USES)
         return StreamWriter(self._sink(schema, ""))
 
     def _sink(self, schema: StructType, job: str) -> Sink:
         options = self._options
-        per_request = options.whole("rows_per_request", ROWS_PER_REQUEST, 1)
+        per_request = options.whole("rows_per_request", ROWS_PER_REQUEST, 1, ROWS_PER_REQUEST_MAX)
         return Sink(
             options.gateway(),
             uuid.uuid4().hex,
             shape_of(options, schema, job),
-            min(per_request, ROWS_PER_REQUEST_MAX),
+            per_request,
             options.find("rejects"),
             options.find("report"),
         )

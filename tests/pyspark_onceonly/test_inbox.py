@@ -390,6 +390,7 @@ def test_the_journal_is_a_table_and_a_stream(
         ({"payload": "xml"}, "legal: binary, text"),
         ({"after": "first"}, "a whole number from 0"),
         ({"rows_per_partition": "0"}, "a whole number from 1"),
+        ({"upto": "5"}, "the nearest is up_to"),
     ],
 )
 def test_what_cannot_be_read_is_refused(

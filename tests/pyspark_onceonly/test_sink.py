@@ -155,6 +155,7 @@ def test_an_empty_frame_is_an_empty_job(
         ("append", {"api": None}, "option api is missing"),
         ("append", {"message_id_column": "nothing"}, "there is no column 'nothing'"),
         ("append", {"rows_per_request": "0"}, "a whole number from 1"),
+        ("append", {"reject": "folder"}, "no option reject for batch writes"),
     ],
 )
 def test_what_cannot_be_written_is_refused(
@@ -179,6 +180,7 @@ class TestStreams:
             frame.writeStream.format("onceonly")
             .options(**options, report=str(folder / "report"))
             .option("checkpointLocation", str(folder / "checkpoint"))
+            .queryName("orders")
             .trigger(availableNow=True)
             .start()
         )
@@ -226,6 +228,6 @@ class TestStreams:
         """One name for all batches would make them one job."""
         (tmp_path / "named").mkdir()
         orders(spark, "named", 1).write.mode("append").parquet(str(tmp_path / "named"))
-        with pytest.raises(PySparkException, match="option job is for batches"):
+        with pytest.raises(PySparkException, match="option job is for batch writes"):
             self.run(self.source(spark, tmp_path, "named"), {**out, "job": "mine"}, tmp_path)
         shutil.rmtree(tmp_path / "checkpoint", ignore_errors=True)
