@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import uuid
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import fsspec
 import pytest
 
-from onceonly.lake import manifest
+from onceonly.lake import jobs, manifest
 from onceonly.lake.ingest import mirror, segments
 from onceonly.lake.manifest import Manifest, Quarantined, Shelf
 from onceonly.message.errors import LocalError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 PARTY = "party=p"
 
@@ -75,6 +79,15 @@ def test_a_bad_copy_goes_when_its_original_does(far: Far):
     assert far.fetched() == {"good": b"2", "new": b"3"}
     far.put("bad", b"1")
     assert far.fetched() == {"bad": b"1", "good": b"2", "new": b"3"}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_source_by_http_is_refused_by_name(spark: SparkSession, tmp_path: Path, scheme: str):
+    """Spark has a file system for it, and nobody can list a folder: no traceback, no empty lake."""
+    with pytest.raises(LocalError, match="HTTP lists no folders") as refused:
+        jobs.ingest(f"{scheme}://partner.example/lake", into=str(tmp_path))
+    assert refused.value.name == "NoSource"
 
 
 def test_a_source_that_cannot_be_read_is_named(far: Far):

@@ -31,9 +31,14 @@ _AGES: Final = ("mtime", "LastModified", "last_modified", "updated", "modified",
 
 
 def is_needed(spark: SparkSession, source: str) -> bool:
-    """Whether Spark has no file system for the URL."""
+    """Whether Spark has no file system for the URL.
+
+    Raises `LocalError` (NoSource) for HTTP, of which Hadoop has one, and nobody a list of a folder.
+    """
     if "://" not in source:
         return False
+    if source.startswith(("http://", "https://")):
+        raise LocalError("NoSource", f"{source} cannot be read: HTTP lists no folders")
     context: Any = spark.sparkContext
     hadoop = context._jvm.org.apache.hadoop.fs.FileSystem  # noqa: SLF001 - because Spark has no public way to ask
     try:
