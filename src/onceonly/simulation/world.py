@@ -354,10 +354,11 @@ class World:
         """Whether a stored message will be handed over yet.
 
         Under strict_release one whose acknowledgement certainly never left stays where it is once
-        its sender has given up: nobody asks for it any more (R-12).
+        its sender has given up: nobody asks for it any more (R-12). Those that wait for their turn
+        to be acknowledged do get it, one after the other.
         """
         line = next(one for one in self.plan.lines if line_id(one) == entry.agreement_id)
-        return not line.terms.strict_release
+        return not (line.terms.strict_release and entry.is_withheld)
 
 
 async def _whole(body: bytes) -> AsyncIterator[bytes]:
