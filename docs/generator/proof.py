@@ -56,7 +56,7 @@ def _campaign(document: Document) -> str:
         {
             "worlds": document["seeds"],
             "violations": document["violating_seeds"],
-            "code": document.get("code", "")[:16],
+            "code": document["code"][:16],
             "messages accepted": document["accepted"],
             "delivered": document["delivered"],
             "acknowledged": document["acknowledged"],
@@ -71,9 +71,15 @@ def _campaign(document: Document) -> str:
             ),
             "states that must occur, seen": f"{_seen(document)} of {len(document['sometimes'])}",
             "days of virtual time": f"{days:,.0f}",
-            "worlds a second": f"{document['seeds_per_s']:,.0f}",
+            "worlds a second on one core": f"{_rate(document):,.0f}",
         }
     )
+
+
+def _rate(document: Document) -> float:
+    """Over all calls that the campaign took."""
+    seconds: float = document["core_seconds"]
+    return document["seeds"] / seconds if seconds else 0.0
 
 
 def _seen(document: Document) -> int:

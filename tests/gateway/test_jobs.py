@@ -307,6 +307,21 @@ async def test_a_row_that_cannot_be_a_message_is_rejected_alone(gateway, peer, c
     assert (shape["rejected"], shape["accepted"]) == (1, 1)
 
 
+async def test_a_row_with_too_large_payloads_is_rejected(tmp_path, peer):
+    """payload_bytes_max counts all payloads of a message, handed over in bulk as well."""
+    half = {"payload": "x" * 600}
+    async with running(tmp_path, peer, gateway={"payload_bytes_max": 1000}) as gateway:
+        rows = [
+            a_row(peer, "m-1", payload="x" * 1001),
+            a_row(peer, "m-2", payloads=[half, half]),
+            a_row(peer, "m-3", payload="x" * 1000),
+        ]
+        del rows[1]["payload"], rows[1]["content_type"]
+        answer = await stage(gateway, *rows)
+        named = [one.get("error", {}).get("name") for one in answer.json["rows"]]
+        assert named == ["PayloadTooLarge", "PayloadTooLarge", None], answer
+
+
 async def test_a_row_that_was_rejected_may_be_accepted_later(tmp_path, peer, other_peer):
     """Once the agreement is there."""
     row = a_row(other_peer, "m-1", 0)

@@ -75,7 +75,7 @@ def test_spark_adds_up_what_one_process_adds_up(
     """Counts, faults, points, states, violations and the fingerprint of all traces are equal."""
     found = spark_job.run(0, SEEDS, ledger=str(tmp_path)).summary
     here = local.run(0, SEEDS)
-    times = {"seconds": 0, "seeds_per_s": 0}
+    times = {"seconds": 0, "seeds_per_s": 0, "core_seconds": 0}
     assert report.as_json(found) | times == report.as_json(here) | times
     assert report.complaints(found) == report.complaints(here)
 

@@ -33,6 +33,7 @@ from onceonly.gateway.api.reading import (
     one_line,
     one_of,
     submission_of,
+    too_large,
     whole,
 )
 from onceonly.gateway.operations import Operations
@@ -196,11 +197,7 @@ class Api(JobCalls):
         if length is None:
             raise LocalError("LengthRequired", "a submission says its Content-Length")
         if not length.isdecimal() or int(length) > self._payload_bytes_max + FORM_BYTES_MAX:
-            raise self._too_large()
-
-    def _too_large(self) -> LocalError:
-        text = f"the payloads of a message have {self._payload_bytes_max} bytes at most"
-        return LocalError("PayloadTooLarge", text)
+            raise too_large(self._payload_bytes_max)
 
     async def _spooled(self, upload: UploadFile, sinks: list[Sink], room: int) -> tuple[Part, int]:
         """The payload in a sink, and how many bytes are left for the next ones."""
@@ -209,7 +206,7 @@ class Api(JobCalls):
         while piece := await upload.read(COPY_BYTES):
             room -= len(piece)
             if room < 0:
-                raise self._too_large()
+                raise too_large(self._payload_bytes_max)
             sink.write(piece)
         content_type = upload.content_type or "application/octet-stream"
         return Part(sink, content_type, upload.filename or ""), room

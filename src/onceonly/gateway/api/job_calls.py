@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from onceonly.gateway.api import shapes
-from onceonly.gateway.api.reading import limit_of, submission_of, whole
+from onceonly.gateway.api.reading import limit_of, submission_of, too_large, whole
 from onceonly.gateway.sending.jobs import Jobs
 from onceonly.gateway.sending.places import NUMBER_BITS, RowAnswer, StagedRow
 from onceonly.gateway.sending.submit import Part, Submission
@@ -41,6 +41,7 @@ class JobCalls(ABC):
     _store: Store
     _spool: Spool
     _jobs: Jobs
+    _payload_bytes_max: int
 
     @abstractmethod
     def _submission(
@@ -97,24 +98,32 @@ class JobCalls(ABC):
             listed = [own] if own else []
         if not isinstance(listed, list):
             raise LocalError("InvalidField", "payloads is no list")
-        parts = [self._part(payload, sinks) for payload in listed]
+        parts: list[Part] = []
+        room = self._payload_bytes_max
+        for payload in listed:
+            part, room = self._part(payload, sinks, room)
+            parts.append(part)
         if row.get("key") is not None:
             raise LocalError("InvalidField", "a row of a job is known by its message_id")
         if not row.get("message_id"):
             raise LocalError("InvalidField", "message_id is missing")
         return submission_of(row, parts, None, None)
 
-    def _part(self, payload: Any, sinks: list[Sink]) -> Part:
+    def _part(self, payload: Any, sinks: list[Sink], room: int) -> tuple[Part, int]:
+        """The payload in a sink, and how many bytes are left for the next ones."""
         if not isinstance(payload, dict) or payload.keys() - set(_PAYLOAD_FIELDS):
             legal = ", ".join(_PAYLOAD_FIELDS)
             raise LocalError("InvalidField", f"a payload is an object of {legal}")
+        content = _content(payload)
+        if len(content) > room:
+            raise too_large(self._payload_bytes_max)
         sink = self._spool.open_sink()
         sinks.append(sink)
-        sink.write(_content(payload))
+        sink.write(content)
         kind, name = payload.get("content_type") or _USUAL_TYPE, payload.get("name") or ""
         if not isinstance(kind, str) or not isinstance(name, str):
             raise LocalError("InvalidField", "content_type and name of a payload are texts")
-        return Part(sink, kind, name)
+        return Part(sink, kind, name), room - len(content)
 
     async def list_jobs(self, request: Request) -> Response:
         """A page of jobs with their counts."""

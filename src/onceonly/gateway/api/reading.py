@@ -22,6 +22,12 @@ HEADER_BYTES_MAX = 1 << 16
 """Largest `message` JSON of a submission."""
 
 
+def too_large(payload_bytes_max: int) -> LocalError:
+    """What is said of a message whose payloads have more bytes than that, all together."""
+    text = f"the payloads of a message have {payload_bytes_max} bytes at most"
+    return LocalError("PayloadTooLarge", text)
+
+
 async def header_json(value: str | UploadFile) -> Any:
     """The `message` JSON of a submission."""
     try:

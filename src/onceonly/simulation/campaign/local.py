@@ -41,8 +41,10 @@ def run(lo: int, hi: int, *, jobs: int = 1, progress: Progress | None = None) ->
 
 def _summary(chunk: tuple[int, int]) -> Summary:
     summary = Summary()
+    began_s = perf_counter()
     for result in run_range(*chunk):
         summary.add(result)
+    summary.core_seconds = perf_counter() - began_s
     return summary
 
 

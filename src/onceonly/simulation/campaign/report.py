@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from onceonly.gateway.drill import POINTS
 from onceonly.simulation.campaign import tally
+from onceonly.simulation.campaign.code import code_digest
 from onceonly.simulation.campaign.sometimes import RARE, SOMETIMES
 from onceonly.simulation.campaign.worlds import Result
 
@@ -54,6 +55,8 @@ class Summary:
     seconds: float = 0.0
     """Wall time, for who knows it, of `timed` of the seeds."""
     timed: int = 0
+    core_seconds: float = 0.0
+    """On one core, of all the seeds, whichever call ran them."""
     violating: int = 0
     """Seeds with a violation."""
     breaches: list[Breach] = field(default_factory=list)
@@ -85,7 +88,7 @@ class Summary:
 
     def merge(self, other: "Summary") -> None:
         """Count what another summary counted, of other worlds."""
-        for count in ("seeds", "violating", *COUNTS):
+        for count in ("seeds", "violating", "core_seconds", *COUNTS):
             setattr(self, count, getattr(self, count) + getattr(other, count))
         self.breaches = sorted([*self.breaches, *other.breaches])[:LISTED_MAX]
         for counter in ("invariants", "matrix", "points", "sometimes"):
@@ -191,6 +194,8 @@ def as_json(summary: Summary) -> dict[str, Any]:
         "fingerprint": f"{summary.fingerprint:0{FINGERPRINT_DIGITS}x}",
         "seconds": round(summary.seconds, 3),
         "seeds_per_s": round(summary.seeds_per_s, 1),
+        "core_seconds": round(summary.core_seconds, 3),
+        "code": code_digest(),
     }
 
 

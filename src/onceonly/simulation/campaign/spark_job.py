@@ -112,6 +112,7 @@ def run(
     summary.seconds, summary.timed = seconds, ran
     done = [entry for entry in book.done(code_digest(), PROFILE) if lo <= entry.lo < hi]
     took = [entry.seconds for entry in done] or [0.0]
+    summary.core_seconds = sum(took)
     return Campaign(summary, ran, (min(took), max(took)))
 
 
@@ -217,14 +218,9 @@ def summarise(rows: DataFrame) -> Summary:
 
     Two rows of one seed with unlike traces are a violation: `determinism`.
     """
-    unlike = (
-        rows.groupBy("seed")
-        .agg(F.count_distinct("trace_hash").alias("traces"))
-        .where("traces > 1")
-        .select("seed", F.lit("determinism").alias("invariant"), F.lit(_UNLIKE).alias("text"))
-    )
-    once = rows.dropDuplicates(["seed"]).cache()
-    breaches = once.select("seed", F.inline("breaches")).union(unlike).cache()
+    twice = _twice(rows).cache()
+    once = _once(rows, twice)
+    breaches = once.select("seed", F.inline("breaches")).union(_unlike(twice)).cache()
     [total] = once.agg(*_totals()).collect()
     first = breaches.orderBy("seed", "invariant").limit(LISTED_MAX).collect()
     by_invariant = breaches.groupBy("invariant").count().collect()
@@ -242,8 +238,35 @@ def summarise(rows: DataFrame) -> Summary:
     for count in COUNTS:
         setattr(summary, count, total[count] or 0)
     breaches.unpersist()
-    once.unpersist()
+    twice.unpersist()
     return summary
+
+
+def _twice(rows: DataFrame) -> DataFrame:
+    """The seeds that have several rows, and whether those tell of one and the same world."""
+    runs = rows.groupBy("seed").agg(
+        F.count("*").alias("runs"),
+        (F.min("trace_hash") != F.max("trace_hash")).alias("unlike"),
+    )
+    return runs.where("runs > 1").select("seed", "unlike")
+
+
+def _once(rows: DataFrame, twice: DataFrame) -> DataFrame:
+    """A row of each seed. Only the few that have several go through a shuffle.
+
+    A row is some kilobytes of maps: a million of them, sorted to find the doubles, are more than
+    the memory of a driver on a laptop.
+    """
+    if twice.isEmpty():
+        return rows
+    alone = rows.join(twice, "seed", "left_anti")
+    return alone.unionByName(rows.join(twice, "seed", "left_semi").dropDuplicates(["seed"]))
+
+
+def _unlike(twice: DataFrame) -> DataFrame:
+    return twice.where("unlike").select(
+        "seed", F.lit("determinism").alias("invariant"), F.lit(_UNLIKE).alias("text")
+    )
 
 
 _UNLIKE = "two runs of the same world had different traces"
