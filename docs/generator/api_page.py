@@ -107,6 +107,8 @@ for every start.
 * Numbers of a run are in blocks of 2^32, one block per task. Every attempt of a task hands its rows
   over in rising order; one that has them in another order is found again row by row, and what is
   staged under a number of the run leaves as it was staged last.
+* Attempts of one task that may be under way at once are numbered, later ones higher: `&attempt=N`.
+  The latest that has staged in a block stages there; an earlier one is refused (`AttemptOver`).
 
 A release answers before anything is counted; `GET /v1/jobs/{{job}}` counts.
 `rows` is `accepted` + `rejected` + `replayed`, and `accepted` is the sum of the states behind it.
@@ -169,6 +171,7 @@ MEANINGS = {
     "ProcessingWentBack": "A processing state only moves forward.",
     "QueueFull": "`queued_max` messages wait for a verdict; nothing was accepted.",
     "Refused": "The application refused the message before; it cannot be processed any more.",
+    "AttemptOver": "A later attempt of the task has begun to stage its rows.",
     "RunOver": "The run of the job was released or dropped, or another began after it.",
     "StoreFailed": "The store broke; the gateway stops, and whether it was stored is unknown.",
     "StoreFull": "The disk is full; nothing was accepted.",

@@ -154,15 +154,21 @@ class Client:
         """
         return self.stage_lines(job, b"\n".join(json.dumps(row).encode() for row in rows), run)
 
-    def stage_lines(self, job: str, lines: bytes, run: str | None = None) -> Sequence[JSON]:
-        """`stage`, of rows that are JSON already, one per line."""
+    def stage_lines(
+        self, job: str, lines: bytes, run: str | None = None, attempt: int | None = None
+    ) -> Sequence[JSON]:
+        """`stage`, of rows that are JSON already, one per line.
+
+        A task of the run that may be tried again numbers its attempts, later ones higher: one that
+        a later one has overtaken is refused (AttemptOver).
+        """
         headers = {"content-type": "application/x-ndjson"}
         answer = self._json(
             "POST",
             f"/v1/jobs/{_quoted(job)}/messages",
             content=lines,
             headers=headers,
-            params=_given(run=run),
+            params=_given(run=run, attempt=attempt),
         )
         rows: Sequence[JSON] = answer["rows"]
         return rows

@@ -1,14 +1,16 @@
 """DataFrames out: tasks stage their rows in a job of the gateway, the commit releases it.
 
 A task may be tried again, run twice at once, or die between any two calls: its rows have their
-numbers and MessageIds from the DataFrame alone, so the gateway knows them again. Nothing is sent
-before every row of the job is staged; what an aborted job staged is dropped.
+numbers and MessageIds from the DataFrame alone, so the gateway knows them again, and of attempts at
+once it listens to the latest. Nothing is sent before every row of the job is staged; what an
+aborted job staged is dropped.
 
 All attempts of all tasks of one start share its `run`, so that the commit releases, and the abort
 drops, what this start has staged, and nothing that another has.
 """
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,9 +26,10 @@ from pyspark.sql.datasource import (
 )
 
 from onceonly.client import Client
+from onceonly.message.errors import LocalError
 from pyspark_onceonly import rejects
 from pyspark_onceonly.options import Gateway
-from pyspark_onceonly.patience import patiently
+from pyspark_onceonly.patience import PAUSE_S_MAX, patiently
 from pyspark_onceonly.rows import RowShape
 
 ROW_BITS = 32
@@ -75,7 +78,7 @@ class BatchWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskCounts:
         """Stage the rows of one task."""
-        return stage_task(self._sink, self._sink.shape.job, _context().partitionId(), iterator)
+        return stage_task(self._sink, self._sink.shape.job, task_of(_context()), iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Every row is staged: release the job."""
@@ -103,7 +106,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         query_id = context.getLocalProperty("sql.streaming.queryId")
         batch_id = context.getLocalProperty("streaming.sql.batchId")
         assert None not in (query_id, batch_id), "a batch of a stream has a query and a number"
-        return stage_task(self._sink, f"{query_id}-{batch_id}", context.partitionId(), iterator)
+        return stage_task(self._sink, f"{query_id}-{batch_id}", task_of(context), iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - because Spark passes it by name
         """Every row of the batch is staged: release its job. A replayed batch has the same."""
@@ -127,13 +130,52 @@ def _context() -> TaskContext:
     return context
 
 
-def stage_task(
-    sink: Sink, job: str, partition: int, batches: Iterator[pa.RecordBatch]
-) -> TaskCounts:
+class Task(NamedTuple):
+    """One attempt of a task. Spark numbers those of all tasks in the order of their start."""
+
+    partition: int
+    attempt: int
+
+
+def task_of(context: TaskContext) -> Task:
+    """The attempt that this is."""
+    return Task(context.partitionId(), context.taskAttemptId())
+
+
+def stage_task(sink: Sink, job: str, task: Task, batches: Iterator[pa.RecordBatch]) -> TaskCounts:
     """Stage the rows of one task, in requests of many.
 
-    Any attempt of the task may do so, also two at once, and one may stop anywhere.
+    Any attempt of the task may do so, and one may stop anywhere. Of two at once the later one does;
+    the other returns nothing, and fails (AttemptOver) once there is nobody else at work.
     """
+    try:
+        return _stage(sink, job, task, batches)
+    except LocalError as error:
+        if error.name == "AttemptOver":
+            _stand_by(sink, job)
+        raise
+
+
+def _stand_by(sink: Sink, job: str) -> None:
+    """Return when nobody has staged rows of the job for `patience_s`; Spark ends us before.
+
+    A task that fails while its other attempt is at work uses up its tries: Spark may start a third
+    one, which would overtake that, and so on until the job is given up.
+    """
+    patience_s = sink.gateway.patience_s
+    staged_at, until = None, 0.0
+    with sink.gateway.client() as client:
+        while True:
+            found = patiently(lambda: client.job(job), patience_s)["staged_at"]
+            if found != staged_at:
+                staged_at, until = found, time.monotonic() + patience_s
+            elif time.monotonic() > until:
+                return
+            time.sleep(min(PAUSE_S_MAX, patience_s / 10))
+
+
+def _stage(sink: Sink, job: str, task: Task, batches: Iterator[pa.RecordBatch]) -> TaskCounts:
+    partition = task.partition
     counts = TaskCounts(job, sink.run, partition, 0, 0, 0, 0, None)
     refused = rejects.RejectsFile(sink.rejects, job, partition)
     shape = sink.shape.of_job(job)
@@ -143,7 +185,8 @@ def stage_task(
                 some = batch.slice(start, sink.rows_per_request)
                 first = (partition << ROW_BITS) + counts.rows
                 numbers = range(first, first + some.num_rows)
-                answers = _staged(sink, client, job, list(shape.lines(some, numbers)))
+                lines = list(shape.lines(some, numbers))
+                answers = _staged(sink, client, job, task, lines)
                 _count(counts, answers)
                 found = [one for one in enumerate(answers) if one[1]["outcome"] == "rejected"]
                 refused.add(some, found)
@@ -152,11 +195,13 @@ def stage_task(
     return counts
 
 
-def _staged(sink: Sink, client: Client, job: str, lines: Sequence[bytes]) -> list[dict[str, Any]]:
+def _staged(
+    sink: Sink, client: Client, job: str, task: Task, lines: Sequence[bytes]
+) -> list[dict[str, Any]]:
     """What became of each line. One that no request holds is rejected here, and never sent."""
     answers: list[dict[str, Any]] = []
     for body in _requests([line for line in lines if len(line) <= LINE_BYTES_MAX]):
-        stage = partial(client.stage_lines, job, body, sink.run)
+        stage = partial(client.stage_lines, job, body, sink.run, task.attempt)
         answers += patiently(stage, sink.gateway.patience_s)
     sent = iter(answers)
     return [next(sent) if len(line) <= LINE_BYTES_MAX else _too_large(line) for line in lines]

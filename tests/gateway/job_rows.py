@@ -34,15 +34,21 @@ def a_row(peer: Peer, name: str, number: int | None = None, **more: Any) -> dict
     return row if number is None else {"row": number, **row}
 
 
-def _of(run: str | None) -> str:
-    return "" if run is None else f"?run={run}"
+def _of(run: str | None, attempt: int | None = None) -> str:
+    named = "" if run is None else f"?run={run}"
+    return named if attempt is None else f"{named}&attempt={attempt}"
 
 
 async def stage(
-    gateway: RunningGateway, *rows: dict[str, Any], job: str = "j", run: str | None = None
+    gateway: RunningGateway,
+    *rows: dict[str, Any],
+    job: str = "j",
+    run: str | None = None,
+    attempt: int | None = None,
 ) -> Any:
     body = "\n".join(map(json.dumps, rows)).encode()
-    return await gateway.call("POST", f"/v1/jobs/{job}/messages{_of(run)}", content=body)
+    path = f"/v1/jobs/{job}/messages{_of(run, attempt)}"
+    return await gateway.call("POST", path, content=body)
 
 
 async def staged(

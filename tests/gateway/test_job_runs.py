@@ -1,6 +1,7 @@
 """Runs of one job: what an earlier start left is neither sent nor taken from a later one."""
 
 from itertools import permutations
+from json import dumps
 from random import Random
 from typing import Any
 from unittest.mock import ANY
@@ -219,6 +220,69 @@ async def test_whatever_attempts_there_were_the_last_ones_count(gateway, peer, s
     assert (await call_release(gateway, "r", len(accepted))).status == 200
     await gateway.until(lambda: set(known(gateway)) == accepted | sent)
     assert len(known(gateway)) == len(accepted | sent)
+
+
+async def test_of_attempts_at_once_the_latest_stages(gateway, peer):
+    """In its block; a new run begins anew, and whoever names no attempt is asked for none."""
+    block = 1 << 32
+    first, other = a_row(peer, "m-0", 0), a_row(peer, "m-1", block)
+    assert (await stage(gateway, first, run="r", attempt=7)).status == 200
+    assert (await stage(gateway, first, run="r", attempt=9)).status == 200
+    for body in ((first,), (other, first)):
+        assert refused_as(await stage(gateway, *body, run="r", attempt=8)) == (409, "AttemptOver")
+    assert (await counted(gateway))["rows"] == 1
+    assert (await stage(gateway, other, run="r", attempt=8)).status == 200
+    assert (await stage(gateway, first, run="r", attempt=9)).status == 200
+    assert (await stage(gateway, first, run="r")).status == 200
+    assert (await stage(gateway, first, run="s", attempt=1)).status == 200
+
+
+async def test_an_attempt_is_over_after_a_restart_too(gateway, peer):
+    """Whose a block is, is durable."""
+    row = a_row(peer, "m-0", 0)
+    await stage(gateway, row, run="r", attempt=2)
+    await gateway.restart()
+    assert refused_as(await stage(gateway, row, run="r", attempt=1)) == (409, "AttemptOver")
+
+
+@pytest.mark.parametrize("query", ["attempt=1", "run=r&attempt=-1", "run=r&attempt=x"])
+async def test_an_attempt_that_is_none_is_refused(gateway, peer, query):
+    """It is a number, and of a run."""
+    path, row = f"/v1/jobs/j/messages?{query}", a_row(peer, "m-0", 0)
+    answer = await gateway.call("POST", path, content=dumps(row).encode())
+    assert refused_as(answer) == (400, "InvalidField")
+
+
+async def test_rows_of_an_attempt_have_numbers(gateway, peer):
+    """Without one nobody knows whose block it is in."""
+    answer = await stage(gateway, a_row(peer, "m-0"), run="r", attempt=1)
+    assert refused_as(answer) == (400, "InvalidField")
+
+
+@pytest.mark.parametrize("seed", range(24))
+async def test_attempts_at_once_count_as_the_latest_would(gateway, peer, seed):
+    """Any number of them, each in its own order, one row of one of them at a time."""
+    chance = Random(seed)
+    frame = chance.choices("abcde", k=chance.randint(1, 7))
+    attempts = [chance.sample(frame, len(frame)) for _ in range(chance.randint(2, 4))]
+    told: list[list[str]] = [[] for _ in attempts]
+    latest = 0
+    while len(told[-1]) < len(frame):
+        attempt = chance.randrange(len(attempts))
+        at = len(told[attempt])
+        if at == len(frame):
+            continue
+        row = a_row(peer, attempts[attempt][at], at)
+        answer = await stage(gateway, row, run="r", attempt=attempt)
+        latest = max(latest, attempt)
+        assert (answer.status == 409) == (attempt < latest)
+        told[attempt].append(answer.status == 200 and answer.json["rows"][0]["outcome"])
+    expected = [len(set(frame)), len(frame) - len(set(frame))]
+    assert [told[-1].count("accepted"), told[-1].count("replayed")] == expected
+    shape = await counted(gateway)
+    assert [shape["accepted"], shape["replayed"]] == expected
+    assert (await call_release(gateway, "r", expected[0])).status == 200
+    await gateway.until(lambda: known(gateway) == list(dict.fromkeys(attempts[-1])))
 
 
 async def test_one_message_in_two_tasks_is_a_message_and_a_replay(gateway, peer):

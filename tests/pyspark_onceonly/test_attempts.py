@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -24,7 +25,7 @@ from pyspark_onceonly.rows import shape_of
 from pyspark_onceonly.sink import (
     LINE_BYTES_MAX,
     Sink,
-    TaskCounts,
+    Task,
     commit_job,
     commit_nothing,
     drop_run,
@@ -40,10 +41,6 @@ pytestmark = pytest.mark.process
 COUNT = 60
 SCHEMA = StructType().add("order_id", StringType()).add("payload", StringType())
 MEETING_S = 60.0
-
-
-class Stopped(Exception):  # noqa: N818 - because it is no error of the attempt's
-    """Spark has killed the attempt."""
 
 
 def sink_of(exchange: Exchange, job: str, run: str = "run-1", **more: str) -> Sink:
@@ -74,40 +71,47 @@ def counted(exchange: Exchange, job: str) -> dict[str, Any]:
         return client.job(job)
 
 
-def test_two_attempts_at_once_are_one_task(exchange: Exchange) -> None:
-    """They meet before each batch; one is killed in the middle, the other's counts are exact."""
-    sink = sink_of(exchange, "twice")
-    meeting = threading.Barrier(2)
+@pytest.mark.parametrize("is_turned", [False, True], ids=["in one order", "in other orders"])
+def test_of_two_attempts_at_once_the_later_is_the_task(exchange: Exchange, is_turned: bool) -> None:
+    """The first is overtaken in the middle and waits, until nobody else is at work; twins count."""
+    job = f"twice-{is_turned}"
+    sink = sink_of(exchange, job, patience_s="1")
+    begun, overtaken = threading.Event(), threading.Event()
+    rows = [*chain(*(batch.to_pylist() for batch in batches(job, 0)))]
+    rows += rows[:7]
 
-    def meet(*, is_killed: bool) -> Iterator[pa.RecordBatch]:
-        for number, batch in enumerate(batches("twice", 0)):
-            if number < 2:
-                meeting.wait(MEETING_S)
-            elif is_killed:
-                raise Stopped
-            yield batch
+    def first() -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pylist(rows[:30])
+        begun.set()
+        assert overtaken.wait(MEETING_S)
+        yield pa.RecordBatch.from_pylist(rows[30:])
 
-    def attempt(*, is_killed: bool) -> TaskCounts:
-        return stage_task(sink, "twice", 0, meet(is_killed=is_killed))
+    def second() -> Iterator[pa.RecordBatch]:
+        assert begun.wait(MEETING_S)
+        order = rows[::-1] if is_turned else rows
+        yield pa.RecordBatch.from_pylist(order[:20])
+        overtaken.set()
+        yield pa.RecordBatch.from_pylist(order[20:])
 
     with ThreadPoolExecutor(2) as pool:
-        loser = pool.submit(lambda: attempt(is_killed=True))
-        winner = pool.submit(lambda: attempt(is_killed=False)).result()
-        with pytest.raises(Stopped):
+        loser = pool.submit(stage_task, sink, job, Task(0, 1), first())
+        winner = pool.submit(stage_task, sink, job, Task(0, 2), second()).result()
+        with pytest.raises(LocalError, match="has begun after 1"):
             loser.result()
-    assert (winner.rows, winner.accepted, winner.replayed) == (COUNT, COUNT, 0)
+    assert (winner.rows, winner.accepted, winner.replayed) == (COUNT + 7, COUNT, 7)
     commit_job(sink, [winner])
-    until(lambda: counted(exchange, "twice")["acknowledged"] == COUNT, "all are acknowledged")
-    assert counted(exchange, "twice")["rows"] == COUNT
+    until(lambda: counted(exchange, job)["acknowledged"] == COUNT, "all are acknowledged")
+    shape = counted(exchange, job)
+    assert (shape["rows"], shape["accepted"], shape["replayed"]) == (COUNT + 7, COUNT, 7)
 
 
 def test_an_attempt_that_comes_late_changes_nothing(exchange: Exchange) -> None:
     """It is refused, once its run is released; rows of the next run are replays."""
     sink = sink_of(exchange, "late")
-    commit_job(sink, [stage_task(sink, "late", 0, batches("late", 0))])
+    commit_job(sink, [stage_task(sink, "late", Task(0, 0), batches("late", 0))])
     with pytest.raises(LocalError, match="released already"):
-        stage_task(sink, "late", 0, batches("late", 0))
-    late = stage_task(sink._replace(run="run-2"), "late", 0, batches("late", 0))
+        stage_task(sink, "late", Task(0, 0), batches("late", 0))
+    late = stage_task(sink._replace(run="run-2"), "late", Task(0, 0), batches("late", 0))
     assert (late.accepted, late.replayed) == (0, COUNT)
     shape = counted(exchange, "late")
     assert (shape["rows"], shape["accepted"], shape["staged"]) == (COUNT, COUNT, 0)
@@ -116,8 +120,11 @@ def test_an_attempt_that_comes_late_changes_nothing(exchange: Exchange) -> None:
 def test_rejects_of_an_attempt_that_lost_are_forgotten(exchange: Exchange, tmp_path: Path) -> None:
     """One file per task, that of the attempt whose message reached the commit."""
     sink = sink_of(exchange, "refused", rejects=str(tmp_path), report=str(tmp_path))
-    stage_task(sink, "refused", 0, batches("refused", 0, bad=7))
-    tasks = [stage_task(sink, "refused", part, batches("refused", part, bad=7)) for part in (0, 1)]
+    stage_task(sink, "refused", Task(0, 0), batches("refused", 0, bad=7))
+    tasks = [
+        stage_task(sink, "refused", Task(part, 0), batches("refused", part, bad=7))
+        for part in (0, 1)
+    ]
     for _ in range(2):  # A commit that is made again finds its work done.
         commit_job(sink, tasks)
         names = sorted(path.name for path in (tmp_path / "job=refused").iterdir())
@@ -129,12 +136,12 @@ def test_rejects_of_an_attempt_that_lost_are_forgotten(exchange: Exchange, tmp_p
 def test_a_driver_that_aborts_late_takes_nothing_from_the_next(exchange: Exchange) -> None:
     """A second start of the job sends every row, and its stragglers are refused."""
     dead, sink = sink_of(exchange, "again"), sink_of(exchange, "again", "run-2")
-    stage_task(dead, "again", 0, batches("again", 0))
-    first = stage_task(sink, "again", 0, batches("again", 0))
+    stage_task(dead, "again", Task(0, 0), batches("again", 0))
+    first = stage_task(sink, "again", Task(0, 0), batches("again", 0))
     drop_run(dead, "again", dead.run)
-    second = stage_task(sink, "again", 1, batches("again", 1))
+    second = stage_task(sink, "again", Task(1, 0), batches("again", 1))
     with pytest.raises(LocalError, match="dropped already"):
-        stage_task(dead, "again", 1, batches("again", 1))
+        stage_task(dead, "again", Task(1, 0), batches("again", 1))
     commit_job(sink, [first, second])
     until(lambda: counted(exchange, "again")["acknowledged"] == 2 * COUNT, "all are acknowledged")
 
@@ -142,7 +149,7 @@ def test_a_driver_that_aborts_late_takes_nothing_from_the_next(exchange: Exchang
 def test_a_commit_whose_rows_were_dropped_fails(exchange: Exchange, tmp_path: Path) -> None:
     """Somebody drops the job during the run: nothing is reported accepted that is not sent."""
     sink = sink_of(exchange, "operator", rejects=str(tmp_path), report=str(tmp_path))
-    task = stage_task(sink, "operator", 0, batches("operator", 0, bad=7))
+    task = stage_task(sink, "operator", Task(0, 0), batches("operator", 0, bad=7))
     with Client(exchange.sender.site.api) as client:
         assert client.drop("operator") == COUNT
         client.stage("operator", [])
@@ -155,7 +162,7 @@ def test_a_commit_whose_rows_were_dropped_fails(exchange: Exchange, tmp_path: Pa
 def test_a_job_without_rows_is_reported(exchange: Exchange, tmp_path: Path) -> None:
     """A report of nothing takes the place of an earlier one, and rejects of it are forgotten."""
     sink = sink_of(exchange, "nothing", rejects=str(tmp_path), report=str(tmp_path))
-    commit_job(sink, [stage_task(sink, "nothing", 0, batches("nothing", 0, bad=7))])
+    commit_job(sink, [stage_task(sink, "nothing", Task(0, 0), batches("nothing", 0, bad=7))])
     assert list((tmp_path / "job=nothing").iterdir())
     commit_nothing(sink, "nothing")
     report = json.loads((tmp_path / "job=nothing.json").read_text())
@@ -166,7 +173,7 @@ def test_a_job_without_rows_is_reported(exchange: Exchange, tmp_path: Path) -> N
 def test_a_job_that_is_dropped_is_gone(exchange: Exchange) -> None:
     """Whoever drops it again is told nothing else."""
     sink = sink_of(exchange, "dropped")
-    stage_task(sink, "dropped", 0, batches("dropped", 0))
+    stage_task(sink, "dropped", Task(0, 0), batches("dropped", 0))
     for _ in range(2):
         drop_run(sink, "dropped", sink.run)
     with Client(exchange.sender.site.api) as client:
@@ -183,7 +190,7 @@ def test_a_text_that_is_no_utf_8_is_a_rejected_row(
     broken = pa.array([names[0].encode(), b"\xff", names[2].encode()]).view(pa.utf8())
     batch = pa.RecordBatch.from_pydict({"order_id": names, "payload": names, column: broken})
     sink = sink_of(exchange, job, rejects=str(tmp_path))
-    counts = stage_task(sink, job, 0, iter([batch]))
+    counts = stage_task(sink, job, Task(0, 0), iter([batch]))
     assert (counts.accepted, counts.rejected) == (2, 1)
     kept = pq.read_table(tmp_path / f"job={job}" / str(counts.rejects_file), partitioning=None)
     assert kept[column].cast(pa.binary()).to_pylist() == [b"\xff"]
@@ -210,7 +217,7 @@ def test_a_row_that_no_request_holds_is_rejected_alone(exchange: Exchange, tmp_p
     sink = sink_of(exchange, job, rejects=str(tmp_path), report=str(tmp_path))
     largest = LINE_BYTES_MAX - len(next(sink.shape.lines(with_payload(job, 0), [0])))
     sizes = (largest + 1, 1, largest, 1, largest + 1)
-    counts = stage_task(sink, job, 0, iter([with_payload(job, *sizes)]))
+    counts = stage_task(sink, job, Task(0, 0), iter([with_payload(job, *sizes)]))
     assert (counts.rows, counts.accepted, counts.rejected, counts.replayed) == (5, 3, 2, 0)
     commit_job(sink, [counts])
     until(lambda: counted(exchange, job)["acknowledged"] == 3, "the others are acknowledged")
@@ -231,6 +238,6 @@ def test_a_job_of_nothing_but_rows_that_no_request_holds_ends(
     job = "all-too-large"
     sink = sink_of(exchange, job, report=str(tmp_path))
     batch = with_payload(job, LINE_BYTES_MAX)
-    commit_job(sink, [stage_task(sink, job, 0, iter([batch]))])
+    commit_job(sink, [stage_task(sink, job, Task(0, 0), iter([batch]))])
     report = json.loads((tmp_path / f"job={job}.json").read_text())
     assert [report[name] for name in ("rows", "accepted", "rejected", "replayed")] == [1, 0, 1, 0]

@@ -257,6 +257,33 @@ def test_runs_are_known_by_name_and_numbered_in_order(store: Store) -> None:
     assert [run.is_open for run in snapshot().list_unreleased_runs("j")] == [True, True, False]
 
 
+def test_a_block_is_of_the_attempt_that_was_put_last(store: Store) -> None:
+    """Each block of each run by itself."""
+    commit(store, lambda tx: opened(tx, "j", "a"), lambda tx: opened(tx, "j", "b"))
+    [a, b] = (run.number for run in store.snapshot().list_unreleased_runs("j"))
+    assert store.snapshot().find_block(a, 0) is None
+    commit(store, *(lambda tx, n=n: tx.put_block(a, 0, n) for n in (4, 9)))
+    commit(store, lambda tx: tx.put_block(a, 1, 5))
+    found = [store.snapshot().find_block(run, block) for run in (a, b) for block in (0, 1)]
+    assert found == [9, 5, None, None]
+
+
+def test_blocks_are_forgotten_with_their_run(store: Store) -> None:
+    """With its job, or as long after as a dropped run is known."""
+    staged(store, "j", (0, "m-1"), name="a")
+    commit(store, lambda tx: opened(tx, "j", "b"))
+    [a, b] = (run.number for run in store.snapshot().list_unreleased_runs("j"))
+    commit(store, *(lambda tx, run=run: tx.put_block(run, 0, 1) for run in (a, b)))
+
+    def found() -> list[int | None]:
+        return [store.snapshot().find_block(run, 0) for run in (a, b)]
+
+    commit(store, lambda tx: tx.drop_run(a, at=6), lambda tx: tx.forget_dropped("j", 10))
+    assert found() == [1, None]
+    purged(store, 7, 10)
+    assert found() == [None, None]
+
+
 def test_a_release_reaches_one_run(store: Store) -> None:
     """What others have staged waits for theirs; each counts what is staged in it."""
     staged(store, "j", (0, "m-1"), (1, "m-2"), name="a")

@@ -169,6 +169,7 @@ def answers(snapshot: Snapshot) -> dict[str, Any]:
         "unfinished": list(snapshot.list_unfinished(1, 5, ProcessingState.COMPLETE, 2)),
         "standings": [snapshot.find_inbox_standing(offset) for offset in range(5)],
         "last": (snapshot.last_offset(), snapshot.last_seq()),
+        "blocks": [snapshot.find_block(run, row) for run in range(1, 5) for row in range(3)],
         "spooled": [snapshot.is_spooled(digest) for digest in DIGESTS],
     }
     for job in JOBS:
@@ -427,6 +428,7 @@ class BothStores(RuleBasedStateMachine):
             run = tx.find_run(job, by)
             if run is None or not run.is_open:
                 run = tx.open_run(job, by, at=at)
+            tx.put_block(run.number, number, at)
             row = JobRow(number, run.number, outcome, name, f"f-{name}")
             if outcome is RowOutcome.ACCEPTED:
                 parts = [stored(name.encode()), spooled(100_000, DIGESTS[number])]

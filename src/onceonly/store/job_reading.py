@@ -37,6 +37,10 @@ class SqliteJobReading(SqliteQuestions):
     def list_unreleased_runs(self, job_id: str) -> Sequence[Run]:
         return [Run(*row) for row in self._list("list_unreleased_runs", job_id)]
 
+    def find_block(self, run: int, block: int) -> int | None:
+        found: int | None = self._get("find_block", run, block)
+        return found
+
     def find_job_row(self, job_id: str, row: int) -> JobRow | None:
         found = self._get("find_job_row", job_id, row)
         return None if found is None else rows.to_job_row(found)

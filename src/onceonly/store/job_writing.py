@@ -55,6 +55,9 @@ class SqliteJobWriting(SqliteJobReading):
         self._write("open_run", job_id, name, at)
         return self.get_run(self._connection.last_insert_rowid())
 
+    def put_block(self, run: int, block: int, attempt: int) -> None:
+        self._write("put_block", run, block, attempt)
+
     def put_job_row(self, job_id: str, row: JobRow) -> None:
         self._write("put_job_row", self._number_of(job_id), *row)
 
@@ -146,11 +149,13 @@ class SqliteJobWriting(SqliteJobReading):
             return 0
         self._job_numbers.clear()
         self._write("forget_runs", job_id)
+        self._write("forget_blocks")
         return 1
 
     def purge_jobs(self, before_at: int, limit: int, after: int = 0) -> JobPurge:
         if after == 0:
             self._write("forget_dropped_runs", before_at, limit)
+            self._write("forget_blocks")
         jobs = self._list("list_jobs_by_age", after, JOBS_PER_PURGE, before_at)
         purged = 0
         for number, job_id, is_old in jobs:

@@ -133,6 +133,10 @@ class JobSnapshot(Protocol):
         """Runs that no release has reached, dropped ones among them, in order."""
         ...
 
+    def find_block(self, run: int, block: int) -> int | None:
+        """The attempt that the block of the run's rows is of."""
+        ...
+
     def find_job_row(self, job_id: str, row: int) -> JobRow | None:
         """The row of this number."""
         ...
@@ -179,6 +183,10 @@ class JobTransaction(Protocol):
 
     def open_run(self, job_id: str, name: str | None, *, at: int) -> Run:
         """A new run of the job."""
+        ...
+
+    def put_block(self, run: int, block: int, attempt: int) -> None:
+        """The block of the run's rows is this attempt's from now on."""
         ...
 
     def put_job_row(self, job_id: str, row: JobRow) -> None:

@@ -64,6 +64,9 @@ class MemoryJobReading:
     def list_unreleased_runs(self, job_id: str) -> Sequence[Run]:
         return [run for run in self._runs(job_id) if run.released_at is None]
 
+    def find_block(self, run: int, block: int) -> int | None:
+        return self._tables.blocks.get((run, block))
+
     def find_job_row(self, job_id: str, row: int) -> JobRow | None:
         found = self._find(job_id, row)
         return None if found is None else found.row
@@ -154,6 +157,10 @@ class MemoryJobWriting(MemoryJobReading):
         run = self._tables.runs[number]
         self._put_run(run._replace(staged=run.staged + change))
 
+    def put_block(self, run: int, block: int, attempt: int) -> None:
+        self._tables.blocks[run, block] = attempt
+        self._write_count += 1
+
     def put_job_row(self, job_id: str, row: JobRow) -> None:
         self._put_row(job_id, RowOfJob(row))
 
@@ -230,7 +237,7 @@ class MemoryJobWriting(MemoryJobReading):
         del self._tables.jobs[job.job_id]
         for run in self._runs(job.job_id):
             if run.dropped_at is None:
-                del self._tables.runs[run.number]
+                self._forget_run(run.number)
         self._write_count += 1
         return 1
 
@@ -262,8 +269,13 @@ class MemoryJobWriting(MemoryJobReading):
             if run.job_id not in self._tables.jobs
         ]
         for number in old[:limit]:
-            del self._tables.runs[number]
+            self._forget_run(number)
             self._write_count += 1
+
+    def _forget_run(self, number: int) -> None:
+        del self._tables.runs[number]
+        for key in [key for key in self._tables.blocks if key[0] == number]:
+            del self._tables.blocks[key]
 
     def _is_standing(self, job: Job) -> bool:
         return any(

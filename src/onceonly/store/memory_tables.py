@@ -167,6 +167,7 @@ class Tables:
     jobs: dict[str, Job] = field(default_factory=dict)
     job_rows: dict[tuple[int, int], RowOfJob] = field(default_factory=dict)
     runs: dict[int, Run] = field(default_factory=dict)
+    blocks: dict[tuple[int, int], int] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
 
     def pending(self) -> "PendingTables":

@@ -81,6 +81,7 @@ _STATUS_OF = {
     "MessageIdTaken": 409,
     "JobChanged": 409,
     "RunOver": 409,
+    "AttemptOver": 409,
     "IdempotencyKeyTaken": 409,
     "Cancelled": 409,
     "NeverSent": 409,

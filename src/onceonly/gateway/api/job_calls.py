@@ -55,7 +55,8 @@ class JobCalls(ABC):
         number = _checked_row(whole(request, "row", -1))
         async with self._submission(request, message_id) as submission:
             row = StagedRow(submission, None if number < 0 else number, message_id)
-            [answer] = await self._jobs.stage(request.path_params["job"], [row], _run_of(request))
+            job, run, attempt = request.path_params["job"], _run_of(request), _attempt_of(request)
+            [answer] = await self._jobs.stage(job, [row], run, attempt)
         if answer.error is not None:
             raise answer.error
         is_new = answer.outcome is RowOutcome.ACCEPTED
@@ -72,12 +73,12 @@ class JobCalls(ABC):
         sinks: list[Sink] = []
         try:
             rows = [self._staged_row(row, sinks) for row in _rows_of(body)]
-            answers = await self._jobs.stage(request.path_params["job"], rows, _run_of(request))
+            job, run, attempt = request.path_params["job"], _run_of(request), _attempt_of(request)
+            answers = await self._jobs.stage(job, rows, run, attempt)
         finally:
             for sink in sinks:
                 sink.discard()
-        shape = {"job": request.path_params["job"], "rows": [_row_shape(one) for one in answers]}
-        return JSONResponse(shape)
+        return JSONResponse({"job": job, "rows": [_row_shape(one) for one in answers]})
 
     def _staged_row(self, row: dict[str, Any], sinks: list[Sink]) -> StagedRow:
         number = row.pop("row", None)
@@ -173,6 +174,10 @@ def _checked_row(number: int) -> int:
 
 def _run_of(request: Request) -> str | None:
     return request.query_params.get("run")
+
+
+def _attempt_of(request: Request) -> int | None:
+    return whole(request, "attempt", 0) if "attempt" in request.query_params else None
 
 
 def _rows_of(body: bytes) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ what it stages takes the place of what the others have staged under the same Mes
 released without them. How its rows find their places is in `places`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from onceonly.gateway.agreements import Agreements
@@ -18,6 +18,7 @@ from onceonly.gateway.clock import Clock
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.places import (
+    BLOCK_BITS,
     RowAnswer,
     StagedRow,
     Staging,
@@ -67,22 +68,32 @@ class Jobs:
         self._is_moving = False
 
     async def stage(
-        self, job_id: str, rows: Sequence[StagedRow], run: str | None = None
+        self,
+        job_id: str,
+        rows: Sequence[StagedRow],
+        run: str | None = None,
+        attempt: int | None = None,
     ) -> list[RowAnswer]:
         """What became of each row, all of it durable in one commit; nothing is sent.
 
-        Raises `LocalError` (InvalidField) for names, and (RunOver) for a run that may
-        stage no more, and `StoreFull`; then no row is kept. What is wrong with one row is in its
-        answer.
+        `attempt` tells the attempts of one task of a run apart; a later one has a greater number.
+        Raises `LocalError` (InvalidField) for names, (RunOver) for a run that may stage no more
+        and (AttemptOver) for an attempt behind which another has begun, and `StoreFull`; then no
+        row is kept. What is wrong with one row is in its answer.
         """
         _check_names(job_id, run)
+        claims = _claims(run, rows, attempt)
         wanted = [await self._wanted(row) for row in rows]
 
         def step(txn: Transaction) -> list[RowAnswer]:
             at = self._clock.at()
             opened = _open_run(txn, job_id, run)  # Before a write, since it may refuse.
+            if opened is not None:
+                _check_latest(txn, opened, claims)
             job = txn.open_job(job_id, at=at)
             opened = opened or txn.open_run(job_id, run, at=at)
+            for block, claimant in claims.items():
+                txn.put_block(opened.number, block, claimant)
             staging = Staging(txn, job, opened, self._rows, self._clock)
             return [staging.take(row, one) for row, one in zip(rows, wanted, strict=True)]
 
@@ -229,6 +240,27 @@ def _open_run(txn: Transaction, job_id: str, name: str | None) -> Run | None:
     if run is not None:
         _check_newest(txn, run)
     return run
+
+
+def _claims(run: str | None, rows: Sequence[StagedRow], attempt: int | None) -> Mapping[int, int]:
+    """The attempt by the blocks that it stages in. Raises `LocalError` (InvalidField)."""
+    if attempt is None:
+        return {}
+    numbers = [row.number for row in rows if row.number is not None]
+    if run is None or len(numbers) < len(rows) or attempt < 0:
+        raise LocalError("InvalidField", "an attempt is of a run, and its rows have numbers")
+    return {number >> BLOCK_BITS: attempt for number in numbers}
+
+
+def _check_latest(txn: Transaction, run: Run, claims: Mapping[int, int]) -> None:
+    """Raises `LocalError` (AttemptOver)."""
+    for block, attempt in claims.items():
+        latest = txn.find_block(run.number, block)
+        if latest is not None and latest > attempt:
+            text = (
+                f"attempt {latest} of block {block} in run {run.name!r} has begun after {attempt}"
+            )
+            raise LocalError("AttemptOver", text)
 
 
 def _check_newest(txn: Transaction, run: Run) -> None:

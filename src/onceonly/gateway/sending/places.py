@@ -3,10 +3,10 @@
 Tasks of a run may be tried again, in another order and with a newer run over what an older one
 left. Knows what a row is told apart by; must not know when a job is released.
 
-Under a named run numbers are in blocks, one per task, and each attempt of a task hands over its
-rows in rising order. So a message that is found further up in the block was put there by an
-earlier attempt, and moves; one that is found further down is a row of this attempt, and its
-second one is a replay.
+Under a named run numbers are in blocks, one per task. One attempt of a task stages at a time, the
+latest, and each hands over its rows in rising order. So a message that is found further up in the
+block was put there by an earlier attempt, and moves; one that is found further down is a row of
+this attempt, and its second one is a replay.
 
 Where a number has another message that was sent, the row has the same number one storey up; what
 makes way for a row of a later attempt is put aside, until its own row comes.

@@ -656,6 +656,15 @@ UPDATE staged SET row = ?2 WHERE position = ?1
 -- name: open_run
 INSERT INTO run VALUES (NULL, ?, ?, ?, 0, NULL, NULL)
 
+-- name: find_block
+SELECT attempt FROM block WHERE run = ? AND block = ?
+
+-- name: put_block
+INSERT OR REPLACE INTO block VALUES (?, ?, ?)
+
+-- name: forget_blocks
+DELETE FROM block WHERE run NOT IN (SELECT number FROM run)
+
 -- name: count_staged
 UPDATE run SET staged = staged + ?2 WHERE number = ?1
 
