@@ -18,9 +18,10 @@ from onceonly.message.event import Event
 DEFINITION: Final = Definition(
     "notices",
     None,
-    "one row per notice in an application's notification inbox",
-    "what the application was told, and how sure the gateway was. Whether the application "
-    "took it is not in the journal",
+    "one row per time that a gateway had to tell an application something",
+    "what the application was told, and how sure the gateway was. A late acknowledgement of a "
+    "message that stays cancelled or expired adds a row each time it comes; the notification "
+    "inbox has one notice of them. Whether the application took it is not in the journal",
     (
         text("party", "whose application"),
         *KEY_COLUMNS,
