@@ -155,7 +155,7 @@ async def dotted_payload(ground: Ground) -> str:
         async with partners(Path(name)) as both:
             message_id = await both.submit(nasty)
             await both.until_acknowledged(message_id)
-            (item,) = (await both.seller.get("/v1/inbox"))["items"]
+            (item,) = (await both.seller.get("/v1/inbox?wait=30"))["items"]
             (payload,) = item["payloads"]
             assert (await both.seller.api.get(payload["href"])).content == nasty
             return f"{len(both.system.mails)} mails"
