@@ -489,6 +489,16 @@ ACKNOWLEDGING = (
 
 APPLICATION = (
     Mutant(
+        "receipt_never_sent",
+        "I4",
+        "Whoever asks for a delivery receipt waits for it in vain.",
+        Edit(
+            "protocol/receiving.py",
+            "    receipt = (SendReceipt(),) if wants_receipt else ()",
+            "    receipt = ()",
+        ),
+    ),
+    Mutant(
         "processing_goes_backwards",
         "I44",
         "An application that reports an earlier state is believed.",

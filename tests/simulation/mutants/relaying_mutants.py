@@ -106,6 +106,16 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "relay_changes_the_code",
+        "I21",
+        "Whatever the next hop refuses a message for, the previous one hears of a failure.",
+        Edit(
+            "protocol/relaying.py",
+            "    answer = AnswerUpstream(event.code, event.severity,",
+            "    answer = AnswerUpstream(ErrorCode.DELIVERY_FAILURE, event.severity,",
+        ),
+    ),
+    Mutant(
         "relay_does_not_take_up",
         "I36",
         "A restarted relay does not send on what it had stored.",

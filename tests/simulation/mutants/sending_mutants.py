@@ -491,6 +491,31 @@ VERDICTS = (
         ),
     ),
     Mutant(
+        "taken_back_in_silence",
+        "I22",
+        "An acknowledged message that was not delivered after all stays acknowledged.",
+        Edit(
+            "protocol/sending.py",
+            "    return verdict.undelivered(state, event, row, terms)",
+            "    return state, (row,)",
+        ),
+    ),
+    Mutant(
+        "resumed_is_not_retried",
+        "I20",
+        "A message whose pair is resumed is sent once more, and nobody waits for an answer.",
+        Edit(
+            "protocol/sending.py",
+            """\
+        status=OutboundStatus.SENDING,
+        episode=state.episode + 1,
+""",
+            """\
+        episode=state.episode + 1,
+""",
+        ),
+    ),
+    Mutant(
         "verdict_not_durable",
         "I41",
         "The acknowledged state stays in memory; the journal has it.",

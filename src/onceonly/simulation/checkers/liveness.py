@@ -88,8 +88,8 @@ def _verdict(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Viola
         if last is None:
             yield _at("I41", course, f"{status}, and no row says so", case.end_order)
         return
-    was_told = any(row.record.event is Event.NOTIFIED for row in course.out)
-    is_doubt = status is OutboundStatus.IN_DOUBT and (was_told or not notifies(course, terms))
+    is_told = _last(course, Event.NOTIFIED) > _last(course, Event.TRANSMITTING)
+    is_doubt = status is OutboundStatus.IN_DOUBT and (is_told or not notifies(course, terms))
     is_endless = terms.semantics is DeliverySemantics.EXACTLY_ONCE
     if is_doubt and not terms.recovery.inquires:
         return
@@ -97,6 +97,11 @@ def _verdict(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Viola
         yield from _known_to_operator(case, course, status)
         return
     yield _at("L1", course, f"still {status} at the end", case.end_order)
+
+
+def _last(course: Course, event: Event) -> int:
+    """Where the last sending row of the event is; -1 where there is none."""
+    return max((row.order for row in course.out if row.record.event is event), default=-1)
 
 
 def _known_to_operator(case: Case, course: Course, status: OutboundStatus) -> Iterator[Violation]:

@@ -10,7 +10,7 @@ from hashlib import sha256
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
-from onceonly.message.message import DeliverySemantics
+from onceonly.message.message import AckRequested, DeliverySemantics
 from onceonly.message.terms import DeliveryTerms, ResponseChoice
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.cast import name_of, uri
@@ -58,6 +58,7 @@ def judge(case: Case) -> Iterator[Violation]:
             yield from _in_time(case, course, stored)
             yield from _no_zombie(case, course, stored)
             yield from _answers(case, course)
+            yield from _receipt(case, course)
         if course.is_destination:
             yield from _refused_in_time(case, course)
             yield from _refused_without_cause(case, course)
@@ -403,6 +404,21 @@ def _silence(case: Case, course: Course) -> Iterator[Violation]:
 def _was_long_awake(case: Case, node: str, at_ns: int) -> bool:
     """Whether the process had the time to answer what it had then, before the world ended."""
     return case.awake_from(node, at_ns, ANSWERED_NS) + ANSWERED_NS < case.end_ns
+
+
+def _receipt(case: Case, course: Course) -> Iterator[Violation]:
+    """Whoever asked for a delivery receipt gets one, once the application has the message."""
+    handed = course.first_into(Event.HANDED_OVER)
+    is_wanted = _terms(course).delivery_receipt_requested is not AckRequested.NONE
+    if handed is None or not is_wanted or case.was_recovered(handed):
+        return
+    is_steady = case.next_death(course.node, handed.order) == NEVER
+    is_sent = any(one.letter.kind is Kind.RECEIPT for one in course.said) or any(
+        row.record.event is Event.RECEIPT_SENT for row in course.into
+    )
+    if is_steady and _was_long_awake(case, course.node, handed.at_ns) and not is_sent:
+        text = "handed over, and no delivery receipt was sent (seed 001 §2.1.1.2)"
+        yield _at("I4", course, text, handed.order)
 
 
 # Handing over: I11, R-12.

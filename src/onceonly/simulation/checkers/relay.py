@@ -5,6 +5,7 @@ nothing of its own. I37: whoever accepts owns the delivery, and says so if it fa
 that passes gets one RoutingHeader more. I3 to I10 of an accepting intermediary are `receiver`'s.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 from onceonly.message.errors import ErrorCode, Severity
@@ -97,9 +98,9 @@ def _says_on(case: Case, course: Course) -> Iterator[Violation]:
         yield _at("L4", course, text, came[-1].order)
     errors = [row for row in course.out if row.record.event is Event.ERROR_RECEIVED]
     heard = [row for row in errors if row.at_ns < until_ns]
-    passed = sum(one.letter.kind is Kind.ERROR for one in course.said)
-    if len(heard) > passed:
-        text = f"refused {len(heard)} times, and the previous hop was told {passed} times"
+    passed = Counter(code for one in course.said for code, _ in one.letter.errors)
+    if missing := Counter(row.record.error_code or "" for row in heard) - passed:
+        text = f"refused as {', '.join(map(str, missing))}, and the previous hop was never told so"
         yield _at("I21", course, text, heard[-1].order)
 
 

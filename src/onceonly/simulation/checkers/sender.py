@@ -123,10 +123,10 @@ class _Walk:
     """The last TransientError since the last Transmitting."""
     told: Row | None = None
     """The failure notice of this episode."""
-    was_told: bool = False
-    """Of a failure, in this episode or an earlier one."""
+    told_last: Row | None = None
+    """The last failure notice, of this episode or an earlier one."""
     owed: Row | None = None
-    """Given up, and no notice yet."""
+    """Given up, or not delivered after all, and no notice yet."""
     late: Row | None = None
     """A late acknowledgement that the application has to hear of."""
     final: Row | None = None
@@ -153,7 +153,8 @@ class _Walk:
     def end(self) -> Iterator[Violation]:
         """Nothing more comes."""
         if self.owed is not None:
-            yield self._wrong("I22", "given up, and the application was never told", self.owed)
+            text = "given up or taken back, and the application was never told"
+            yield self._wrong("I22", text, self.owed)
         if self.late is not None:
             yield self._wrong("I23", "acknowledged late, and nobody was told", self.late)
         if self.terms.is_acknowledged:
@@ -302,6 +303,13 @@ class _Walk:
         is_notice = row.record.error_code == ErrorCode.DELIVERY_FAILURE
         if is_notice and not (self.has_arrived and is_doubt(row.record)):
             self.undone = row
+            if self._is_taken_back():
+                self.owed = row
+
+    def _is_taken_back(self) -> bool:
+        """Whether the application believes that it is over, and has to hear that it is not."""
+        is_over = self.final is not None and self.final.record.event in (*ACKNOWLEDGED, Event.SENT)
+        return is_over and self.told is None and notifies(self.course, self.terms)
 
     def _was_told_an_error(self, row: Row) -> bool:
         heard = (one for one in self.course.heard if one.order < row.order)
@@ -398,7 +406,7 @@ class _Walk:
         if acknowledged and not self._is_overtaken():
             yield self._wrong("I23", "told of a failure after the acknowledgement", row)
         yield from self._severity(row)
-        self.owed, self.told, self.was_told = None, row, True
+        self.owed, self.told, self.told_last = None, row, row
 
     def _is_overtaken(self) -> bool:
         """Whether the partner took its own word back (R-08, R-13): a notice, a cancel.
@@ -440,7 +448,7 @@ class _Walk:
                 self.late = row
             if (
                 is_late
-                and not self.was_told
+                and self.told_last is None
                 and (final is None or final.record.event in ACKNOWLEDGED)
             ):
                 yield self._wrong("I23", "late, and the application knew of no failure", row)
@@ -466,7 +474,7 @@ class _Walk:
             if not was_open or not (self._is_overtaken() or event is Event.SENT):
                 yield self._wrong("I20", f"{event} after {self._final_word()}", row)
         needs_notice = event in (Event.FAILED, Event.EXPIRED)
-        if needs_notice and notifies(self.course, self.terms) and not self.was_told:
+        if needs_notice and notifies(self.course, self.terms) and not self._is_told():
             yield self._wrong("I20", f"{event} without a notice before it", row)
         if self.terms.semantics is DeliverySemantics.EXACTLY_ONCE and needs_notice:
             yield self._wrong("R-17", f"an ExactlyOnce message {event}", row)
@@ -475,6 +483,11 @@ class _Walk:
         if needs_notice and self.terms.semantics is not DeliverySemantics.BEST_EFFORT:
             yield from self._unfenced(row)
         self.final = row
+
+    def _is_told(self) -> bool:
+        """Whether the application heard of a failure behind the last transmission."""
+        told, last = self.told_last, self.last
+        return told is not None and (last is None or last.order < told.order)
 
     def _unfenced(self, row: Row) -> Iterator[Violation]:
         """I25, I26, R-08: failed for good where nobody has it and nobody can take it any more."""
