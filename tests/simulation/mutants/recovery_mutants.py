@@ -4,6 +4,29 @@ from mutant import Edit, Mutant
 
 MUTANTS = (
     Mutant(
+        "never_asks_first",
+        "R-21",
+        "A large message leaves without the Ping that was agreed.",
+        Edit(
+            "protocol/transmitting.py",
+            "    if above is not None and size_bytes > above:",
+            "    if above is not None and size_bytes > 1 << 40:",
+        ),
+    ),
+    Mutant(
+        "bad_pong_is_good",
+        "R-21",
+        "A large message leaves after any Pong, also one that says no.",
+        Edit(
+            "protocol/transmitting.py",
+            """\
+    if not event.is_available:
+        return state._replace(due_ns=schedule.pause_ends_ns(None, now, terms)), row
+""",
+            "",
+        ),
+    ),
+    Mutant(
         "any_report_confirms",
         "I13",
         "Whatever the partner says of a message counts as that it has it.",

@@ -45,6 +45,8 @@ _TAKEN = (
 )
 """Rows that an acknowledgement leaves."""
 
+_GOOD_PONG = "takes messages"
+
 LEFT_FATES = frozenset({Fate.LOST, Fate.BUSY, Fate.GONE})
 """Some byte of the package left, though perhaps nothing arrived."""
 
@@ -221,8 +223,24 @@ class _Walk:
     def _begin(self, row: Row, attempt: int) -> Iterator[Violation]:
         if attempt != 1:
             yield self._wrong("I28", f"began anew with transmission {attempt}", row)
+        if self.is_fixed and not self._is_welcome(row):
+            yield self._wrong("R-21", "sent, and its partner had not said that it takes it", row)
         self.is_fresh, self.told, self.begun = False, None, row
         self.transmissions = self.transients = 0
+
+    def _is_welcome(self, row: Row) -> bool:
+        """Seed 004 level 2: a large message leaves behind a good Pong, asked for since the last."""
+        above = self.terms.recovery.ping_above_bytes
+        submitted = self.course.first_out(Event.SUBMITTED)
+        if above is None or submitted is None or (submitted.record.size_bytes or 0) <= above:
+            return True
+        since = 0 if self.last is None else self.last.order
+        pongs = [
+            one
+            for one in self.course.out
+            if one.record.event is Event.PONG_RECEIVED and since < one.order < row.order
+        ]
+        return bool(pongs) and pongs[-1].record.reason == _GOOD_PONG
 
     def _repeat(self, row: Row, attempt: int) -> Iterator[Violation]:
         assert self.last is not None, "what is repeated was there"
