@@ -4,6 +4,16 @@ from mutant import Edit, Mutant
 
 MUTANTS = (
     Mutant(
+        "report_without_a_row",
+        "E2",
+        "An answer to an inquiry leaves, and the journal does not say so.",
+        Edit(
+            "gateway/recovery/inquiries.py",
+            "        await self._note(asked, _sent(Event.REPORT_SENT, sent, asked.inquiry.kind.value))",
+            "        del sent",
+        ),
+    ),
+    Mutant(
         "never_asks_first",
         "R-21",
         "A large message leaves without the Ping that was agreed.",

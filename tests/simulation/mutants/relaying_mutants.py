@@ -116,6 +116,21 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "relay_keeps_no_record",
+        "E2",
+        "What a relay passes back leaves no row in its journal.",
+        Edit(
+            "gateway/relaying/transit.py",
+            """\
+        ended = await self._upstream.post(subject, package)
+        await self._upstream.note(subject, outcome_row(event, ended))
+""",
+            """\
+        await self._upstream.post(subject, package)
+""",
+        ),
+    ),
+    Mutant(
         "relay_does_not_take_up",
         "I36",
         "A restarted relay does not send on what it had stored.",

@@ -5,16 +5,20 @@ has to find the same from the rows. Alarms among the kinds are violations of oth
 and named here once more, so that nothing hides behind an exemption.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
 from onceonly.simulation.cast import name_of
-from onceonly.simulation.checkers.case import Case, Course
+from onceonly.simulation.checkers.case import NEVER, Case, Course
+from onceonly.simulation.checkers.letter import Kind as Letters
 from onceonly.simulation.checkers.receiver import is_remembered
+from onceonly.simulation.checkers.sender import LATE_ROW_NS
 from onceonly.simulation.checkers.violation import Truth, Violation
 from onceonly.simulation.history import Row
+from onceonly.simulation.network import CLIENT_WAIT_NS
 
 
 class Kind(StrEnum):
@@ -57,7 +61,12 @@ def truth(case: Case) -> list[Truth]:
 
 
 def judge(case: Case) -> Iterator[Violation]:
-    """E2: the journals tell of every accepted message what its applications know."""
+    """E2: the journals tell of every accepted message what its applications know.
+
+    And of every package that left that it did: who tells less cannot prove what he did.
+    """
+    for node in case.machines:
+        yield from _untold(case, node)
     for seen in truth(case):
         there = case.at(name_of(seen.key.to_party), seen.key)
         if there is not None and case.is_set_back(*case.path(there)):
@@ -69,6 +78,51 @@ def judge(case: Case) -> Iterator[Violation]:
             f"{seen.key.message_id}: {handed} hand-overs by the rows, {seen.delivered_count} read"
         )
         yield Violation("E1", text, case.end_order)
+
+
+_ROWS_OF = {
+    Letters.MESSAGE: (Event.TRANSMITTED, Event.FORWARDED),
+    Letters.ACK: (Event.ACK_SENT, Event.ACK_RELAYED),
+    Letters.RECEIPT: (Event.RECEIPT_SENT,),
+    Letters.ERROR: (Event.ERROR_SENT, Event.ERROR_RELAYED, Event.FAILURE_NOTICE_SENT),
+    Letters.INQUIRY: (Event.PING_SENT, Event.INQUIRY_SENT),
+    Letters.REPORT: (Event.REPORT_SENT,),
+}
+"""What a row at the end of a transmission is called, by what was sent."""
+
+_TOLD_NS = CLIENT_WAIT_NS + LATE_ROW_NS
+"""From the beginning of a transmission until its row is durable."""
+
+
+_SLOW_MS = 1_000
+"""Of one commit."""
+
+
+def _untold(case: Case, node: str) -> Iterator[Violation]:
+    """A transmission leaves a row, whatever became of it, where the process lives to its end.
+
+    Not where the message was forgotten meanwhile (R-19). A slow disk has rows stand in line.
+    """
+    is_hindered = case.happened(node, "frozen", "full", "broken")
+    is_slow = case.machines[node].thread_ms > _SLOW_MS
+    if is_hindered or is_slow or case.deaths_between(node, 0, NEVER):
+        return
+    left = [one for course in case.courses.values() if course.node == node for one in course.sent]
+    left += [one for one in case.signals if one.source == node]
+    purges = [row.at_ns for row in case.own_rows[node] if row.record.event is Event.PURGED]
+    counts = Counter(
+        one.letter.kind
+        for one in left
+        if one.at_ns < case.end_ns - _TOLD_NS
+        and not (one.letter.kind is Letters.MESSAGE and one.letter.ref)
+        and not any(one.at_ns < purged_ns < one.at_ns + _TOLD_NS for purged_ns in purges)
+    )
+    events = Counter(row.record.event for row in case.rows_of[node])
+    for kind, count in counts.items():
+        told = sum(events[event] for event in _ROWS_OF.get(kind, ()))
+        if told < count:
+            text = f"{node}: {count} packages left ({kind}), and {told} rows tell of one"
+            yield Violation("E2", text, case.end_order)
 
 
 def _handed_over(course: Course) -> int:
