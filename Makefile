@@ -36,13 +36,13 @@ endif
 
 .PHONY: test-lake test-frames test-gateway
 test-lake: $(READY)
-	$(BIN)/python -m pytest -p no:cacheprovider $(LAKE_TESTS)
+	$(BIN)/python -m pytest $(LAKE_TESTS)
 
 test-frames: $(READY)
-	$(BIN)/python -m pytest -p no:cacheprovider $(FRAME_TESTS)
+	$(BIN)/python -m pytest $(FRAME_TESTS)
 
 test-gateway: $(READY)
-	$(BIN)/python -m pytest -p no:cacheprovider $(patsubst %,--ignore=%,$(LAKE_TESTS) $(FRAME_TESTS))
+	$(BIN)/python -m pytest $(patsubst %,--ignore=%,$(LAKE_TESTS) $(FRAME_TESTS))
 
 coverage: $(READY)  ## every branch of the inner rings, by their own unit tests (about a minute)
 	rm -rf build/coverage
