@@ -163,6 +163,8 @@ class Case:
         self.rows_of: dict[str, list[Row]] = {name: [] for name in world.nodes}
         self.signals: list[Leaving] = []
         """Everything that left and is no business message."""
+        self.heard: list[Coming] = []
+        """Everything that came and is no business message."""
         self.strays: list[Coming] = []
         """What came damaged, as it was read."""
         self._notices: dict[str, dict[str, list[Notice]]] = {}
@@ -380,6 +382,7 @@ class Case:
                 about = letter.to_party, letter.from_party, letter.ref
                 self.course(coming.target, about, letter.agreement_id).heard.append(coming)
             return
+        self.heard.append(coming)
         subject = self._subject(letter, coming.source, coming.target)
         if subject is not None:
             self.course(coming.target, subject, letter.agreement_id).heard.append(coming)

@@ -63,10 +63,12 @@ def truth(case: Case) -> list[Truth]:
 def judge(case: Case) -> Iterator[Violation]:
     """E2: the journals tell of every accepted message what its applications know.
 
-    And of every package that left that it did: who tells less cannot prove what he did.
+    And of every package that left or came that it did: who tells less cannot prove what was done.
     """
     for node in case.machines:
-        yield from _untold(case, node)
+        if not _is_hindered(case, node):
+            yield from _untold(case, node)
+            yield from _unheard(case, node)
     for seen in truth(case):
         there = case.at(name_of(seen.key.to_party), seen.key)
         if there is not None and case.is_set_back(*case.path(there)):
@@ -98,15 +100,15 @@ _SLOW_MS = 1_000
 """Of one commit."""
 
 
-def _untold(case: Case, node: str) -> Iterator[Violation]:
-    """A transmission leaves a row, whatever became of it, where the process lives to its end.
-
-    Not where the message was forgotten meanwhile (R-19). A slow disk has rows stand in line.
-    """
-    is_hindered = case.happened(node, "frozen", "full", "broken")
+def _is_hindered(case: Case, node: str) -> bool:
+    """Whether a row may be lost or late: a death before it, no room, a line before a slow disk."""
+    is_broken = bool(case.happened(node, "frozen", "full", "broken"))
     is_slow = case.machines[node].thread_ms > _SLOW_MS
-    if is_hindered or is_slow or case.deaths_between(node, 0, NEVER):
-        return
+    return is_broken or is_slow or case.deaths_between(node, 0, NEVER) > 0
+
+
+def _untold(case: Case, node: str) -> Iterator[Violation]:
+    """A transmission leaves a row, whatever became of it, unless it is of no message by then."""
     left = [one for course in case.courses.values() if course.node == node for one in course.sent]
     left += [one for one in case.signals if one.source == node]
     purges = [row.at_ns for row in case.own_rows[node] if row.record.event is Event.PURGED]
@@ -122,6 +124,31 @@ def _untold(case: Case, node: str) -> Iterator[Violation]:
         told = sum(events[event] for event in _ROWS_OF.get(kind, ()))
         if told < count:
             text = f"{node}: {count} packages left ({kind}), and {told} rows tell of one"
+            yield Violation("E2", text, case.end_order)
+
+
+_ROWS_ABOUT = {
+    Letters.INQUIRY: (Event.INQUIRY_RECEIVED,),
+    Letters.RECEIPT: (Event.RECEIPT_RECEIVED,),
+}
+"""What a row about a signal that came is called. `sender` asks for those of acknowledgements;
+errors and reports that nobody waits for any more are told of by other words, or by none."""
+
+
+def _unheard(case: Case, node: str) -> Iterator[Violation]:
+    """A signal that came leaves a row; what is forged or damaged may leave another one."""
+    if case.happened(node, "forged") or any(one.target == node for one in case.strays):
+        return
+    counts = Counter(
+        one.letter.kind
+        for one in case.heard
+        if one.target == node and one.at_ns < case.end_ns - LATE_ROW_NS
+    )
+    events = Counter(row.record.event for row in case.rows_of[node])
+    for kind, rows in _ROWS_ABOUT.items():
+        told = sum(events[event] for event in rows)
+        if told < counts[kind]:
+            text = f"{node}: {counts[kind]} packages came ({kind}), and {told} rows tell of one"
             yield Violation("E2", text, case.end_order)
 
 
