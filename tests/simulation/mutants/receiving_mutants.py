@@ -489,6 +489,22 @@ ACKNOWLEDGING = (
 
 APPLICATION = (
     Mutant(
+        "refused_in_silence",
+        "L4",
+        "What is refused leaves a row, and its sender hears nothing.",
+        Edit(
+            "gateway/receiving/signals.py",
+            """\
+        signal = ErrorSignal(self.header(hop, about.message_id, now), (_entry_of(answer),))
+        package = self.encode(signal, hop, now)
+        await self._post_error(agreement, about.error_uri, key, package, answer)
+""",
+            """\
+        ErrorSignal(self.header(hop, about.message_id, now), (_entry_of(answer),))
+""",
+        ),
+    ),
+    Mutant(
         "receipt_never_sent",
         "I4",
         "Whoever asks for a delivery receipt waits for it in vain.",

@@ -9,8 +9,12 @@ MUTANTS = (
         "An answer to an inquiry leaves, and the journal does not say so.",
         Edit(
             "gateway/recovery/inquiries.py",
-            "        await self._note(asked, _sent(Event.REPORT_SENT, sent, asked.inquiry.kind.value))",
-            "        del sent",
+            """\
+        await self._note(asked, _sent(Event.REPORT_SENT, sent, asked.inquiry.kind.value))
+""",
+            """\
+        del sent
+""",
         ),
     ),
     Mutant(

@@ -129,7 +129,7 @@ def _untold(case: Case, node: str) -> Iterator[Violation]:
 
 _ROWS_ABOUT = {
     Letters.INQUIRY: (Event.INQUIRY_RECEIVED,),
-    Letters.RECEIPT: (Event.RECEIPT_RECEIVED,),
+    Letters.RECEIPT: (Event.RECEIPT_RECEIVED, Event.ORPHAN_ACK_RECEIVED),
 }
 """What a row about a signal that came is called. `sender` asks for those of acknowledgements;
 errors and reports that nobody waits for any more are told of by other words, or by none."""

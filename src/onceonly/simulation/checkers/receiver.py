@@ -61,7 +61,9 @@ def judge(case: Case) -> Iterator[Violation]:
             yield from _receipt(case, course)
         if course.is_destination:
             yield from _refused_in_time(case, course)
-            yield from _refused_without_cause(case, course)
+            if not _comes_from_outside(case, course):
+                yield from _refused_without_cause(course)
+                yield from _refused_in_silence(case, course)
             yield from _silence(case, course)
 
 
@@ -203,17 +205,30 @@ def _refused_in_time(case: Case, course: Course) -> Iterator[Violation]:
             yield _at("I9", course, "refused for its age, and it was in its time", row.order)
 
 
-def _refused_without_cause(case: Case, course: Course) -> Iterator[Violation]:
-    """L4: nobody refuses what a gateway of ours wrote, but for its age, number or cancel.
+def _comes_from_outside(case: Case, course: Course) -> bool:
+    """Whether a copy was damaged or forged: such may be refused for anything, and in silence."""
+    return any(one.is_damaged or one.source not in case.machines for one in course.taken)
 
-    What came damaged, or from outside, may be refused for anything.
-    """
-    if any(one.is_damaged or one.source not in case.machines for one in course.taken):
-        return
+
+def _refused_without_cause(course: Course) -> Iterator[Violation]:
+    """L4: nobody refuses what a gateway of ours wrote, but for its age, number or cancel."""
     for row in course.into:
         record = row.record
         if record.event is Event.REJECTED and record.error_code not in CAUSES:
             yield _at("L4", course, f"refused as {record.error_code}: {record.reason}", row.order)
+
+
+def _refused_in_silence(case: Case, course: Course) -> Iterator[Violation]:
+    """L4: whoever is refused is told so, and need not find out by waiting."""
+    refused = (Event.REJECTED, Event.COLLISION_DETECTED)
+    told = [one.order for one in course.said if one.letter.kind is Kind.ERROR]
+    for row in course.into:
+        if row.record.event not in refused or any(order > row.order for order in told):
+            continue
+        is_steady = case.next_death(course.node, row.order) == NEVER
+        if is_steady and _was_long_awake(case, course.node, row.at_ns):
+            text = f"{row.record.event} as {row.record.error_code}, and its sender was never told"
+            yield _at("L4", course, text, row.order)
 
 
 def _no_zombie(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
