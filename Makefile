@@ -5,7 +5,7 @@ READY := .venv/ready
 export PYTHONUNBUFFERED := 1
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test check bench bench-lake docs conformance coverage excepts nemesis fuzz mutants lock clean
+.PHONY: help setup demo test check bench bench-lake docs conformance coverage excepts nemesis fuzz mutants small-mutants lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
@@ -98,6 +98,9 @@ fuzz: .venv/fuzz-ready  ## every parser fuzzed; ARGS="--executions 1000000" for 
 
 mutants: $(READY)  ## planted bugs, each hunted by seeds until an invariant shows it
 	$(BIN)/python tests/simulation/mutants/mutant_run.py $(ARGS)
+
+small-mutants: $(READY)  ## small changes made by a program: which does no world notice? ARGS="protocol/verdict.py"
+	$(BIN)/python tests/simulation/mutants/small_mutants.py $(ARGS)
 
 conformance: $(READY)  ## the tests of every statement of the seeds, and the page that says so
 	$(BIN)/python -m pytest -m statement --conformance $(ARGS)

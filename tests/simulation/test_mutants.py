@@ -1,6 +1,9 @@
 """The catalogue of bugs: each can still be planted, and those of the short form are found."""
 
+import ast
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,8 @@ sys.path.insert(0, str(Path(__file__).parent / "mutants"))
 from mutant import SOURCE, Mutant, mutated
 from mutant_catalogue import MUTANTS, OF_THE_DESIGN
 from mutant_run import hunt, try_one
+from small_mutants import changes
+from small_mutants import try_one as try_small
 
 SHORT_FORM = (
     "verdict_not_durable",
@@ -53,6 +58,31 @@ def test_a_planted_bug_is_found(name: str) -> None:
     planted = next(one for one in MUTANTS if one.name == name)
     outcome = try_one(planted, first=0, seeds=SEEDS)
     assert outcome.word == "killed"
+
+
+def test_small_changes_are_changes() -> None:
+    """Each is another program than the product and than all others, and Python."""
+    where = "protocol/verdict.py"
+    made = [change.source for change in changes(where)]
+    assert len(made) > 50
+    product = ast.unparse(ast.parse((SOURCE / "onceonly" / where).read_text()))
+    assert len({product, *made}) == len(made) + 1
+    for source in made:
+        compile(source, where, "exec")
+
+
+def test_a_small_change_is_planted_and_found() -> None:
+    """In a process of its own, which it spoils: nobody is told of any failure any more."""
+    [change] = [
+        change
+        for change in changes("protocol/verdict.py")
+        if change.what == "notifies: terms.semantics in (DeliverySemantics.BEST_EFFORT, "
+        "DeliverySemantics.EXACTLY_ONCE), not terms.semantics not in "
+        "(DeliverySemantics.BEST_EFFORT, DeliverySemantics.EXACTLY_ONCE)"
+    ]
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        found = pool.submit(try_small, change, seeds=SEEDS).result()
+    assert "I22" in found["killed_by"]
 
 
 def test_nothing_is_found_where_nothing_is_planted() -> None:
