@@ -326,8 +326,10 @@ class _Walk:
 
     def _is_taken_back(self) -> bool:
         """Whether the application believes that it is over, and has to hear that it is not."""
-        is_over = self.final is not None and self.final.record.event in (*ACKNOWLEDGED, Event.SENT)
-        return is_over and self.told is None and notifies(self.course, self.terms)
+        final, told = self.final, self.told_last
+        is_over = final is not None and final.record.event in (*ACKNOWLEDGED, Event.SENT)
+        is_news = final is None or told is None or told.order < final.order
+        return is_over and is_news and notifies(self.course, self.terms)
 
     def _was_told_an_error(self, row: Row) -> bool:
         heard = (one for one in self.course.heard if one.order < row.order)
