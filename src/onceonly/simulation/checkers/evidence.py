@@ -108,7 +108,10 @@ def _is_hindered(case: Case, node: str) -> bool:
 
 
 def _untold(case: Case, node: str) -> Iterator[Violation]:
-    """A transmission leaves a row, whatever became of it, unless it is of no message by then."""
+    """A transmission leaves a row, whatever became of it, unless it is of no message by then.
+
+    A purge may forget that before it leaves, and while it is on its way (R-19).
+    """
     left = [one for course in case.courses.values() if course.node == node for one in course.sent]
     left += [one for one in case.signals if one.source == node]
     purges = [row.at_ns for row in case.own_rows[node] if row.record.event is Event.PURGED]
@@ -117,7 +120,7 @@ def _untold(case: Case, node: str) -> Iterator[Violation]:
         for one in left
         if one.at_ns < case.end_ns - _TOLD_NS
         and not (one.letter.kind is Letters.MESSAGE and one.letter.ref)
-        and not any(one.at_ns < purged_ns < one.at_ns + _TOLD_NS for purged_ns in purges)
+        and not any(abs(one.at_ns - purged_ns) < _TOLD_NS for purged_ns in purges)
     )
     events = Counter(row.record.event for row in case.rows_of[node])
     for kind, count in counts.items():
