@@ -214,7 +214,10 @@ def _first_word(case: Case, course: Course, cause: Row) -> Row | None:
 
 
 def _left_alone(course: Course, report: Row) -> Iterator[Violation]:
+    """Until the next answer, which may have come in time where a clock was set right."""
     for row in course.out:
+        if row.order > report.order and row.record.event is Event.REPORT_RECEIVED:
+            return
         event, reason = row.record.event, row.record.reason
         is_cancel = event is Event.INQUIRY_SENT and reason == InquiryKind.CANCEL.value
         is_by_rule = event is Event.REQUEUED or (is_cancel and _begun_ns(row) > report.at_ns)
