@@ -230,13 +230,13 @@ class _Passage:
         if fate in _TOLD_AT_ONCE:
             self._timeline.call_in(there_ns, partial(self._tell, _TOLD_AT_ONCE[fate]))
             return
+        # Also where somebody took it, and is stopped or slow before he answers.
+        self._timeline.call_in(CLIENT_WAIT_NS, partial(self._tell, _unknown("no answer")))
         if fate is Fate.LOST:
-            self._timeline.call_in(CLIENT_WAIT_NS, partial(self._tell, _unknown("no answer")))
             return
         later_ns = self._network.later_ns(self._packet)
         if fate is Fate.LATE:
             there_ns = CLIENT_WAIT_NS + later_ns
-            self._timeline.call_in(CLIENT_WAIT_NS, partial(self._tell, _unknown("no answer")))
         body = self._packet.body
         if fate is Fate.DAMAGED:
             body = _damaged(body, self._network.part(self._packet))

@@ -24,7 +24,7 @@ from onceonly.simulation.history import (
     Sent,
     Worked,
 )
-from onceonly.simulation.network import Fate
+from onceonly.simulation.network import CLIENT_WAIT_NS, Fate
 from onceonly.simulation.plan import Line
 from onceonly.simulation.timeline import NS_PER_MS
 from onceonly.simulation.world import World
@@ -354,7 +354,8 @@ class Case:
     def _is_heard(self, question: Sent, reply: Replied) -> bool:
         """Whether the process that asked still waits at the other end of the line."""
         died = self.deaths_between(question.packet.source, question.order, reply.order)
-        return question.fate in ANSWERED and not died
+        waits = reply.at_ns < question.packet.at_ns + CLIENT_WAIT_NS
+        return question.fate in ANSWERED and waits and not died
 
     def _file_leaving(self, leaving: Leaving) -> None:
         letter = leaving.letter
