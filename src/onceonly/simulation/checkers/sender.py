@@ -321,11 +321,17 @@ class _Walk:
         is_notice = row.record.error_code == ErrorCode.DELIVERY_FAILURE
         if is_notice and not (self.has_arrived and is_doubt(row.record)):
             self.undone = row
-            if self._is_taken_back():
+            if self._is_taken_back(row):
                 self.owed = row
 
-    def _is_taken_back(self) -> bool:
-        """Whether the application believes that it is over, and has to hear that it is not."""
+    def _is_taken_back(self, row: Row) -> bool:
+        """Whether the application believes that it is over, and has to hear that it is not.
+
+        Not of an intermediary's doubt behind the response, of which no row tells.
+        """
+        responses = (one for one in self.course.heard if one.letter.kind is Kind.MESSAGE)
+        if is_doubt(row.record) and any(one.order < row.order for one in responses):
+            return False
         final, told = self.final, self.told_last
         is_over = final is not None and final.record.event in (*ACKNOWLEDGED, Event.SENT)
         is_news = final is None or told is None or told.order < final.order
