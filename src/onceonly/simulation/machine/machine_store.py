@@ -102,8 +102,8 @@ class MachineStore(Store):
 
     def prepare(self, write: Callable[[Transaction], None]) -> None:
         """Between two processes: something that was written long ago, whatever room there is."""
-        self.open()
         was_full, self.is_full = self.is_full, False
+        self.open()
         write(self.begin())
         self.commit()
         self.crash(None)
