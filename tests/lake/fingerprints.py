@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
+from onceonly.journal.segment import to_records
 from onceonly.lake import model, runner
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import DataFrame, SparkSession
+
+    from onceonly.journal.record import Record
 
 
 def fingerprint(rows: DataFrame) -> tuple[int, int]:
@@ -25,3 +30,11 @@ def fingerprints(spark: SparkSession, lake: str) -> dict[str, tuple[int, int]]:
         "lifecycle": fingerprint(model.merge(runner.read(spark, [lake], "lifecycle"))),
         "coverage": fingerprint(model.merge_coverage(runner.read(spark, [lake], "coverage"))),
     }
+
+
+def rows_in(spark: SparkSession, lake: Path) -> set[Record]:
+    """The rows of a lake, each once."""
+    rows = runner.journal(spark, [str(lake)]).toArrow().combine_chunks()
+    records = to_records(rows)
+    assert len(records) == len(set(records))
+    return set(records)
