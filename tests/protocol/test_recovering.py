@@ -364,6 +364,26 @@ def test_an_answer_to_an_operator_is_noted_and_no_more():
     assert run.state.status is MessageStatus.NOT_RECOGNIZED
 
 
+@pytest.mark.parametrize("question", [StatusWanted(), CancelWanted()])
+@pytest.mark.parametrize("status", [MessageStatus.RECEIVED, MessageStatus.PROCESSED])
+def test_an_answer_that_the_partner_has_it_counts_whoever_asked(question, status):
+    """It is as good as an acknowledgement; a question of a rule that it ends goes on by itself."""
+    answer = ReportReceived(status, ReportedProcessing.NOT_KNOWN, can_resend=True)
+    run = Run().on(question, answer)
+    assert run.of(ConfirmReceipt) == [ConfirmReceipt()]
+    is_at_work = status is MessageStatus.PROCESSED
+    strictly = Run().strictly().on(question, answer)
+    assert strictly.of(ConfirmReceipt) == [ConfirmReceipt()] * is_at_work
+
+
+def test_an_answer_behind_its_time_counts():
+    """Asked as often as agreed, and the incident is open: the answer still ends the doubt."""
+    run = Run(inquiries=1).on(GIVEN_UP, DUE)
+    assert run.state.phase is RecoveryPhase.AT_REST
+    run.on(ReportReceived(MessageStatus.RECEIVED, None, can_resend=False))
+    assert run.of(ConfirmReceipt) == [ConfirmReceipt()]
+
+
 @pytest.mark.statement("S4-30")
 def test_the_time_of_the_response_is_set_with_the_message():
     """Level 5 (1): response_within after the Timestamp; none where none is agreed."""

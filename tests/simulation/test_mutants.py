@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent / "mutants"))
 from mutant import SOURCE, Mutant, mutated
 from mutant_catalogue import MUTANTS, OF_THE_DESIGN
 from mutant_run import hunt, try_one
-from small_mutants import changes
+from small_mutants import changes, look
 from small_mutants import try_one as try_small
 
 SHORT_FORM = (
@@ -81,8 +81,22 @@ def test_a_small_change_is_planted_and_found() -> None:
         "(DeliverySemantics.BEST_EFFORT, DeliverySemantics.EXACTLY_ONCE)"
     ]
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        found = pool.submit(try_small, change, seeds=SEEDS).result()
+        found = pool.submit(try_small, change, range(SEEDS)).result()
     assert "I22" in found["killed_by"]
+
+
+def test_worlds_are_found_by_the_lines_that_they_come_by() -> None:
+    """Only some have a relay."""
+    where = "protocol/relaying.py"
+    seen = look(range(40), [where])
+    [change] = [
+        one for one in changes(where) if one.what == "_send_on: without Forward(state.copies)"
+    ]
+    by = {
+        seed for seed, hits in seen.items() if any((where, line) in hits for line in change.lines)
+    }
+    assert set(seen) == set(range(40))
+    assert 0 < len(by) < 40
 
 
 def test_nothing_is_found_where_nothing_is_planted() -> None:

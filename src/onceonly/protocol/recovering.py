@@ -21,8 +21,9 @@ safe. A resend needs no cancel, since the MessageId decides (R-01).
 
 Every question is asked a bounded number of times, RetryInterval apart. When they are used up the
 machine is at rest again, and an incident tells the operator; nothing that was known is lost, and a
-late answer is still taken. An operator's own question (`StatusWanted`) may be asked at any time
-and changes nothing: what the partner said is noted and shown.
+late answer is still taken. An operator's own question (`StatusWanted`) may be asked at any time;
+what the partner said is noted and shown, and no rule acts on it. That it has the message counts
+whoever asked, and whenever the answer comes: it is as good as an acknowledgement.
 
 The table below is total: every phase takes every event. Which inquiry an answer belongs to is
 found out before (R-20); `inquiry_id` and `replaced_by` are drawn by the shell.
@@ -282,8 +283,9 @@ def _take_pong(state: Recovery, event: PongReceived, now: Now, terms: DeliveryTe
 
 
 def _note_report(state: Recovery, event: ReportReceived, now: Now, terms: DeliveryTerms) -> Step:
-    """What an operator asked for; it changes nothing."""
-    return _noted(state, event, now)
+    """Asked by an operator, or answered late: who has the message has it all the same."""
+    state, rows = _noted(state, event, now)
+    return state, (*rows, *_confirmed(event, terms))
 
 
 def _noted(state: Recovery, event: ReportReceived | CancelAnswered, now: Now) -> Step:
@@ -305,9 +307,8 @@ def _take_report(state: Recovery, event: ReportReceived, now: Now, terms: Delive
         is_doubtful = _may_be_withheld(event, terms)
         if is_doubtful and state.response is not ResponseStatus.OVERDUE:
             return state, rows
-        receipt = () if is_doubtful else (ConfirmReceipt(),)
         state, effects = _go_on_with_response(state, event, now, terms)
-        return state, (*rows, *receipt, *effects)
+        return state, (*rows, *_confirmed(event, terms), *effects)
     if event.status is MessageStatus.NOT_RECOGNIZED:
         state, effects = _remedy(state, event, now, terms)
     elif event.status is MessageStatus.UNAUTHORIZED:
@@ -317,6 +318,11 @@ def _take_report(state: Recovery, event: ReportReceived, now: Now, terms: Delive
         # Forwarded, or nothing: who is next is asked by nobody; time will tell more.
         effects = ()
     return state, (*rows, *effects)
+
+
+def _confirmed(event: ReportReceived, terms: DeliveryTerms) -> tuple[Effect, ...]:
+    is_known = event.status in RECEIVED and not _may_be_withheld(event, terms)
+    return (ConfirmReceipt(),) if is_known else ()
 
 
 _AT_WORK = frozenset({ReportedProcessing.IN_PROGRESS, ReportedProcessing.COMPLETE})

@@ -1,12 +1,14 @@
 """`make small-mutants`: small changes made by a program, and which of them no world notices.
 
-    small_mutants.py [--seeds N] [--processes N] [--out FILE] WHERE ...
+    small_mutants.py [--seeds N] [--tries N] [--processes N] [--out FILE] WHERE ...
 
 WHERE is a path below the package (protocol/verdict.py). Conditions are turned round or never met,
-terms and effects are left out, fields keep their value, calls are not made. Nobody has said that
-such a change is a bug: many make no difference to anybody outside, and some lie where few worlds
-come by. What is left is for a person to read; what is a bug goes into the catalogue, with the
-checker that sees it. Always exits 0.
+terms and effects are left out, fields keep their value, calls are not made. Each is tried in worlds
+that come by its line: those of the first N seeds are looked through once for that. Nobody has said
+that such a change is a bug: many make no difference to anybody outside. What is left is for a
+person to read; what is a bug goes into the catalogue, with the checker that sees it.
+
+Always exits 0.
 """
 
 import argparse
@@ -23,7 +25,7 @@ from functools import partial
 from io import StringIO
 from multiprocessing import get_context
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -31,7 +33,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from hunt import hunt
 from mutant import SOURCE
 
-SEEDS = 400
+SEEDS = 2_000
+TRIES = 200
+AT_ONCE = 50
+"""Seeds that one process looks through before it says what it saw."""
+
 LONGEST_S = 300
 """A change may make a world run for ever; that is noticed, too."""
 
@@ -53,12 +59,13 @@ class Change(NamedTuple):
     """One small change of one module, whose whole `source` it is."""
 
     where: str
-    line: int
+    lines: range
+    """Of the innermost statement that it is in, or of that statement's head."""
     what: str
     source: str
 
     def __str__(self) -> str:
-        return f"{self.where}:{self.line}: {self.what}"
+        return f"{self.where}:{self.lines[0]}: {self.what}"
 
 
 def changes(where: str) -> Iterator[Change]:
@@ -67,14 +74,24 @@ def changes(where: str) -> Iterator[Change]:
     functions = [node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)]
     seen: set[ast.AST] = set()
     for function in functions:
-        for node in ast.walk(function):
+        for node, lines in _with_lines(function, range(function.lineno, function.lineno + 1)):
             if node in seen:
                 continue
             seen.add(node)
-            line = getattr(node, "lineno", function.lineno)
             for what in edited(node):
                 ast.fix_missing_locations(tree)
-                yield Change(where, line, f"{function.name}: {what}", ast.unparse(tree))
+                yield Change(where, lines, f"{function.name}: {what}", ast.unparse(tree))
+
+
+def _with_lines(node: ast.AST, lines: range) -> Iterator[tuple[ast.AST, range]]:
+    """Every node below this one, and where an interpreter that comes by it is seen."""
+    if isinstance(node, ast.stmt):
+        body = getattr(node, "body", None)
+        last = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+        lines = range(node.lineno, max(last, node.lineno) + 1)
+    yield node, lines
+    for child in ast.iter_child_nodes(node):
+        yield from _with_lines(child, lines)
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -165,19 +182,48 @@ def _function(module: ModuleType, name: str) -> FunctionType | None:
     return found if isinstance(found, FunctionType) else None
 
 
-def try_one(change: Change, *, seeds: int) -> dict[str, Any]:
+def try_one(change: Change, seeds: Sequence[int]) -> dict[str, Any]:
     """Plant it in this process, which is of no other use afterwards, and hunt it."""
     signal.alarm(LONGEST_S)
     if not plant(change):
         return {"seed": None, "killed_by": ["nothing to plant"]}
+    found: dict[str, Any] = {"seed": None, "killed_by": []}
     with redirect_stderr(StringIO()):
-        return hunt(0, seeds)
+        for seed in seeds:
+            found = hunt(seed, seed + 1)
+            if found["killed_by"]:
+                break
+    return found
+
+
+def look(seeds: Sequence[int], where: Sequence[str]) -> dict[int, set[tuple[str, int]]]:
+    """The lines of these modules that each world comes by."""
+    files = {str(SOURCE / "onceonly" / one): one for one in where}
+    seen: dict[int, set[tuple[str, int]]] = {}
+    hits: set[tuple[str, int]] = set()
+
+    def on_line(frame: FrameType, event: str, _: Any) -> Any:
+        if event == "line":
+            hits.add((files[frame.f_code.co_filename], frame.f_lineno))
+        return on_line
+
+    def on_call(frame: FrameType, _event: str, _: Any) -> Any:
+        return on_line if frame.f_code.co_filename in files else None
+
+    for seed in seeds:
+        sys.settrace(on_call)
+        hunt(seed, seed + 1)
+        sys.settrace(None)
+        seen[seed] = {*hits}
+        hits.clear()
+    return seen
 
 
 def main(words: Sequence[str]) -> int:
     """Try every small change to the modules that are named."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--tries", type=int, default=TRIES)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path, default=Path("build") / "small_mutants.jsonl")
     parser.add_argument("where", nargs="+")
@@ -186,20 +232,33 @@ def main(words: Sequence[str]) -> int:
     hunt(0, 1)  # Everything that a world needs is loaded now, once for all.
     gc.freeze()
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    unseen = 0
+    unseen = unreached = 0
     with get_context("fork").Pool(chosen.processes, maxtasksperchild=1) as pool:
-        task = partial(try_one, seeds=chosen.seeds)
-        found = ((change, pool.apply_async(task, (change,))) for change in tried)
+        chunks = [range(at, at + AT_ONCE) for at in range(0, chosen.seeds, AT_ONCE)]
+        visits: dict[tuple[str, int], list[int]] = {}
+        for seen in pool.imap(partial(look, where=chosen.where), chunks):
+            for seed, hits in seen.items():
+                for hit in hits:
+                    visits.setdefault(hit, []).append(seed)
+        found = []
+        for change in tried:
+            by = {seed for line in change.lines for seed in visits.get((change.where, line), ())}
+            seeds = sorted(by)[: chosen.tries]
+            found.append((change, len(by), pool.apply_async(try_one, (change, seeds))))
         with chosen.out.open("w") as out:
-            for change, result in list(found):
+            for change, worlds, result in found:
                 outcome = _outcome(result)
-                out.write(json.dumps({**change._asdict(), **outcome, "source": None}) + "\n")
+                line = {"what": str(change), "worlds": worlds, **outcome}
+                out.write(json.dumps(line) + "\n")
+                out.flush()
                 if not outcome["killed_by"]:
                     unseen += 1
-                    sys.stdout.write(f"{change}\n")
+                    unreached += not worlds
+                    sys.stdout.write(f"{change} ({worlds} worlds)\n")
                     sys.stdout.flush()
     sys.stdout.write(
-        f"{len(tried)} small changes, {unseen} that {chosen.seeds} seeds do not show\n"
+        f"{len(tried)} small changes, {unseen} that nothing shows: {unreached} of them where none"
+        f" of {chosen.seeds} worlds comes by, the others in {chosen.tries} worlds that do\n"
     )
     return 0
 

@@ -6,12 +6,13 @@ true is `time_and_store`'s matter.
 """
 
 from collections.abc import Iterator
+from itertools import zip_longest
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.message import DeliverySemantics
-from onceonly.message.signals import InquiryKind, MessageStatus
+from onceonly.message.signals import InquiryKind, MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms, Remedy
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.events import Outcome
@@ -23,6 +24,7 @@ from onceonly.simulation.checkers.sender import is_fence
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.simulation.network import CLIENT_WAIT_NS
+from onceonly.store.store import Incident
 
 WORDS = frozenset(
     {
@@ -43,6 +45,11 @@ SLACK_NS = 30 * NS_PER_S
 STAMP_US = US_PER_S
 """A Timestamp on the wire is no finer."""
 
+_STATUSES = frozenset(MessageStatus)
+_PROCESSINGS = frozenset(ReportedProcessing)
+_RECEIVED = (MessageStatus.RECEIVED, MessageStatus.PROCESSED)
+_AT_WORK = (ReportedProcessing.IN_PROGRESS, ReportedProcessing.COMPLETE)
+
 _QUESTIONS = frozenset({"inquire", "cancel", "resend"})
 """What operators do that rows tell from a recovery's own questions by nothing."""
 
@@ -56,12 +63,20 @@ def judge(case: Case) -> Iterator[Violation]:
         if course.is_origin and not case.is_reconfigured(course):
             yield from _ends(case, course, terms)
             yield from _response(case, course, terms)
+            yield from _shown(case, course)
+            yield from _found(course, terms)
             if not _is_operated(case, course):
                 yield from _budget(case, course, terms)
+                yield from _pings(course, terms)
                 yield from _remedy(case, course, terms)
+                yield from _new_version(case, course, terms)
+                yield from _late(case, course, terms)
     for course in case.courses.values():
         if not case.is_set_back(course.node):
             yield from _begun_work(case, course)
+    for node in case.machines:
+        if not case.is_set_back(node):
+            yield from _told_operators(case, node)
 
 
 def _at(invariant: str, course: Course, text: str, order: int) -> Violation:
@@ -142,44 +157,128 @@ def _ends(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violatio
         yield _at("R-21", course, text, last.order)
 
 
-def _is_operators(case: Case, course: Course) -> bool:
+_NO_ANSWER = ("no useful answer",)
+_INSTEAD_OF_A_REMEDY = (*_NO_ANSWER, "not recognized", "not received", "refused by its")
+_OF_RECOVERY = (*_INSTEAD_OF_A_REMEDY, "the partner refuses to say", "processed, but without")
+"""How the reasons of such incidents begin; those of closed pairs and wrong numbers differ."""
+
+
+def _is_operators(case: Case, course: Course, beginnings: tuple[str, ...] = _OF_RECOVERY) -> bool:
     """Whether an incident says that a recovery came to nothing."""
     incidents = case.world.nodes[course.node].snapshot().list_incidents(is_open=False)
     return any(
-        tuple(one.pair) == course.key[:2] and one.reason.startswith(_OF_RECOVERY)
-        for one in incidents
+        tuple(one.pair) == course.key[:2] and one.reason.startswith(beginnings) for one in incidents
     )
 
 
-_OF_RECOVERY = (
-    "no useful answer",
-    "the partner refuses to say",
-    "not recognized",
-    "not received",
-    "refused by its receiver",
-    "processed, but without",
-)
-"""How the reasons of such incidents begin; those of closed pairs and wrong numbers differ."""
+_ANSWER_BEHIND = {
+    "the partner refuses to say": MessageStatus.UNAUTHORIZED.value,
+    "not recognized": MessageStatus.NOT_RECOGNIZED.value,
+    "not received": MessageStatus.NOT_RECOGNIZED.value,
+    "refused by its receiver": MessageStatus.NOT_RECOGNIZED.value,
+    "processed, but without": "there is no response",
+}
+"""How the row of the answer begins that an incident speaks of."""
+
+
+def _told_operators(case: Case, node: str) -> Iterator[Violation]:
+    """An incident about an answer has one behind it."""
+    for incident in case.world.nodes[node].snapshot().list_incidents(is_open=False):
+        word = next(
+            (word for words, word in _ANSWER_BEHIND.items() if incident.reason.startswith(words)),
+            None,
+        )
+        if word is not None and not any(
+            row.record.event is Event.REPORT_RECEIVED
+            and (row.record.reason or "").startswith(word)
+            and (row.record.from_party, row.record.to_party) == tuple(incident.pair)
+            for row in case.rows_of[node]
+        ):
+            text = f"{node}: operators hear: {incident.reason}, and nobody has said so"
+            yield Violation("R-21", text, case.end_order)
+        yield from _asked_as_often(case, node, incident)
+
+
+def _asked_as_often(case: Case, node: str, incident: Incident) -> Iterator[Violation]:
+    """Who gives up asking has asked as often as agreed; a restart is no reset."""
+    beginning, _, times = incident.reason.rpartition(", asked ")
+    if not beginning.startswith(_NO_ANSWER) or case.happened(node, "reconfigured"):
+        return
+    agreed = {
+        terms.recovery.inquiries
+        for (where, agreement_id), terms in case.terms.items()
+        if where == node and case.is_between(agreement_id, incident.pair)
+    }
+    if int(times.split()[0]) not in agreed:
+        text = f"{node}: {incident.reason}; agreed: {', '.join(map(str, agreed))}"
+        yield Violation("R-21", text, case.end_order)
 
 
 def _budget(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     """R-21, L5: so many questions of a kind for each cause, and one more for each crash."""
     causes = _causes(course, terms)
+    asked = next((row for row in course.out if _is_question(row, InquiryKind.STATUS)), None)
+    is_wanted = terms.recovery.inquires or terms.recovery.response_within_s is not None
+    if asked is not None and not is_wanted:
+        yield _at("R-21", course, "its status was asked for, and no rule says so", asked.order)
     for kind in (InquiryKind.STATUS, InquiryKind.RESPONSE):
-        asked = [
-            row
-            for row in course.out
-            if row.record.event is Event.INQUIRY_SENT and row.record.reason == kind.value
-        ]
+        rows = [row for row in course.out if _is_question(row, kind)]
         deaths = case.deaths_between(course.node, 0, NEVER)
         # A recovery of what the application had been told of before has no notice to show.
         untold = sum(
             row.record.event is Event.EXHAUSTED and row not in causes for row in course.out
         )
         allowed = (len(causes) + untold) * terms.recovery.inquiries + deaths
-        if len(asked) > allowed:
-            text = f"{kind} was asked {len(asked)} times, {allowed} were due"
-            yield _at("R-21", course, text, asked[allowed].order)
+        if len(rows) > allowed:
+            text = f"{kind} was asked {len(rows)} times, {allowed} were due"
+            yield _at("R-21", course, text, rows[allowed].order)
+
+
+def _pings(course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+    """Level 2: a partner is asked whether it is there before it is asked more, where agreed."""
+    pings_first = terms.recovery.pings_before_inquiry
+    if terms.recovery.ping_above_bytes is None and not pings_first:
+        sent = course.first_out(Event.PING_SENT)
+        if sent is not None:
+            yield _at("R-21", course, "its partner was pinged, and nobody wanted it", sent.order)
+    if not pings_first:
+        return
+    pongs = [
+        row.order
+        for row in course.out
+        if row.record.event is Event.PONG_RECEIVED and row.record.reason == "available"
+    ]
+    for cause, after in zip_longest(causes := _causes(course, terms), causes[1:]):
+        last = NEVER if after is None else after.order
+        asked = next(
+            (
+                row
+                for row in course.out
+                if cause.order < row.order < last and _is_question(row, InquiryKind.STATUS)
+            ),
+            None,
+        )
+        if asked is not None and not any(cause.order < one < asked.order for one in pongs):
+            yield _at("R-21", course, "asked, and it had not said that it is there", asked.order)
+
+
+def _is_question(row: Row, kind: InquiryKind) -> bool:
+    return row.record.event is Event.INQUIRY_SENT and row.record.reason == kind.value
+
+
+def _shown(case: Case, course: Course) -> Iterator[Violation]:
+    """What operators see of a message is what the partner last said of it."""
+    status = processing = ""
+    for row in course.out:
+        said = _said(row)
+        status, processing = said[0] or status, said[1] or processing
+    snapshot = case.world.nodes[course.node].snapshot()
+    if not status or snapshot.find_outbound(course.key[2]) is None:
+        return
+    shown = snapshot.get_recovery(course.key[2])
+    if (shown.status or "", shown.processing or "") != (status, processing):
+        text = f"shown as {shown.status}, {shown.processing}; its partner said {status}"
+        yield _at("R-21", course, f"{text}, {processing}", case.end_order)
 
 
 # What is done where the partner does not know the message.
@@ -204,13 +303,19 @@ def _remedy(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violat
 
 def _first_word(case: Case, course: Course, cause: Row) -> Row | None:
     """The report behind the cause by which the partner does not know the message, if the first."""
+    first = _first_report(case, course, cause)
+    if first is None or not (first.record.reason or "").startswith(MessageStatus.NOT_RECOGNIZED):
+        return None
+    return first
+
+
+def _first_report(case: Case, course: Course, cause: Row) -> Row | None:
+    """What the partner answered, if that is the first word behind the cause."""
     words = (row for row in course.out if row.record.event in WORDS and row.order > cause.order)
     first = next(words, None)
     if first is None or first.record.event is not Event.REPORT_RECEIVED:
         return None
-    was_asked = not case.was_resumed(course, cause.order, first.order)
-    says = (first.record.reason or "").startswith(MessageStatus.NOT_RECOGNIZED)
-    return first if says and was_asked else None
+    return None if case.was_resumed(course, cause.order, first.order) else first
 
 
 def _left_alone(course: Course, report: Row) -> Iterator[Violation]:
@@ -233,7 +338,7 @@ def _begun_ns(asked: Row) -> int:
 
 
 def _remedied(case: Case, course: Course, remedy: Remedy, report: Row) -> Iterator[Violation]:
-    if remedy is Remedy.WAIT or _is_operators(case, course):
+    if remedy is Remedy.WAIT or _is_operators(case, course, _INSTEAD_OF_A_REMEDY):
         return
     rows = [row for row in course.out if row.order > report.order]
     if remedy is Remedy.RESEND:
@@ -247,6 +352,103 @@ def _remedied(case: Case, course: Course, remedy: Remedy, report: Row) -> Iterat
     if not is_done:
         text = f"not received, and {remedy} did not follow"
         yield _at("R-21", course, text, report.order)
+
+
+def _new_version(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+    """S4-25: another id for what was taken back, where that is the rule, and only there."""
+    snapshot = case.world.nodes[course.node].snapshot()
+    if snapshot.find_outbound(course.key[2]) is None:
+        return
+    is_replaced = snapshot.get_recovery(course.key[2]).replaced_by is not None
+    is_rule = terms.recovery.when_not_received is Remedy.NEW_VERSION
+    if is_replaced and not is_rule:
+        yield _at("R-21", course, "sent under another id, and no rule says so", case.end_order)
+    cancelled = course.first_out(Event.CANCELLED)
+    if cancelled is None or is_replaced or not is_rule:
+        return
+    # What was late, and taken back for that, is not replaced.
+    if not any(row.record.event is Event.RESPONSE_OVERDUE for row in course.out):
+        yield _at("R-21", course, "taken back by rule, and not sent under another", cancelled.order)
+
+
+def _found(course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+    """Level 3: that the partner has it is as good as its acknowledgement, whenever it says so."""
+    is_over = False
+    for row in course.out:
+        status, processing = _said(row)
+        is_over = is_over or row.record.event in _ENDS
+        is_at_work = status == MessageStatus.PROCESSED or processing in _AT_WORK
+        may_be_withheld = terms.strict_release and not is_at_work
+        is_by_rule = row.record.event in _ACKNOWLEDGED and row.record.reason == _BY_REPORT
+        if is_by_rule and terms.strict_release and not _was_at_work(course, row):
+            yield _at("R-12", course, "acknowledged, and may be withheld", row.order)
+        if is_over or status not in _RECEIVED or may_be_withheld:
+            continue
+        if not any(
+            one.record.event in _ACKNOWLEDGED and one.at_ns <= row.at_ns for one in course.out
+        ):
+            yield _at("R-21", course, f"{status}, and not acknowledged by that", row.order)
+
+
+_BY_REPORT = "the partner says that it has it"
+"""Why a message is acknowledged of which no acknowledgement came."""
+
+
+def _was_at_work(course: Course, acknowledged: Row) -> bool:
+    said = (_said(row) for row in course.out if row.at_ns == acknowledged.at_ns)
+    return any(status == MessageStatus.PROCESSED or word in _AT_WORK for status, word in said)
+
+
+_ACKNOWLEDGED = (Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED)
+_ENDS = (Event.CANCELLED, Event.EXPIRED, Event.FAILED, Event.SENT)
+
+
+def _said(row: Row) -> tuple[str, str]:
+    """Status and processing in the row of an answer; empty where it does not say."""
+    if row.record.event is not Event.REPORT_RECEIVED:
+        return "", ""
+    words = (row.record.reason or "").rpartition(": ")[2].split(", ")
+    status = next((word for word in words if word in _STATUSES), "")
+    return status, next((word for word in words if word in _PROCESSINGS), "")
+
+
+def _late(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+    """Level 5 (2b): a late response is seen to by rule, and only so."""
+    for cause in _causes(course, terms):
+        report = _first_report(case, course, cause)
+        if report is None or cause.record.event is not Event.RESPONSE_OVERDUE:
+            continue
+        status, processing = _said(report)
+        if status in _RECEIVED:
+            yield from _overdue(case, course, terms, report, processing)
+
+
+def _overdue(
+    case: Case, course: Course, terms: DeliveryTerms, report: Row, processing: str
+) -> Iterator[Violation]:
+    rules = terms.recovery
+    after = [row for row in course.out if row.order > report.order]
+    until = next(
+        (row.order for row in after if row.record.event in WORDS),
+        NEVER,
+    )
+    due = {
+        InquiryKind.RESPONSE: processing == ReportedProcessing.COMPLETE
+        and rules.when_complete is Remedy.ASK_AGAIN,
+        InquiryKind.CANCEL: processing == ReportedProcessing.NOT_STARTED
+        and rules.when_not_started is Remedy.CANCEL,
+    }
+    # An answer behind its time finds nobody who asks, and an operator knows that.
+    is_timely = not _is_operators(case, course, _NO_ANSWER)
+    is_steady = is_timely and case.next_death(course.node, report.order) == NEVER
+    is_over = report.at_ns + CLIENT_WAIT_NS + SLACK_NS < case.end_ns
+    for kind, is_due in due.items():
+        asked = next((row for row in after if _is_question(row, kind)), None)
+        if is_due and asked is None and is_steady and is_over:
+            text = f"late, {processing}, and no {kind} followed"
+            yield _at("R-21", course, text, report.order)
+        elif not is_due and asked is not None and asked.order < until:
+            yield _at("R-21", course, f"{kind}, and no rule says so", asked.order)
 
 
 def _is_of_cancel(row: Row) -> bool:

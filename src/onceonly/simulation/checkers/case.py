@@ -124,6 +124,11 @@ class Course:
         """Whether its To Party is on this machine."""
         return name_of(self.key[1]) == self.node
 
+    @property
+    def terms(self) -> DeliveryTerms:
+        """What was agreed about it; the defaults where it is nobody's."""
+        return DeliveryTerms() if self.line is None else self.line.terms
+
     def first_into(self, event: Event) -> Row | None:
         """The first receiving row of this event."""
         return next((row for row in self.into if row.record.event is event), None)
@@ -412,6 +417,11 @@ class Case:
         path = [line.one, *(relay for relay, _ in line.through), line.other]
         return path if name_of(course.key[0]) == line.one else path[::-1]
 
+    def is_between(self, agreement_id: str, parties: Parties) -> bool:
+        """Whether the agreement is one of these two parties, or of a route between them."""
+        line = self.lines.get(agreement_id)
+        return line is not None and {line.one, line.other} == set(map(name_of, parties))
+
     def modes(self, course: Course) -> dict[str, Intermediary]:
         """How each intermediary of the line carries messages."""
         return {} if course.line is None else dict(course.line.through)
@@ -538,6 +548,10 @@ class Case:
         """Whether the package is not what its sender wrote: then it is refused under no name."""
         return copy.is_damaged or copy.letter.agreement_id not in self.lines
 
+    def comes_from_outside(self, course: Course) -> bool:
+        """Whether a copy was damaged or forged: such may be refused for anything, in silence."""
+        return any(one.is_damaged or one.source not in self.machines for one in course.taken)
+
     def is_full(self, node: str, at_ns: int) -> bool:
         """Whether the disk may have had no room when what came then was to be stored.
 
@@ -569,6 +583,14 @@ class Case:
             one.detail.startswith(f"{line_id(line)} ")
             for one in self.happened(course.node, "reconfigured")
         )
+
+    def suspensions(self, node: str) -> list[str]:
+        """The reasons that operators of the machine gave for suspending a pair."""
+        return [
+            action.args.get("reason", "")
+            for action in self.plan.actions
+            if (action.kind, action.node, action.args.get("what")) == ("operate", node, "suspend")
+        ]
 
     def is_operators(self, node: str, parties: Parties) -> bool:
         """Whether an incident of the pair waits for an operator."""

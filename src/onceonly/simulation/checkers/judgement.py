@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable
 
 from onceonly.simulation.checkers import (
+    acknowledging,
+    answering,
     asking,
     debts,
     evidence,
@@ -23,9 +25,11 @@ JUDGES: tuple[Callable[[Case], Iterable[Violation]], ...] = (
     submissions.judge,
     sequence.judge,
     receiver.judge,
+    acknowledging.judge,
     relay.judge,
     debts.judge,
     asking.judge,
+    answering.judge,
     time_and_store.judge,
     liveness.judge,
     evidence.judge,

@@ -48,6 +48,8 @@ class Letter(NamedTuple):
     acknowledges: bool = False
     """An Acknowledgment element is in it."""
     is_best_effort: bool = False
+    is_passed_on: bool = False
+    """An acknowledgement says that its application has the message."""
     report: tuple[tuple[str, str], ...] = ()
     header: bytes = b""
     parts: tuple[bytes, ...] = ()
@@ -147,6 +149,7 @@ def _letter(
         int(min_retry) if min_retry.isdecimal() else None,
         b"<Acknowledgment" in header,
         b"BestEffort" in header,
+        b' passedOn="true"' in header,
         () if report is None else _texts(_ATTRIBUTE.findall(report.group(1))),
         header,
         parts,

@@ -1,28 +1,27 @@
-"""One message at the machine that stores it: once, before the acknowledgement, as it was sent.
+"""One message at the machine that stores it: once, in its time, as it was sent; and handed over.
 
-I1 to I12 and the receiver's half of I26; R-01 to R-03, R-12, R-16, R-18, R-19.
+I1, I2, I7 to I12 and the receiver's half of I26; R-01, R-02, R-12, R-16, R-18, R-19. What is said
+of it to its sender is `acknowledging`'s matter.
 """
 
 from bisect import bisect
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
+from itertools import pairwise
 
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
-from onceonly.message.message import AckRequested, DeliverySemantics
-from onceonly.message.terms import DeliveryTerms, ResponseChoice
+from onceonly.message.message import DeliverySemantics
+from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.events import Outcome
-from onceonly.simulation.cast import name_of, uri
-from onceonly.simulation.checkers.case import NEVER, Case, Coming, Course, Leaving
+from onceonly.simulation.cast import name_of
+from onceonly.simulation.checkers.acknowledging import SIGNALS, owes_answer, was_long_awake
+from onceonly.simulation.checkers.case import NEVER, Case, Coming, Course
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.sender import NOT_DELIVERED, is_fence
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Delivered, Row
-
-ANSWERED_NS = 30_000_000_000
-"""Longest that a copy may lie with a living process before it says anything about it: behind a
-full queue, a full disk's waits; not counted while it is frozen."""
 
 CAUSES = frozenset(
     {
@@ -36,7 +35,7 @@ CAUSES = frozenset(
 )
 """Why a receiver may refuse a message that keeps to its agreement."""
 
-SIGNALS = (Kind.ACK, Kind.RECEIPT)
+_REFUSED = (Event.REJECTED, Event.COLLISION_DETECTED)
 
 
 def judge(case: Case) -> Iterator[Violation]:
@@ -44,27 +43,23 @@ def judge(case: Case) -> Iterator[Violation]:
     for course in case.courses.values():
         if case.is_set_back(course.node):
             continue
-        yield from _signals(case, course)
         if course.delivered:
             yield from _deliveries(case, course)
         stored = course.first_into(Event.STORED)
         if stored is not None:
             yield from _stored_once(course)
-            yield from _one_response(course)
             yield from _hand_over(case, course)
             yield from _released(course)
+            yield from _kept_back(case, course, stored)
             yield from _known_is_known(case, course, stored)
-            yield from _acknowledged_for_nothing(case, course)
             yield from _in_time(case, course, stored)
             yield from _no_zombie(case, course, stored)
-            yield from _answers(case, course)
-            yield from _receipt(case, course)
         if course.is_destination:
             yield from _refused_in_time(case, course)
-            if not _comes_from_outside(case, course):
+            if not case.comes_from_outside(course):
                 yield from _refused_without_cause(course)
                 yield from _refused_in_silence(case, course)
-            yield from _silence(case, course)
+                yield from _refused_without_a_row(course)
 
 
 def is_remembered(terms: DeliveryTerms) -> bool:
@@ -82,15 +77,11 @@ def _at(invariant: str, course: Course, text: str, order: int) -> Violation:
     return Violation(invariant, f"{course}: {text}", order)
 
 
-def _terms(course: Course) -> DeliveryTerms:
-    return DeliveryTerms() if course.line is None else course.line.terms
-
-
 # Deliveries: I1, I2, I12.
 
 
 def _deliveries(case: Case, course: Course) -> Iterator[Violation]:
-    terms = _terms(course)
+    terms = course.terms
     first = course.delivered[0]
     handed = [row for row in course.into if row.record.event is Event.HANDED_OVER]
     if is_remembered(terms) and len(course.delivered) > 1:
@@ -140,7 +131,7 @@ def _came_damaged(course: Course, delivered: Delivered) -> bool:
 
 
 def _stored_once(course: Course) -> Iterator[Violation]:
-    terms = _terms(course)
+    terms = course.terms
     stored = [row for row in course.into if row.record.event is Event.STORED]
     if not is_remembered(terms):
         return
@@ -163,7 +154,7 @@ def _known_is_known(case: Case, course: Course, stored: Row) -> Iterator[Violati
 
     Once anything was purged, the machine may have forgotten it (R-19).
     """
-    is_known = is_remembered(_terms(course))
+    is_known = is_remembered(course.terms)
     for row in course.into:
         record = row.record
         if not is_known and record.event is Event.DUPLICATE_ELIMINATED:
@@ -176,7 +167,7 @@ def _known_is_known(case: Case, course: Course, stored: Row) -> Iterator[Violati
 
 def _in_time(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
     """I9, I10: by the receiver's own wall clock, within the accuracy that was agreed."""
-    terms = _terms(course)
+    terms = course.terms
     made_at = case.made_at(course)
     if made_at is None or terms.semantics is DeliverySemantics.EXACTLY_ONCE:
         return
@@ -193,8 +184,8 @@ def _in_time(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
 
 
 def _refused_in_time(case: Case, course: Course) -> Iterator[Violation]:
-    """R-18: an unseen message in its time is not refused for its age."""
-    terms = _terms(course)
+    """R-18: an unseen message in its time is not refused for its age; ExactlyOnce has no end."""
+    terms = course.terms
     lives_s = min(terms.persist_duration_s, terms.time_to_live_s or terms.persist_duration_s)
     made_at = case.made_at(course)
     for row in course.into:
@@ -202,14 +193,10 @@ def _refused_in_time(case: Case, course: Course) -> Iterator[Violation]:
         is_late = record.error_code == ErrorCode.TIME_TO_LIVE_EXPIRED
         if record.event is not Event.REJECTED or not is_late or made_at is None:
             continue
-        is_in_time = record.at <= made_at + lives_s * US_PER_S
+        is_endless = terms.semantics is DeliverySemantics.EXACTLY_ONCE
+        is_in_time = is_endless or record.at <= made_at + lives_s * US_PER_S
         if is_in_time and not case.has_forgotten(course.node, row.order):
             yield _at("I9", course, "refused for its age, and it was in its time", row.order)
-
-
-def _comes_from_outside(case: Case, course: Course) -> bool:
-    """Whether a copy was damaged or forged: such may be refused for anything, and in silence."""
-    return any(one.is_damaged or one.source not in case.machines for one in course.taken)
 
 
 def _refused_without_cause(course: Course) -> Iterator[Violation]:
@@ -222,15 +209,26 @@ def _refused_without_cause(course: Course) -> Iterator[Violation]:
 
 def _refused_in_silence(case: Case, course: Course) -> Iterator[Violation]:
     """L4: whoever is refused is told so, and need not find out by waiting."""
-    refused = (Event.REJECTED, Event.COLLISION_DETECTED)
     told = [one.order for one in course.said if one.letter.kind is Kind.ERROR]
     for row in course.into:
-        if row.record.event not in refused or any(order > row.order for order in told):
+        if row.record.event not in _REFUSED or any(order > row.order for order in told):
             continue
         is_steady = case.next_death(course.node, row.order) == NEVER
-        if is_steady and _was_long_awake(case, course.node, row.at_ns):
+        if is_steady and was_long_awake(case, course.node, row.at_ns):
             text = f"{row.record.event} as {row.record.error_code}, and its sender was never told"
             yield _at("L4", course, text, row.order)
+
+
+def _refused_without_a_row(course: Course) -> Iterator[Violation]:
+    """E2: a refusal that leaves stands in the journal before, with its code."""
+    for said in course.said:
+        before = [row.record for row in course.into if row.order < said.order]
+        written = {record.error_code for record in before if record.event in _REFUSED}
+        if any(record.event is Event.APPLICATION_REFUSED for record in before):
+            written.add(ErrorCode.DELIVERY_FAILURE)
+        if missing := {code for code, _ in said.letter.errors} - written:
+            text = f"{said.packet} says {', '.join(sorted(missing))}, and no row says why"
+            yield _at("E2", course, text, said.order)
 
 
 def _no_zombie(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
@@ -238,7 +236,7 @@ def _no_zombie(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
 
     BestEffort has no final word: its end promises nothing, and nobody remembers its copies (R-16).
     """
-    if _terms(course).semantics is DeliverySemantics.BEST_EFFORT:
+    if course.terms.semantics is DeliverySemantics.BEST_EFFORT:
         return
     for other in case.of_key[course.key]:
         if other is course:
@@ -247,7 +245,7 @@ def _no_zombie(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
         if final is None or final.order > stored.order or _was_held_up(course, stored, final):
             continue
         path = case.path(course)
-        if case.clocks_fit(_terms(course), *path) and not case.is_set_back(*path):
+        if case.clocks_fit(course.terms, *path) and not case.is_set_back(*path):
             text = f"stored after {final.record.event} at {other.node}"
             yield _at("I26", course, text, stored.order)
 
@@ -259,7 +257,7 @@ def _was_held_up(course: Course, stored: Row, final: Row) -> bool:
     agreed.
     """
     taken_ns = min((one.at_ns for one in course.taken), default=NEVER)
-    agreed_ns = _terms(course).msh_time_accuracy_s * NS_PER_S
+    agreed_ns = course.terms.msh_time_accuracy_s * NS_PER_S
     return (
         is_fence(final.record)
         and stored.record.at < final.record.at
@@ -267,182 +265,11 @@ def _was_held_up(course: Course, stored: Row, final: Row) -> bool:
     )
 
 
-# What is said of it: I3, I4, I5, I6.
-
-
-def _signals(case: Case, course: Course) -> Iterator[Violation]:
-    """I3 for whoever stores, I6 for everybody, as the bytes say it."""
-    stored = course.first_into(Event.STORED)
-    is_relay = stored is None and not course.is_destination
-    for said in course.said:
-        if said.letter.kind in SIGNALS:
-            yield from _form(course, said)
-            if not is_relay and (stored is None or stored.order > said.order):
-                text = f"acknowledged before it was stored ({said.packet})"
-                yield _at("I3", course, text, said.order)
-    for copy in course.sent:
-        yield from _response_before_store(case, course, copy)
-
-
-def _response_before_store(case: Case, course: Course, copy: Leaving) -> Iterator[Violation]:
-    """An acknowledgement that rides on the business response (seed 001 §1.3.3.1)."""
-    letter = copy.letter
-    if not (letter.acknowledges and letter.ref and course.is_origin):
-        return
-    request = case.at(course.node, (letter.to_party, letter.from_party, letter.ref))
-    stored = None if request is None else request.first_into(Event.STORED)
-    if stored is None or stored.order > copy.order:
-        yield _at("I3", course, f"acknowledges {letter.ref} before it was stored", copy.order)
-
-
-def _form(course: Course, said: Leaving) -> Iterator[Violation]:
-    letter = said.letter
-    wrong = [
-        what
-        for what, is_wrong in (
-            ("a payload", bool(letter.parts)),
-            ("a SequenceNumber", bool(letter.numbers)),
-            ("another semantics than BestEffort", not letter.is_best_effort),
-            ("another From", letter.from_party != uri(said.source)),
-            ("another To", letter.to_party != uri(said.target)),
-            ("another RoutingHeader", letter.hops != ((uri(said.source), uri(said.target)),)),
-        )
-        if is_wrong
-    ]
-    if wrong:
-        text = f"its acknowledgement has {', '.join(wrong)} ({said.packet})"
-        yield _at("I6", course, text, said.order)
-
-
-def _one_response(course: Course) -> Iterator[Violation]:
-    """I5, R-03: every repeat is answered with the first stored response, byte for byte."""
-    terms = _terms(course)
-    if terms.response_choice is ResponseChoice.MOST_RECENT or terms.sync_reply_mode.has_response:
-        return
-    first: Leaving | None = None
-    for said in course.said:
-        if said.letter.kind is not Kind.ACK:
-            continue
-        if first is None:
-            first = said
-        elif said.body != first.body:
-            yield _at("I5", course, f"{said.packet} is another response", said.order)
-
-
-def _answers(case: Case, course: Course) -> Iterator[Violation]:
-    """I4: each copy that was stored or known is acknowledged, unless the process died."""
-    terms = _terms(course)
-    is_answered_elsewhere = terms.sync_reply_mode.has_response or terms.ack_status.is_passed_on
-    if not terms.is_acknowledged or is_answered_elsewhere:
-        return
-    owed = [
-        row
-        for row in course.into
-        if _owes_answer(row) and not _waits_for_a_repeat(case, course, row)
-    ]
-    acks = [one for one in course.said if one.letter.kind is Kind.ACK]
-    said = sorted([*acks, *course.responses], key=lambda one: one.order)
-    at = 0
-    for row in owed:
-        death = case.next_death(course.node, row.order)
-        while at < len(said) and said[at].order < row.order:
-            at += 1
-        if at < len(said) and said[at].order < death:
-            at += 1
-        elif (
-            death == NEVER
-            and _was_long_awake(case, course.node, row.at_ns)
-            and not _is_taken_back(course, row)
-        ):
-            yield _at("I4", course, f"{row.record.event}, and no acknowledgement", row.order)
-
-
-def _waits_for_a_repeat(case: Case, course: Course, row: Row) -> bool:
-    """Whether the copy's process died in the commit of the row, and no start answers for it.
-
-    A start takes up what its own application has not got yet, and acknowledges that. A repeat, or
-    what an intermediary accepted, is acknowledged when it comes again; that acknowledgement is the
-    answer to the later copy.
-    """
-    is_taken_up = course.is_destination and row.record.event is Event.STORED
-    return case.was_recovered(row) and not is_taken_up
-
-
-def _is_taken_back(course: Course, stored: Row) -> bool:
-    """R-08: confirmed before an acknowledgement could leave, which it need not any more."""
-    cancel = course.first_into(Event.CANCEL_CONFIRMED)
-    return cancel is not None and cancel.order > stored.order
-
-
-def _owes_answer(row: Row) -> bool:
-    event = row.record.event
-    if event is Event.DUPLICATE_ELIMINATED:
-        return row.record.reason is None
-    return event is Event.STORED
-
-
-def _acknowledged_for_nothing(case: Case, course: Course) -> Iterator[Violation]:
-    """I8, R-20: other content under a known MessageId gets no acknowledgement.
-
-    Counted, where nothing else asks for one: no start, no inquiry, nothing that was withheld, and
-    no full disk, on which a repeat is acknowledged without a row (fault D4).
-    """
-    terms, started = _terms(course), case.happened(course.node, "started")
-    if terms.strict_release or len(started) > 1 or case.happened(course.node, "full"):
-        return
-    if not any(row.record.event is Event.COLLISION_DETECTED for row in course.into):
-        return
-    if any(row.record.event is Event.INQUIRY_RECEIVED for row in case.rows_of[course.node]):
-        return
-    owed = sum(_owes_answer(row) for row in course.into)
-    acks = [one for one in course.said if one.letter.kind is Kind.ACK]
-    if len(acks) > owed:
-        text = f"{len(acks)} acknowledgements for {owed} copies of it"
-        yield _at("I8", course, text, acks[owed].order)
-
-
-def _silence(case: Case, course: Course) -> Iterator[Violation]:
-    """I4: a whole copy that a living process took leaves a row or an answer."""
-    for copy in course.taken:
-        death = case.next_death(course.node, copy.order)
-        if death != NEVER or not _was_long_awake(case, course.node, copy.at_ns):
-            continue
-        has_row = any(row.order > copy.order for row in course.into)
-        has_answer = any(one.order > copy.order for one in course.said)
-        is_excused = (
-            case.is_misaddressed(copy)
-            or case.is_full(course.node, copy.at_ns)
-            or case.answers_a_repeat(copy)
-        )
-        if not has_row and not has_answer and not is_excused:
-            yield _at("I4", course, f"{copy.packet} came, and nothing followed", copy.order)
-
-
-def _was_long_awake(case: Case, node: str, at_ns: int) -> bool:
-    """Whether the process had the time to answer what it had then, before the world ended."""
-    return case.awake_from(node, at_ns, ANSWERED_NS) + ANSWERED_NS < case.end_ns
-
-
-def _receipt(case: Case, course: Course) -> Iterator[Violation]:
-    """Whoever asked for a delivery receipt gets one, once the application has the message."""
-    handed = course.first_into(Event.HANDED_OVER)
-    is_wanted = _terms(course).delivery_receipt_requested is not AckRequested.NONE
-    if handed is None or not is_wanted or case.was_recovered(handed):
-        return
-    is_steady = case.next_death(course.node, handed.order) == NEVER
-    is_sent = any(one.letter.kind is Kind.RECEIPT for one in course.said) or any(
-        row.record.event is Event.RECEIPT_SENT for row in course.into
-    )
-    if is_steady and _was_long_awake(case, course.node, handed.at_ns) and not is_sent:
-        text = "handed over, and no delivery receipt was sent (seed 001 §2.1.1.2)"
-        yield _at("I4", course, text, handed.order)
-
-
 # Handing over: I11, R-12.
 
 
 def _hand_over(case: Case, course: Course) -> Iterator[Violation]:
-    terms = _terms(course)
+    terms = course.terms
     handed = course.first_into(Event.HANDED_OVER)
     if handed is None:
         return
@@ -461,7 +288,7 @@ def _hand_over(case: Case, course: Course) -> Iterator[Violation]:
 def _withheld(course: Course, handed: Row) -> Iterator[Violation]:
     """R-12: under strict release some acknowledgement may have left before."""
     attempts = [one for one in course.into if one.record.event is Event.ACK_SENT]
-    first = next((one for one in attempts if _may_have_left(one)), None)
+    first = next((one for one in attempts if may_have_left(one)), None)
     left = [one for one in course.said if one.letter.kind in SIGNALS]
     if first is not None and first.order < handed.order and left and left[0].order < handed.order:
         return
@@ -480,7 +307,7 @@ def _was_cut_short(case: Case, course: Course, handed: Row) -> bool:
     begun = [
         starts[bisect(starts, row.order) - 1] - 1 if case.was_recovered(row) else row.order
         for row in course.into
-        if _owes_answer(row)
+        if owes_answer(row)
     ]
     said = [one.order for one in course.said if one.letter.kind in SIGNALS]
     if life < 1 or sum(starts[life] < one < handed.order for one in attempts) != 1:
@@ -500,16 +327,33 @@ def _released(course: Course) -> Iterator[Violation]:
         event = row.record.event
         if event is Event.ACK_SENT:
             last = row
-        elif event is Event.WITHHELD and last is not None and _may_have_left(last):
+        elif event is Event.WITHHELD and last is not None and may_have_left(last):
             yield _at("I11", course, "withheld, and an acknowledgement may have left", row.order)
     is_over = any(row.record.event in _ENDS_WITHHOLDING for row in course.into)
-    if last is not None and _may_have_left(last) and course.is_destination and not is_over:
+    if last is not None and may_have_left(last) and course.is_destination and not is_over:
         yield _at("I11", course, "acknowledged, and not handed over with that", last.order)
+
+
+def _kept_back(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
+    """R-12: a row says that it is withheld, of which an operator may ask why it is not there."""
+    terms = course.terms
+    is_strict = terms.strict_release and terms.is_acknowledged and course.is_destination
+    if not is_strict or case.was_recovered(stored):
+        return
+    for row, after in pairwise((*course.into, None)):
+        event = None if row is None else row.record.event
+        if row is None or event in _ENDS_WITHHOLDING:
+            return
+        is_refused = event is Event.ACK_SENT and not may_have_left(row)
+        is_said = after is not None and after.record.event is Event.WITHHELD
+        is_one_life = case.deaths_between(course.node, stored.order, row.order) == 0
+        if is_refused and is_one_life and not is_said:
+            yield _at("I11", course, "its acknowledgement never left, and no row says", row.order)
 
 
 _ENDS_WITHHOLDING = frozenset({Event.HANDED_OVER, Event.CANCEL_CONFIRMED})
 
 
-def _may_have_left(row: Row) -> bool:
+def may_have_left(row: Row) -> bool:
     """Refused without a word of the other side: no byte left (R-05)."""
     return row.record.outcome != Outcome.REFUSED or row.record.status_code is not None

@@ -15,9 +15,10 @@ from onceonly.message.message import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.protocol.outbound import OutboundStatus
 from onceonly.simulation.cast import HOPS_MAX, name_of
+from onceonly.simulation.checkers.acknowledging import ANSWERED_NS
 from onceonly.simulation.checkers.case import NEVER, Case, Course, Leaving
 from onceonly.simulation.checkers.letter import Kind, without_last_hop
-from onceonly.simulation.checkers.receiver import ANSWERED_NS, CAUSES
+from onceonly.simulation.checkers.receiver import CAUSES, may_have_left
 from onceonly.simulation.checkers.sender import LATE_ROW_NS, NOT_DELIVERED, VERDICTS
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
@@ -76,6 +77,8 @@ def _passes_on(case: Case, course: Course) -> Iterator[Violation]:
             yield _at("I36", course, text, copy.order)
     yield from _every_copy(case, course)
     yield from _says_on(case, course)
+    yield from _guesses(course)
+    yield from _gone_on_with(case, course)
 
 
 def _says_on(case: Case, course: Course) -> Iterator[Violation]:
@@ -96,12 +99,100 @@ def _says_on(case: Case, course: Course) -> Iterator[Violation]:
     if len(came) > rows:
         text = f"{len(came)} copies came, {rows} were taken up"
         yield _at("L4", course, text, came[-1].order)
-    errors = [row for row in course.out if row.record.event is Event.ERROR_RECEIVED]
-    heard = [row for row in errors if row.at_ns < until_ns]
+    owed = [(code, row) for code, row in _refusals(course) if row.at_ns < until_ns]
     passed = Counter(code for one in course.said for code, _ in one.letter.errors)
-    if missing := Counter(row.record.error_code or "" for row in heard) - passed:
+    if missing := Counter(code for code, _ in owed) - passed:
         text = f"refused as {', '.join(map(str, missing))}, and the previous hop was never told so"
-        yield _at("I21", course, text, heard[-1].order)
+        yield _at("I21", course, text, owed[-1][1].order)
+    yield from _answers_back(case, course, until_ns)
+
+
+def _answers_back(case: Case, course: Course, until_ns: int) -> Iterator[Violation]:
+    """I36, L4: what the next hop acknowledged or refused has its row, and goes back as often."""
+    if any(one.is_damaged for one in (*course.taken, *course.heard)):
+        return
+    # What fits nothing names no parties.
+    strange = (row for row in case.own_rows[course.node] if row.record.message_id == course.key[2])
+    told = [*course.out, *course.into, *strange]
+    for kind, events in _ANSWERED_BY.items():
+        heard = [
+            one
+            for one in course.heard
+            if one.letter.kind is kind
+            and one.at_ns < until_ns
+            and not case.is_full(course.node, one.at_ns)
+        ]
+        rows = [row for row in told if row.record.event in events]
+        if len(heard) > len(rows):
+            text = f"{len(heard)} came from the next hop ({kind}), {len(rows)} rows say so"
+            yield _at("L4", course, text, heard[-1].order)
+    acknowledged = [
+        row for row in course.out if row.record.event in _ACKNOWLEDGED and row.at_ns < until_ns
+    ]
+    # An acknowledgement may ride on the business response (seed 001 §1.3.3.1).
+    said = [*course.responses, *(one for one in course.said if one.letter.kind is Kind.ACK)]
+    is_answered = course.line is not None and course.line.terms.is_acknowledged
+    if is_answered and len(said) < len(acknowledged):
+        text = f"acknowledged {len(acknowledged)} times, {len(said)} went back"
+        yield _at("I36", course, text, acknowledged[-1].order)
+
+
+_ACKNOWLEDGED = (Event.ACK_RECEIVED, Event.REPEATED_ACK_RECEIVED)
+_ANSWERED_BY = {
+    Kind.ACK: (*_ACKNOWLEDGED, Event.ORPHAN_ACK_RECEIVED),
+    Kind.ERROR: (Event.ERROR_RECEIVED,),
+}
+"""What a row about an answer of the next hop is called."""
+
+
+def _gone_on_with(case: Case, course: Course) -> Iterator[Violation]:
+    """Seed 003 §3: what was stored and not sent on when the process died goes on all the same.
+
+    What was acknowledged once need not, since nobody waits for it any more.
+    """
+    node, line = course.node, course.line
+    if line is None or case.happened(node, "frozen", "full", "broken"):
+        return
+    starts = [one.order for one in case.happened(node, "started")]
+    for ready in case.happened(node, "ready"):
+        began = max(order for order in starts if order < ready.order)
+        before = [row for row in (*course.into, *course.out) if row.order < began]
+        last = max(before, key=lambda row: row.order, default=None)
+        is_over = ready.at_ns + LATE_ROW_NS > case.end_ns
+        if is_over or last is None or case.next_death(node, ready.order) != NEVER:
+            continue
+        is_acknowledged = any(row.record.event in _ACKNOWLEDGED for row in before)
+        is_last = last.record.event is Event.ARRIVED_IN_TRANSIT
+        is_waiting = is_last and line.terms.is_acknowledged and not is_acknowledged
+        if is_waiting and not any(copy.order > began for copy in course.sent):
+            yield _at("L4", course, "stored, and not sent on after a start", last.order)
+
+
+def _refusals(course: Course) -> Iterator[tuple[str, Row]]:
+    """What the previous hop has to hear of: an error of the next one, or that it has nothing."""
+    is_answered = course.line is not None and course.line.terms.is_acknowledged
+    for row in course.out:
+        if row.record.event is Event.ERROR_RECEIVED:
+            yield row.record.error_code or "", row
+        elif row.record.event is Event.FORWARDED and is_answered and not may_have_left(row):
+            yield ErrorCode.TRANSIENT_ERROR, row
+
+
+def _guesses(course: Course) -> Iterator[Violation]:
+    """I39: where it is not known what the next hop has, a relay says nothing (seed 003 §4)."""
+    known = [*_refusals(course)]
+    known += [
+        (row.record.error_code or "", row)
+        for row in course.into
+        if row.record.event is Event.REJECTED
+    ]
+    said: Counter[str] = Counter()
+    for one in course.said:
+        for code, _ in one.letter.errors:
+            said[code] += 1
+            if said[code] > sum(why == code and row.order < one.order for why, row in known):
+                text = f"{one.packet} says {code}, and the next hop may have a copy"
+                yield _at("I39", course, text, one.order)
 
 
 def _every_copy(case: Case, course: Course) -> Iterator[Violation]:

@@ -6,6 +6,7 @@ the first transmission and ends with a row; a number is what stands on the wire.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from onceonly.journal.record import Record
 from onceonly.message.errors import ErrorCode, Severity
@@ -142,18 +143,9 @@ class _Turns:
 
     def _note_word(self, row: Row) -> None:
         is_word = row.record.event in (Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED)
-        has_turn = row.record.message_id in self.turns
-        if is_word and has_turn and self.closed is not None and not self._suspensions():
+        is_closed = self.closed is not None and not self.case.suspensions(self.node)
+        if is_word and is_closed and row.record.message_id in self.turns:
             self.alive = row
-
-    def _suspensions(self) -> list[str]:
-        """The reasons that operators of this machine gave for suspending a pair."""
-        return [
-            action.args.get("reason", "")
-            for action in self.case.plan.actions
-            if (action.kind, action.node, action.args.get("what"))
-            == ("operate", self.node, "suspend")
-        ]
 
     def _still_closed(self, at_ns: int) -> Iterator[Violation]:
         """I23: a partner's word opens, in the same commit, what its silence had closed."""
@@ -166,7 +158,8 @@ class _Turns:
     def _opened(self, row: Row) -> Iterator[Violation]:
         """I27: what an operator closed nobody else opens."""
         self.alive, closed = None, self.closed
-        is_by_operator = closed is not None and closed.record.reason in self._suspensions()
+        reasons = self.case.suspensions(self.node)
+        is_by_operator = closed is not None and closed.record.reason in reasons
         if is_by_operator and row.record.reason == "acknowledged late":
             yield self._wrong(
                 "I27", "an operator closed it, and not an operator opened it", row.order
@@ -324,20 +317,31 @@ def _refused_numbers(case: Case, node: str, rows: list[Row]) -> Iterator[Violati
     """R-11, also where numbers were lost: when a pair is closed, and what its resume means."""
     if case.is_set_back(node):
         return
-    refused: list[str | None] = []
+    refused: Row | None = None
     resumed: Row | None = None
-    for row in rows:
-        record, event = row.record, row.record.event
+    for row, after in zip_longest(rows, rows[1:]):
+        event = row.record.event
+        is_again = _is_wrong_again(case, refused, row)
+        is_closed = after is not None and after.record.event is Event.PAIR_QUARANTINED
+        if is_again and not is_closed:
+            yield _at("R-11", row, "its number was wrong twice, and the pair stayed open")
+        elif is_closed and not is_again:
+            yield _at("R-11", row, "quarantined, and no message came twice with a wrong number")
         if event is Event.PAIR_RESUMED:
-            resumed = row
-        elif event is Event.STORED and record.sequence_number is not None:
-            resumed = None
-        elif _is_wrong_number(record):
-            refused.append(record.message_id)
+            refused, resumed = None, row
+        elif event is Event.STORED and row.record.sequence_number is not None:
+            refused, resumed = None, None
+        elif _is_wrong_number(row.record):
+            refused = row
             if resumed is not None and not _lost_between(case, node, resumed, row):
                 yield _at("R-11", row, "refused for its number, and the pair had been resumed")
-        elif event is Event.PAIR_QUARANTINED and (len(refused) < 2 or len(set(refused[-2:])) > 1):
-            yield _at("R-11", row, "quarantined, and no message came twice with a wrong number")
+
+
+def _is_wrong_again(case: Case, before: Row | None, row: Row) -> bool:
+    if before is None or not _is_wrong_number(row.record):
+        return False
+    is_same = before.record.message_id == row.record.message_id
+    return is_same and not _lost_between(case, row.node, before, row)
 
 
 def _withheld_before(case: Case, node: str, rows: list[Row]) -> Iterator[Violation]:

@@ -1,6 +1,6 @@
-"""What a machine keeps, forgets and says of it: journals, purges, broken disks, inquiries.
+"""What a machine keeps and forgets: journals, pairs, purges, broken disks.
 
-I10 and R-19 (purge), I41 to I44, E3. Wall clocks that jump (I40) need no check of their own: every
+I10 and R-19 (purge), I41 to I43, E3. Wall clocks that jump (I40) need no check of their own: every
 other one holds under them, save where it says that clocks have to fit.
 """
 
@@ -14,11 +14,10 @@ from onceonly.protocol.pairing import PairStatus
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.simulation.checkers.case import NEVER, Case, Course
 from onceonly.simulation.checkers.letter import Kind
-from onceonly.simulation.checkers.receiver import is_remembered
 from onceonly.simulation.checkers.sender import VERDICTS, release_ns
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
-from onceonly.store.store import Role
+from onceonly.store.store import PairView, Role
 
 CHAINS_EVERY = 8
 """Of so many worlds one has its chains of hashes computed again (E3): a fourth of all that
@@ -28,8 +27,6 @@ JUMP_NS = 5 * NS_PER_S
 """Between a sweep's look at the clock and its last step, at most."""
 
 _REMEMBERED = (Event.STORED, Event.CANCEL_CONFIRMED, Event.ARRIVED_IN_TRANSIT)
-
-_PROCESSING = [state.value for state in ProcessingState]
 
 
 def judge(case: Case) -> Iterator[Violation]:
@@ -43,12 +40,6 @@ def judge(case: Case) -> Iterator[Violation]:
         yield from _purges(case, node)
         yield from _sent_purges(case, node)
         yield from _broken(case, node)
-    for course in case.courses.values():
-        if case.is_set_back(course.node):
-            continue
-        yield from _processing(course)
-        yield from _taken_back(course)
-        yield from _reports(course)
 
 
 def _at(invariant: str, course: Course, text: str, order: int) -> Violation:
@@ -102,19 +93,53 @@ _STATUS_AFTER = {
 
 def _pairs(case: Case, node: str) -> Iterator[Violation]:
     """I41, I27: whether a pair is closed is what its rows say, also over a restart."""
-    snapshot = case.world.nodes[node].snapshot()
-    for (where, parties, direction), rows in case.pair_rows.items():
-        if where != node:
-            continue
-        said = [row for row in rows if row.record.event in _STATUS_AFTER]
-        if not said:
-            continue
-        role = Role.SENDER if direction is Direction.OUT else Role.RECEIVER
-        status = _STATUS_AFTER[said[-1].record.event]
-        for view in snapshot.list_pairs():
-            if view.role is role and tuple(view.pair) == parties and view.status is not status:
-                text = f"{node}: the pair to {parties[1]} is {view.status}, its rows say {status}"
-                yield Violation("I41", text, case.end_order)
+    for view in case.world.nodes[node].snapshot().list_pairs():
+        direction = Direction.OUT if view.role is Role.SENDER else Direction.IN
+        parties = view.pair.from_party, view.pair.to_party
+        rows = case.pair_rows.get((node, parties, direction), [])
+        last = next((row for row in reversed(rows) if row.record.event in _STATUS_AFTER), None)
+        status = PairStatus.OPEN if last is None else _STATUS_AFTER[last.record.event]
+        if view.status is not status:
+            text = f"{node}: the pair to {view.pair.to_party} is {view.status}"
+            yield Violation("I41", f"{text}, its rows say {status}", case.end_order)
+        yield from _incidents(case, view, rows)
+
+
+def _incidents(case: Case, view: PairView, rows: list[Row]) -> Iterator[Violation]:
+    """I27, R-11: operators hear of a pair that closed by itself, until it is open again."""
+    said = [row for row in rows if row.record.event in _STATUS_AFTER]
+    if not said:
+        return
+    node = said[-1].node
+    incidents = [
+        one
+        for one in case.world.nodes[node].snapshot().list_incidents(is_open=False)
+        if (one.role, one.pair) == (view.role, view.pair)
+    ]
+    known = {one.reason for one in incidents}
+    by_operators = case.suspensions(node)
+    is_closed = False
+    for row in said:
+        reason = row.record.reason or ""
+        is_closing = row.record.event is not Event.PAIR_RESUMED
+        if not is_closing and not is_closed:
+            text = f"{node}: the pair to {view.pair.to_party} was opened, and had not been closed"
+            yield Violation("I27", text, row.order)
+        is_closed = is_closing
+        if is_closing and reason not in known and reason not in by_operators:
+            text = f"{node}: the pair to {view.pair.to_party} closed, and no incident says so"
+            yield Violation("I27", text, row.order)
+    resumed = next((row for row in said[::-1] if row.record.event is Event.PAIR_RESUMED), None)
+    is_one_clock = not case.has_jumped(node, 0, case.end_ns)
+    if resumed is not None and is_one_clock:
+        left = [
+            one
+            for one in incidents
+            if one.opened_at < resumed.record.at and one.resolved_at is None
+        ]
+        if left:
+            text = f"{node}: the pair to {view.pair.to_party} was resumed"
+            yield Violation("I27", f"{text}, and an incident before it is open", resumed.order)
 
 
 # Purges: I10, R-19.
@@ -205,7 +230,7 @@ def _is_done(course: Course, order: int) -> bool:
 
 def _is_last_word(row: Row) -> bool:
     if row.record.event is Event.PROCESSING_CHANGED:
-        return row.record.reason == _PROCESSING[-1]
+        return row.record.reason == ProcessingState.COMPLETE
     return row.record.event in (Event.APPLICATION_REFUSED, Event.CANCEL_CONFIRMED)
 
 
@@ -233,55 +258,3 @@ def _broken(case: Case, node: str) -> Iterator[Violation]:
 def _is_withheld(course: Course) -> bool:
     """Under strict release stored responses leave one after the other, without a commit."""
     return course.line is not None and course.line.terms.strict_release
-
-
-# What is told of a message: I44.
-
-
-def _processing(course: Course) -> Iterator[Violation]:
-    """The processing states only move forward; those of BestEffort are of many copies (R-16)."""
-    last = 0
-    if course.line is None or not is_remembered(course.line.terms):
-        return
-    for row in course.into:
-        if row.record.event is Event.PROCESSING_CHANGED:
-            state = _PROCESSING.index(row.record.reason or "")
-            if state <= last:
-                yield _at(
-                    "I44",
-                    course,
-                    f"went from {_PROCESSING[last]} to {row.record.reason}",
-                    row.order,
-                )
-            last = max(last, state)
-
-
-def _taken_back(course: Course) -> Iterator[Violation]:
-    """A tombstone stands: nothing is stored, handed over or worked on behind it (R-08)."""
-    confirmed = course.first_into(Event.CANCEL_CONFIRMED)
-    if confirmed is None:
-        return
-    for row in course.into:
-        event = row.record.event
-        if row.order > confirmed.order and event in (Event.STORED, Event.HANDED_OVER):
-            yield _at("I44", course, f"{event} after its cancel was confirmed", row.order)
-    terms = None if course.line is None else course.line.terms
-    for worked in course.worked:
-        if worked.order > confirmed.order and terms is not None and terms.reports_processing:
-            yield _at("I44", course, "worked on after its cancel was confirmed", worked.order)
-
-
-def _reports(course: Course) -> Iterator[Violation]:
-    """What a partner is told was durable before."""
-    stored = course.first_into(Event.STORED)
-    confirmed = course.first_into(Event.CANCEL_CONFIRMED)
-    for said in course.said:
-        letter = said.letter
-        if letter.kind is not Kind.REPORT:
-            continue
-        status = letter.said("status")
-        if status in ("Received", "Processed") and (stored is None or stored.order > said.order):
-            yield _at("I44", course, f"said to be {status} before it was stored", said.order)
-        is_cancel = letter.word == "CancelResponse" and letter.said("accepted") == "true"
-        if is_cancel and (confirmed is None or confirmed.order > said.order):
-            yield _at("I44", course, "its cancel was promised before it was durable", said.order)
