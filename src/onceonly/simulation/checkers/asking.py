@@ -6,7 +6,6 @@ true is `time_and_store`'s matter.
 """
 
 from collections.abc import Iterator
-from itertools import zip_longest
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
@@ -69,6 +68,7 @@ def judge(case: Case) -> Iterator[Violation]:
                 yield from _budget(case, course, terms)
                 yield from _pings(course, terms)
                 yield from _remedy(case, course, terms)
+                yield from _response_rows(case, course, terms)
                 yield from _new_version(case, course, terms)
                 yield from _late(case, course, terms)
     for course in case.courses.values():
@@ -157,6 +157,7 @@ def _ends(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violatio
         yield _at("R-21", course, text, last.order)
 
 
+_NO_RESPONSE = "there is no response to send again"
 _NO_ANSWER = ("no useful answer",)
 _INSTEAD_OF_A_REMEDY = (*_NO_ANSWER, "not recognized", "not received", "refused by its")
 _OF_RECOVERY = (*_INSTEAD_OF_A_REMEDY, "the partner refuses to say", "processed, but without")
@@ -176,7 +177,7 @@ _ANSWER_BEHIND = {
     "not recognized": MessageStatus.NOT_RECOGNIZED.value,
     "not received": MessageStatus.NOT_RECOGNIZED.value,
     "refused by its receiver": MessageStatus.NOT_RECOGNIZED.value,
-    "processed, but without": "there is no response",
+    "processed, but without": _NO_RESPONSE,
 }
 """How the row of the answer begins that an incident speaks of."""
 
@@ -248,18 +249,12 @@ def _pings(course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
         for row in course.out
         if row.record.event is Event.PONG_RECEIVED and row.record.reason == "available"
     ]
-    for cause, after in zip_longest(causes := _causes(course, terms), causes[1:]):
-        last = NEVER if after is None else after.order
-        asked = next(
-            (
-                row
-                for row in course.out
-                if cause.order < row.order < last and _is_question(row, InquiryKind.STATUS)
-            ),
-            None,
-        )
-        if asked is not None and not any(cause.order < one < asked.order for one in pongs):
-            yield _at("R-21", course, "asked, and it had not said that it is there", asked.order)
+    causes = _causes(course, terms)
+    begun = causes[0].order if causes else NEVER
+    asked = next((row for row in course.out if _is_question(row, InquiryKind.STATUS)), None)
+    is_by_rule = asked is not None and asked.order > begun
+    if asked is not None and is_by_rule and not any(begun < one < asked.order for one in pongs):
+        yield _at("R-21", course, "asked, and it had not said that it is there", asked.order)
 
 
 def _is_question(row: Row, kind: InquiryKind) -> bool:
@@ -395,8 +390,16 @@ _BY_REPORT = "the partner says that it has it"
 
 
 def _was_at_work(course: Course, acknowledged: Row) -> bool:
-    said = (_said(row) for row in course.out if row.at_ns == acknowledged.at_ns)
-    return any(status == MessageStatus.PROCESSED or word in _AT_WORK for status, word in said)
+    """By the answer of that commit; a cancel is refused only where work may have begun."""
+    answers = [
+        row
+        for row in course.out
+        if row.at_ns == acknowledged.at_ns and row.record.event is Event.REPORT_RECEIVED
+    ]
+    said = map(_said, answers)
+    return any((row.record.reason or "").startswith("cancel refused") for row in answers) or any(
+        status == MessageStatus.PROCESSED or word in _AT_WORK for status, word in said
+    )
 
 
 _ACKNOWLEDGED = (Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED)
@@ -475,6 +478,47 @@ def _response(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Viol
     if case.end_ns > due_ns + SLACK_NS and not is_said:
         text = f"no response came within {within_s} s, and no row says so"
         yield _at("R-21", course, text, case.end_order)
+
+
+def _response_rows(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+    """Level 5: it is late or there, each said once; and an operator hears that there is none."""
+    received = [row for row in course.out if row.record.event is Event.RESPONSE_RECEIVED]
+    overdue = [row for row in course.out if row.record.event is Event.RESPONSE_OVERDUE]
+    for rows in (received, overdue):
+        if len(rows) > 1:
+            yield _at("R-21", course, f"{rows[0].record.event} twice", rows[1].order)
+    if received and overdue and overdue[-1].order > received[0].order:
+        yield _at("R-21", course, "late, and it had come", overdue[-1].order)
+    if terms.recovery.response_within_s is not None and not received:
+        yield from _came_unnoticed(case, course)
+    for row in course.out:
+        reason = row.record.reason or ""
+        if row.record.event is not Event.REPORT_RECEIVED or not reason.endswith(_NO_RESPONSE):
+            continue
+        if not any(
+            one.letter.word == "ResponseNotice" and one.letter.said("accepted") == "false"
+            for one in course.heard
+            if one.order < row.order
+        ):
+            yield _at("R-21", course, "no response, and its partner did not say so", row.order)
+        elif not _is_operators(case, course, (*_NO_ANSWER, "processed, but without")):
+            yield _at("R-21", course, "no response, and no operator knows", row.order)
+
+
+def _came_unnoticed(case: Case, course: Course) -> Iterator[Violation]:
+    """A response that was stored is one that came."""
+    is_over = any(row.record.event in (Event.CANCELLED, Event.EXPIRED) for row in course.out)
+    if _is_response(case, course) or is_over:
+        return
+    for one in course.heard:
+        letter = one.letter
+        if letter.kind is not Kind.MESSAGE:
+            continue
+        response = case.at(course.node, (letter.from_party, letter.to_party, letter.message_id))
+        stored = None if response is None else response.first_into(Event.STORED)
+        if stored is not None and not case.has_forgotten(course.node, stored.order):
+            yield _at("R-21", course, f"{letter.message_id} answers it, unnoticed", stored.order)
+            return
 
 
 def _is_confirmed(row: Row) -> bool:

@@ -12,8 +12,8 @@ from itertools import pairwise
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
-from onceonly.message.message import DeliverySemantics
-from onceonly.message.terms import DeliveryTerms
+from onceonly.message.message import AckRequested, DeliverySemantics
+from onceonly.message.terms import DeliveryReceiptProvided, DeliveryTerms
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.acknowledging import SIGNALS, owes_answer, was_long_awake
@@ -53,6 +53,7 @@ def judge(case: Case) -> Iterator[Violation]:
             yield from _kept_back(case, course, stored)
             yield from _known_is_known(case, course, stored)
             yield from _in_time(case, course, stored)
+            yield from _not_supported(course, stored)
             yield from _no_zombie(case, course, stored)
         if course.is_destination:
             yield from _refused_in_time(case, course)
@@ -205,6 +206,15 @@ def _refused_without_cause(course: Course) -> Iterator[Violation]:
         record = row.record
         if record.event is Event.REJECTED and record.error_code not in CAUSES:
             yield _at("L4", course, f"refused as {record.error_code}: {record.reason}", row.order)
+
+
+def _not_supported(course: Course, stored: Row) -> Iterator[Violation]:
+    """Seed 001 §2.1.1.2: what wants a delivery receipt that nobody gives is not taken."""
+    terms = course.terms
+    is_wanted = terms.delivery_receipt_requested is not AckRequested.NONE
+    is_given = terms.delivery_receipt_provided is not DeliveryReceiptProvided.NONE
+    if course.is_destination and is_wanted and not is_given:
+        yield _at("I9", course, "stored, and its delivery receipt is not provided", stored.order)
 
 
 def _refused_in_silence(case: Case, course: Course) -> Iterator[Violation]:
