@@ -1,5 +1,6 @@
 """Every mutant, in one list."""
 
+from answering_mutants import MUTANTS as ANSWERING
 from forgetting_mutants import MUTANTS as FORGETTING
 from receiving_mutants import MUTANTS as RECEIVING
 from recovery_mutants import MUTANTS as RECOVERY
@@ -9,7 +10,17 @@ from store_mutants import MUTANTS as STORE
 from turn_mutants import MUTANTS as TURNS
 from wire_mutants import MUTANTS as WIRE
 
-MUTANTS = (*SENDING, *TURNS, *RECEIVING, *FORGETTING, *STORE, *RELAYING, *RECOVERY, *WIRE)
+MUTANTS = (
+    *SENDING,
+    *TURNS,
+    *RECEIVING,
+    *FORGETTING,
+    *STORE,
+    *RELAYING,
+    *RECOVERY,
+    *ANSWERING,
+    *WIRE,
+)
 
 OF_THE_DESIGN = {
     "ack_before_fsync": "ack_before_the_commit",

@@ -321,9 +321,10 @@ def _refused_numbers(case: Case, node: str, rows: list[Row]) -> Iterator[Violati
     resumed: Row | None = None
     for row, after in zip_longest(rows, rows[1:]):
         event = row.record.event
-        is_again = _is_wrong_again(case, refused, row)
+        is_again = _is_wrong_again(refused, row)
+        is_kept = refused is not None and not _lost_between(case, node, refused, row)
         is_closed = after is not None and after.record.event is Event.PAIR_QUARANTINED
-        if is_again and not is_closed:
+        if is_again and is_kept and not is_closed:
             yield _at("R-11", row, "its number was wrong twice, and the pair stayed open")
         elif is_closed and not is_again:
             yield _at("R-11", row, "quarantined, and no message came twice with a wrong number")
@@ -337,11 +338,9 @@ def _refused_numbers(case: Case, node: str, rows: list[Row]) -> Iterator[Violati
                 yield _at("R-11", row, "refused for its number, and the pair had been resumed")
 
 
-def _is_wrong_again(case: Case, before: Row | None, row: Row) -> bool:
-    if before is None or not _is_wrong_number(row.record):
-        return False
-    is_same = before.record.message_id == row.record.message_id
-    return is_same and not _lost_between(case, row.node, before, row)
+def _is_wrong_again(before: Row | None, row: Row) -> bool:
+    is_same = before is not None and before.record.message_id == row.record.message_id
+    return is_same and _is_wrong_number(row.record)
 
 
 def _withheld_before(case: Case, node: str, rows: list[Row]) -> Iterator[Violation]:
