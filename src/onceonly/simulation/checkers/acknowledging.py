@@ -37,6 +37,7 @@ def judge(case: Case) -> Iterator[Violation]:
             yield from _answered_in_the_end(case, course)
             yield from _in_work(course)
             yield from _while_in_work(case, course, stored)
+            yield from _rode(case, course)
             yield from _passed_on(course)
             yield from _receipt(case, course)
         if course.is_destination:
@@ -200,6 +201,22 @@ def _while_in_work(case: Case, course: Course, stored: Row) -> Iterator[Violatio
 
 _EXCHANGE_WAITS_S = 15
 """Longest that the answer of a transport is waited for."""
+
+
+def _rode(case: Case, course: Course) -> Iterator[Violation]:
+    """E2: an acknowledgement that rode on a response in the transport's answer has its row."""
+    rode = [
+        one
+        for one in course.responses
+        if one.packet.startswith("answer to") and one.letter.acknowledges
+    ]
+    if not rode or case.next_death(course.node, rode[0].order) != NEVER:
+        return
+    is_over = was_long_awake(case, course.node, rode[0].at_ns)
+    if is_over and course.first_into(Event.ACK_SENT) is None:
+        yield _at(
+            "E2", course, f"acknowledged by {rode[0].packet}, and no row says so", rode[0].order
+        )
 
 
 def _passed_on(course: Course) -> Iterator[Violation]:

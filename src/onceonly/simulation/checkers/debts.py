@@ -8,11 +8,11 @@ notice, or every try is used up. That the From Party takes it is `sender`'s matt
 from collections import Counter
 from collections.abc import Iterator
 
-from onceonly.gateway.receiving.failure_notices import RETRIES_MAX, are_sent
+from onceonly.gateway.receiving.failure_notices import RETRIES_MAX
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S
-from onceonly.message.message import DeliverySemantics
+from onceonly.message.message import DeliverySemantics, Profile
 from onceonly.message.terms import Intermediary
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.checkers.arrival import ACKNOWLEDGED, is_doubt, shows_arrival
@@ -20,6 +20,7 @@ from onceonly.simulation.checkers.case import NEVER, Case, Course
 from onceonly.simulation.checkers.sender import NOT_DELIVERED
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
+from onceonly.simulation.plan import Line
 
 CALM_NS = 90 * NS_PER_S
 """Behind healing: a try that is under way, with every wait of its transport."""
@@ -32,6 +33,7 @@ def judge(case: Case) -> Iterator[Violation]:
             continue
         debt = _debt(case, course)
         if debt is None:
+            yield from _unagreed(course)
             continue
         if _is_paid(course, debt):
             yield from _over(case, course, debt)
@@ -42,11 +44,24 @@ def judge(case: Case) -> Iterator[Violation]:
 def _debt(case: Case, course: Course) -> Row | None:
     """The row with which the last notice about the message became owed."""
     line = course.line
-    if line is None or not are_sent(line.profile, line.terms):
+    if line is None or not _are_agreed(line):
         return None if line is None else _custody_debt(case, course)
     if not course.is_destination or line.terms.semantics is DeliverySemantics.BEST_EFFORT:
         return _custody_debt(case, course)
     return course.first_into(Event.APPLICATION_REFUSED)
+
+
+def _are_agreed(line: Line) -> bool:
+    """R-14: rm-2000 has no such notice on the wire."""
+    return line.profile is Profile.RM_2001 and line.terms.notifies_failures
+
+
+def _unagreed(course: Course) -> Iterator[Violation]:
+    """R-14: no notice goes where none was agreed."""
+    sent = course.first_into(Event.FAILURE_NOTICE_SENT)
+    if sent is not None and course.is_destination:
+        text = f"{course}: a failure notice was sent, and none is agreed"
+        yield Violation("R-14", text, sent.order)
 
 
 def _custody_debt(case: Case, course: Course) -> Row | None:
