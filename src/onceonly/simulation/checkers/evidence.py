@@ -69,6 +69,7 @@ def judge(case: Case) -> Iterator[Violation]:
         if not _is_hindered(case, node):
             yield from _untold(case, node)
             yield from _unheard(case, node)
+        yield from _overheard(case, node)
     for seen in truth(case):
         there = case.at(name_of(seen.key.to_party), seen.key)
         if there is not None and case.is_set_back(*case.path(there)):
@@ -153,6 +154,34 @@ def _unheard(case: Case, node: str) -> Iterator[Violation]:
         if told < counts[kind]:
             text = f"{node}: {counts[kind]} packages came ({kind}), and {told} rows tell of one"
             yield Violation("E2", text, case.end_order)
+
+
+_ACKNOWLEDGED = (
+    Event.ACK_RECEIVED,
+    Event.LATE_ACK_RECEIVED,
+    Event.REPEATED_ACK_RECEIVED,
+    Event.ORPHAN_ACK_RECEIVED,
+    Event.RECEIPT_RECEIVED,
+)
+_BY_ANOTHER_WORD = ("on the business response", "the partner says", "delivery receipt")
+"""Why a message is acknowledged by what is no acknowledgement, or has a row of its own."""
+
+
+def _overheard(case: Case, node: str) -> Iterator[Violation]:
+    """No acknowledgement has two rows: one that fits a message is no orphan besides."""
+    rows = [
+        row
+        for row in case.rows_of[node]
+        if row.record.event in _ACKNOWLEDGED
+        and not (row.record.reason or "").startswith(_BY_ANOTHER_WORD)
+    ]
+    came = sum(
+        one.letter.kind in (Letters.ACK, Letters.RECEIPT) and one.target == node
+        for one in case.heard
+    )
+    if len(rows) > came and not case.is_set_back(node):
+        text = f"{node}: {len(rows)} rows tell of acknowledgements, and {came} came"
+        yield Violation("E2", text, rows[-1].order)
 
 
 def _handed_over(course: Course) -> int:
