@@ -315,4 +315,57 @@ def _send_on_after_restart(state: Transit, event: Restarted, terms: DeliveryTerm
     ),
 )
 
-MUTANTS = (*TOLD, *OPERATORS, *ASKED, *RELAYS)
+UNTOLD = (
+    Mutant(
+        "ping_is_not_answered",
+        "L4",
+        "A Ping leaves a row, and no Pong.",
+        Edit(
+            "gateway/recovery/inquiries.py",
+            "        self._tasks.start(self._send(asked, Reply(is_accepted=is_available)))\n",
+            "        assert is_available in (True, False)\n",
+        ),
+    ),
+    Mutant(
+        "strange_answer_without_a_row",
+        "E2",
+        "The answer to no question of ours is dropped, and no row tells of it.",
+        Edit(
+            "gateway/recovery/inquiries.py",
+            "                await self._note_orphan(content)\n",
+            "                return TAKEN\n",
+        ),
+    ),
+    Mutant(
+        "receipt_ends_at_the_intermediary",
+        "L4",
+        "An accepting intermediary keeps the delivery receipt of the To Party.",
+        Edit(
+            "gateway/relaying/custody.py",
+            "        self._tasks.start(self._relay_receipt(subject, signal))\n",
+            "        assert subject\n",
+        ),
+    ),
+    Mutant(
+        "notice_that_nobody_agreed_to",
+        "R-14",
+        "A From Party is sent a failure notice, and the agreement has none.",
+        Edit(
+            "gateway/receiving/failure_notices.py",
+            "terms.notifies_failures and ",
+            "",
+        ),
+    ),
+    Mutant(
+        "orphan_besides",
+        "E2",
+        "An acknowledgement that fits a message is noted as one that fits none, too.",
+        Edit(
+            "gateway/receiving/inbound.py",
+            "if fits or await self._relay.take_signal(signal):",
+            "if not fits and await self._relay.take_signal(signal):",
+        ),
+    ),
+)
+
+MUTANTS = (*TOLD, *OPERATORS, *ASKED, *RELAYS, *UNTOLD)

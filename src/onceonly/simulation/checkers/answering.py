@@ -50,7 +50,8 @@ class _Standing(NamedTuple):
 
 
 def judge(case: Case) -> Iterator[Violation]:
-    """Every message that somebody asked about, and everyone that an application has."""
+    """Every question, every message that one was about, and everyone that an application has."""
+    yield from _unanswered(case)
     for course in case.courses.values():
         line = course.line
         if case.is_set_back(course.node):
@@ -72,6 +73,21 @@ def _at(course: Course, text: str, order: int) -> Violation:
 
 
 # What partners are told.
+
+
+def _unanswered(case: Case) -> Iterator[Violation]:
+    """L4, R-20: an inquiry of a partner is answered, once, by whoever lives on."""
+    told = {(one.source, one.letter.ref) for one in case.signals if one.letter.kind is Kind.REPORT}
+    for asked in case.heard:
+        node, letter = asked.target, asked.letter
+        if letter.kind is not Kind.INQUIRY or (node, letter.message_id) in told:
+            continue
+        is_honest = not case.is_misaddressed(asked) and asked.source in case.machines
+        is_hindered = case.happened(node, "full", "broken", "restored")
+        is_steady = case.next_death(node, asked.order) == NEVER and not is_hindered
+        if is_honest and is_steady and was_long_awake(case, node, asked.at_ns):
+            text = f"{node}: {asked.packet} asks ({letter.word}), and was never answered"
+            yield Violation("L4", text, asked.order)
 
 
 def _report(case: Case, course: Course, terms: DeliveryTerms, said: Leaving) -> Iterator[Violation]:

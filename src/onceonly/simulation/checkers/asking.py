@@ -179,7 +179,7 @@ _ANSWER_BEHIND = {
     "refused by its receiver": MessageStatus.NOT_RECOGNIZED.value,
     "processed, but without": _NO_RESPONSE,
 }
-"""How the row of the answer begins that an incident speaks of."""
+"""What the row of the answer says that an incident speaks of."""
 
 
 def _told_operators(case: Case, node: str) -> Iterator[Violation]:
@@ -191,7 +191,7 @@ def _told_operators(case: Case, node: str) -> Iterator[Violation]:
         )
         if word is not None and not any(
             row.record.event is Event.REPORT_RECEIVED
-            and (row.record.reason or "").startswith(word)
+            and word in (row.record.reason or "")
             and (row.record.from_party, row.record.to_party) == tuple(incident.pair)
             for row in case.rows_of[node]
         ):

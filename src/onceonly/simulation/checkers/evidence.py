@@ -136,7 +136,7 @@ _ROWS_ABOUT = {
     Letters.RECEIPT: (Event.RECEIPT_RECEIVED, Event.ORPHAN_ACK_RECEIVED),
 }
 """What a row about a signal that came is called. `sender` asks for those of acknowledgements;
-errors and reports that nobody waits for any more are told of by other words, or by none."""
+errors and Pongs that nobody waits for any more are told of by other words, or by none."""
 
 
 def _unheard(case: Case, node: str) -> Iterator[Violation]:
@@ -149,6 +149,18 @@ def _unheard(case: Case, node: str) -> Iterator[Violation]:
         if one.target == node and one.at_ns < case.end_ns - LATE_ROW_NS
     )
     events = Counter(row.record.event for row in case.rows_of[node])
+    answers = sum(
+        one.letter.kind is Letters.REPORT
+        and one.letter.word != "Pong"
+        and one.target == node
+        and one.at_ns < case.end_ns - LATE_ROW_NS
+        for one in case.heard
+    )
+    if events[Event.REPORT_RECEIVED] < answers:
+        text = (
+            f"{node}: {answers} answers came, and {events[Event.REPORT_RECEIVED]} rows tell of one"
+        )
+        yield Violation("E2", text, case.end_order)
     for kind, rows in _ROWS_ABOUT.items():
         told = sum(events[event] for event in rows)
         if told < counts[kind]:

@@ -215,6 +215,7 @@ def _owns(case: Case, course: Course) -> Iterator[Violation]:
         order = 0 if stored is None else stored.order
         yield _at("I37", course, "relayed and accepted, both", order)
     yield from _known(course)
+    yield from _receipt(case, course)
     yield from _kept(case, course)
     yield from _taken_up(case, course)
     failed = next((row for row in course.out if row.record.event in NOT_DELIVERED), None)
@@ -238,6 +239,19 @@ def _known(course: Course) -> Iterator[Violation]:
         if is_later and is_refusal and is_plain:
             text = f"accepted, and a repeat was refused as {row.record.error_code}"
             yield _at("I37", course, text, row.order)
+
+
+def _receipt(case: Case, course: Course) -> Iterator[Violation]:
+    """Seed 001 §2.1.1: a receipt is the To Party's word, and goes on to who asked for it."""
+    heard = [one for one in course.heard if one.letter.kind is Kind.RECEIPT and not one.is_damaged]
+    if not heard or case.deaths_between(course.node, 0, NEVER):
+        return
+    is_over = heard[0].at_ns + ANSWERED_NS < case.end_ns
+    is_said = any(one.letter.kind is Kind.RECEIPT for one in course.said)
+    is_hindered = case.happened(course.node, "full", "frozen", "broken")
+    is_forgotten = case.has_forgotten(course.node, heard[0].order)
+    if is_over and not is_said and not is_hindered and not is_forgotten:
+        yield _at("L4", course, "its delivery receipt was not passed on", heard[0].order)
 
 
 def _kept(case: Case, course: Course) -> Iterator[Violation]:
