@@ -38,8 +38,16 @@ TRIES = 200
 AT_ONCE = 50
 """Seeds that one process looks through before it says what it saw."""
 
-LONGEST_S = 300
+LONGEST_S = 120
 """A change may make a world run for ever; that is noticed, too."""
+
+
+class TooLong(BaseException):
+    """No Exception, since a world takes those for the product's."""
+
+
+def _stop(*_: object) -> None:
+    raise TooLong
 
 _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
@@ -184,15 +192,21 @@ def _function(module: ModuleType, name: str) -> FunctionType | None:
 
 def try_one(change: Change, seeds: Sequence[int]) -> dict[str, Any]:
     """Plant it in this process, which is of no other use afterwards, and hunt it."""
+    signal.signal(signal.SIGALRM, _stop)
     signal.alarm(LONGEST_S)
     if not plant(change):
         return {"seed": None, "killed_by": ["nothing to plant"]}
     found: dict[str, Any] = {"seed": None, "killed_by": []}
-    with redirect_stderr(StringIO()):
-        for seed in seeds:
-            found = hunt(seed, seed + 1)
-            if found["killed_by"]:
-                break
+    try:
+        with redirect_stderr(StringIO()):
+            for seed in seeds:
+                found = hunt(seed, seed + 1)
+                if found["killed_by"]:
+                    break
+    except TooLong:
+        return {"seed": None, "killed_by": ["too long"]}
+    finally:
+        signal.alarm(0)
     return found
 
 

@@ -75,6 +75,7 @@ def _passes_on(case: Case, course: Course) -> Iterator[Violation]:
         if number >= came + restarts:
             text = f"sent on {number + 1} times, and it came {came} times"
             yield _at("I36", course, text, copy.order)
+    yield from _counted(case, course)
     yield from _every_copy(case, course)
     yield from _says_on(case, course)
     yield from _guesses(course)
@@ -193,6 +194,22 @@ def _guesses(course: Course) -> Iterator[Violation]:
             if said[code] > sum(why == code and row.order < one.order for why, row in known):
                 text = f"{one.packet} says {code}, and the next hop may have a copy"
                 yield _at("I39", course, text, one.order)
+
+
+def _counted(case: Case, course: Course) -> Iterator[Violation]:
+    """The rows of a relay number its copies, and tell the first acknowledgement from repeats."""
+    if case.has_forgotten(course.node, NEVER):
+        return
+    arrived = [row for row in course.into if row.record.event is Event.ARRIVED_IN_TRANSIT]
+    for number, row in enumerate(arrived, 1):
+        if row.record.attempt != number:
+            text = f"copy {number} came, and its row says {row.record.attempt}"
+            yield _at("I36", course, text, row.order)
+    first = [row for row in course.out if row.record.event is Event.ACK_RECEIVED]
+    is_answered = course.line is not None and course.line.terms.is_acknowledged
+    # A copy that was refused begins anew.
+    if len(first) > 1 and is_answered and not any(_refusals(course)):
+        yield _at("I36", course, "acknowledged for the first time twice", first[1].order)
 
 
 def _every_copy(case: Case, course: Course) -> Iterator[Violation]:
