@@ -222,6 +222,16 @@ ASKED = (
         ),
     ),
     Mutant(
+        "confirmed_cancel_goes_on",
+        "R-21",
+        "The partner confirms a cancel, and the message is not ended by that.",
+        Edit(
+            "gateway/sending/turn.py",
+            "        if (entry.state.status, CancelConfirmed) not in sending.TABLE:\n",
+            "        if (entry.state.status, CancelConfirmed) in sending.TABLE:\n",
+        ),
+    ),
+    Mutant(
         "new_version_never_sent",
         "R-21",
         "A message is taken back for a new version, and that is not sent.",
@@ -354,6 +364,26 @@ UNTOLD = (
             "gateway/receiving/failure_notices.py",
             "terms.notifies_failures and ",
             "",
+        ),
+    ),
+    Mutant(
+        "relayed_error_without_its_code",
+        "E2",
+        "The row about an error that went upstream does not say which.",
+        Edit(
+            "gateway/relaying/upstream.py",
+            "error_code=answer.code, severity=answer.severity, reason=answer.description or None",
+            "reason=answer.description or None",
+        ),
+    ),
+    Mutant(
+        "queue_without_end",
+        "R-27",
+        "A submission is accepted, however many wait.",
+        Edit(
+            "gateway/sending/submit.py",
+            "        self._check_room()\n        exchange",
+            "        exchange",
         ),
     ),
     Mutant(

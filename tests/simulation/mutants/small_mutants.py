@@ -49,6 +49,7 @@ class TooLong(BaseException):
 def _stop(*_: object) -> None:
     raise TooLong
 
+
 _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq,

@@ -64,6 +64,7 @@ def judge(case: Case) -> Iterator[Violation]:
             yield from _response(case, course, terms)
             yield from _shown(case, course)
             yield from _found(course, terms)
+            yield from _taken_back(course)
             if not _is_operated(case, course):
                 yield from _budget(case, course, terms)
                 yield from _pings(course, terms)
@@ -383,6 +384,15 @@ def _found(course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
             one.record.event in _ACKNOWLEDGED and one.at_ns <= row.at_ns for one in course.out
         ):
             yield _at("R-21", course, f"{status}, and not acknowledged by that", row.order)
+
+
+def _taken_back(course: Course) -> Iterator[Violation]:
+    """R-08: a confirmed cancel ends the message, in the same commit where nothing had before."""
+    for row in course.out:
+        if _is_confirmed(row) and not any(
+            one.record.event in _ENDS and one.at_ns <= row.at_ns for one in course.out
+        ):
+            yield _at("R-21", course, "its cancel is confirmed, and it goes on", row.order)
 
 
 _BY_REPORT = "the partner says that it has it"

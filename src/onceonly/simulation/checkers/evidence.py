@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
+from onceonly.protocol.effects import NoticeKind
 from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.case import NEVER, Case, Course
 from onceonly.simulation.checkers.letter import Kind as Letters
@@ -70,6 +71,7 @@ def judge(case: Case) -> Iterator[Violation]:
             yield from _untold(case, node)
             yield from _unheard(case, node)
         yield from _overheard(case, node)
+        yield from _without_a_code(case, node)
     for seen in truth(case):
         there = case.at(name_of(seen.key.to_party), seen.key)
         if there is not None and case.is_set_back(*case.path(there)):
@@ -166,6 +168,23 @@ def _unheard(case: Case, node: str) -> Iterator[Violation]:
         if told < counts[kind]:
             text = f"{node}: {counts[kind]} packages came ({kind}), and {told} rows tell of one"
             yield Violation("E2", text, case.end_order)
+
+
+_OF_ERRORS = (
+    Event.COLLISION_DETECTED,
+    Event.ERROR_SENT,
+    Event.ERROR_RELAYED,
+    Event.NOTIFIED,
+)
+
+
+def _without_a_code(case: Case, node: str) -> Iterator[Violation]:
+    """A row about an error says which: reconciliation knows it by nothing else."""
+    for row in case.rows_of[node]:
+        record = row.record
+        is_late_ack = record.reason == NoticeKind.ACKNOWLEDGED_LATE
+        if record.event in _OF_ERRORS and record.error_code is None and not is_late_ack:
+            yield Violation("E2", f"{node}: {record.event} without its code", row.order)
 
 
 _ACKNOWLEDGED = (

@@ -165,7 +165,10 @@ def _gone_on_with(case: Case, course: Course) -> Iterator[Violation]:
         is_acknowledged = any(row.record.event in _ACKNOWLEDGED for row in before)
         is_last = last.record.event is Event.ARRIVED_IN_TRANSIT
         is_waiting = is_last and line.terms.is_acknowledged and not is_acknowledged
-        if is_waiting and not any(copy.order > began for copy in course.sent):
+        # Another copy that comes goes on by itself.
+        again = (row.order for row in course.into if row.order > began)
+        until = min(next(again, NEVER), case.end_order)
+        if is_waiting and not any(began < copy.order < until for copy in course.sent):
             yield _at("L4", course, "stored, and not sent on after a start", last.order)
 
 

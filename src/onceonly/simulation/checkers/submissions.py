@@ -11,10 +11,13 @@ from itertools import pairwise
 
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
+from onceonly.message.instant import NS_PER_S
 from onceonly.simulation.cast import name_of
-from onceonly.simulation.checkers.case import Case
+from onceonly.simulation.checkers.case import NEVER, Case, Course
+from onceonly.simulation.checkers.sender import VERDICTS
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Accepted
+from onceonly.simulation.timeline import NS_PER_MS
 
 _NEW_VERSION = "new version of "
 
@@ -30,6 +33,7 @@ def judge(case: Case) -> Iterator[Violation]:
     yield from _one_id(case)
     yield from _heard_of(case)
     yield from _as_submitted(case)
+    yield from _full(case)
 
 
 def _stored(case: Case) -> Iterator[Violation]:
@@ -115,3 +119,39 @@ def _as_submitted(case: Case) -> Iterator[Violation]:
             if copy.letter.ref != ref:
                 text = f"{course}: refers to {copy.letter.ref or 'nothing'}, not to {ref or 'any'}"
                 yield Violation("I2", text, copy.order)
+
+
+def _full(case: Case) -> Iterator[Violation]:
+    """R-27: nothing is accepted while as many messages as may wait have waited for long."""
+    for node, machine in case.machines.items():
+        if case.is_set_back(node) or case.happened(node, "frozen", "full", "broken"):
+            continue
+        call_ns = _CALL_NS + _COMMITS * int(machine.thread_ms * NS_PER_MS)
+        own = [
+            (course.out[0], _settled_order(course))
+            for course in case.courses.values()
+            if course.node == node
+            and course.is_origin
+            and course.out
+            and course.out[0].record.event is Event.SUBMITTED
+        ]
+        for accepted in case.history.accepted:
+            if accepted.node != node:
+                continue
+            waiting = sum(
+                row.at_ns + call_ns < accepted.at_ns and accepted.order < settled
+                for row, settled in own
+            )
+            if waiting >= machine.queued_max:
+                text = f"{node}: {accepted.key.message_id} accepted beside {waiting} that wait"
+                yield Violation("R-27", text, accepted.order)
+
+
+_CALL_NS, _COMMITS = NS_PER_S, 10
+"""Longest that a call may take behind its look at the queue: some, and so many commits."""
+
+
+def _settled_order(course: Course) -> int:
+    """When its first verdict was durable; an application that was told needs no other."""
+    rows = (row.order for row in course.out if row.record.event in VERDICTS)
+    return next(rows, NEVER)
