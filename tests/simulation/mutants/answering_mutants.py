@@ -255,6 +255,26 @@ ASKED = (
         ),
     ),
     Mutant(
+        "response_shows_nothing",
+        "L1",
+        "A response comes, and its request is sent again until an acknowledgement does.",
+        Edit(
+            "gateway/sending/dispatch.py",
+            "        if is_news and agreement.profile is Profile.RM_2001:\n",
+            "        if is_news and agreement.profile is None:\n",
+        ),
+    ),
+    Mutant(
+        "response_for_an_acknowledgement",
+        "I30",
+        "A response passes for the acknowledgement, which it does not in rm-2000.",
+        Edit(
+            "gateway/sending/dispatch.py",
+            "        if is_news and agreement.profile is Profile.RM_2001:\n",
+            "        if is_news:\n",
+        ),
+    ),
+    Mutant(
         "late_response_is_left_alone",
         "R-21",
         "The work is done, its response is late, and it is not asked for again.",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
-from onceonly.message.message import DeliverySemantics
+from onceonly.message.message import DeliverySemantics, Profile
 from onceonly.message.signals import InquiryKind, MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms, Remedy
 from onceonly.protocol.effects import NoticeKind
@@ -65,6 +65,7 @@ def judge(case: Case) -> Iterator[Violation]:
             yield from _shown(case, course)
             yield from _found(course, terms)
             yield from _taken_back(course)
+            yield from _shows_arrival(case, course, terms)
             if not _is_operated(case, course):
                 yield from _budget(case, course, terms)
                 yield from _pings(course, terms)
@@ -520,15 +521,37 @@ def _came_unnoticed(case: Case, course: Course) -> Iterator[Violation]:
     is_over = any(row.record.event in (Event.CANCELLED, Event.EXPIRED) for row in course.out)
     if _is_response(case, course) or is_over:
         return
+    for stored in _stored_responses(case, course):
+        text = f"{stored.record.message_id} answers it, unnoticed"
+        yield _at("R-21", course, text, stored.order)
+        return
+
+
+def _stored_responses(case: Case, course: Course) -> Iterator[Row]:
+    """Responses to a message that its sender still knew."""
     for one in course.heard:
         letter = one.letter
-        if letter.kind is not Kind.MESSAGE:
-            continue
-        response = case.at(course.node, (letter.from_party, letter.to_party, letter.message_id))
+        key = letter.from_party, letter.to_party, letter.message_id
+        response = case.at(course.node, key) if letter.kind is Kind.MESSAGE else None
         stored = None if response is None else response.first_into(Event.STORED)
         if stored is not None and not case.has_forgotten(course.node, stored.order):
-            yield _at("R-21", course, f"{letter.message_id} answers it, unnoticed", stored.order)
-            return
+            yield stored
+
+
+def _shows_arrival(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+    """Seed 001 §1.3.3 (8b): a response shows that its request arrived; in rm-2000 it does not."""
+    is_2001 = course.line is not None and course.line.profile is Profile.RM_2001
+    for row in course.out:
+        is_shown = (row.record.reason or "").startswith("on the business response")
+        if row.record.event in _ACKNOWLEDGED and is_shown and not is_2001:
+            yield _at("I30", course, f"acknowledged {row.record.reason} in rm-2000", row.order)
+    for stored in _stored_responses(case, course) if is_2001 and terms.is_acknowledged else ():
+        before = [row for row in course.out if row.at_ns <= stored.at_ns]
+        has_left = any(row.record.event is Event.TRANSMITTING for row in before)
+        is_known = any(row.record.event in (*_ACKNOWLEDGED, *_ENDS) for row in before)
+        if has_left and not is_known:
+            text = f"{stored.record.message_id} answers it, and it is not acknowledged"
+            yield _at("L1", course, text, stored.order)
 
 
 def _is_confirmed(row: Row) -> bool:
