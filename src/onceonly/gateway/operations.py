@@ -102,7 +102,7 @@ class Operations:
         await self._dispatch.run(work)
 
     async def inquire(self, message_id: str) -> None:
-        """Ask the partner how the message stands; its answer changes nothing by itself.
+        """Ask the partner how the message stands; no rule acts on the answer.
 
         Raises `LocalError` (NotFound, NeverSent).
         """

@@ -55,6 +55,17 @@ class Worked(NamedTuple):
     key: MessageKey
 
 
+class Operated(NamedTuple):
+    """An operator's call ended without an error."""
+
+    order: int
+    at_ns: int
+    node: str
+    what: str
+    message_id: str
+    """Of the message that it was about; empty where it was about none."""
+
+
 class Row(NamedTuple):
     """A journal row of a node, at the instant at which it became durable."""
 
@@ -122,6 +133,7 @@ class History:
     accepted: list[Accepted] = field(default_factory=list)
     refused: list[tuple[int, str, str]] = field(default_factory=list)
     """Submissions and operations that a gateway refused: (order, node, code)."""
+    operated: list[Operated] = field(default_factory=list)
     delivered: list[Delivered] = field(default_factory=list)
     worked: list[Worked] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)

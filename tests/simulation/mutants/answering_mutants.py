@@ -170,6 +170,29 @@ OPERATORS = (
     ),
 )
 
+ORDERED = (
+    Mutant(
+        "operator_asks_in_vain",
+        "R-21",
+        "An operator asks for the status of a message, hears no error, and nobody is asked.",
+        Edit(
+            "protocol/recovering.py",
+            "    return state, (Inquire(InquiryKind.STATUS),)\n\n\ndef _stay(",
+            "    return state, ()\n\n\ndef _stay(",
+        ),
+    ),
+    Mutant(
+        "operator_cancels_in_vain",
+        "R-21",
+        "An operator takes a message back, hears no error, and its receiver is not asked.",
+        Edit(
+            "gateway/operations.py",
+            "            return [RecoveryWork(message_id, CancelWanted(is_for_new_version))]\n",
+            "            return []\n",
+        ),
+    ),
+)
+
 ASKED = (
     Mutant(
         "answer_behind_its_time_is_lost",
@@ -418,4 +441,4 @@ UNTOLD = (
     ),
 )
 
-MUTANTS = (*TOLD, *OPERATORS, *ASKED, *RELAYS, *UNTOLD)
+MUTANTS = (*TOLD, *OPERATORS, *ORDERED, *ASKED, *RELAYS, *UNTOLD)

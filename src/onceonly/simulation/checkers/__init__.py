@@ -14,6 +14,7 @@ were given, and the stores at the end. Must not look into a process. `case` sort
 | `relay` | I36 to I39; R-13 |
 | `asking` | R-21, I29 of reports, I44 of cancels |
 | `answering` | I44: what is told of a message; R-08, seed 004 levels 3 and 5 |
+| `operating` | R-21: what operators order is done |
 | `debts` | L3 between machines; R-14 |
 | `time_and_store` | I10, I41 to I43, E3; R-19, R-28 |
 | `liveness` | I21, I25, L1, L2, L4 to L6; R-17 |

@@ -17,7 +17,7 @@ from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
 from onceonly.protocol.pairing import PairStatus
 from onceonly.simulation.cast import party
-from onceonly.simulation.history import Accepted
+from onceonly.simulation.history import Accepted, Operated
 from onceonly.simulation.machine.clerk import Clerk
 from onceonly.simulation.machine.node import Node, Unanswered
 from onceonly.simulation.plan import Habits
@@ -126,7 +126,14 @@ class Application:
             if inspect.isawaitable(result):
                 await result
 
-        self.call(call, is_repeated=False)
+        ended = partial(self._note_operated, what, args.get("message_id", ""))
+        self.call(call, is_repeated=False, ended=ended)
+
+    def _note_operated(self, what: str, message_id: str, error: BaseException | None) -> None:
+        if error is None:
+            at_ns, name = self._timeline.now_ns, self._node.name
+            order = self._history.next(at_ns, name, "operated", what, message_id)
+            self._history.operated.append(Operated(order, at_ns, name, what, message_id))
 
     def resume_everything(self) -> None:
         """An operator resumes every pair that is closed, and ends a drain that was forgotten.

@@ -1,0 +1,72 @@
+"""What operators order is done: a call that ends without an error leaves its rows.
+
+Knows the calls that are about one message (seed 004 levels 3 to 5). That closed pairs stay closed,
+and open when they are resumed, are `sequence`'s and `time_and_store`'s matters.
+"""
+
+from collections.abc import Iterator
+
+from onceonly.message.event import Event
+from onceonly.message.instant import NS_PER_S
+from onceonly.message.signals import InquiryKind
+from onceonly.simulation.cast import name_of
+from onceonly.simulation.checkers.acknowledging import was_long_awake
+from onceonly.simulation.checkers.case import NEVER, Case, Course
+from onceonly.simulation.checkers.violation import Violation
+from onceonly.simulation.history import Operated, Row
+from onceonly.simulation.network import CLIENT_WAIT_NS
+
+ROW_NS = CLIENT_WAIT_NS + 10 * NS_PER_S
+"""From the end of the call until the row about the question that it asked."""
+
+
+def judge(case: Case) -> Iterator[Violation]:
+    """Every call of an operator that had its answer, at a machine that lived on."""
+    for operated in case.history.operated:
+        node = operated.node
+        is_set_back = case.is_set_back(node) or case.happened(node, "full", "broken")
+        is_steady = case.next_death(node, operated.order) == NEVER and not is_set_back
+        if not is_steady or not was_long_awake(case, node, operated.at_ns + ROW_NS):
+            continue
+        if operated.what == "suspend" and not _has_closed(case, operated):
+            text = f"{node}: an operator suspended a pair, and no row says so"
+            yield Violation("I27", text, operated.order)
+        for course in _about(case, operated):
+            if not any(_is_done(operated.what, row) for row in _rows(case, course)):
+                text = f"{course}: an operator called {operated.what}, and nothing was done"
+                yield Violation("R-21", text, operated.order)
+
+
+def _has_closed(case: Case, operated: Operated) -> bool:
+    closing = (Event.PAIR_SUSPENDED, Event.PAIR_QUARANTINED)
+    return any(
+        row.order < operated.order and row.record.event in closing
+        for row in case.rows_of[operated.node]
+    )
+
+
+def _about(case: Case, operated: Operated) -> Iterator[Course]:
+    for course in case.courses.values():
+        is_it = (course.node, course.key[2]) == (operated.node, operated.message_id)
+        if is_it and name_of(course.key[0]) == operated.node:
+            yield course
+
+
+def _rows(case: Case, course: Course) -> Iterator[Row]:
+    """Those of the message, and of its pair."""
+    yield from course.out
+    for row in case.rows_of[course.node]:
+        if row.record.event is Event.PAIR_RESUMED:
+            yield row
+
+
+def _is_done(what: str, row: Row) -> bool:
+    event, reason = row.record.event, row.record.reason
+    if what == "cancel":
+        is_asked = event is Event.INQUIRY_SENT and reason == InquiryKind.CANCEL
+        return is_asked or event in (Event.CANCELLED, Event.EXPIRED)
+    if what == "inquire":
+        return event is Event.INQUIRY_SENT and reason == InquiryKind.STATUS
+    if what == "resend":
+        return event in (Event.REQUEUED, Event.PAIR_RESUMED)
+    return True
