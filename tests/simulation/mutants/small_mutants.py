@@ -3,10 +3,11 @@
     small_mutants.py [--seeds N] [--tries N] [--processes N] [--out FILE] WHERE ...
 
 WHERE is a path below the package (protocol/verdict.py). Conditions are turned round or never met,
-terms and effects are left out, fields keep their value, calls are not made. Each is tried in worlds
-that come by its line: those of the first N seeds are looked through once for that. Nobody has said
-that such a change is a bug: many make no difference to anybody outside. What is left is for a
-person to read; what is a bug goes into the catalogue, with the checker that sees it.
+terms, filters and effects are left out, signs turned, fields keep their value, calls are not made.
+Each is tried in worlds that come by its line: those of the first N seeds are looked through once
+for that. Nobody has said that such a change is a bug: many make no difference to anybody outside.
+What is left is for a person to read; what is a bug goes into the catalogue, with the checker that
+sees it.
 
 Always exits 0.
 """
@@ -106,7 +107,7 @@ def _with_lines(node: ast.AST, lines: range) -> Iterator[tuple[ast.AST, range]]:
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def edited(node: ast.AST) -> Iterator[str]:  # noqa: C901 - because it is the list of what is changed
+def edited(node: ast.AST) -> Iterator[str]:  # noqa: C901, PLR0912 - because it is the list of what is changed
     """Change the node in its tree, say how, and undo it when asked for the next change."""
     match node:
         case ast.If(test=test) | ast.IfExp(test=test):
@@ -127,6 +128,16 @@ def edited(node: ast.AST) -> Iterator[str]:  # noqa: C901 - because it is the li
                 node.values = rest if len(rest) > 1 else rest * 2
                 yield f"without {ast.unparse(left_out)}"
             node.values = values
+        case ast.comprehension(ifs=conditions):
+            for at, left_out in enumerate(conditions):
+                node.ifs = [*conditions[:at], *conditions[at + 1 :]]
+                yield f"whether or not {ast.unparse(left_out)}"
+            node.ifs = conditions
+        case ast.BinOp(op=ast.Add() | ast.Sub() as op):
+            shown = ast.unparse(node)
+            node.op = ast.Sub() if isinstance(op, ast.Add) else ast.Add()
+            yield f"{ast.unparse(node)}, not {shown}"
+            node.op = op
         case ast.Tuple(elts=elements, ctx=ast.Load()):
             for at, left_out in enumerate(elements):
                 if isinstance(left_out, ast.Call | ast.Starred):
