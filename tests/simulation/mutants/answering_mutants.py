@@ -368,6 +368,49 @@ def _send_on_after_restart(state: Transit, event: Restarted, terms: DeliveryTerm
     ),
 )
 
+EARLY = (
+    Mutant(
+        "expires_at_once",
+        "I21",
+        "A message is past its time as soon as it is made.",
+        Edit(
+            "protocol/schedule.py",
+            "    return timestamp_at + lives_s * US_PER_S\n",
+            "    return timestamp_at - lives_s * US_PER_S\n",
+        ),
+    ),
+    Mutant(
+        "late_at_once",
+        "R-21",
+        "A response is late before its time.",
+        Edit(
+            "protocol/recovering.py",
+            "    due_at = timestamp_at + within_s * US_PER_S\n",
+            "    due_at = timestamp_at - within_s * US_PER_S\n",
+        ),
+    ),
+    Mutant(
+        "pairs_forgotten_in_use",
+        "I33",
+        "The numbers of a pair are forgotten that was used just now.",
+        Edit(
+            "gateway/purge.py",
+            "        before_at = now.at - after_s * US_PER_S\n",
+            "        before_at = now.at + after_s * US_PER_S\n",
+        ),
+    ),
+    Mutant(
+        "named_files_are_cleared",
+        "I14",
+        "A payload in the spool goes while a row still names it.",
+        Edit(
+            "gateway/purge.py",
+            "{file for file in some if not snapshot.is_spooled(file.digest)}",
+            "{file for file in some if snapshot}",
+        ),
+    ),
+)
+
 UNTOLD = (
     Mutant(
         "ping_is_not_answered",
@@ -430,6 +473,16 @@ UNTOLD = (
         ),
     ),
     Mutant(
+        "nobody_is_told_of_the_commit",
+        "L4",
+        "What is durable is never said to whoever waits for it.",
+        Edit(
+            "store/group.py",
+            "            self._release(batch, outcomes)\n        elif",
+            "            self._go_on()\n        elif",
+        ),
+    ),
+    Mutant(
         "orphan_besides",
         "E2",
         "An acknowledgement that fits a message is noted as one that fits none, too.",
@@ -441,4 +494,4 @@ UNTOLD = (
     ),
 )
 
-MUTANTS = (*TOLD, *OPERATORS, *ORDERED, *ASKED, *RELAYS, *UNTOLD)
+MUTANTS = (*TOLD, *OPERATORS, *ORDERED, *ASKED, *RELAYS, *EARLY, *UNTOLD)

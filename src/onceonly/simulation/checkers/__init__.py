@@ -13,6 +13,7 @@ were given, and the stores at the end. Must not look into a process. `case` sort
 | `acknowledging` | I3 to I6, I8; R-03, R-20 |
 | `relay` | I36 to I39; R-13 |
 | `asking` | R-21, I29 of reports, I44 of cancels |
+| `responding` | R-21, level 5; I30 of responses |
 | `answering` | I44: what is told of a message; R-08, seed 004 levels 3 and 5 |
 | `operating` | R-21: what operators order is done |
 | `debts` | L3 between machines; R-14 |

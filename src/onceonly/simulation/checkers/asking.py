@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
-from onceonly.message.message import DeliverySemantics, Profile
+from onceonly.message.message import DeliverySemantics
 from onceonly.message.signals import InquiryKind, MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms, Remedy
 from onceonly.protocol.effects import NoticeKind
@@ -46,7 +46,7 @@ STAMP_US = US_PER_S
 
 _STATUSES = frozenset(MessageStatus)
 _PROCESSINGS = frozenset(ReportedProcessing)
-_RECEIVED = (MessageStatus.RECEIVED, MessageStatus.PROCESSED)
+RECEIVED = (MessageStatus.RECEIVED, MessageStatus.PROCESSED)
 _AT_WORK = (ReportedProcessing.IN_PROGRESS, ReportedProcessing.COMPLETE)
 
 _QUESTIONS = frozenset({"inquire", "cancel", "resend"})
@@ -61,18 +61,14 @@ def judge(case: Case) -> Iterator[Violation]:
         yield from _heard(course)
         if course.is_origin and not case.is_reconfigured(course):
             yield from _ends(case, course, terms)
-            yield from _response(case, course, terms)
             yield from _shown(case, course)
             yield from _found(course, terms)
             yield from _taken_back(course)
-            yield from _shows_arrival(case, course, terms)
-            if not _is_operated(case, course):
+            if not is_operated(case, course):
                 yield from _budget(case, course, terms)
                 yield from _pings(course, terms)
                 yield from _remedy(case, course, terms)
-                yield from _response_rows(case, course, terms)
                 yield from _new_version(case, course, terms)
-                yield from _late(case, course, terms)
     for course in case.courses.values():
         if not case.is_set_back(course.node):
             yield from _begun_work(case, course)
@@ -85,7 +81,8 @@ def _at(invariant: str, course: Course, text: str, order: int) -> Violation:
     return Violation(invariant, f"{course}: {text}", order)
 
 
-def _is_operated(case: Case, course: Course) -> bool:
+def is_operated(case: Case, course: Course) -> bool:
+    """Whether an operator asked about the message, or had it sent again."""
     return any(
         action.kind == "operate"
         and action.args["what"] in _QUESTIONS
@@ -111,7 +108,7 @@ def _heard(course: Course) -> Iterator[Violation]:
 # A recovery has an end, and its questions are counted.
 
 
-def _causes(course: Course, terms: DeliveryTerms) -> list[Row]:
+def causes_of(course: Course, terms: DeliveryTerms) -> list[Row]:
     """Rows with which a recovery begins: in doubt by now (level 3), no response (level 5)."""
     doubts = {
         row.at_ns
@@ -144,7 +141,7 @@ def _leaves_a_doubt(row: Row) -> bool:
 
 def _ends(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     """R-21, I25: an answer, another word about the message, or an operator knows."""
-    causes = _causes(course, terms)
+    causes = causes_of(course, terms)
     if not causes:
         return
     snapshot = case.world.nodes[course.node].snapshot()
@@ -152,21 +149,21 @@ def _ends(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violatio
     is_ended = (
         any(row.record.event in WORDS and row.order > last.order for row in course.out)
         or case.was_resumed(course, last.order, NEVER)
-        or _is_operators(case, course)
+        or is_operators(case, course)
     )
     if not is_ended and message_id not in snapshot.list_recovering():
         text = f"{last.record.event}, and no answer came, nobody asks, and no operator knows"
         yield _at("R-21", course, text, last.order)
 
 
-_NO_RESPONSE = "there is no response to send again"
-_NO_ANSWER = ("no useful answer",)
-_INSTEAD_OF_A_REMEDY = (*_NO_ANSWER, "not recognized", "not received", "refused by its")
+NO_RESPONSE = "there is no response to send again"
+NO_ANSWER = ("no useful answer",)
+_INSTEAD_OF_A_REMEDY = (*NO_ANSWER, "not recognized", "not received", "refused by its")
 _OF_RECOVERY = (*_INSTEAD_OF_A_REMEDY, "the partner refuses to say", "processed, but without")
 """How the reasons of such incidents begin; those of closed pairs and wrong numbers differ."""
 
 
-def _is_operators(case: Case, course: Course, beginnings: tuple[str, ...] = _OF_RECOVERY) -> bool:
+def is_operators(case: Case, course: Course, beginnings: tuple[str, ...] = _OF_RECOVERY) -> bool:
     """Whether an incident says that a recovery came to nothing."""
     incidents = case.world.nodes[course.node].snapshot().list_incidents(is_open=False)
     return any(
@@ -179,7 +176,7 @@ _ANSWER_BEHIND = {
     "not recognized": MessageStatus.NOT_RECOGNIZED.value,
     "not received": MessageStatus.NOT_RECOGNIZED.value,
     "refused by its receiver": MessageStatus.NOT_RECOGNIZED.value,
-    "processed, but without": _NO_RESPONSE,
+    "processed, but without": NO_RESPONSE,
 }
 """What the row of the answer says that an incident speaks of."""
 
@@ -205,7 +202,7 @@ def _told_operators(case: Case, node: str) -> Iterator[Violation]:
 def _asked_as_often(case: Case, node: str, incident: Incident) -> Iterator[Violation]:
     """Who gives up asking has asked as often as agreed; a restart is no reset."""
     beginning, _, times = incident.reason.rpartition(", asked ")
-    if not beginning.startswith(_NO_ANSWER) or case.happened(node, "reconfigured"):
+    if not beginning.startswith(NO_ANSWER) or case.happened(node, "reconfigured"):
         return
     agreed = {
         terms.recovery.inquiries
@@ -219,13 +216,13 @@ def _asked_as_often(case: Case, node: str, incident: Incident) -> Iterator[Viola
 
 def _budget(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     """R-21, L5: so many questions of a kind for each cause, and one more for each crash."""
-    causes = _causes(course, terms)
-    asked = next((row for row in course.out if _is_question(row, InquiryKind.STATUS)), None)
+    causes = causes_of(course, terms)
+    asked = next((row for row in course.out if is_question(row, InquiryKind.STATUS)), None)
     is_wanted = terms.recovery.inquires or terms.recovery.response_within_s is not None
     if asked is not None and not is_wanted:
         yield _at("R-21", course, "its status was asked for, and no rule says so", asked.order)
     for kind in (InquiryKind.STATUS, InquiryKind.RESPONSE):
-        rows = [row for row in course.out if _is_question(row, kind)]
+        rows = [row for row in course.out if is_question(row, kind)]
         deaths = case.deaths_between(course.node, 0, NEVER)
         # A recovery of what the application had been told of before has no notice to show.
         untold = sum(
@@ -251,15 +248,16 @@ def _pings(course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
         for row in course.out
         if row.record.event is Event.PONG_RECEIVED and row.record.reason == "available"
     ]
-    causes = _causes(course, terms)
+    causes = causes_of(course, terms)
     begun = causes[0].order if causes else NEVER
-    asked = next((row for row in course.out if _is_question(row, InquiryKind.STATUS)), None)
+    asked = next((row for row in course.out if is_question(row, InquiryKind.STATUS)), None)
     is_by_rule = asked is not None and asked.order > begun
     if asked is not None and is_by_rule and not any(begun < one < asked.order for one in pongs):
         yield _at("R-21", course, "asked, and it had not said that it is there", asked.order)
 
 
-def _is_question(row: Row, kind: InquiryKind) -> bool:
+def is_question(row: Row, kind: InquiryKind) -> bool:
+    """Whether the row tells of a question of that kind."""
     return row.record.event is Event.INQUIRY_SENT and row.record.reason == kind.value
 
 
@@ -267,7 +265,7 @@ def _shown(case: Case, course: Course) -> Iterator[Violation]:
     """What operators see of a message is what the partner last said of it."""
     status = processing = ""
     for row in course.out:
-        said = _said(row)
+        said = said_in(row)
         status, processing = said[0] or status, said[1] or processing
     snapshot = case.world.nodes[course.node].snapshot()
     if not status or snapshot.find_outbound(course.key[2]) is None:
@@ -285,7 +283,7 @@ def _remedy(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violat
     """R-21: by rule; but nothing by rule where the partner may have forgotten it (R-19)."""
     if not terms.recovery.inquires or terms.semantics is DeliverySemantics.EXACTLY_ONCE:
         return
-    for cause in _causes(course, terms):
+    for cause in causes_of(course, terms):
         report = _first_word(case, course, cause)
         made_at = case.made_at(course)
         if report is None or made_at is None:
@@ -300,13 +298,13 @@ def _remedy(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violat
 
 def _first_word(case: Case, course: Course, cause: Row) -> Row | None:
     """The report behind the cause by which the partner does not know the message, if the first."""
-    first = _first_report(case, course, cause)
+    first = first_report(case, course, cause)
     if first is None or not (first.record.reason or "").startswith(MessageStatus.NOT_RECOGNIZED):
         return None
     return first
 
 
-def _first_report(case: Case, course: Course, cause: Row) -> Row | None:
+def first_report(case: Case, course: Course, cause: Row) -> Row | None:
     """What the partner answered, if that is the first word behind the cause."""
     words = (row for row in course.out if row.record.event in WORDS and row.order > cause.order)
     first = next(words, None)
@@ -335,7 +333,7 @@ def _begun_ns(asked: Row) -> int:
 
 
 def _remedied(case: Case, course: Course, remedy: Remedy, report: Row) -> Iterator[Violation]:
-    if remedy is Remedy.WAIT or _is_operators(case, course, _INSTEAD_OF_A_REMEDY):
+    if remedy is Remedy.WAIT or is_operators(case, course, _INSTEAD_OF_A_REMEDY):
         return
     rows = [row for row in course.out if row.order > report.order]
     if remedy is Remedy.RESEND:
@@ -372,17 +370,17 @@ def _found(course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     """Level 3: that the partner has it is as good as its acknowledgement, whenever it says so."""
     is_over = False
     for row in course.out:
-        status, processing = _said(row)
-        is_over = is_over or row.record.event in _ENDS
+        status, processing = said_in(row)
+        is_over = is_over or row.record.event in ENDS
         is_at_work = status == MessageStatus.PROCESSED or processing in _AT_WORK
         may_be_withheld = terms.strict_release and not is_at_work
-        is_by_rule = row.record.event in _ACKNOWLEDGED and row.record.reason == _BY_REPORT
+        is_by_rule = row.record.event in ACKNOWLEDGED and row.record.reason == _BY_REPORT
         if is_by_rule and terms.strict_release and not _was_at_work(course, row):
             yield _at("R-12", course, "acknowledged, and may be withheld", row.order)
-        if is_over or status not in _RECEIVED or may_be_withheld:
+        if is_over or status not in RECEIVED or may_be_withheld:
             continue
         if not any(
-            one.record.event in _ACKNOWLEDGED and one.at_ns <= row.at_ns for one in course.out
+            one.record.event in ACKNOWLEDGED and one.at_ns <= row.at_ns for one in course.out
         ):
             yield _at("R-21", course, f"{status}, and not acknowledged by that", row.order)
 
@@ -390,8 +388,8 @@ def _found(course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
 def _taken_back(course: Course) -> Iterator[Violation]:
     """R-08: a confirmed cancel ends the message, in the same commit where nothing had before."""
     for row in course.out:
-        if _is_confirmed(row) and not any(
-            one.record.event in _ENDS and one.at_ns <= row.at_ns for one in course.out
+        if is_confirmed(row) and not any(
+            one.record.event in ENDS and one.at_ns <= row.at_ns for one in course.out
         ):
             yield _at("R-21", course, "its cancel is confirmed, and it goes on", row.order)
 
@@ -407,17 +405,17 @@ def _was_at_work(course: Course, acknowledged: Row) -> bool:
         for row in course.out
         if row.at_ns == acknowledged.at_ns and row.record.event is Event.REPORT_RECEIVED
     ]
-    said = map(_said, answers)
+    said = map(said_in, answers)
     return any((row.record.reason or "").startswith("cancel refused") for row in answers) or any(
         status == MessageStatus.PROCESSED or word in _AT_WORK for status, word in said
     )
 
 
-_ACKNOWLEDGED = (Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED)
-_ENDS = (Event.CANCELLED, Event.EXPIRED, Event.FAILED, Event.SENT)
+ACKNOWLEDGED = (Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED)
+ENDS = (Event.CANCELLED, Event.EXPIRED, Event.FAILED, Event.SENT)
 
 
-def _said(row: Row) -> tuple[str, str]:
+def said_in(row: Row) -> tuple[str, str]:
     """Status and processing in the row of an answer; empty where it does not say."""
     if row.record.event is not Event.REPORT_RECEIVED:
         return "", ""
@@ -426,145 +424,16 @@ def _said(row: Row) -> tuple[str, str]:
     return status, next((word for word in words if word in _PROCESSINGS), "")
 
 
-def _late(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
-    """Level 5 (2b): a late response is seen to by rule, and only so."""
-    for cause in _causes(course, terms):
-        report = _first_report(case, course, cause)
-        if report is None or cause.record.event is not Event.RESPONSE_OVERDUE:
-            continue
-        status, processing = _said(report)
-        if status in _RECEIVED:
-            yield from _overdue(case, course, terms, report, processing)
-
-
-def _overdue(
-    case: Case, course: Course, terms: DeliveryTerms, report: Row, processing: str
-) -> Iterator[Violation]:
-    rules = terms.recovery
-    after = [row for row in course.out if row.order > report.order]
-    until = next(
-        (row.order for row in after if row.record.event in WORDS),
-        NEVER,
-    )
-    due = {
-        InquiryKind.RESPONSE: processing == ReportedProcessing.COMPLETE
-        and rules.when_complete is Remedy.ASK_AGAIN,
-        InquiryKind.CANCEL: processing == ReportedProcessing.NOT_STARTED
-        and rules.when_not_started is Remedy.CANCEL,
-    }
-    # An answer behind its time finds nobody who asks, and an operator knows that.
-    is_timely = not _is_operators(case, course, _NO_ANSWER)
-    is_steady = is_timely and case.next_death(course.node, report.order) == NEVER
-    is_over = report.at_ns + CLIENT_WAIT_NS + SLACK_NS < case.end_ns
-    for kind, is_due in due.items():
-        asked = next((row for row in after if _is_question(row, kind)), None)
-        if is_due and asked is None and is_steady and is_over:
-            text = f"late, {processing}, and no {kind} followed"
-            yield _at("R-21", course, text, report.order)
-        elif not is_due and asked is not None and asked.order < until:
-            yield _at("R-21", course, f"{kind}, and no rule says so", asked.order)
-
-
 def _is_of_cancel(row: Row) -> bool:
     if row.record.event is Event.REPORT_RECEIVED:
         return (row.record.reason or "").startswith("cancel")
     return row.record.event in (Event.CANCELLED, Event.EXPIRED)
 
 
-# Expected responses (level 5).
-
-
-def _response(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
-    """R-21: a business response that is expected comes, or a row says that it is late."""
-    within_s = terms.recovery.response_within_s
-    submitted = course.first_out(Event.SUBMITTED)
-    if within_s is None or submitted is None or case.happened(course.node, "jumped"):
-        return
-    if _is_response(case, course):
-        return  # None is expected to a response.
-    due_ns = max(submitted.at_ns + within_s * NS_PER_S, case.healed_ns)
-    said = (Event.RESPONSE_OVERDUE, Event.RESPONSE_RECEIVED, Event.CANCELLED, Event.EXPIRED)
-    # What had failed before its cancel was confirmed stays failed, and nothing answers it.
-    is_said = any(row.record.event in said or _is_confirmed(row) for row in course.out)
-    if case.end_ns > due_ns + SLACK_NS and not is_said:
-        text = f"no response came within {within_s} s, and no row says so"
-        yield _at("R-21", course, text, case.end_order)
-
-
-def _response_rows(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
-    """Level 5: it is late or there, each said once; and an operator hears that there is none."""
-    received = [row for row in course.out if row.record.event is Event.RESPONSE_RECEIVED]
-    overdue = [row for row in course.out if row.record.event is Event.RESPONSE_OVERDUE]
-    for rows in (received, overdue):
-        if len(rows) > 1:
-            yield _at("R-21", course, f"{rows[0].record.event} twice", rows[1].order)
-    if received and overdue and overdue[-1].order > received[0].order:
-        yield _at("R-21", course, "late, and it had come", overdue[-1].order)
-    if terms.recovery.response_within_s is not None and not received:
-        yield from _came_unnoticed(case, course)
-    for row in course.out:
-        reason = row.record.reason or ""
-        if row.record.event is not Event.REPORT_RECEIVED or not reason.endswith(_NO_RESPONSE):
-            continue
-        if not any(
-            one.letter.word == "ResponseNotice" and one.letter.said("accepted") == "false"
-            for one in course.heard
-            if one.order < row.order
-        ):
-            yield _at("R-21", course, "no response, and its partner did not say so", row.order)
-        elif not _is_operators(case, course, (*_NO_ANSWER, "processed, but without")):
-            yield _at("R-21", course, "no response, and no operator knows", row.order)
-
-
-def _came_unnoticed(case: Case, course: Course) -> Iterator[Violation]:
-    """A response that was stored is one that came."""
-    is_over = any(row.record.event in (Event.CANCELLED, Event.EXPIRED) for row in course.out)
-    if _is_response(case, course) or is_over:
-        return
-    for stored in _stored_responses(case, course):
-        text = f"{stored.record.message_id} answers it, unnoticed"
-        yield _at("R-21", course, text, stored.order)
-        return
-
-
-def _stored_responses(case: Case, course: Course) -> Iterator[Row]:
-    """Responses to a message that its sender still knew."""
-    for one in course.heard:
-        letter = one.letter
-        key = letter.from_party, letter.to_party, letter.message_id
-        response = case.at(course.node, key) if letter.kind is Kind.MESSAGE else None
-        stored = None if response is None else response.first_into(Event.STORED)
-        if stored is not None and not case.has_forgotten(course.node, stored.order):
-            yield stored
-
-
-def _shows_arrival(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
-    """Seed 001 §1.3.3 (8b): a response shows that its request arrived; in rm-2000 it does not."""
-    is_2001 = course.line is not None and course.line.profile is Profile.RM_2001
-    for row in course.out:
-        is_shown = (row.record.reason or "").startswith("on the business response")
-        if row.record.event in _ACKNOWLEDGED and is_shown and not is_2001:
-            yield _at("I30", course, f"acknowledged {row.record.reason} in rm-2000", row.order)
-    for stored in _stored_responses(case, course) if is_2001 and terms.is_acknowledged else ():
-        before = [row for row in course.out if row.at_ns <= stored.at_ns]
-        has_left = any(row.record.event is Event.TRANSMITTING for row in before)
-        is_known = any(row.record.event in (*_ACKNOWLEDGED, *_ENDS) for row in before)
-        if has_left and not is_known:
-            text = f"{stored.record.message_id} answers it, and it is not acknowledged"
-            yield _at("L1", course, text, stored.order)
-
-
-def _is_confirmed(row: Row) -> bool:
+def is_confirmed(row: Row) -> bool:
+    """Whether the row tells that the partner confirmed a cancel."""
     is_report = row.record.event is Event.REPORT_RECEIVED
     return is_report and (row.record.reason or "").startswith("cancel confirmed")
-
-
-def _is_response(case: Case, course: Course) -> bool:
-    """Whether the message answers another, or is the new version of one that does."""
-    return any(one.letter.ref for one in course.sent) or any(
-        accepted.ref_to_message_id and accepted.key == course.key
-        for accepted in case.history.accepted
-    )
 
 
 # Taking back what is worked on.

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from onceonly.message.event import Event
-from onceonly.message.instant import NS_PER_S
+from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.outbound import OutboundStatus
@@ -43,6 +43,7 @@ def judge(case: Case) -> Iterator[Violation]:
         yield from _exhausted_in_calm(case, course, terms)
         yield from _delivered(case, course, terms)
         yield from _operator_was_told(case, course, terms)
+        yield from _expired_early(case, course, terms)
     yield from _verdicts(case)
     yield from _handed_over(case)
     yield from _drained(case)
@@ -50,6 +51,24 @@ def judge(case: Case) -> Iterator[Violation]:
 
 def _at(invariant: str, course: Course, text: str, order: int) -> Violation:
     return Violation(invariant, f"{course}: {text}", order)
+
+
+def _expired_early(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+    """I21: what never left has expired behind its time, and not before.
+
+    Its Timestamp, which nobody saw, is up to some commits older than its first row.
+    """
+    expired, submitted = course.first_out(Event.EXPIRED), course.first_out(Event.SUBMITTED)
+    if expired is None or submitted is None or case.happened(course.node, "frozen"):
+        return
+    lives_s = min(terms.time_to_live_s or terms.persist_duration_s, terms.persist_duration_s)
+    commits_us = _COMMITS * int(case.machines[course.node].thread_ms * 1000) + US_PER_S
+    if expired.record.at + commits_us < submitted.record.at + lives_s * US_PER_S:
+        yield _at("I21", course, "expired, and its time had not passed", expired.order)
+
+
+_COMMITS = 5
+"""Most that a submission waits for."""
 
 
 def lasts_ns(terms: DeliveryTerms, messages: int) -> int:

@@ -11,6 +11,7 @@ from itertools import zip_longest
 from onceonly.journal.record import Record
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
+from onceonly.message.instant import US_PER_S
 from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics
 from onceonly.message.terms import DeliveryTerms, OnExhausted
 from onceonly.simulation.cast import name_of, pair_of
@@ -114,6 +115,8 @@ class _Turns:
     """Resumed, and one of these has to go first."""
     closures: list[tuple[Row, int]] = field(default_factory=list)
     """Suspensions, each with the place in the order at which it ended."""
+    used: Row | None = None
+    """With which a turn was used last."""
     alive: Row | None = None
     """An acknowledgement that came while the pair was closed, and has to open it."""
 
@@ -140,6 +143,8 @@ class _Turns:
             yield from self._sent_beside(row)
             self._note_word(row)
             self._ended(row)
+        if event is Event.TRANSMITTING:
+            self.used = row
 
     def _note_word(self, row: Row) -> None:
         is_word = row.record.event in (Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED)
@@ -270,7 +275,11 @@ class _Turns:
     def _reset(self, row: Row) -> Iterator[Violation]:
         if IDLE in (row.record.reason or ""):
             machine = self.case.machines[self.node]
-            if machine.forget_pair_after_s is None or self.turns:
+            after_s = machine.forget_pair_after_s
+            used_at = 0 if self.used is None else self.used.record.at
+            is_idle = after_s is not None and used_at + after_s * US_PER_S < row.record.at
+            is_one_clock = not self.case.has_jumped(self.node, 0, row.at_ns)
+            if (is_one_clock and not is_idle) or self.turns:
                 yield self._wrong("I33", "reset for idleness, and it was not idle", row.order)
         elif not self.has_ended:
             yield self._wrong("I33", "reset, and no number was abandoned", row.order)

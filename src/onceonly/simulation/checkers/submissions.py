@@ -17,6 +17,7 @@ from onceonly.simulation.checkers.case import NEVER, Case, Course
 from onceonly.simulation.checkers.sender import VERDICTS
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Accepted
+from onceonly.simulation.machine.application import COME_AGAIN
 from onceonly.simulation.timeline import NS_PER_MS
 
 _NEW_VERSION = "new version of "
@@ -34,6 +35,7 @@ def judge(case: Case) -> Iterator[Violation]:
     yield from _heard_of(case)
     yield from _as_submitted(case)
     yield from _full(case)
+    yield from _unanswered(case)
 
 
 def _stored(case: Case) -> Iterator[Violation]:
@@ -155,3 +157,21 @@ def _settled_order(course: Course) -> int:
     """When its first verdict was durable; an application that was told needs no other."""
     rows = (row.order for row in course.out if row.record.event in VERDICTS)
     return next(rows, NEVER)
+
+
+def _unanswered(case: Case) -> Iterator[Violation]:
+    """L4: whoever calls a gateway that lives hears of it, were it only to come again (R-27)."""
+    if case.end_ns < case.healed_ns + _HEARD_NS:
+        return
+    for node in case.machines:
+        application = case.world.applications[node]
+        last = next(
+            (name for _, where, name in reversed(case.history.refused) if where == node), ""
+        )
+        if not application.is_answered and last not in COME_AGAIN:
+            text = f"{node}: an application called, and was never answered"
+            yield Violation("L4", text, case.end_order)
+
+
+_HEARD_NS = 300 * NS_PER_S
+"""Behind healing: whatever the network or a disk still holds up."""

@@ -37,6 +37,7 @@ def judge(case: Case) -> Iterator[Violation]:
         yield from _journal(case, node)
         yield from _epochs(case, node)
         yield from _pairs(case, node)
+        yield from _payloads(case, node)
         yield from _purges(case, node)
         yield from _sent_purges(case, node)
         yield from _broken(case, node)
@@ -140,6 +141,31 @@ def _incidents(case: Case, view: PairView, rows: list[Row]) -> Iterator[Violatio
         if left:
             text = f"{node}: the pair to {view.pair.to_party} was resumed"
             yield Violation("I27", f"{text}, and an incident before it is open", resumed.order)
+
+
+def _payloads(case: Case, node: str) -> Iterator[Violation]:
+    """I14: as long as a row names a payload that lies in the spool, it lies there."""
+    machine = case.world.nodes[node]
+    snapshot, process = machine.snapshot(), machine.process
+    if process is None:
+        return
+    named = {
+        course.key[2]: snapshot.list_payloads(course.key[2]) for course in _sent_from(case, node)
+    }
+    for item in snapshot.list_inbox(0, NEVER >> 32):
+        named[item.message.message_id] = snapshot.list_inbox_payloads(item.offset)
+    kept = {file.digest for file in process.gateway.spool.list_kept()}
+    for message_id, payloads in named.items():
+        lost = [one for one in payloads if one.body is None and one.payload.digest not in kept]
+        if lost:
+            text = f"{node}: {len(lost)} payloads of {message_id} are lost from the spool"
+            yield Violation("I14", text, case.end_order)
+
+
+def _sent_from(case: Case, node: str) -> Iterator[Course]:
+    for course in case.courses.values():
+        if course.node == node and course.out:
+            yield course
 
 
 # Purges: I10, R-19.

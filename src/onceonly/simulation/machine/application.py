@@ -45,9 +45,14 @@ class Application:
         self.clerk = Clerk(node, habits, call=self.call, submit=self.submit)
 
     @property
+    def is_answered(self) -> bool:
+        """Whether every call had its answer."""
+        return self._open_calls == 0
+
+    @property
     def is_at_rest(self) -> bool:
         """Whether every call had its answer, and nothing in the inbox waits."""
-        return self._open_calls == 0 and self.clerk.is_at_rest
+        return self.is_answered and self.clerk.is_at_rest
 
     def submit(  # noqa: PLR0913 - because these are the fields of a submission
         self,
