@@ -59,7 +59,9 @@ def _expired_early(case: Case, course: Course, terms: DeliveryTerms) -> Iterator
     Its Timestamp, which nobody saw, is up to some commits older than its first row.
     """
     expired, submitted = course.first_out(Event.EXPIRED), course.first_out(Event.SUBMITTED)
-    if expired is None or submitted is None or case.happened(course.node, "frozen"):
+    if expired is None or submitted is None:
+        return
+    if case.happened(course.node, "frozen") or case.has_jumped(course.node, 0, expired.at_ns):
         return
     lives_s = min(terms.time_to_live_s or terms.persist_duration_s, terms.persist_duration_s)
     commits_us = _COMMITS * int(case.machines[course.node].thread_ms * 1000) + US_PER_S
