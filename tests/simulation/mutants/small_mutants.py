@@ -290,7 +290,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _outcome(result: Any) -> dict[str, Any]:
-    """A process that its alarm ended never answers: its change was noticed as well."""
+    """A process that ended with its change never answers: that was noticed as well."""
     try:
         found: dict[str, Any] = result.get(LONGEST_S + 60)
     except Exception as error:  # noqa: BLE001 - because whatever ends the hunt shows the change
