@@ -223,18 +223,21 @@ async def test_status_says_how_a_message_stands(run, gateway, peer):
     assert (done.exit_code, "acknowledged" in done.stdout) == (Exit.OK, True)
 
 
-async def test_status_remote_asks_the_partner(run, gateway, peer):
-    """What it says is shown; the fate of the message stays what it was."""
+@pytest.mark.parametrize(
+    ("says", "code"), [("Received", Exit.OK), ("Forwarded", Exit.STILL_TRYING)]
+)
+async def test_status_remote_asks_the_partner(run, gateway, peer, says, code):
+    """What it says is shown; that it has the message is as good as its acknowledgement."""
     message_id = await gateway.submit(b"x", to=peer)
     await peer.hear("Normal")
     await gateway.until_row(Event.TRANSMITTED)
     words = ("message", "status", message_id, "--remote", "-o", "json")
     waiting = asyncio.create_task(run(*words))
-    await report(peer, await peer.hear("StatusRequest"), status="Received", processing="complete")
+    await report(peer, await peer.hear("StatusRequest"), status=says, processing="complete")
     result = await waiting
-    assert result.exit_code == Exit.STILL_TRYING
+    assert result.exit_code == code
     said = json.loads(result.stdout)
-    assert (said["partner_says"], said["processing"]) == ("Received", "complete")
+    assert (said["partner_says"], said["processing"]) == (says, "complete")
     silent = await run(*words, "--timeout", "0.01")
     assert silent.exit_code == Exit.STILL_TRYING
     assert "has not answered" in silent.stderr

@@ -30,7 +30,7 @@ async def test_the_interface_says_how_a_message_stands(tmp_path, peer):
 
 
 @pytest.mark.statement("S4-20")
-async def test_an_operator_may_ask_at_any_time_and_changes_nothing(tmp_path, peer):
+async def test_an_operator_may_ask_at_any_time_and_sets_no_rule_to_work(tmp_path, peer):
     """The rule says resend; the operator only wanted to know."""
     terms = {"inquire_status": True, "when_not_received": "resend"}
     async with running(tmp_path, peer, terms=terms) as gateway:

@@ -163,6 +163,18 @@ async def test_without_a_response_in_time_the_acknowledgement_goes_alone(tmp_pat
         assert again.body == ack.body
 
 
+@pytest.mark.statement("S1-30")
+async def test_a_response_that_is_held_back_does_not_hold_the_acknowledgement(tmp_path, peer):
+    """It waits for the answer to a Ping; who sent the request is not to wait with it."""
+    terms = {"timeout": 1, "ping_before_send_above": 0}
+    async with agreed(tmp_path, peer, BOTH, **terms) as gateway:
+        waiting = await asked(gateway, peer)
+        await gateway.submit(b"<Response/>", to=peer, ref=M)
+        assert (await peer.hear()).kind == "Ping"
+        assert (await waiting).status == 204
+        assert (await peer.hear("Acknowledgment")).ref == M
+
+
 @pytest.mark.statement("S1-35")
 async def test_a_repeat_that_finds_no_response_gets_an_acknowledgement_of_its_own(tmp_path, peer):
     """The crash took the exchange with it; from now on that acknowledgement is the answer."""

@@ -345,7 +345,7 @@ def test_a_second_wish_to_cancel_asks_nothing_more_but_may_want_the_new_version(
 
 
 @pytest.mark.parametrize("before", [(), (GIVEN_UP,), (CancelWanted(),)])
-def test_an_operator_may_ask_at_any_time_and_changes_nothing(before):
+def test_an_operator_may_ask_at_any_time_and_the_phase_stays(before):
     """`message status --remote`: the answer is noted, the phase stays."""
     run = Run(when_not_received=Remedy.RESEND).on(*before)
     phase = run.state.phase

@@ -170,7 +170,8 @@ def status(
     """Show where a message stands; the exit code tells its fate.
 
     With --remote the partner's gateway is asked what it knows of the message, and how far its
-    application is. Asking changes nothing.
+    application is. Asking changes nothing there; an answer that it has the message ends a doubt
+    here.
     """
     found = client.get(message_id)
     if remote:

@@ -39,6 +39,7 @@ from onceonly.protocol.effects import (
     SendReceipt,
 )
 from onceonly.protocol.events import Outcome, Transmission
+from onceonly.protocol.outbound import Exposure
 from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Known, Reception
 from onceonly.store.group import GroupCommit
 from onceonly.store.store import (
@@ -352,8 +353,8 @@ class Arrivals:
 
         def step(txn: Transaction) -> Package | None:
             entry = txn.find_inbound(received.admitted.message.key)
-            if entry is None or self._find_response(txn, received) is not None:
-                return None  # Submitted in the last moment: it goes as every message does.
+            if entry is None or _is_on_its_way(txn, self._find_response(txn, received)):
+                return None
             response = self._acknowledgment(received, self._clock.now(), entry)
             txn.put_response(entry.key, response)
             return response
@@ -369,6 +370,14 @@ class Arrivals:
             key, agreement, Direction.IN, effect, self._clock.now(), digest=received.digest
         )
         await persist(self._group, lambda txn: txn.append((row,)))
+
+
+def _is_on_its_way(txn: Snapshot, response: Stored | None) -> bool:
+    """Whether something answers already; a business response may be held back, or never leave."""
+    if not isinstance(response, str):
+        return response is not None
+    entry = txn.find_outbound(response)
+    return entry is not None and entry.state.exposure is not Exposure.NEVER
 
 
 def _answer_with(package: Package) -> TransportAnswer:

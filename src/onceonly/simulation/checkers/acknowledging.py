@@ -141,7 +141,7 @@ def _answered_in_the_end(case: Case, course: Course) -> Iterator[Violation]:
     """I4, where the answer waits for the application or for the hand-over: it comes all the same.
 
     Copies are not counted here: several that come while one is waited for share its answer. A
-    response that was made and could not leave answers nobody; then the next copy is acknowledged.
+    response that was made and has not left answers nobody.
     """
     terms = course.terms
     waits_s = terms.timeout_s if terms.sync_reply_mode.has_response else 0
@@ -154,8 +154,7 @@ def _answered_in_the_end(case: Case, course: Course) -> Iterator[Violation]:
         return
     acks = (one for one in course.said if one.letter.kind is Kind.ACK)
     is_answered = any(one.order > last.order for one in (*acks, *course.responses))
-    is_stuck = any(one.ref_to_message_id == course.key[2] for one in case.history.accepted)
-    if not is_answered and not is_stuck and not _is_taken_back(course, last):
+    if not is_answered and not _is_taken_back(course, last):
         yield _at("I4", course, f"{last.record.event}, and no acknowledgement", last.order)
 
 
