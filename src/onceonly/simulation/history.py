@@ -27,8 +27,10 @@ class Accepted(NamedTuple):
     key: MessageKey
     content: tuple[bytes, ...]
     ref_to_message_id: str | None
-    name: str = ""
+    name: str
     """What its application calls the submission, whichever MessageId it has."""
+    called_at: int
+    """What the clock of its machine said when it was first handed over."""
 
 
 class Delivered(NamedTuple):

@@ -491,12 +491,13 @@ class Case:
         return said
 
     def made_at(self, course: Course) -> int | None:
-        """Timestamp of the message, by its package or, where none left, its first row."""
+        """Timestamp of the message, by its package; where none left, not after it."""
         for letters in (course.sent, course.taken):
             if letters:
                 return letters[0].letter.timestamp_at
         row = course.first_out(Event.SUBMITTED)
-        return None if row is None else row.record.at
+        calls = [one.called_at for one in self.history.accepted if one.key == course.key]
+        return None if row is None else min([row.record.at, *calls])
 
     def is_held(self, course: Course, order: int) -> bool:
         """Whether somebody further on had stored the message for good before `order`.

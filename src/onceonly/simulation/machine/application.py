@@ -74,8 +74,10 @@ class Application:
         content = tuple(content_of(like or id, number, size) for number in range(parts))
         name = message_id_of(id, self._node.name)
         key = MessageKey(str(party(self._node.name)), str(party(to)), name)
+        called_at: list[int] = []
 
         async def call(gateway: Gateway) -> None:
+            called_at.append(self._node.clock.at())
             if self._may_be_used_up(name):
                 return
             sinks = [gateway.spool.open_sink() for _ in content]
@@ -98,7 +100,7 @@ class Application:
                 for sink in sinks:
                     sink.discard()
             given = key._replace(message_id=receipt.message_id)
-            self._note_accepted(given, content, ref, name)
+            self._note_accepted(given, content, ref, name, called_at[0])
 
         self.call(call, is_repeated=True)
 
@@ -113,7 +115,12 @@ class Application:
         )
 
     def _note_accepted(
-        self, key: MessageKey, content: tuple[bytes, ...], ref: str | None, submission: str
+        self,
+        key: MessageKey,
+        content: tuple[bytes, ...],
+        ref: str | None,
+        submission: str,
+        called_at: int,
     ) -> None:
         """The same submission again returns the first one, which is accepted already."""
         if (key, content) in self._accepted:
@@ -121,7 +128,9 @@ class Application:
         self._accepted.add((key, content))
         at_ns, name = self._timeline.now_ns, self._node.name
         order = self._history.next(at_ns, name, "accepted", key.message_id)
-        self._history.accepted.append(Accepted(order, at_ns, name, key, content, ref, submission))
+        self._history.accepted.append(
+            Accepted(order, at_ns, name, key, content, ref, submission, called_at)
+        )
 
     def operate(self, what: str, **args: Any) -> None:
         """Call a method of `gateway.operations` once."""
