@@ -54,23 +54,13 @@ def _at(invariant: str, course: Course, text: str, order: int) -> Violation:
 
 
 def _expired_early(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
-    """I21: what never left has expired behind its time, and not before.
-
-    Its Timestamp, which nobody saw, is up to some commits older than its first row.
-    """
-    expired, submitted = course.first_out(Event.EXPIRED), course.first_out(Event.SUBMITTED)
-    if expired is None or submitted is None:
-        return
-    if case.happened(course.node, "frozen") or case.has_jumped(course.node, 0, expired.at_ns):
+    """I21: what never left has expired behind its time, and not before."""
+    expired, made_at = course.first_out(Event.EXPIRED), case.made_at(course)
+    if expired is None or made_at is None:
         return
     lives_s = min(terms.time_to_live_s or terms.persist_duration_s, terms.persist_duration_s)
-    commits_us = _COMMITS * int(case.machines[course.node].thread_ms * 1000) + US_PER_S
-    if expired.record.at + commits_us < submitted.record.at + lives_s * US_PER_S:
+    if expired.record.at <= made_at + lives_s * US_PER_S:
         yield _at("I21", course, "expired, and its time had not passed", expired.order)
-
-
-_COMMITS = 5
-"""Most that a submission waits for."""
 
 
 def lasts_ns(terms: DeliveryTerms, messages: int) -> int:
