@@ -96,4 +96,24 @@ UNMENTIONED_S = 0
 """,
         ),
     ),
+    Mutant(
+        "received_kept_for_ever",
+        "R-19",
+        "What was received and is done is never forgotten.",
+        Edit(
+            "gateway/purge.py",
+            "inbound = await self._forget_inbound(before_at)",
+            "inbound = 0",
+        ),
+    ),
+    Mutant(
+        "sent_kept_for_ever",
+        "R-19",
+        "The store does not note when a message had its verdict, and so it is never forgotten.",
+        Edit(
+            "store/memory_writing.py",
+            "row = row._replace(state=state, settled_at=settled_at)",
+            "row = row._replace(state=state)",
+        ),
+    ),
 )

@@ -17,7 +17,8 @@ were given, and the stores at the end. Must not look into a process. `case` sort
 | `answering` | I44: what is told of a message; R-08, seed 004 levels 3 and 5 |
 | `operating` | R-21: what operators order is done |
 | `debts` | L3 between machines; R-14 |
-| `time_and_store` | I10, I41 to I43, E3; R-19, R-28 |
+| `time_and_store` | I14, I27, I41 to I43, E3; R-28 |
+| `forgetting` | I10; R-19 |
 | `liveness` | I21, I25, L1, L2, L4 to L6; R-17 |
 | `evidence` | E1, E2: the truth, and that rows tell it |
 

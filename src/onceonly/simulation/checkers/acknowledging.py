@@ -97,7 +97,7 @@ def _form(course: Course, said: Leaving) -> Iterator[Violation]:
 def _one_response(course: Course) -> Iterator[Violation]:
     """I5, R-03: every repeat is answered with the first stored response, byte for byte."""
     terms = course.terms
-    if terms.response_choice is ResponseChoice.MOST_RECENT or terms.sync_reply_mode.has_response:
+    if terms.response_choice is ResponseChoice.MOST_RECENT:
         return
     first: Leaving | None = None
     for said in course.said:

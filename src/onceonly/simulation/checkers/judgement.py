@@ -8,6 +8,7 @@ from onceonly.simulation.checkers import (
     asking,
     debts,
     evidence,
+    forgetting,
     liveness,
     operating,
     receiver,
@@ -35,6 +36,7 @@ JUDGES: tuple[Callable[[Case], Iterable[Violation]], ...] = (
     answering.judge,
     operating.judge,
     time_and_store.judge,
+    forgetting.judge,
     liveness.judge,
     evidence.judge,
 )

@@ -1,20 +1,18 @@
-"""What a machine keeps and forgets: journals, pairs, purges, broken disks.
+"""What a machine keeps: journals, pairs, payloads, and what it does on a broken disk.
 
-I10 and R-19 (purge), I41 to I43, E3. Wall clocks that jump (I40) need no check of their own: every
-other one holds under them, save where it says that clocks have to fit.
+I14, I27, I41 to I43, E3; what it forgets is `forgetting`'s matter. Wall clocks that jump (I40)
+need no check of their own: every other one holds under them, save where it says that clocks have
+to fit.
 """
 
 from collections.abc import Iterator
 
 from onceonly.journal.record import CHAIN_START, Record, chain
 from onceonly.message.event import Direction, Event
-from onceonly.message.instant import NS_PER_S, US_PER_S
-from onceonly.message.message import DeliverySemantics
 from onceonly.protocol.pairing import PairStatus
-from onceonly.protocol.receiving import ProcessingState
 from onceonly.simulation.checkers.case import NEVER, Case, Course
 from onceonly.simulation.checkers.letter import Kind
-from onceonly.simulation.checkers.sender import VERDICTS, release_ns
+from onceonly.simulation.checkers.sender import release_ns
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.store.store import PairView, Role
@@ -22,11 +20,6 @@ from onceonly.store.store import PairView, Role
 CHAINS_EVERY = 8
 """Of so many worlds one has its chains of hashes computed again (E3): a fourth of all that
 checking would cost, and a chain that is wrong is so in every world."""
-
-JUMP_NS = 5 * NS_PER_S
-"""Between a sweep's look at the clock and its last step, at most."""
-
-_REMEMBERED = (Event.STORED, Event.CANCEL_CONFIRMED, Event.ARRIVED_IN_TRANSIT)
 
 
 def judge(case: Case) -> Iterator[Violation]:
@@ -38,8 +31,6 @@ def judge(case: Case) -> Iterator[Violation]:
         yield from _epochs(case, node)
         yield from _pairs(case, node)
         yield from _payloads(case, node)
-        yield from _purges(case, node)
-        yield from _sent_purges(case, node)
         yield from _broken(case, node)
 
 
@@ -166,98 +157,6 @@ def _sent_from(case: Case, node: str) -> Iterator[Course]:
     for course in case.courses.values():
         if course.node == node and course.out:
             yield course
-
-
-# Purges: I10, R-19.
-
-
-def _purges(case: Case, node: str) -> Iterator[Violation]:
-    """Never more was forgotten than could be, by the clock of the machine."""
-    forgotten = 0
-    could_be: set[object] = set()
-    for row in case.own_rows[node]:
-        count, _, what = (row.record.reason or "").partition(" ")
-        if row.record.event is not Event.PURGED or what != "received":
-            continue
-        if case.has_jumped(node, row.at_ns - JUMP_NS, row.at_ns):
-            return
-        forgotten += int(count)
-        could_be.update(_forgettable(case, node, row))
-        if forgotten > len(could_be):
-            text = f"{node}: forgot {forgotten} ids, and {len(could_be)} were past their time"
-            yield Violation("I10", text, row.order)
-
-
-def _sent_purges(case: Case, node: str) -> Iterator[Violation]:
-    """R-19, I21: what was sent is forgotten behind its verdict and PersistDuration, not before."""
-    forgotten: dict[str, int] = {}
-    for row in case.own_rows[node]:
-        count, _, agreement_id = (row.record.reason or "").partition(" sent under ")
-        if row.record.event is not Event.PURGED or not agreement_id:
-            continue
-        if case.has_jumped(node, 0, row.at_ns):
-            return
-        forgotten[agreement_id] = forgotten.get(agreement_id, 0) + int(count)
-        could_be = _settled_before(case, node, agreement_id, row)
-        if forgotten[agreement_id] > could_be:
-            text = f"{node}: forgot {forgotten[agreement_id]} messages sent, {could_be} were over"
-            yield Violation("I10", text, row.order)
-            return
-
-
-def _settled_before(case: Case, node: str, agreement_id: str, purge: Row) -> int:
-    terms = case.terms.get((node, agreement_id))
-    kept_us = 0 if terms is None else terms.persist_duration_s * US_PER_S
-    courses = (
-        course
-        for course in case.courses.values()
-        if course.node == node
-        and any(row.record.agreement_id == agreement_id for row in course.out)
-    )
-    return sum(
-        any(
-            row.record.event in VERDICTS and row.record.at + kept_us < purge.record.at
-            for row in course.out
-        )
-        for course in courses
-    )
-
-
-def _forgettable(case: Case, node: str, purge: Row) -> Iterator[object]:
-    for course in case.courses.values():
-        if course.node != node or course.line is None:
-            continue
-        terms = course.line.terms
-        is_endless = terms.semantics is DeliverySemantics.EXACTLY_ONCE
-        lives_s = terms.persist_duration_s + terms.msh_time_accuracy_s
-        for row in course.into:
-            event = row.record.event
-            if row.order > purge.order or event not in _REMEMBERED:
-                continue
-            if event is Event.ARRIVED_IN_TRANSIT:
-                # A relay needs no memory at all (I36), and every copy may begin a new one.
-                yield (course.key, row.order)
-                continue
-            is_past = purge.record.at > row.record.at + lives_s * US_PER_S
-            if is_endless or not is_past:
-                continue
-            if event is not Event.STORED or _is_done(course, purge.order):
-                yield (course.key, row.order)
-
-
-def _is_done(course: Course, order: int) -> bool:
-    """Handed over, and called complete or refused by the application; or ours to send on."""
-    if not course.is_destination:
-        return True
-    handed = course.first_into(Event.HANDED_OVER)
-    is_said = any(row.order < order and _is_last_word(row) for row in course.into)
-    return is_said or (handed is None and course.first_into(Event.CANCEL_CONFIRMED) is not None)
-
-
-def _is_last_word(row: Row) -> bool:
-    if row.record.event is Event.PROCESSING_CHANGED:
-        return row.record.reason == ProcessingState.COMPLETE
-    return row.record.event in (Event.APPLICATION_REFUSED, Event.CANCEL_CONFIRMED)
 
 
 # Broken disks: I42.
