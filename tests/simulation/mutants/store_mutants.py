@@ -377,4 +377,14 @@ MUTANTS = (
 """,
         ),
     ),
+    Mutant(
+        "incident_opened_twice",
+        "I27",
+        "The same trouble of a pair is a new incident each time.",
+        Edit(
+            "store/memory_writing.py",
+            "if any((row.role, row.pair, row.reason) == same for row in self._open_incidents()):",
+            "if same is None:",
+        ),
+    ),
 )

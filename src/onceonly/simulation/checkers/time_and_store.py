@@ -5,6 +5,7 @@ need no check of their own: every other one holds under them, save where it says
 to fit.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 from onceonly.journal.record import CHAIN_START, Record, chain
@@ -95,6 +96,11 @@ def _pairs(case: Case, node: str) -> Iterator[Violation]:
             text = f"{node}: the pair to {view.pair.to_party} is {view.status}"
             yield Violation("I41", f"{text}, its rows say {status}", case.end_order)
         yield from _incidents(case, view, rows)
+    open_now = case.world.nodes[node].snapshot().list_incidents(is_open=True)
+    for what, count in Counter((one.role, one.pair, one.reason) for one in open_now).items():
+        if count > 1:
+            text = f"{node}: {count} incidents of the pair to {what[1].to_party} say the same"
+            yield Violation("I27", text, case.end_order)
 
 
 def _incidents(case: Case, view: PairView, rows: list[Row]) -> Iterator[Violation]:
