@@ -152,6 +152,10 @@ def _answered_in_the_end(case: Case, course: Course) -> Iterator[Violation]:
     is_steady = case.next_death(course.node, last.order) == NEVER
     if not is_steady or not was_long_awake(case, course.node, asked_ns):
         return
+    # A clock set forward ages what is done while its sender waits; then it may be forgotten.
+    is_aged = case.has_jumped(course.node, course.into[0].at_ns, asked_ns)
+    if is_aged and case.has_forgotten(course.node, NEVER):
+        return
     acks = (one for one in course.said if one.letter.kind is Kind.ACK)
     is_answered = any(one.order > last.order for one in (*acks, *course.responses))
     if not is_answered and not _is_taken_back(course, last):

@@ -140,7 +140,7 @@ def _kept_for_ever(case: Case, node: str) -> Iterator[Violation]:
         last = _last_use(case, course)
         if last is None:
             continue
-        kept_s = course.terms.persist_duration_s + course.terms.msh_time_accuracy_s
+        kept_s = course.terms.persist_duration_s + 2 * course.terms.msh_time_accuracy_s
         if last.at_ns + kept_s * NS_PER_S + sweeps_ns < case.end_ns:
             text = f"over since {last.record.event}, and not forgotten"
             yield Violation("R-19", f"{course}: {text}", case.end_order)
