@@ -1,11 +1,13 @@
 """What becomes of each generated message: the rows that its parties and its relay write.
 
-Everything is a Spark SQL expression over the message's number `n`; chance is a hash of (seed, n,
-salt), so a seed gives the same journals on any number of cores.
+Everything is an expression of DuckDB's SQL over a message and its `luck`, a hash of the seed and
+the message's number; chance is made of that, so a seed gives the same journals on any number of
+cores.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
+from zlib import crc32
 
 SENDER, RECEIVER, RELAY = 0, 1, 2
 ATTEMPTS: Final = 4
@@ -15,10 +17,10 @@ WAIT_US: Final = (0, TIMEOUT_US, TIMEOUT_US + INTERVAL_US, TIMEOUT_US + 2 * INTE
 """When each attempt begins, after the first one (R-06)."""
 _GIVEN_UP_US: Final = TIMEOUT_US + 3 * INTERVAL_US
 
-ROW: Final = (
-    "struct<side:int,after_us:bigint,event:string,attempt:bigint,outcome:string,"
-    "error_code:string,severity:string,reason:string,altered:boolean>"
-)
+BEGUN: Final = f"[{', '.join(map(str, WAIT_US))}][try] + queued_us"
+"""When attempt number `try` begins, after the message was submitted."""
+
+_OF_A_MESSAGE: Final = "n, luck, way, relayed, born_at, name, content, size, best_effort"
 
 PER_MILLION: Final = {
     "twice": 20,
@@ -40,40 +42,39 @@ PER_MILLION: Final = {
 
 
 def chance(salt: str) -> str:
-    """A number in [0, 1) that depends on the seed, the message and the salt alone."""
-    return f"(pmod(xxhash64({{seed}}L, n, '{salt}'), 1000000007L) / 1000000007D)"
+    """A number in [0, 1) that depends on the message's luck and the salt alone."""
+    return f"(hash(xor(luck, {crc32(salt.encode())})) % 1000000007 / 1000000007)"
 
 
-def flags() -> dict[str, str]:
-    """One boolean per fate; how each attempt would end: 0 lost, 1 its answer lost, 2 answered;
-    how many attempts are made (`tries`), and which one arrives first (`arrival`)."""
+def flags() -> list[dict[str, str]]:
+    """In three steps: one boolean per fate; how each attempt would end (0 lost, 1 its answer lost,
+    2 answered); how many attempts are made (`tries`), and which one arrives first (`arrival`)."""
     rare = {name: f"{chance(name)} < {rate}e-6" for name, rate in PER_MILLION.items()}
     ended = {
         f"end{attempt}": (
-            f"CASE WHEN outage THEN IF({chance(f'way{attempt}')} < 0.3, 1, 0) "
+            f"CASE WHEN outage THEN if({chance(f'way{attempt}')} < 0.3, 1, 0) "
             f"WHEN {chance(f'way{attempt}')} < loss THEN 0 "
             f"WHEN {chance(f'way{attempt}')} < 2 * loss THEN 1 ELSE 2 END"
         )
         for attempt in range(1, ATTEMPTS + 1)
     }
-    first = "CASE {} END".format(
+    first = "CASE {} ELSE 0 END".format(
         " ".join(f"WHEN end{n} {{}} THEN {n}" for n in range(1, ATTEMPTS + 1))
     )
-    return {
-        **rare,
-        **ended,
-        "answer": f"coalesce({first.replace('{}', '= 2')}, 0)",
-        "arrival": f"coalesce({first.replace('{}', '> 0')}, 0)",
+    answered = {
+        "answer": first.replace("{}", "= 2"),
+        "arrival": first.replace("{}", "> 0"),
         "sends": "NOT orphan AND NOT refused AND NOT taken_back",
-        "tries": f"IF(best_effort, 1, IF(answer = 0, {ATTEMPTS}, answer))",
     }
+    tries = f"if(best_effort, 1, if(answer = 0, {ATTEMPTS}, answer))"
+    return [rare, ended, answered, {"tries": tries}]
 
 
 class Row(NamedTuple):
     """One possible row of a message, and when it is there."""
 
     when: str
-    side: int
+    role: int
     after: str
     event: str
     attempt: int | str = "NULL"
@@ -83,21 +84,38 @@ class Row(NamedTuple):
     reason: str | None = None
     altered: str = "false"
 
-    def sql(self) -> str:
-        """NULL, or the row as a struct."""
-        words = (self.outcome, self.error_code, self.severity, self.reason)
-        texts = ", ".join("NULL" if word is None else f"'{word}'" for word in words)
-        attempt = f"CAST({self.attempt} AS BIGINT)"
-        fields = f"{self.side}, CAST({self.after} AS BIGINT), '{self.event}', {attempt}, {texts}"
-        return f"IF({self.when}, CAST(struct({fields}, {self.altered}) AS {ROW}), NULL)"
+    def sql(self, source: str, position: str) -> str:
+        """The messages (or attempts) of `source` that have this row, each with what it says."""
+        texts = {
+            "outcome": self.outcome,
+            "error_code": self.error_code,
+            "severity": self.severity,
+            "reason": self.reason,
+        }
+        told = {
+            "role": str(self.role),
+            "after_us": f"({self.after})::BIGINT",
+            "event": f"'{self.event}'",
+            "attempt": f"({self.attempt})::BIGINT",
+            **{n: "NULL::VARCHAR" if text is None else f"'{text}'" for n, text in texts.items()},
+            "altered": self.altered,
+            "position": position,
+        }
+        named = ", ".join(f"{text} AS {name}" for name, text in told.items())
+        return f"SELECT {_OF_A_MESSAGE}, {named} FROM {source} WHERE {self.when}"
+
+
+def union(rows: Iterable[Row], source: str, before: str) -> str:
+    """All these rows of everything in `source`; `position` tells their order behind `before`."""
+    selected = [row.sql(source, f"{before} + {at}") for at, row in enumerate(rows)]
+    return " UNION ALL ".join(selected)
 
 
 def attempts() -> list[Row]:
     """The rows of attempt number `try`, which ends as `ended` says."""
     ours = "NOT unknown_here"
-    begun = f"element_at(array({', '.join(f'{wait}L' for wait in WAIT_US)}), try) + queued_us"
-    took = f"{begun} + there_us + 2000"
-    there = f"{begun} + there_us"
+    took = "begun + there_us + 2000"
+    there = "begun + there_us"
     sent = f"{there} + work_us"
     first = "try = arrival AND NOT vanished"
     again = "arrival > 0 AND try > arrival AND ended > 0"
@@ -105,10 +123,10 @@ def attempts() -> list[Row]:
     answered = f"{ours} AND ended = 2 AND NOT best_effort"
     back = f"{sent} + back_us"
     return [
-        Row(ours, SENDER, begun, "Transmitting", "try"),
+        Row(ours, SENDER, "begun", "Transmitting", "try"),
         Row(f"{ours} AND ended = 0", SENDER, took, "Transmitted", "try", "unknown"),
         Row(f"{ours} AND ended > 0", SENDER, took, "Transmitted", "try", "accepted"),
-        *_passing(begun),
+        *_passing(),
         Row(first, RECEIVER, there, "Stored", altered="mismatch"),
         Row(f"{first} AND NOT best_effort", RECEIVER, sent, "AckSent", outcome="accepted"),
         Row(handed, RECEIVER, f"{sent} + 900", "HandedOver", altered="mismatch"),
@@ -131,12 +149,12 @@ def others() -> list[Row]:
     return [submitted, *_repeats(), *_ends(), *_oddities()]
 
 
-def _passing(begun: str) -> Iterator[Row]:
+def _passing() -> Iterator[Row]:
     when = "relayed AND ended > 0"
-    half = f"{begun} + there_us div 2"
+    half = "begun + there_us // 2"
     yield Row(when, RELAY, half, "ArrivedInTransit", "try")
     yield Row(when, RELAY, f"{half} + 3000", "Forwarded", "try", "accepted")
-    back = f"{begun} + there_us + work_us + back_us div 2"
+    back = "begun + there_us + work_us + back_us // 2"
     relayed = f"{when} AND ended = 2"
     yield Row(relayed, RELAY, back, "AckReceived")
     yield Row(relayed, RELAY, f"{back} + 2000", "AckRelayed", outcome="accepted")

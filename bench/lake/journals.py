@@ -1,26 +1,28 @@
-"""Journals for measuring: two parties and a relay, as many events as wanted, made by Spark.
+"""Journals for measuring: two parties and a relay, as many events as wanted.
 
 Rows are of the product's own schema, in journal (`seq`) order, cut into segments of the product's
-size. The hash chain is real: it runs through every row of a journal in turn, so it is computed
-after Spark is done, over a text that Spark has prepared for each row.
+size. DuckDB makes them, slice by slice of messages: what is measured here is reading them, and the
+long run has to be made in minutes. The hash chain is real.
 
 A lake is kept under a digest of what it was made from, and found again by it.
 """
 
 import ast
 import json
+import os
 import shutil
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
-from functools import reduce
 from hashlib import sha256
+from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+import duckdb
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
 
 from bench.lake import fates, segments
 from onceonly.journal.record import COLUMNS, SCHEMA_VERSION
@@ -28,7 +30,7 @@ from onceonly.lake import schemas
 
 DAWN_US: Final = 1_760_000_000_000_000
 DAY_US: Final = 86_400_000_000
-ROWS_PER_CHUNK: Final = 150_000
+MESSAGES_PER_SLICE: Final = 40_000
 EVENTS_PER_MESSAGE: Final = 8.65
 """Measured on what these fates give; only the number of messages is exact."""
 PARTIES: Final = ("urn:duns:111111111", "urn:duns:222222222", "urn:duns:333333333")
@@ -89,152 +91,148 @@ class Lake:
         return str(self.folder / "next")
 
 
-def ready(spark: SparkSession, root: Path, plan: Plan) -> Lake:
+def ready(root: Path, plan: Plan) -> Lake:
     """The lake of the plan, made unless it is there."""
     folder = root / f"{plan.events}-{plan.digest()[:16]}"
     facts = folder / "facts.json"
     if not facts.exists():
         shutil.rmtree(folder, ignore_errors=True)
-        counts = _make(spark, folder, plan)
+        counts = _make(folder, plan)
         facts.write_text(json.dumps(counts))
     return Lake(folder, **json.loads(facts.read_text()))
 
 
-def _make(spark: SparkSession, folder: Path, plan: Plan) -> dict[str, int]:
+def _make(folder: Path, plan: Plan) -> dict[str, int]:
     raw = folder / "raw"
-    chunk_us = int(plan.gap_us * ROWS_PER_CHUNK / EVENTS_PER_MESSAGE * 2)
-    rows = events(spark, plan)
-    chunk = ((F.col("true_at") - F.lit(DAWN_US)) / F.lit(chunk_us)).cast("int")
-    (
-        rows.withColumn("chunk", chunk)
-        .repartition(64, "side", "chunk")
-        .sortWithinPartitions("side", "chunk", "true_at", "n", "position")
-        .drop("n", "position")
-        .write.partitionBy("side", "chunk")
-        .option("compression", "snappy")
-        .parquet(str(raw))
-    )
     cut = DAWN_US + plan.days * DAY_US
     targets = (folder / "lake", folder / "next")
-    raws = [raw / f"side={side}" for side in range(len(PARTIES))]
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        counts = list(pool.map(segments.publish, PARTIES, raws, [cut] * 3, [targets] * 3))
+    starts = range(0, plan.messages, MESSAGES_PER_SLICE)
+    # Nothing of a later slice happens before its first message may be born.
+    births = [DAWN_US + start * plan.gap_us for start in starts]
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        list(pool.map(_tell, repeat(plan), starts, repeat(raw)))
+        journals = [
+            segments.Journal(party, raw / str(side), births, cut)
+            for side, party in enumerate(PARTIES)
+        ]
+        counts = list(pool.map(segments.publish, journals, repeat(targets)))
     shutil.rmtree(raw)
     return {"events": sum(n for n, _ in counts), "next_events": sum(n for _, n in counts)}
 
 
-def events(spark: SparkSession, plan: Plan) -> DataFrame:
-    """Every row but `seq` and `chain_hash`, with `side`, `true_at`, `n` and `position`."""
+def _tell(plan: Plan, start: int, raw: Path) -> None:
+    """Every row of a slice of messages but `seq` and `chain_hash`, a file for each party."""
+    with duckdb.connect(config={"threads": 1}) as database:
+        rows = database.sql(_told(plan, start)).to_arrow_table()
+    for side in range(len(PARTIES)):
+        (raw / str(side)).mkdir(parents=True, exist_ok=True)
+        pq.write_table(
+            rows.filter(pc.field("side") == side).drop_columns("side"),
+            raw / str(side) / f"{start:012}.parquet",
+            compression="zstd",
+        )
 
-    def sql(text: str) -> Column:
-        return F.expr(text.replace("{seed}", str(plan.seed)))
 
-    messages = spark.range(plan.messages).withColumnRenamed("id", "n")
-    for name, text in _message(plan).items():
-        messages = messages.withColumn(name, sql(text))
-    for name, text in fates.flags().items():
-        messages = messages.withColumn(name, sql(text))
-    tries = messages.where("sends").select(
-        "*", F.explode(F.expr("sequence(1, tries)")).alias("try")
+def _told(plan: Plan, start: int) -> str:
+    end = min(start + MESSAGES_PER_SLICE, plan.messages)
+    messages = f"SELECT range AS n, hash({plan.seed}, range) AS luck FROM range({start}, {end})"
+    # A name may be made of the names before it, so each group of them is a step of its own.
+    for step in (*_message(plan), *fates.flags()):
+        named = ", ".join(f"{text} AS {name}" for name, text in step.items())
+        messages = f"SELECT *, {named} FROM ({messages})"
+    return f"""
+    WITH messages AS MATERIALIZED ({messages}),
+    tries AS MATERIALIZED (
+      SELECT *, [end1, end2, end3, end4][try] AS ended, {fates.BEGUN} AS begun
+      FROM (SELECT *, unnest(range(1, tries + 1)) AS try FROM messages WHERE sends)
+    ),
+    told AS (
+      {fates.union(fates.others(), "messages", "0")}
+      UNION ALL
+      {fates.union(fates.attempts(), "tries", "100 * try")}
     )
-    ended = "element_at(array(end1, end2, end3, end4), try)"
-    told = [
-        (tries.withColumn("ended", sql(ended)), fates.attempts(), "10 * try"),
-        (messages, fates.others(), "0"),
-    ]
-    return reduce(DataFrame.unionByName, [_told(*one, sql) for one in told])
+    SELECT n, position, {", ".join(f"{text} AS {name}" for name, text in _row().items())}
+    FROM told
+    """
 
 
-def _told(
-    messages: DataFrame, possible: list[fates.Row], before: str, sql: Callable[[str], Column]
-) -> DataFrame:
-    """Those of the possible rows that are there, behind `before` others."""
-    candidates = F.array(*[sql(row.sql()) for row in possible])
-    return (
-        messages.select("*", sql(before).alias("before"), F.posexplode(candidates))
-        .withColumnsRenamed({"pos": "position", "col": "row"})
-        .where("row IS NOT NULL")
-        .withColumn("position", sql("before + position"))
-        .select("n", "position", *[sql(text).alias(name) for name, text in _row().items()])
-    )
-
-
-def _message(plan: Plan) -> dict[str, str]:
+def _message(plan: Plan) -> list[dict[str, str]]:
     c = fates.chance
     normal = f"sqrt(-2 * ln({c('r')} + 1e-12)) * cos(6.283185307179586 * {c('angle')})"
-    return {
-        "way": "CAST(pmod(n, 2) AS INT)",
-        "relayed": "pmod(xxhash64(n, 'route'), 4L) = 0",
-        "loss": "IF(relayed, 0.02D, 0.006D)",
-        "born_at": f"{DAWN_US}L + n * {plan.gap_us}L + CAST({c('birth')} * 20000000 AS BIGINT)",
-        "there_us": f"CAST(IF(relayed, 180000, 45000) * exp(0.6 * {normal}) AS BIGINT)",
-        "back_us": f"CAST(IF(relayed, 150000, 40000) * (0.5 + {c('back')}) AS BIGINT)",
-        "work_us": f"CAST(2000 + 9000 * {c('work')} AS BIGINT)",
-        "queued_us": f"CAST(500 + 60000 * {c('queue')} AS BIGINT)",
-        "name": "concat(lower(hex(xxhash64({seed}L, n))), '-', n, "
-        "IF(way = 0, '@buyer.example', '@seller.example'))",
-        "content": "sha2(concat({seed}, 'content', n), 256)",
-        "size": f"CAST(exp(7.5 + 1.2 * {normal}) AS BIGINT)",
-    }
-
-
-_HEADED = "event IN ('Submitted', 'Stored', 'DuplicateEliminated', 'CollisionDetected', "
-_HEADED += "'ArrivedInTransit')"
+    return [
+        {
+            "way": "n % 2",
+            "relayed": "hash(xor(luck, 1)) % 4 = 0",
+            "normal": normal,
+        },
+        {
+            "loss": "if(relayed, 0.02, 0.006)",
+            "born_at": f"{DAWN_US} + n * {plan.gap_us} + ({c('birth')} * 20000000)::BIGINT",
+            "there_us": "(if(relayed, 180000, 45000) * exp(0.6 * normal))::BIGINT",
+            "back_us": f"(if(relayed, 150000, 40000) * (0.5 + {c('back')}))::BIGINT",
+            "work_us": f"(2000 + 9000 * {c('work')})::BIGINT",
+            "queued_us": f"(500 + 60000 * {c('queue')})::BIGINT",
+            "name": "concat(lower(to_hex(luck)), '-', n, "
+            "if(way = 0, '@buyer.example', '@seller.example'))",
+            "content": "sha256(concat('content', luck))",
+            "size": "exp(7.5 + 1.2 * normal)::BIGINT",
+        },
+    ]
 
 
 def _row() -> dict[str, str]:
-    """The columns of a record, over a message and one of its rows."""
+    """The columns of a record, over a message and what was told of it."""
     buyer, seller, relay = (f"'{party}'" for party in PARTIES)
-    event = "row.event"
-    head = _HEADED.replace("event", event)
-    bound = "row.side = 0 OR (row.side = 2 AND row.event IN ('Forwarded', 'AckReceived'))"
-    sent = f"{event} IN ('Transmitting', 'Transmitted', 'AckSent', 'Forwarded', 'AckRelayed')"
-    named = f"{event} <> 'OrphanAckReceived'"
-    owner = f"CASE row.side WHEN 2 THEN {relay} WHEN 0 THEN IF(way = 0, {buyer}, {seller}) "
-    owner += f"ELSE IF(way = 0, {seller}, {buyer}) END"
-    agreement = "concat('tpa-', IF(relayed, 'far-', 'near-'), IF(way = 0, 'orders', 'answers'))"
+    head = "event IN ('Submitted', 'Stored', 'DuplicateEliminated', 'CollisionDetected', "
+    head += "'ArrivedInTransit')"
+    with_digest = "event IN ('Submitted', 'Stored', 'HandedOver', 'AckSent', "
+    with_digest += "'DuplicateEliminated', 'CollisionDetected', 'ArrivedInTransit')"
+    bound = f"role = {fates.SENDER} OR (role = {fates.RELAY} AND event IN ('Forwarded', "
+    bound += "'AckReceived'))"
+    sent = "event IN ('Transmitting', 'Transmitted', 'AckSent', 'Forwarded', 'AckRelayed')"
+    named = "event <> 'OrphanAckReceived'"
+    # Of two parties: 0 is the buyer, 1 is the seller.
+    side = f"if(role = {fates.RELAY}, 2, if(role = {fates.SENDER}, way, 1 - way))"
+    agreement = "concat('tpa-', if(relayed, 'far-', 'near-'), if(way = 0, 'orders', 'answers'))"
     # Two clocks: the seller's runs before; and now and then a clock is set back for a moment.
-    skew = f"CASE WHEN {owner} = {seller} THEN 120000L WHEN row.side = 2 THEN -40000L ELSE 0L END"
-    step = "IF(pmod(xxhash64({seed}L, n, position), 2000) = 0, -1500000L, 0L)"
-    digest = f"{event} IN ('Submitted', 'Stored', 'HandedOver', 'AckSent', 'DuplicateEliminated', "
-    digest += "'CollisionDetected', 'ArrivedInTransit')"
-    content = "IF(row.altered, sha2(concat('altered', n), 256), content)"
-    semantics = "IF(best_effort, 'BestEffort', 'OnceAndOnlyOnce')"
-    true_at = "born_at + row.after_us"
+    skew = f"[0, 120000, -40000][{side} + 1]"
+    step = "if(hash(xor(luck, position)) % 2000 = 0, -1500000, 0)"
+    content = "if(altered, sha256(concat('altered', luck)), content)"
+    semantics = "if(best_effort, 'BestEffort', 'OnceAndOnlyOnce')"
+    true_at = "(born_at + after_us)"
     return {
-        "side": f"CAST(CASE WHEN {owner} = {relay} THEN 2 WHEN {owner} = {seller} THEN 1 ELSE 0 END"
-        " AS INT)",
+        "side": side,
         "true_at": true_at,
-        "party": owner,
-        "event": event,
+        "party": f"[{buyer}, {seller}, {relay}][{side} + 1]",
+        "event": "event",
         "at": f"{true_at} + {skew} + {step}",
-        "monotonic_ns": f"({true_at} - {DAWN_US}L) * 1000L",
-        "direction": f"IF({bound}, 'out', 'in')",
-        "from_party": f"IF({named}, IF(way = 0, {buyer}, {seller}), NULL)",
-        "to_party": f"IF({named}, IF(way = 0, {seller}, {buyer}), NULL)",
+        "monotonic_ns": f"({true_at} - {DAWN_US}) * 1000",
+        "direction": f"if({bound}, 'out', 'in')",
+        "from_party": f"if({named}, if(way = 0, {buyer}, {seller}), NULL)",
+        "to_party": f"if({named}, if(way = 0, {seller}, {buyer}), NULL)",
         "message_id": "name",
-        "ref_to_message_id": "CAST(NULL AS STRING)",
-        "conversation_id": f"IF({head}, concat('conversation-', n div 3, '@buyer.example'), NULL)",
+        "ref_to_message_id": "NULL::VARCHAR",
+        "conversation_id": f"if({head}, concat('conversation-', n // 3, '@buyer.example'), NULL)",
         "agreement_id": agreement,
         "profile": "'rm-2001'",
-        "semantics": f"IF({head}, {semantics}, NULL)",
-        "service": f"IF({head}, 'urn:services:ordering', NULL)",
-        "action": f"IF({head}, IF(way = 0, 'NewOrder', 'OrderResponse'), NULL)",
-        "sequence_number": "CAST(NULL AS BIGINT)",
-        "attempt": "row.attempt",
-        "transport": f"IF({sent}, 'http', NULL)",
-        "endpoint": f"IF({sent}, IF(row.side = 0, 'https://partner.example/msh', "
+        "semantics": f"if({head}, {semantics}, NULL)",
+        "service": f"if({head}, 'urn:services:ordering', NULL)",
+        "action": f"if({head}, if(way = 0, 'NewOrder', 'OrderResponse'), NULL)",
+        "sequence_number": "NULL::BIGINT",
+        "attempt": "attempt",
+        "transport": f"if({sent}, 'http', NULL)",
+        "endpoint": f"if({sent}, if(role = {fates.SENDER}, 'https://partner.example/msh', "
         "'https://hub.example/msh'), NULL)",
-        "outcome": "row.outcome",
-        "status_code": "IF(row.outcome = 'accepted', 204L, NULL)",
-        "error_code": "row.error_code",
-        "severity": "row.severity",
-        "size_bytes": f"IF({head}, size, NULL)",
-        "digest": f"IF({digest}, {content}, NULL)",
-        "hop": "IF(row.side = 2, 2L, NULL)",
-        "actor": "CAST(NULL AS STRING)",
-        "reason": "row.reason",
-        "schema_version": f"{SCHEMA_VERSION}L",
+        "outcome": "outcome",
+        "status_code": "if(outcome = 'accepted', 204, NULL)",
+        "error_code": "error_code",
+        "severity": "severity",
+        "size_bytes": f"if({head}, size, NULL)",
+        "digest": f"if({with_digest}, {content}, NULL)",
+        "hop": f"if(role = {fates.RELAY}, 2, NULL)",
+        "actor": "NULL::VARCHAR",
+        "reason": "reason",
+        "schema_version": str(SCHEMA_VERSION),
     }
 
 

@@ -1,13 +1,13 @@
-"""From rows that Spark made to published segments: numbers, hash chain, Parquet.
+"""From a party's rows to its published segments: order, numbers, hash chain, Parquet.
 
-The chain runs through all rows of a journal in turn, so it is the one step that no cluster shares
-out; one process per journal, and Arrow prepares the text that is hashed.
+The chain runs through all rows of a journal in turn, so there is one process per journal, and Arrow
+prepares the text that is hashed.
 """
 
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,15 +20,22 @@ ROWS_PER_SEGMENT: Final = 50_000
 """As many as `gateway.publish` puts into one."""
 
 
-def publish(party: str, raw: Path, cut: int, targets: tuple[Path, Path]) -> tuple[int, int]:
-    """Number, chain and publish one party's rows.
+class Journal(NamedTuple):
+    """One party's rows, in files that a message's number orders."""
 
-    Those before the instant `cut` go into the first target, the others into the second one.
-    Returns how many went where.
-    """
+    party: str
+    raw: Path
+    births: list[int]
+    """Per file: no row of it or of a later one is before this instant."""
+    cut: int
+    """Rows before this instant go into the first target, the others into the second one."""
+
+
+def publish(journal: Journal, targets: tuple[Path, Path]) -> tuple[int, int]:
+    """Order, number, chain and publish one party's rows. Returns how many went where."""
     counts = [0, 0]
     previous, seq = CHAIN_START, 0
-    for target, told in _segments(raw, cut):
+    for target, told in _segments(journal):
         rows = told.num_rows
         numbers = pa.array(range(seq + 1, seq + rows + 1), pa.int64())
         numbered = told.append_column("seq", numbers).append_column(
@@ -36,7 +43,7 @@ def publish(party: str, raw: Path, cut: int, targets: tuple[Path, Path]) -> tupl
         )
         hashes = _chain(previous, numbered)
         chained = numbered.append_column("chain_hash", pa.array(hashes, pa.utf8()))
-        name = segment_name(party, seq + 1, seq + rows)
+        name = segment_name(journal.party, seq + 1, seq + rows)
         path = targets[target] / name
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(
@@ -51,24 +58,44 @@ def publish(party: str, raw: Path, cut: int, targets: tuple[Path, Path]) -> tupl
     return counts[0], counts[1]
 
 
-def _segments(raw: Path, cut: int) -> Iterator[tuple[int, pa.Table]]:
+def _segments(journal: Journal) -> Iterator[tuple[int, pa.Table]]:
     """Rows in journal order, in segments: first those before the cut, then those after it."""
-    waiting: dict[int, pa.Table] = {}
-    chunks = sorted(raw.glob("chunk=*"), key=lambda path: int(path.name.split("=")[1]))
-    for chunk in chunks:
-        read = pa.concat_tables(pq.read_table(file) for file in sorted(chunk.glob("*.parquet")))
-        early = read.column("true_at").to_numpy() < cut
-        for target, rows in ((0, read.filter(early)), (1, read.filter(~early))):
-            if target == 1 and rows.num_rows and 0 in waiting:
-                yield 0, waiting.pop(0)
-            held = [waiting.pop(target)] if target in waiting else []
-            table = pa.concat_tables([*held, rows])
+    target, waiting = 0, None
+    for rows in _in_order(journal):
+        early = _before(rows, journal.cut)
+        for side, part in enumerate((rows.slice(0, early), rows.slice(early))):
+            if not part.num_rows:
+                continue
+            if side != target and waiting is not None:
+                yield target, waiting
+                waiting = None
+            target = side
+            table = part if waiting is None else pa.concat_tables([waiting, part])
             while table.num_rows >= ROWS_PER_SEGMENT:
                 yield target, table.slice(0, ROWS_PER_SEGMENT)
                 table = table.slice(ROWS_PER_SEGMENT)
-            if table.num_rows:
-                waiting[target] = table
-    yield from sorted(waiting.items(), key=lambda item: item[0])
+            waiting = table if table.num_rows else None
+    if waiting is not None:
+        yield target, waiting
+
+
+def _in_order(journal: Journal) -> Iterator[pa.Table]:
+    """All rows, in parts; what may come behind rows of the next file is held until then."""
+    held = None
+    # An instant that never comes stands behind the last file.
+    nexts = [*journal.births[1:], 1 << 62]
+    for file, born in zip(sorted(journal.raw.glob("*.parquet")), nexts, strict=True):
+        read = pq.read_table(file)
+        rows = read if held is None else pa.concat_tables([held, read])
+        rows = rows.sort_by([(name, "ascending") for name in ("true_at", "n", "position")])
+        done = _before(rows, born)
+        yield rows.slice(0, done)
+        held = rows.slice(done)
+
+
+def _before(rows: pa.Table, instant: int) -> int:
+    """How many of these rows, which are in order, are before the instant."""
+    return int(rows.column("true_at").to_numpy().searchsorted(instant))
 
 
 def _chain(previous: str, table: pa.Table) -> list[str]:

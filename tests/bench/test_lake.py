@@ -34,9 +34,9 @@ def spark() -> Any:
 
 
 @pytest.fixture(scope="module")
-def lake(bench: Any, spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def lake(bench: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     plan = bench.journals.Plan(WANTED, days=2)
-    return bench.journals.ready(spark, tmp_path_factory.mktemp("lake"), plan)
+    return bench.journals.ready(tmp_path_factory.mktemp("lake"), plan)
 
 
 def test_as_many_events_as_wanted(lake: Any):
@@ -54,9 +54,9 @@ def test_a_generated_journal_is_whole(bench: Any, spark: Any, lake: Any):
     assert {(row["missing"], row["edited"], row["forks"]) for row in whole} == {(0, 0, 0)}
 
 
-def test_a_lake_is_made_once(bench: Any, spark: Any, lake: Any):
+def test_a_lake_is_made_once(bench: Any, lake: Any):
     """The same plan finds the lake that is there."""
-    again = bench.journals.ready(spark, lake.folder.parent, bench.journals.Plan(WANTED, days=2))
+    again = bench.journals.ready(lake.folder.parent, bench.journals.Plan(WANTED, days=2))
     assert again == lake
 
 
