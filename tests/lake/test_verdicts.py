@@ -211,7 +211,24 @@ def test_a_journal_that_speaks_for_a_party_with_its_own_is_named(frame: Frame):
     honest = model.coverage(frame(records(there)))
     assert false_witnesses(honest).collect() == []
     told = false_witnesses(model.coverage(frame(records(there) + made_up))).collect()
-    assert [tuple(row) for row in told] == [(journals.SELLER, journals.BUYER, 2)]
+    assert [tuple(row) for row in told] == [(journals.SELLER, journals.BUYER, 3)]
+
+
+def test_no_end_excuses_itself_by_a_word_of_the_other_unnamed(frame: Frame):
+    """Sent ends every promise, and a cancel needs both: whoever says the other's part is named."""
+    there, _ = two_parties()
+    there.delivered_twice("m@example")
+    there.into(Event.SENT, "m@example", direction=Direction.OUT, outcome="accepted")
+    there.not_delivered_to_app("n@example")
+    there.into(Event.CANCEL_CONFIRMED, "n@example")
+    there.into(Event.CANCELLED, "n@example", direction=Direction.OUT, reason="confirmed")
+    there.acked_not_stored("o@example")
+    there.out(Event.CANCEL_CONFIRMED, "o@example", direction=Direction.IN)
+    told = false_witnesses(model.coverage(frame(records(there)))).collect()
+    assert {tuple(row) for row in told} == {
+        (journals.BUYER, journals.SELLER, 2),
+        (journals.SELLER, journals.BUYER, 1),
+    }
 
 
 def test_a_stranger_who_is_refused_makes_nobody_a_witness(frame: Frame):

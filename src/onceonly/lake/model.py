@@ -371,6 +371,15 @@ def merge(partials: DataFrame) -> DataFrame:
     return partials.groupBy(*KEY).agg(*[fold.of_folds() for fold in FOLDS])
 
 
+_OF_NO_STRANGER: Final = tuple(
+    event
+    for event in (*SENDER_EVENTS, *RECEIVER_EVENTS)
+    if event not in (Event.REJECTED, Event.ERROR_SENT)
+)
+"""What a gateway writes of its own messages only. Every word here changes a verdict or a line of
+the sheet, so none may be said for another unnamed. Refused is whatever a stranger sends, whomever
+it names as its receiver."""
+
 COVERAGE_KEY: Final = ("party", "holder")
 COVERAGE_FOLDS: Final = (
     Fold("rows", How.SUM, "1L", "TRUE", "journal rows"),
@@ -389,11 +398,8 @@ COVERAGE_FOLDS: Final = (
     _count("drills", Event.DRILL),
     _count(
         "deeds",
-        Event.SUBMITTED,
-        Event.STORED,
-        Event.ACK_RECEIVED,
-        Event.HANDED_OVER,
-        meaning="rows by which the holder sent or received a message",
+        *_OF_NO_STRANGER,
+        meaning="rows by which the holder sent or received a message, or that say how that ended",
     ),
 )
 
