@@ -285,6 +285,50 @@ def test_a_summary_that_is_none_is_named(world: World, tmp_path: Path, place: st
     assert refused.value.name == "BadPack"
 
 
+def test_the_sums_of_a_summary_are_made_anew(world: World, tmp_path: Path):
+    """What people read first follows from the counts, and nothing stands beside it unverified."""
+    pack = resealed(world, tmp_path / "pack")
+    told = json.loads((pack / "summary.json").read_text())
+    edited = {**told, "differences": 0, "messages": 7, "audited": "nothing differs"}
+    (pack / "summary.json").write_text(json.dumps(edited))
+    seal.close(pack, sign=None)
+    assert [one.what for one in jobs.verify(pack).disagreements] == [
+        "audited: 'nothing differs', and not None",
+        f"differences: 0, and not {told['differences']}",
+        f"messages: 7, and not {told['messages']}",
+    ]
+
+
+def test_what_nobody_computes_anew_is_no_part_of_a_pack(world: World, tmp_path: Path):
+    """Verdicts that other readers find: hidden, under a folder that Spark believes, by a link."""
+    pack = resealed(world, tmp_path / "pack")
+    verdicts = pq.read_table(pack / "verdicts")
+    names = [Verdict.MATCHED.value] * len(verdicts)
+    agreed = verdicts.set_column(verdicts.schema.names.index("verdict"), "verdict", [names])
+    pq.write_table(agreed, pack / "verdicts" / "_all.parquet")
+    (pack / "lifecycle").rename(tmp_path / "lifecycle")
+    (pack / "lifecycle").symlink_to(tmp_path / "lifecycle")
+    inside = pack / "verdicts" / "standing=agreed"
+    inside.mkdir()
+    pq.write_table(agreed.slice(0, 0), inside / "part-0.parquet")
+    (pack / "verdicts.csv").write_text("all,MATCHED")
+    seal.close(pack, sign=None)
+    assert [one.place for one in jobs.verify(pack).disagreements] == [
+        "lifecycle",
+        "verdicts/_all.parquet",
+        "verdicts/standing=agreed",
+        "verdicts/standing=agreed/part-0.parquet",
+        "verdicts.csv",
+    ]
+
+
+def test_a_summary_that_is_all_brackets_is_named(tmp_path: Path):
+    """Deeper than any parser goes."""
+    (tmp_path / "summary.json").write_text("[" * 200_000)
+    with pytest.raises(LocalError, match="is no summary of a pack"):
+        summary.read(tmp_path)
+
+
 def one_of(folder: Path) -> Path:
     return next(folder.glob("*.parquet"))
 
@@ -346,6 +390,25 @@ def type_of(key: Any) -> Any:
     if isinstance(key, ec.EllipticCurvePrivateKey):
         return ec.generate_private_key(ec.SECP256R1())
     return rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
+
+
+class Inside(Exchange):
+    """Between two PartyIds of one gateway, which has one journal."""
+
+    def key(self, message_id: str) -> dict[str, Any]:
+        return {**super().key(message_id), "to_party": STRANGER}
+
+
+def test_a_pack_about_two_names_of_one_gateway_agrees(spark: SparkSession, tmp_path: Path):
+    """One journal is one witness, and none of its rows is of a journal that was not there."""
+    both = Ledger(BUYER)
+    Inside(both, both).matched("m@example")
+    publish(tmp_path / "lake", both)
+    jobs.ingest(str(tmp_path / "lake"))
+    pair, out = jobs.Pair(BUYER, STRANGER), tmp_path / "pack"
+    made = jobs.pack(str(tmp_path / "lake"), pair, out=out, as_of=MUCH_LATER)
+    assert (made.holders, made.counts.verdicts[Verdict.ONE_SIDED]) == ([BUYER], 1)
+    assert list(jobs.verify(out).disagreements) == []
 
 
 def test_a_pack_needs_evidence_and_an_empty_folder(world: World, tmp_path: Path):

@@ -224,7 +224,8 @@ def verify(
         claimed = summary.read(where)
     except LocalError as error:
         return Verification(None, [*found, Disagreement(summary.FILE, str(error))], signed, 0)
-    lacking = _lacking(where)
+    found += [Disagreement(summary.FILE, what) for what in summary.differing(where, claimed)]
+    lacking = [*_strange(where), *_lacking(where)]
     if lacking:
         return Verification(claimed, [*found, *lacking], signed, 0)
     spark = runner.session(master, APP_NAME, journal_bytes=None)
@@ -234,6 +235,26 @@ def verify(
         what = f"cannot be read: {' '.join(str(error).split())[:200]}"
         return Verification(claimed, [*found, Disagreement("rows", what)], signed, 0)
     return Verification(claimed, [*found, *differing], signed, unchained)
+
+
+def _strange(where: Path) -> list[Disagreement]:
+    """What would be in the pack unverified.
+
+    Spark passes over hidden files, takes a column from the name of a folder rather than from the
+    files in it, and follows links that no digest is of.
+    """
+    found = []
+    for path in sorted(where.rglob("*")):
+        name, folder = path.relative_to(where).as_posix(), path.parent.relative_to(where).as_posix()
+        is_of_rows = folder in _SCHEMAS and not path.name.startswith((".", "_"))
+        if path.is_symlink():
+            found.append(Disagreement(name, "is a link, and nothing that a pack has"))
+        elif path.is_dir():
+            if name not in _SCHEMAS:
+                found.append(Disagreement(name, "is no folder of a pack"))
+        elif not is_of_rows and name not in (summary.FILE, seal.DIGESTS, seal.SIGNATURE):
+            found.append(Disagreement(name, "is no file of a pack: nothing in it is verified"))
+    return found
 
 
 def _lacking(where: Path) -> list[Disagreement]:

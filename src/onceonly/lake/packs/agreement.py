@@ -54,9 +54,14 @@ def breaks(rows: DataFrame) -> DataFrame:
 
 
 def outsiders(rows: DataFrame, holders: list[str], pair: Pair) -> DataFrame:
-    """Rows of one of the two whose journal, as the summary has it, was not there."""
+    """Rows of one of the two whose journal, as the summary has it, was not there.
+
+    One gateway may be both of them, by two PartyIds: then one journal is there, and tells of both.
+    """
     absent = [party for party in (pair.one, pair.other) if party not in holders]
-    return _told(rows.where(holder().isin(absent)), "is of a journal that was not there")
+    there = rows.where(holder().isin(list(holders))).select("party").distinct()
+    others = rows.where(holder().isin(absent)).join(there, "party", "left_anti")
+    return _told(others, "is of a journal that was not there")
 
 
 def lives(rows: DataFrame, claimed: DataFrame, pair: Pair) -> DataFrame:

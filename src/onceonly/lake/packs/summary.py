@@ -20,6 +20,9 @@ VERSION: Final = 1
 _NUMBER_MAX: Final = 1 << 53
 """Numbers of a pack are below this, which every reader of JSON has exactly."""
 
+_LINE_MAX: Final = 200
+"""Characters of one difference."""
+
 
 class SignOff(NamedTuple):
     """Who stands for the pack."""
@@ -91,8 +94,21 @@ def read(pack: Path) -> Summary:
             _numbers(found["wholeness"]),
             None if found["signed_off"] is None else _sign_off(found["signed_off"]),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise LocalError("BadPack", f"{path} is no summary of a pack: {error!r}") from error
+
+
+def differing(pack: Path, found: Summary) -> list[str]:
+    """What the file says beside `found`, which was read from it, or against what follows from it.
+
+    Sums are read by people and programs, and by nobody who verifies: so they are made anew.
+    """
+    told, ours = json.loads((pack / FILE).read_bytes()), _written(found)
+    return [
+        f"{name}: {told.get(name)!r}, and not {ours.get(name)!r}"[:_LINE_MAX]
+        for name in sorted({*told, *ours})
+        if told.get(name) != ours.get(name)
+    ]
 
 
 def _number(value: Any) -> int:
