@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from cases import MUCH_LATER, made
 from fingerprints import rows_in
-from journals import BUYER, SELLER, Ledger, healthy, publish
+from journals import BUYER, SELLER, Ledger, chained, healthy, publish
 
 from onceonly.cli.main import cli
 from onceonly.journal.record import chain
@@ -259,6 +259,21 @@ def test_rows_that_stay_are_told_from_those_under_their_numbers(
     [found] = jobs.ingest(str(tmp_path)).manifests.values()
     assert (found.rows, found.forks, found.first_fork) == (20, 0, None)
     assert rows_in(spark, tmp_path) == set(one.records[10:30])
+
+
+def test_rows_of_a_newer_version_that_cannot_be_told_apart_show_as_forks(
+    spark: SparkSession, tmp_path: Path
+):
+    """Their hashes are over columns that the lake left out: the rows beside them stay, and show."""
+    one, two = (healthy(seed=seed, messages=8)[0].sender for seed in (1, 2))
+    newer = chained(one.records, more={"novelty": "x"})
+    pq.write_table(newer.slice(20, 10), publish(tmp_path, one, first=21, last=30))
+    publish(tmp_path, two, first=21, last=32)
+    assert jobs.ingest(str(tmp_path)).forks == 10
+    pq.write_table(newer.slice(10, 10), publish(tmp_path, one, first=11, last=20))
+    [found] = jobs.ingest(str(tmp_path)).manifests.values()
+    assert found.rows == len(runner.journal(spark, [str(tmp_path)]).collect())
+    assert (found.rows, found.forks, found.first_fork) == (30, 10, 21)
 
 
 def test_a_refused_segment_is_looked_at_again_before_it_counts(spark: SparkSession, tmp_path: Path):

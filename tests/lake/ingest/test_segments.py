@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 from fsspec.spec import AbstractFileSystem
 
-from onceonly.journal.record import CHAIN_START, SCHEMA_VERSION
-from onceonly.journal.segment import to_table
+from onceonly.journal.record import CHAIN_START, SCHEMA_VERSION, chain
+from onceonly.journal.segment import to_records, to_table
 from onceonly.lake.ingest import segments
 from onceonly.lake.ingest.segments import Look, look
 
@@ -159,6 +159,20 @@ EDITS: dict[str, tuple[Callable[[], pa.Table], str, int | None]] = {
         12,
     ),
 }
+
+
+def test_a_party_without_a_name_is_another_party_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Its rows fill the first step, and those of the folder's party all that come after."""
+    monkeypatch.setattr(segments, "ROWS_AT_ONCE", 16)
+    names = pa.array([""] * 16 + [ROWS[0].party] * (len(ROWS) - 16))
+    rows, previous = [], CHAIN_START
+    for row in to_records(with_column("party", names)):
+        previous = chain(previous, row)
+        rows.append(row._replace(chain_hash=previous))
+    found = looked_at(tmp_path, to_table(rows))
+    assert ("mixed" in (found.fault or ""), found.bad_seq) == (True, 17)
 
 
 @pytest.mark.parametrize("edit", EDITS)

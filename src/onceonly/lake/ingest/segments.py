@@ -374,7 +374,7 @@ def _check_rows(batch: pa.RecordBatch, first_seq: int, party: str | None) -> str
         raise _FaultError(f"misnumbered: row {seq} stands where {right} belongs", right)
     _check_bounds(batch, first_seq)
     holders = batch.column("party").dictionary_decode()
-    party = party or holders[0].as_py()
+    party = holders[0].as_py() if party is None else party
     other = pc.index(pc.equal(holders, party), value=False).as_py()
     if other >= 0:
         raise _FaultError(f"mixed: a row is of another party than {party}", first_seq + other)

@@ -250,7 +250,9 @@ def _write_rows(spark: SparkSession, before: Known, change: Change) -> Rows:
     name = f"batch-{manifest.fresh_name()}"
     written = manifest.count(ranges)
     fork = None
-    if manifest.count(manifest.joined((*known.ranges, *ranges))) < known.numbers + written:
+    # Of rows that are kept, others may stand under the same numbers (`kept`).
+    together = manifest.count(manifest.joined((*known.ranges, *ranges)))
+    if change.is_rebuilt or together < known.numbers + written:
         published = runner.folders(spark, "journal", before.shelf.paths(known, "journal"))
         rows = _unseen(rows, published, ranges)
         runner.write(rows, f"{root}/journal/{name}")
