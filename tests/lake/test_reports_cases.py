@@ -16,6 +16,8 @@ from journals import (
     two_parties,
 )
 
+from onceonly.lake import advice
+from onceonly.lake.ingest.segments import AT_MAX
 from onceonly.lake.reports import journal_quality
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Direction, Event
@@ -49,6 +51,30 @@ def test_one_journal_alone_says_what_it_can(frame: Frame):
     assert part(quality[BUYER], "has_journal", "rows", "unmatched_messages") == (False, 0, 1)
     assert part(quality[SELLER], "has_journal", "unmatched_messages") == (True, 0)
     assert made("promise", case) == []
+
+
+def test_what_a_stranger_writes_is_never_too_much(frame: Frame):
+    """Numbers in words, and a clock that goes to and fro over centuries: sums without an end."""
+    there, _ = two_parties()
+    there.matched("m@example")
+    row = {"direction": Direction.OUT, "attempt": 1, **there.key("m@example")}
+    for number in range(2_600):
+        is_up = number % 2 == 0
+        there.sender.write(
+            Event.TRANSMITTED,
+            0 if is_up else AT_MAX,
+            outcome="accepted" if is_up else "refused",
+            **row,
+        )
+    for _ in range(2):
+        there.receiver.write(Event.PURGED, there.now, reason=f"{(1 << 63) - 1} received")
+    case = evidence(frame(records(there)))
+    [purged] = made("purges", case)
+    assert part(purged, "forgotten", "steps") == (None, 2)
+    [seen] = [one for one in made("availability", case) if one["party"] == BUYER]
+    assert part(seen, "transmissions", "up_us", "availability_share") == (2_601, None, None)
+    [life] = advice.exchanges(case.journal).collect()
+    assert life["transmitting_us"] is None
 
 
 def test_a_resend_is_a_cause_of_its_own(frame: Frame):

@@ -133,6 +133,9 @@ def with_spark(job: Callable[[Any], Any]) -> Any:
     except LocalError as error:
         code = Exit.UNEXPECTED if error.name in jobs.NOT_THE_CALLERS else Exit.USAGE
         raise Failure(code, f"{error.name}: {error}") from error
+    except OSError as error:
+        # A place that may not be written, a mount that is away, a disk that is full.
+        raise Failure(Exit.UNEXPECTED, str(error)) from error
 
 
 @lake.command()

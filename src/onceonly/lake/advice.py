@@ -125,7 +125,9 @@ def exchanges(journal: DataFrame) -> DataFrame:
             _least(ours & answer).alias("answered_at"),
             _count(begun).alias("transmissions"),
             _count(begun & (F.col("attempt") == F.lit(1))).alias("starts"),
-            F.sum(F.when(ended, F.col("at")).when(begun, -F.col("at"))).alias("transmitting_us"),
+            F.try_sum(F.when(ended, F.col("at")).when(begun, -F.col("at"))).alias(
+                "transmitting_us"
+            ),
             _count(ended).alias("endings"),
             _count(ours & (answer | is_event(Event.REPEATED_ACK_RECEIVED))).alias("answers"),
             _count(theirs & is_event(Event.STORED, Event.DUPLICATE_ELIMINATED)).alias("copies"),
@@ -157,7 +159,7 @@ def measured(messages: DataFrame) -> DataFrame:
         F.when(F.sum("copies") > F.lit(0), F.sum("copies") / F.sum("transmissions")).alias(
             "arrived"
         ),
-        F.coalesce(F.sum("transmitting_us") / F.sum("endings"), F.lit(0.0)).alias(
+        F.coalesce(F.try_sum("transmitting_us") / F.sum("endings"), F.lit(0.0)).alias(
             "transmission_us"
         ),
         F.sum(F.col("transmissions") - F.lit(1)).alias("resends"),

@@ -17,6 +17,10 @@ from onceonly.lake.reports.findings import PAIRS_LISTED, InvariantResult, Judged
 from onceonly.lake.reports.sla import Target
 from onceonly.lake.verdicts import Policy, Verdict
 from onceonly.lake.wholeness import Wholeness
+from onceonly.message.errors import LocalError
+
+AS_OF_MIN: Final = 10**15
+"""Of September 2001. Seconds and milliseconds of our time are less, and would judge in 1970."""
 
 ROWS_MAX: Final = 10_000
 """Most rows that any small frame may bring to the driver."""
@@ -58,7 +62,13 @@ class Case(NamedTuple):
 
 
 def open_case(spark: SparkSession, lakes: Sequence[str], as_of: int | None, policy: Policy) -> Case:
-    """What the lakes hold, judged at `as_of`; None is now, or the last row of a drill."""
+    """What the lakes hold, judged at `as_of`; None is now, or the last row of a drill.
+
+    Raises `LocalError` (NotMicroseconds).
+    """
+    if as_of is not None and as_of < AS_OF_MIN:
+        text = f"an instant of judgement is in microseconds since 1970, and {as_of} is of long ago"
+        raise LocalError("NotMicroseconds", text)
     held = runner.evidence(spark, lakes)
     journal = held.read("journal")
     coverage = model.merge_coverage(held.read("coverage")).persist()

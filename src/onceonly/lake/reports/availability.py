@@ -54,7 +54,8 @@ def table(journal: DataFrame) -> DataFrame:
     is_over = down & F.col("until_us").isNotNull()
 
     def time(condition: Column) -> Column:
-        return F.coalesce(F.sum(F.when(condition, F.col("length_us"))), F.lit(0))
+        # A clock that went to and fro for thousands of years measures nothing.
+        return F.try_sum(F.when(condition, F.col("length_us")).otherwise(F.lit(0)))
 
     outages = F.sum(one_if(down))
     return (
@@ -71,6 +72,6 @@ def table(journal: DataFrame) -> DataFrame:
             F.max(F.when(down, F.col("length_us"))).alias("longest_outage_us"),
             F.max_by(down, "run").alias("is_down"),
         )
-        .withColumn("availability_share", of(F.col("up_us"), F.col("up_us") + F.col("down_us")))
+        .withColumn("availability_share", of(F.col("up_us"), F.try_add("up_us", "down_us")))
         .select(*DEFINITION.names)
     )
