@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from onceonly.cli.output import print_fields, print_rows
+from onceonly.cli.output import print_fields, print_rows, say
 
 NASTY = "\x9b2J\x1b[31m two\nlines [/bold] [red]x"
 INERT = "\\x9b2J\\x1b[31m two\\nlines [/bold] [red]x"
@@ -33,3 +33,9 @@ def test_a_field_is_one_line(capsys):
     """As above, for one noun."""
     print_fields({"reason": NASTY, "absent": None, "nested": {}}, "table")
     assert capsys.readouterr().out == f"reason           {INERT}\n"
+
+
+def test_talk_is_one_line_that_steers_no_terminal(capsys):
+    """A MessageId among examples, the comment of a pack: no line of its own, nothing hidden."""
+    say(f"signed off by {NASTY}")
+    assert capsys.readouterr().err == f"signed off by {INERT}\n"

@@ -76,5 +76,5 @@ def _cell(value: Any) -> str:
 
 
 def say(text: str) -> None:
-    """Talk: one line on stderr."""
-    click.echo(text, err=True)
+    """Talk: one line on stderr; names and comments in it may be a stranger's (attack X16)."""
+    click.echo(_cell(text), err=True)
