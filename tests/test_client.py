@@ -216,15 +216,33 @@ async def test_what_is_no_gateway_is_named_not_raised_through(answer, error):
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    with Client(f"http://127.0.0.1:{port}") as client, pytest.raises(error) as caught:
-        await beside(client.partners)
-    server.close()
-    if error is LocalError:
-        assert caught.value.name == "UnexpectedAnswer"
+    async with server:
+        with Client(f"http://127.0.0.1:{port}") as client:
+            for call in (client.partners, partial(client.inbox_stream, 0, 1)):
+                with pytest.raises(error) as caught:
+                    await beside(call)
+                if error is LocalError:
+                    assert caught.value.name == "UnexpectedAnswer"
 
 
-def test_an_address_that_is_none_is_refused():
-    """At once, by name."""
+@pytest.mark.parametrize("api", ["http://127.0.0.1:port", "127.0.0.1:8411", "localhost:8411", ""])
+def test_an_address_that_is_none_is_refused(api):
+    """At once, by name: nobody would ever answer there."""
     with pytest.raises(LocalError) as caught:
-        Client("http://127.0.0.1:port")
+        Client(api)
     assert caught.value.name == "UnusableAddress"
+
+
+@pytest.mark.parametrize("token", ["s3cret\n", "s3cret ", "s3\x00cret", ""])
+def test_a_token_that_no_head_can_have_is_refused_and_not_told(token):
+    """As it is read from a file with its line end. An error goes into logs, the token does not."""
+    with pytest.raises(LocalError) as caught:
+        Client("http://127.0.0.1:1", token=token)
+    assert caught.value.name == "UnusableToken"
+    assert "s3" not in str(caught.value)
+
+
+def test_a_token_may_have_any_letters():
+    """As the gateway's own file may."""
+    with Client("http://127.0.0.1:1", token="geh\u00e9im") as client:
+        assert client.is_ready() is False

@@ -22,6 +22,8 @@ TIMEOUT_S = 60.0
 _BEYOND = 10**17
 """An offset, or a seq, above every one that there is."""
 
+_ARROW = "application/vnd.apache.arrow.stream"
+
 JSON = dict[str, Any]
 
 
@@ -55,18 +57,18 @@ class Client:
     """Calls one gateway. Use as a context manager.
 
     Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave
-    (UnexpectedAnswer where something else answered). Raises `LocalError` (UnusableAddress).
+    (UnexpectedAnswer where something else answered). Raises `LocalError` (UnusableAddress,
+    UnusableToken).
     """
 
     def __init__(self, api: str, *, token: str | None = None) -> None:
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        try:
-            # No proxy from the environment: the API is next to us or named by the user.
-            self._http = httpx.Client(
-                base_url=api, headers=headers, timeout=TIMEOUT_S, trust_env=False
-            )
-        except httpx.InvalidURL as error:
-            raise LocalError("UnusableAddress", f"{api!r} is no address: {error}") from error
+        # No proxy from the environment: the API is next to us or named by the user.
+        self._http = httpx.Client(
+            base_url=_checked_address(api),
+            headers={} if token is None else {b"Authorization": _authorization(token)},
+            timeout=TIMEOUT_S,
+            trust_env=False,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -358,9 +360,12 @@ class Client:
             return answer
 
     def _arrow(self, path: str, params: dict[str, int]) -> bytes:
-        headers = {"accept": "application/vnd.apache.arrow.stream"}
+        headers = {"accept": _ARROW}
         with self._call("GET", path, params=params, headers=headers) as response:
-            return response.read()
+            body = response.read()
+            if response.headers.get("content-type") != _ARROW:
+                raise _unexpected(response)
+            return body
 
     def _call(self, method: str, path: str, **arguments: Any) -> "_Call":
         return _Call(self._http, method, path, arguments)
@@ -395,6 +400,24 @@ class _Call:
         self._response.close()
         if isinstance(error, httpx.RequestError):
             raise GatewayUnreachable(str(error)) from error
+
+
+def _checked_address(api: str) -> httpx.URL:
+    try:
+        url = httpx.URL(api)
+    except httpx.InvalidURL as error:
+        raise LocalError("UnusableAddress", f"{api!r} is no address: {error}") from error
+    if url.scheme not in ("http", "https") or not url.host:
+        raise LocalError("UnusableAddress", f"{api!r} must look like http://HOST:PORT")
+    return url
+
+
+def _authorization(token: str) -> bytes:
+    """The head's line. What no head can have is refused here: others would show it (R-25)."""
+    if not (token and token.isprintable() and token == token.strip()):
+        text = "the token is empty, or has a line end, a blank at an end or a control character"
+        raise LocalError("UnusableToken", text)
+    return f"Bearer {token}".encode()
 
 
 def _refusal(response: httpx.Response) -> LocalError:
