@@ -1,10 +1,11 @@
 """DataFrames in: the inbox of a gateway, in order, by offset.
 
 A range of offsets reads the same again, so that a batch that is replayed is the same batch; only
-what its sender took back before work on it began is missing then. Where it is asked to, the
-stream tells the gateway how far it has come, from what Spark has in its checkpoint and nothing
-else: when the tasks of a batch are planned, its offsets are in the write-ahead log (in progress),
-and when the next batch is looked for, everything before it is in the commit log (complete).
+what its sender took back before work on it began, and what somebody else completed and the gateway
+has forgotten, is missing then. Where it is asked to, the stream tells the gateway how far it has
+come, from what Spark has in its checkpoint and nothing else: when the tasks of a batch are planned,
+its offsets are in the write-ahead log (in progress), and when the next batch is looked for,
+everything before it is in the commit log (complete).
 """
 
 from collections.abc import Iterator
@@ -35,6 +36,7 @@ from pyspark_onceonly.offsets import (
     begin,
     pieces,
     planned,
+    until,
 )
 from pyspark_onceonly.options import Gateway
 from pyspark_onceonly.patience import patiently
@@ -151,7 +153,7 @@ class InboxReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Ranges of offsets."""
-        last = self._rows.end().last if self._up_to is None else self._up_to
+        last = until(self._rows, self._after, self._up_to)
         return planned(self._after, last, self._per_partition)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

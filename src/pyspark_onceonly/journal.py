@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from onceonly.client import Client, End
-from pyspark_onceonly.offsets import Range, planned
+from pyspark_onceonly.offsets import Range, planned, until
 from pyspark_onceonly.options import Gateway
 from pyspark_onceonly.patience import patiently
 
@@ -54,7 +54,7 @@ class JournalReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Ranges of rows."""
-        last = self._rows.end().last if self._up_to is None else self._up_to
+        last = until(self._rows, self._after, self._up_to)
         return planned(self._after, last, self._per_partition)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -75,6 +75,14 @@ def planned(after: int, up_to: int, length: int) -> list[InputPartition]:
     return list(ranges(after, up_to, length)) or [InputPartition(Range(after, after))]
 
 
+def until(rows: Rows, after: int, up_to: int | None) -> int:
+    """Where a batch ends: at `up_to`, or with the last row, since ranges behind it have no end."""
+    if up_to is not None and up_to <= after:
+        return up_to
+    last = rows.end().last
+    return last if up_to is None else min(last, up_to)
+
+
 def begin(start: Offset, end: Offset) -> int:
     """Behind which row the batch between the two begins.
 
@@ -92,7 +100,7 @@ def check_store(end: End, number: int, store_id: str | None) -> None:
         whose = " of another store" if is_other else ""
         text = (
             f"the gateway's store is new, or an older copy: its numbers end at {end.last}, and the "
-            f"checkpoint is at {number}{whose}; begin with a new checkpoint"
+            f"query is at {number}{whose}; begin anew, with a new checkpoint and an `after` within"
         )
         raise LocalError("StoreReplaced", text)
 

@@ -130,6 +130,7 @@ class ProcessingListener(StreamingQueryListener):
         self._api = api
         self._token = token
         self._told: Progress | None = None
+        self._told_of: UUID | None = None
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - because Spark calls it so
         """Nothing has come further."""
@@ -149,6 +150,8 @@ class ProcessingListener(StreamingQueryListener):
         """Of a session's queries, whose events all come here, only of the one that is ours."""
         if read_query_id(self._checkpoint) != str(query_id):
             return
+        if query_id != self._told_of:  # A new checkpoint in the old one's place begins anew.
+            self._told, self._told_of = None, query_id
         found = read_progress(self._checkpoint)
         if found is None or found == self._told:
             return

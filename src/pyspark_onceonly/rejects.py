@@ -67,7 +67,7 @@ class RejectsFile:
         self._writer.write_table(table)
 
     def _open(self, schema: pa.Schema) -> None:
-        filesystem, root = fsspec.core.url_to_fs(f"{self._path}/job={self._job}")
+        filesystem, root = _folder(str(self._path), self._job)
         filesystem.makedirs(root, exist_ok=True)
         self._file = filesystem.open(f"{root}/{self._name}", "wb")
         self._writer = pq.ParquetWriter(self._file, schema, compression="zstd")
@@ -85,7 +85,7 @@ def keep(path: str, job: str, files: dict[int, str | None]) -> None:
     Done again, it changes nothing. Raises `LocalError` (RejectsMissing), with every file left as it
     is, where one of them is there under neither of its names.
     """
-    filesystem, root = fsspec.core.url_to_fs(f"{path}/job={job}")
+    filesystem, root = _folder(path, job)
     filesystem.invalidate_cache()  # Of an object store: the tasks wrote elsewhere.
     named = {name: f"part-{number:05d}.parquet" for number, name in files.items() if name}
     found = _names(filesystem, root)
@@ -101,6 +101,13 @@ def keep(path: str, job: str, files: dict[int, str | None]) -> None:
             filesystem.mv(f"{root}/{temporary}", f"{root}/{final}")
     for name in found - named.keys() - set(named.values()):
         filesystem.rm(f"{root}/{name}")
+
+
+def _folder(path: str, job: str) -> tuple[Any, str]:
+    """Of the job alone: its name may have what means something in a URL, such as `::`."""
+    filesystem, root = fsspec.core.url_to_fs(path)
+    # Spark makes a column of its name: with `job` it would hide the DataFrame's own.
+    return filesystem, f"{root}/onceonly_job={job}"
 
 
 def _names(filesystem: Any, folder: str) -> set[str]:

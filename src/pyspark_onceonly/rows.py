@@ -56,7 +56,9 @@ class RowShape(NamedTuple):
         ids = self._message_ids(columns)
         column = columns.get(self.payload_column or "")
         payloads = repeat({}, len(numbers)) if column is None else _payloads(column)
-        headers = [self._field(columns.get(name), name, len(numbers)) for name in HEADER_FIELDS]
+        # Spark knows no case in names of columns: a `TO` that is not seen is a wrong partner.
+        named = {name.lower(): column for name, column in columns.items()}
+        headers = [self._field(named.get(name), name, len(numbers)) for name in HEADER_FIELDS]
         for number, message_id, payload, *values in zip(
             numbers, ids, payloads, *headers, strict=True
         ):
@@ -91,7 +93,10 @@ def shape_of(options: Options, schema: StructType, job: str) -> RowShape:
     for name in filter(None, (named, payload)):
         if name not in columns:
             raise ValueError(f"there is no column {name!r}; there are {', '.join(columns)}")
-    texts = (name for name in columns if name == named or name in HEADER_FIELDS)
+    header = {name: name.lower() for name in columns if name.lower() in HEADER_FIELDS}
+    if len(set(header.values())) < len(header):
+        raise ValueError(f"of the columns {', '.join(header)} two differ in case alone: drop one")
+    texts = (name for name in columns if name == named or name in header)
     binary = [name for name in texts if isinstance(schema[name].dataType, BinaryType)]
     if binary:
         raise ValueError(f"column {binary[0]!r} is binary, and has to be a text: cast it")

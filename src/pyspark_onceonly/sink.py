@@ -10,6 +10,7 @@ drops, what this start has staged, and nothing that another has.
 """
 
 import json
+import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,8 @@ REQUEST_BYTES_MAX = LINE_BYTES_MAX // 2
 """Of rows that share a request: a larger one has a request of its own."""
 
 OUTCOMES = ("accepted", "rejected", "replayed")
+
+_LOG = logging.getLogger(__name__)
 
 
 class Sink(NamedTuple):
@@ -252,6 +255,12 @@ def commit_job(sink: Sink, tasks: Sequence[TaskCounts]) -> None:
         patiently(lambda: client.release(job, run, staged), sink.gateway.patience_s)
     _keep_rejects(sink, job, tasks)
     _report(sink, job, total)
+    if total["rejected"]:
+        # They stop nothing, so without a word whoever asked for neither folder would not know.
+        _LOG.warning(
+            "%d of %d rows of job %s were rejected; why: onceonly job show %s --rejects",
+            *(total["rejected"], total["rows"], job, job),
+        )
 
 
 def commit_nothing(sink: Sink, job: str) -> None:

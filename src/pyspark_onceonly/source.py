@@ -42,6 +42,9 @@ USES = {
 }
 """The options that each use knows."""
 
+_OF_THE_INBOX = ("payload", "processing")
+"""Those of reading that mean nothing to a journal."""
+
 
 class DefaultSource(DataSource):
     """`format("onceonly")`: `option("read", "inbox" | "journal")`, or rows to send."""
@@ -67,6 +70,12 @@ class DefaultSource(DataSource):
         """The columns of what is read."""
         return JOURNAL if self._is_journal else inbox_schema(self._payload)
 
+    def _journal(self) -> JournalRows:
+        for name in _OF_THE_INBOX:
+            if self._options.find(name) is not None:
+                raise ValueError(f"option {name} is for the inbox, not for the journal")
+        return JournalRows(self._options.gateway())
+
     def _inbox(self) -> InboxRows:
         return InboxRows(self._options.gateway(), self._payload == "text")
 
@@ -79,7 +88,7 @@ class DefaultSource(DataSource):
         up_to = None if options.find("up_to") is None else options.whole("up_to", 0)
         per_partition = options.whole("rows_per_partition", ROWS_PER_PARTITION, 1)
         if self._is_journal:
-            return JournalReader(JournalRows(options.gateway()), after, up_to, per_partition)
+            return JournalReader(self._journal(), after, up_to, per_partition)
         return InboxReader(self._inbox(), after, up_to, per_partition)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - because Spark calls it so
@@ -94,7 +103,7 @@ class DefaultSource(DataSource):
             options.whole("rows_per_partition", ROWS_PER_PARTITION, 1),
         )
         if self._is_journal:
-            return NumberedStream("journal", JournalRows(options.gateway()), numbered)
+            return NumberedStream("journal", self._journal(), numbered)
         reports = options.word("processing", "report", "none") == "report"
         return InboxStream(self._inbox(), numbered, reports=reports)
 

@@ -127,7 +127,7 @@ def test_rejects_of_an_attempt_that_lost_are_forgotten(exchange: Exchange, tmp_p
     ]
     for _ in range(2):  # A commit that is made again finds its work done.
         commit_job(sink, tasks)
-        names = sorted(path.name for path in (tmp_path / "job=refused").iterdir())
+        names = sorted(path.name for path in (tmp_path / "onceonly_job=refused").iterdir())
         assert names == ["part-00000.parquet", "part-00001.parquet"]
     shape = counted(exchange, "refused")
     assert (shape["rows"], shape["rejected"]) == (2 * COUNT, 2)
@@ -159,15 +159,26 @@ def test_a_commit_whose_rows_were_dropped_fails(exchange: Exchange, tmp_path: Pa
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_rejected_rows_are_in_the_driver_s_log(
+    exchange: Exchange, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also where nobody asked for a folder of them, or for a report."""
+    sink = sink_of(exchange, "heard")
+    commit_job(sink, [stage_task(sink, "heard", Task(0, 0), batches("heard", 0, bad=7))])
+    assert [record.getMessage() for record in caplog.records if "heard" in record.getMessage()] == [
+        f"1 of {COUNT} rows of job heard were rejected; why: onceonly job show heard --rejects"
+    ]
+
+
 def test_a_job_without_rows_is_reported(exchange: Exchange, tmp_path: Path) -> None:
     """A report of nothing takes the place of an earlier one, and rejects of it are forgotten."""
     sink = sink_of(exchange, "nothing", rejects=str(tmp_path), report=str(tmp_path))
     commit_job(sink, [stage_task(sink, "nothing", Task(0, 0), batches("nothing", 0, bad=7))])
-    assert list((tmp_path / "job=nothing").iterdir())
+    assert list((tmp_path / "onceonly_job=nothing").iterdir())
     commit_nothing(sink, "nothing")
     report = json.loads((tmp_path / "job=nothing.json").read_text())
     assert [report[name] for name in ("rows", "accepted", "rejected", "replayed")] == [0] * 4
-    assert not list((tmp_path / "job=nothing").iterdir())
+    assert not list((tmp_path / "onceonly_job=nothing").iterdir())
 
 
 def test_a_job_that_is_dropped_is_gone(exchange: Exchange) -> None:
@@ -192,7 +203,8 @@ def test_a_text_that_is_no_utf_8_is_a_rejected_row(
     sink = sink_of(exchange, job, rejects=str(tmp_path))
     counts = stage_task(sink, job, Task(0, 0), iter([batch]))
     assert (counts.accepted, counts.rejected) == (2, 1)
-    kept = pq.read_table(tmp_path / f"job={job}" / str(counts.rejects_file), partitioning=None)
+    folder = tmp_path / f"onceonly_job={job}"
+    kept = pq.read_table(folder / str(counts.rejects_file), partitioning=None)
     assert kept[column].cast(pa.binary()).to_pylist() == [b"\xff"]
     with exchange.clients() as (ours, _):
         [rejected] = ours.rejects(job)
@@ -221,7 +233,7 @@ def test_a_row_that_no_request_holds_is_rejected_alone(exchange: Exchange, tmp_p
     assert (counts.rows, counts.accepted, counts.rejected, counts.replayed) == (5, 3, 2, 0)
     commit_job(sink, [counts])
     until(lambda: counted(exchange, job)["acknowledged"] == 3, "the others are acknowledged")
-    kept = pq.read_table(tmp_path / f"job={job}", partitioning=None).to_pylist()
+    kept = pq.read_table(tmp_path / f"onceonly_job={job}", partitioning=None).to_pylist()
     found = [(row["order_id"], row["onceonly_row"], row["onceonly_message_id"]) for row in kept]
     assert found == [(f"{job}-{n}", n, f"{job}-{n}") for n in (0, 4)]
     for row in kept:

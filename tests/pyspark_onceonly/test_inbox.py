@@ -267,6 +267,27 @@ def test_what_the_checkpoint_knows_to_be_told_is_not_told_again(
     assert states(exchange, first) == {"not-started": 1, "complete": 3}
 
 
+def test_a_new_checkpoint_in_the_old_place_is_told_from_its_beginning(
+    exchange: Exchange, tmp_path: Path
+) -> None:
+    """The first query began behind what the second one reads; one listener hears of both."""
+    send(exchange, *(f"s10-{n}" for n in range(3)))
+    with exchange.clients() as (_, theirs):
+        last = theirs.last_offset()
+    listener = ProcessingListener(str(tmp_path), exchange.receiver.site.api)
+    for query, first, complete in ((QUERY, last - 1, 1), (UUID(int=2), last - 3, 3)):
+        end = {"offset": last, "from": first, "read": "inbox"}
+        for name, text in (
+            ("metadata", json.dumps({"id": str(query)})),
+            ("offsets/0", "v1\n{}\n" + json.dumps(end)),
+            ("commits/0", "v1\n{}"),
+        ):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(text)
+        listener.onQueryTerminated(QueryTerminatedEvent(query, query, None, None))
+        assert states(exchange, last - 3)["complete"] == complete
+
+
 def test_a_batch_that_is_worked_on_is_in_progress(
     spark: SparkSession, exchange: Exchange, tmp_path: Path
 ) -> None:

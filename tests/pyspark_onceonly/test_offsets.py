@@ -11,7 +11,7 @@ from onceonly.client import End
 from onceonly.message.errors import LocalError
 from pyspark_onceonly.inbox import InboxReader, InboxRows
 from pyspark_onceonly.journal import JournalReader, JournalRows
-from pyspark_onceonly.offsets import Numbered, NumberedStream, Offset, Range, pieces
+from pyspark_onceonly.offsets import Numbered, NumberedStream, Offset, Range, pieces, until
 from pyspark_onceonly.options import Gateway
 
 LIMIT = ReadMaxRows(10)
@@ -139,6 +139,12 @@ def test_a_range_comes_in_pieces() -> None:
     """Of at most so many, and nothing of nothing."""
     assert list(pieces(0, 12, 5)) == [Range(0, 5), Range(5, 10), Range(10, 12)]
     assert list(pieces(7, 7, 5)) == []
+
+
+def test_a_batch_ends_with_the_last_row_at_the_latest() -> None:
+    """Nobody knows the last number, so a great one is named: it would be a task for each 10,000."""
+    ends = [until(Numbers(25), 7, up_to) for up_to in (None, 10**15, 25, 12, 7, 3)]
+    assert ends == [25, 25, 25, 12, 7, 3]
 
 
 @pytest.mark.parametrize("up_to", [0, 6, 7])

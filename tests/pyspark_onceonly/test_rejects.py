@@ -19,9 +19,11 @@ def refusal(row: int) -> dict[str, Any]:
     return {"row": row, "message_id": f"m-{row}", "outcome": "rejected", "error": error}
 
 
-def kept(path: str, partition: int, batch: pa.RecordBatch = BATCH, row: int = 7) -> str:
+def kept(
+    path: str, partition: int, batch: pa.RecordBatch = BATCH, row: int = 7, job: str = "j"
+) -> str:
     """The second row of the batch, rejected by a task; the name of the task's file."""
-    file = rejects.RejectsFile(path, "j", partition)
+    file = rejects.RejectsFile(path, job, partition)
     file.add(batch, [(1, refusal(row))])
     file.close()
     assert file.temporary is not None
@@ -29,7 +31,7 @@ def kept(path: str, partition: int, batch: pa.RecordBatch = BATCH, row: int = 7)
 
 
 def names(folder: Path) -> list[str]:
-    return sorted(one.name for one in (folder / "job=j").iterdir())
+    return sorted(one.name for one in (folder / "onceonly_job=j").iterdir())
 
 
 def test_the_files_of_the_winners_get_their_names_and_others_go(tmp_path: Path) -> None:
@@ -55,23 +57,31 @@ def test_a_file_that_a_winner_wrote_and_nobody_finds_is_an_error(tmp_path: Path)
     assert names(tmp_path) == []
 
 
+def test_jobs_have_folders_of_their_own_whatever_they_are_called(tmp_path: Path) -> None:
+    """Two colons mean something in a URL, and nothing in a name."""
+    for job in ("orders::20", "orders::21"):
+        rejects.keep(str(tmp_path), job, {0: kept(str(tmp_path), 0, job=job)})
+    found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.parquet"))
+    assert found == [f"onceonly_job=orders::{day}/part-00000.parquet" for day in (20, 21)]
+
+
 def test_what_tasks_wrote_is_found_whatever_was_listed_before(tmp_path: Path) -> None:
     """On an object store, whose driver remembers the listing of the job's last run."""
     url = f"cached://{tmp_path}"
     rejects.keep(url, "j", {0: kept(str(tmp_path), 0)})
-    CachedListings().ls(f"{url}/job=j")
+    CachedListings().ls(f"{url}/onceonly_job=j")
     rejects.keep(url, "j", {1: kept(str(tmp_path), 1)})
     assert names(tmp_path) == ["part-00001.parquet"]
 
 
 def test_rejects_that_are_rejected_again_have_the_new_reasons(tmp_path: Path) -> None:
     """Mended and written again they bring the old ones, which the new ones replace."""
-    first = tmp_path / "job=j" / kept(str(tmp_path), 0)
+    first = tmp_path / "onceonly_job=j" / kept(str(tmp_path), 0)
     [mended] = pq.read_table(first, partitioning=None).to_batches()
     again = pa.RecordBatch.from_arrays(
         [pa.concat_arrays([column, column]) for column in mended.columns], schema=mended.schema
     )
-    second = tmp_path / "job=j" / kept(str(tmp_path), 1, again, row=9)
+    second = tmp_path / "onceonly_job=j" / kept(str(tmp_path), 1, again, row=9)
     found = pq.read_table(second, partitioning=None)
     assert found.column_names == mended.schema.names
     [row] = mended.to_pylist()

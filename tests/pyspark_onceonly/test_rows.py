@@ -51,6 +51,13 @@ def test_header_fields_come_from_columns_or_options() -> None:
     assert "ref" not in second
 
 
+def test_a_header_column_is_known_in_any_case() -> None:
+    """As Spark knows it: one from a database in capitals names the partner like any other."""
+    columns = {"ORDER_ID": ["a", "b"], "payload": ["x", "y"], "TO": ["urn:c", None]}
+    first, second = rows(columns, message_id_column="ORDER_ID")
+    assert (first["to"], second["to"]) == ("urn:c", "urn:b")
+
+
 def test_a_payload_is_text_or_bytes_or_nothing() -> None:
     """Bytes go as base64; a null is a message without one, like each of `payload=none`."""
     [binary] = rows({"id": ["a"], "payload": [b"\x00\xff"]}, message_id_column="id")
@@ -225,6 +232,8 @@ def test_a_column_that_is_not_there_is_named() -> None:
         ({"payload": [["x"]]}, {}, "'payload' is array<string>; a payload is"),
         ({"n": [b"a"]}, {"payload": "none", "message_id_column": "n"}, "'n' is binary"),
         ({"to": [b"a"]}, {"payload": "none"}, "'to' is binary"),
+        ({"To": [b"a"]}, {"payload": "none"}, "'To' is binary"),
+        ({"to": ["a"], "TO": ["b"]}, {"payload": "none"}, "to, TO two differ in case alone"),
         ({"n": [1]}, {"payload": "xml"}, "legal: column, none"),
     ],
 )

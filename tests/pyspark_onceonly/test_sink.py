@@ -77,6 +77,7 @@ def test_what_comes_in_adds_up(
     frame = orders(spark, "adds", 60)
     frame = frame.unionByName(frame.where("id < 5"))
     frame = frame.withColumn("to", F.when(F.col("id") % 20 == 19, F.lit("urn:nobody")))
+    frame = frame.withColumn("job", F.lit("of a print shop"))
     report, rejects = tmp_path / "report", tmp_path / "rejects"
     options = {**out, "job": "adds", "report": str(report), "rejects": str(rejects)}
 
@@ -97,6 +98,8 @@ def test_what_comes_in_adds_up(
         (row["id"], row["onceonly_message_id"], row["onceonly_error"]) for row in found.collect()
     ]
     assert rows == [(n, f"adds-{n:06}", "UnknownPartner") for n in (19, 39, 59)]
+    named = found.select("job", "onceonly_job").distinct().collect()
+    assert [tuple(row) for row in named] == [("of a print shop", "adds")]
 
 
 def test_a_second_job_with_the_same_rows_sends_nothing(

@@ -63,6 +63,15 @@ def test_an_option_of_another_use_is_refused(use: str, name: str, others: str) -
         used(use, **{name: "1"})
 
 
+@pytest.mark.parametrize(
+    ("use", "name"), [("batch reads", "payload"), ("stream reads", "processing")]
+)
+def test_an_option_of_the_inbox_is_refused_for_the_journal(use: str, name: str) -> None:
+    """Its rows have no payload, and nobody asks how far work on them is."""
+    with pytest.raises(ValueError, match=f"option {name} is for the inbox, not for the journal"):
+        used(use, **{"read": "journal", name: "none"})
+
+
 def test_more_rows_than_a_request_has_are_refused() -> None:
     """And not cut to what a gateway takes."""
     with pytest.raises(ValueError, match="'1001'; legal: a whole number from 1 to 1000"):
