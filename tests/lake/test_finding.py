@@ -10,7 +10,7 @@ from journals import BUYER, DAWN, SECOND, SELLER, Exchange, Ledger, Passage, two
 
 from onceonly.journal.segment import party_folder
 from onceonly.lake.jobs.case import Case, judge
-from onceonly.lake.jobs.finding import find
+from onceonly.lake.jobs.finding import find, rows_on_differences
 from onceonly.lake.reports import error_pareto, reconciliation_days, volume
 from onceonly.lake.reports.findings import Findings
 from onceonly.lake.reports.page import hops
@@ -54,6 +54,18 @@ def test_a_journal_of_receipts_alone_fills_its_days(frame: Frame):
     assert len(set(days)) == 3
     [error] = found.whole(error_pareto.DEFINITION).rows
     assert (error["phase"], error["code"], error["occurrences"]) == ("acknowledge", "unknown", 4)
+
+
+def test_an_orphan_acknowledgement_is_shown_with_its_row(frame: Frame):
+    """It has no receiver, and its row not even a sender."""
+    there, _ = two_parties()
+    there.orphan_ack("m@example")
+    there.orphan_ack("n@example")
+    shown = rows_on_differences(evidence(frame(records(there))))
+    assert [(row["from_party"], row["to_party"], row["message_id"]) for row in shown] == [
+        (BUYER, None, "m@example"),
+        (BUYER, None, "n@example"),
+    ]
 
 
 def test_a_waterfall_without_a_timed_stage_is_no_picture(frame: Frame):

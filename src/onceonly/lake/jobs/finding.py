@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 
 from onceonly.lake import catalogue, runner
 from onceonly.lake.catalogue import Evidence
+from onceonly.lake.expressions import subject
 from onceonly.lake.jobs.case import Case
 from onceonly.lake.reports import selection
 from onceonly.lake.reports.columns import ended, is_there
@@ -181,7 +182,7 @@ def find(case: Case, judged: Judged) -> Findings:
         widths=widths,
         per_pair=_extracts([*PER_PAIR, *_chosen(evidence, judged)], evidence, widths, there),
         overall=_extracts([*OVERALL, _VOLUME_IN_BINS, _ERRORS_BY_KIND], whole, widths, there),
-        evidence=_rows_on_differences(evidence) if judged.differences else [],
+        evidence=rows_on_differences(evidence) if judged.differences else [],
         quarantined=[
             {"party": one.party, "fault": fault} for one in case.wholeness for fault in one.faults
         ],
@@ -269,11 +270,18 @@ def _extract(ask: Ask, evidence: Evidence) -> Extract:
     return Extract(rows[: ask.most], counted["rows"])
 
 
-def _rows_on_differences(evidence: Evidence) -> list[dict[str, Any]]:
+def rows_on_differences(evidence: Evidence) -> list[dict[str, Any]]:
+    """What the journals say of the gravest differences, a message after the other, in order."""
     differing = selection.gravest_first(_made("differences", evidence))
-    wanted = differing.select(*KEY).limit(DIFFERENCES_SHOWN)
+    shown = differing.limit(DIFFERENCES_SHOWN)
+    wanted = shown.select(*[F.col(name).alias(f"of_{name}") for name in KEY])
     columns = ("party", "seq", "at", "event", "attempt", "outcome", "error_code", "digest")
-    found = evidence.journal.join(F.broadcast(wanted), list(KEY), "left_semi")
+    # An orphan acknowledgement names no receiver, and no message but by what it refers to.
+    told = evidence.journal.withColumns(
+        {"from_party": F.coalesce("from_party", "party"), "message_id": subject()}
+    )
+    is_same = [F.col(name).eqNullSafe(F.col(f"of_{name}")) for name in KEY]
+    found = told.join(F.broadcast(wanted), is_same, "left_semi")
     ordered = found.select(*KEY, *columns, "reason").orderBy(*KEY, "at", "party", "seq")
     return runner.rows(ordered, EVIDENCE_SHOWN)
 
