@@ -126,6 +126,10 @@ class Peer:
         if self._server is not None:
             self._server.close()
         self._listener.close()
+        self.cut()
+
+    def cut(self) -> None:
+        """Cut what is connected; new connections are taken as before."""
         for writer in tuple(self._writers):
             writer.transport.abort()
 

@@ -44,6 +44,21 @@ async def test_a_later_message_goes_on_where_the_first_cannot_be_acknowledged(tm
         await gateway.until_handed_over(FIRST, SECOND)
 
 
+async def test_a_repeat_of_what_was_handed_over_acknowledges_nothing_else(tmp_path, peer):
+    """Its acknowledgement is long in leaving; the next message, stored meanwhile, has its own."""
+    async with running(tmp_path, peer, terms=STRICT) as gateway:
+        await peer.send(FIRST, 1)
+        await gateway.until_handed_over(FIRST)
+        peer.answer(Manners.SILENCE)
+        await peer.send(FIRST, 1)
+        await peer.hear_several("Acknowledgement", 2)
+        await peer.send(SECOND, 2)
+        await peer.hear("Acknowledgement")
+        peer.cut()
+        await gateway.until_handed_over(FIRST, SECOND)
+        assert [one.ref for one in peer.heard("Acknowledgement")].count(SECOND) == 1
+
+
 async def test_one_is_acknowledged_only_with_the_space_to_keep_that_it_is(tmp_path, peer):
     """L2, R-28: once its sender may know, no stop in between may leave it withheld."""
     async with running(tmp_path, peer, terms=STRICT) as gateway:

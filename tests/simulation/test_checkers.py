@@ -186,6 +186,7 @@ BREAKS = (
     ),
     Break("I4", plan(), partial(silence, link=ACK_OF_M0)),
     Break("I5", plan(fates=TWICE), lambda history: rewrite(history, "B>A#2", *OTHER_ACK)),
+    Break("I5", plan(fates=TWICE), partial(drop, event=Event.DUPLICATE_ELIMINATED, name="m0")),
     Break(
         "I6",
         plan(),

@@ -166,6 +166,19 @@ DECISIONS = (
         ),
     ),
     Mutant(
+        "repeat_acknowledges_what_waits",
+        "I5",
+        "A repeat of what was handed over takes all that is stored behind it for withheld.",
+        Edit(
+            "gateway/receiving/handovers.py",
+            """\
+        if all(one.key != debt.key for one in of_pair):
+            return
+""",
+            "",
+        ),
+    ),
+    Mutant(
         "collision_is_acknowledged",
         "I8",
         "Other content under a known MessageId is thrown away and acknowledged.",

@@ -209,9 +209,13 @@ class HandOvers:
         """What was withheld of the pair goes first, now that acknowledgements leave (I16, R-12).
 
         Its sender has given it up, or this message would not be here; no copy comes any more.
+        A repeat of what was handed over overtakes nobody, and what is stored behind it is no
+        concern of its acknowledgement.
         """
         snapshot = self._store.snapshot()
-        of_pair = (one for one in snapshot.list_stored() if one.key.pair == debt.key.pair)
+        of_pair = [one for one in snapshot.list_stored() if one.key.pair == debt.key.pair]
+        if all(one.key != debt.key for one in of_pair):
+            return
         for entry in takewhile(lambda one: one.key != debt.key, of_pair):
             agreement = self._agreements.find(entry.agreement_id)
             assert agreement is not None, f"{entry.key} names agreement {entry.agreement_id!r}"

@@ -268,23 +268,23 @@ def owes_answer(row: Row) -> bool:
 
 
 def _acknowledged_for_nothing(case: Case, course: Course) -> Iterator[Violation]:
-    """I8, R-20: other content under a known MessageId gets no acknowledgement.
+    """I5, I8, R-20: a copy is acknowledged once, and other content under its MessageId never.
 
     Counted, where nothing else asks for one: no start, no inquiry, nothing that was withheld, and
     no full disk, on which a repeat is acknowledged without a row (fault D4).
     """
-    terms, started = course.terms, case.happened(course.node, "started")
-    if terms.strict_release or len(started) > 1 or case.happened(course.node, "full"):
+    if len(case.happened(course.node, "started")) > 1 or case.happened(course.node, "full"):
         return
-    if not any(row.record.event is Event.COLLISION_DETECTED for row in course.into):
+    if any(row.record.event is Event.WITHHELD for row in course.into):
         return
     if any(row.record.event is Event.INQUIRY_RECEIVED for row in case.rows_of[course.node]):
         return
     owed = sum(owes_answer(row) for row in course.into)
     acks = [one for one in course.said if one.letter.kind is Kind.ACK]
     if len(acks) > owed:
+        is_other = any(row.record.event is Event.COLLISION_DETECTED for row in course.into)
         text = f"{len(acks)} acknowledgements for {owed} copies of it"
-        yield _at("I8", course, text, acks[owed].order)
+        yield _at("I8" if is_other else "I5", course, text, acks[owed].order)
 
 
 def _silence(case: Case, course: Course) -> Iterator[Violation]:
