@@ -166,7 +166,7 @@ def test_a_gateway_that_does_not_run_is_unreachable(config, words):
     ("api", "code"),
     [
         ("http://127.0.0.1:port", Exit.USAGE),
-        ("nonsense", Exit.UNREACHABLE),
+        ("nonsense", Exit.USAGE),
         ("http://127.0.0.1:9", Exit.UNREACHABLE),
     ],
 )
