@@ -87,10 +87,13 @@ def _in_time(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Viola
     made_at, within_s = case.made_at(course), terms.recovery.response_within_s
     if made_at is None or within_s is None:
         return
-    overdue = course.first_out(Event.RESPONSE_OVERDUE)
-    due_at = made_at + within_s * US_PER_S
-    if overdue is not None and overdue.record.at + STAMP_US < due_at:
-        yield _at("R-21", course, "late, and its time had not passed", overdue.order)
+    overdue, submitted = course.first_out(Event.RESPONSE_OVERDUE), course.first_out(Event.SUBMITTED)
+    if overdue is not None and submitted is not None:
+        is_early = overdue.record.at + STAMP_US < made_at + within_s * US_PER_S
+        # A clock set back since then hides time that has passed.
+        has_waited = overdue.at_ns - submitted.at_ns >= within_s * NS_PER_S
+        if is_early and not has_waited:
+            yield _at("R-21", course, "late, and its time had not passed", overdue.order)
     if course.first_out(Event.RESPONSE_RECEIVED) is None:
         yield from _came_unnoticed(case, course)
 
