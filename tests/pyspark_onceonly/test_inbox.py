@@ -235,6 +235,17 @@ def test_each_start_tells_what_is_new_and_leaves_no_gap(exchange: Exchange) -> N
     assert states(exchange, first) == {"complete": 3}
 
 
+def commit(checkpoint: Path, query: UUID, end: dict[str, Any]) -> None:
+    """The checkpoint of a query, whose first batch ended there and is committed."""
+    for name, text in (
+        ("metadata", json.dumps({"id": str(query)})),
+        ("offsets/0", "v1\n{}\n" + json.dumps(end)),
+        ("commits/0", "v1\n{}"),
+    ):
+        (checkpoint / name).parent.mkdir(exist_ok=True)
+        (checkpoint / name).write_text(text)
+
+
 def test_what_the_checkpoint_knows_to_be_told_is_not_told_again(
     exchange: Exchange, tmp_path: Path
 ) -> None:
@@ -253,13 +264,7 @@ def test_what_the_checkpoint_knows_to_be_told_is_not_told_again(
 
     start(known)
     assert states(exchange, first) == {"not-started": 3, "complete": 1}
-    for name, text in (
-        ("metadata", json.dumps({"id": str(QUERY)})),
-        ("offsets/0", "v1\n{}\n" + json.dumps({**old, "offset": last - 1, "reported": last - 2})),
-        ("commits/0", "v1\n{}"),
-    ):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+    commit(tmp_path, QUERY, {**old, "offset": last - 1, "reported": last - 2})
     listener = ProcessingListener(str(tmp_path), api)
     listener.onQueryTerminated(QueryTerminatedEvent(QUERY, QUERY, None, None))
     assert states(exchange, first) == {"not-started": 2, "complete": 2}
@@ -276,14 +281,7 @@ def test_a_new_checkpoint_in_the_old_place_is_told_from_its_beginning(
         last = theirs.last_offset()
     listener = ProcessingListener(str(tmp_path), exchange.receiver.site.api)
     for query, first, complete in ((QUERY, last - 1, 1), (UUID(int=2), last - 3, 3)):
-        end = {"offset": last, "from": first, "read": "inbox"}
-        for name, text in (
-            ("metadata", json.dumps({"id": str(query)})),
-            ("offsets/0", "v1\n{}\n" + json.dumps(end)),
-            ("commits/0", "v1\n{}"),
-        ):
-            (tmp_path / name).parent.mkdir(exist_ok=True)
-            (tmp_path / name).write_text(text)
+        commit(tmp_path, query, {"offset": last, "from": first, "read": "inbox"})
         listener.onQueryTerminated(QueryTerminatedEvent(query, query, None, None))
         assert states(exchange, last - 3)["complete"] == complete
 
