@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from py4j.protocol import Py4JJavaError
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -27,13 +29,14 @@ from onceonly.lake.ingest import register, segments, taking
 from onceonly.lake.ingest.intake import Intake
 from onceonly.lake.ingest.stream import Run
 from onceonly.lake.jobs.case import open_case
+from onceonly.lake.manifest import Manifest
 from onceonly.lake.verdicts import Policy
 from onceonly.message.errors import LocalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from onceonly.lake.ingest.change import Change
     from onceonly.lake.ingest.register import Entry, Known
@@ -420,3 +423,36 @@ def test_a_segment_that_is_harmed_while_it_is_read_is_kept_apart(
     assert [one.fault[:10] for one in found.quarantined] == ["unreadable"]
     assert found.missing == [(21, 40)]
     assert runner.journal(spark, [str(tmp_path)]).count() == len(ledger.records) - 20
+
+
+def test_a_job_that_is_cancelled_is_held_against_no_segment(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Ctrl-C ends every job that runs, and those that ask which file is to blame."""
+    ledger = healthy(seed=11, messages=8)[0].sender
+    path, _, _ = in_three(tmp_path, ledger)
+    intake = Intake(manifest.Shelf(str(tmp_path), party_folder(BUYER)), str(path.parent))
+    files = sorted(one.name for one in path.parent.iterdir())
+    context = spark.sparkContext
+    write, look_at = runner.write, taking.look_at
+
+    def cancelled(frame: DataFrame, place: str) -> None:
+        group = uuid.uuid4().hex
+        context.setJobGroup(group, "a run that is stopped")
+        context._jsc.sc().cancelJobGroupAndFutureJobs(group)
+        write(frame, place)
+
+    def look_in_peace(*asked: Any) -> list[Look]:
+        context.setJobGroup("", "")
+        return look_at(*asked)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "write", cancelled)
+        patch.setattr(taking, "look_at", look_in_peace)
+        with pytest.raises(Py4JJavaError, match="SPARK_JOB_CANCELLED"):
+            taking.take(spark, intake, files)
+    context.setJobGroup("", "")
+    assert manifest.load(intake.shelf) == Manifest()
+    taking.take(spark, intake, files)
+    found = manifest.load(intake.shelf)
+    assert (found.rows, found.quarantined) == (len(ledger.records), ())

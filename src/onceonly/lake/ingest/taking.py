@@ -42,6 +42,10 @@ RESTLESS: Final = "Restless"
 DISTURBED: Final = "Disturbed"
 """Name of the error for looks that storage or machine ended: the next ingest looks again."""
 
+_OF_A_FILE: Final = "[FAILED_READ_FILE"
+"""What Spark says where a task read a file and could not. A job that was cancelled, a disk that is
+full and an executor that is gone say other things, and are no fault of any segment's."""
+
 # What workers run is sent to them by value: they need Arrow, and nothing of this package.
 for _module in (segments, storage):
     cloudpickle.register_pickle_by_value(_module)  # type: ignore[no-untyped-call]  # because Spark's copy of it has no types
@@ -166,7 +170,9 @@ def _decide_and_write(
     change, found = _decided(spark, before, looks)
     try:
         return change, found, _write_rows(spark, before, change)
-    except (PySparkException, Py4JError):
+    except (PySparkException, Py4JError) as error:
+        if not _is_of_a_file(error):
+            raise
         lake = before.shelf.lake
         bad = {one.segment for one in change.rows_of if not _can_read(spark, lake, one)}
         if not bad & {one.segment for one in found}:
@@ -189,9 +195,15 @@ def _can_read(spark: SparkSession, lake: str, one: Look) -> bool:
     rows = spark.read.schema(schemas.JOURNAL).parquet(storage.literal(url(lake, one.segment)))
     try:
         rows.write.format("noop").mode("overwrite").save()
-    except (PySparkException, Py4JError):
+    except (PySparkException, Py4JError) as error:
+        if not _is_of_a_file(error):
+            raise
         return False
     return True
+
+
+def _is_of_a_file(error: Exception) -> bool:
+    return _OF_A_FILE in str(error)
 
 
 def forget(intake: Intake, present: Iterable[str]) -> None:
