@@ -184,6 +184,17 @@ def test_what_is_wrong_with_a_segment_is_said(tmp_path: Path, edit: str):
     assert found.bad_seq == bad_seq
 
 
+def test_no_name_of_a_column_passes_for_a_disturbance(tmp_path: Path):
+    """Whoever wrote the file would have it looked at for ever, and never named."""
+    names = ["disturbed: nothing", *(name for name in TABLE.schema.names if name != "reason")]
+    for table in (
+        TABLE.append_column("disturbed: nothing", pa.nulls(len(ROWS), pa.float64())),
+        TABLE.rename_columns(names),
+    ):
+        found = looked_at(tmp_path, table)
+        assert (found.fault is not None, found.is_disturbed) == (True, False)
+
+
 def test_a_file_that_is_no_parquet_is_unreadable(tmp_path: Path):
     """Noise, a cut file, a flipped bit, nothing: a fault each, never an exception."""
     path = tmp_path / NAME

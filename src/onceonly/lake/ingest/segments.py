@@ -328,8 +328,9 @@ def _check_columns(schema: pa.Schema) -> None:
                 f"no journal: {field.name} is {field.type} and not {_KNOWN[field.name.lower()]}"
             )
         if of not in _CHAINABLE:
+            # What a stranger called his column must not begin a fault: it might say "disturbed".
             raise _FaultError(
-                f"{field.name} is {field.type}, which no chain of this version covers"
+                f"no journal: {field.name} is {field.type}, which no chain of this version covers"
             )
 
 
