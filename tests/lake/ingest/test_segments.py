@@ -6,6 +6,7 @@ import io
 import os
 import random
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -401,3 +402,28 @@ def test_a_segment_that_never_ends_its_reader_is_at_fault(
 
     ended, _ = looked_at_apart(tmp_path, work_on)
     assert ended.fault == "unreadable: it ends the process that reads it"
+
+
+LIMITED = """
+import resource, sys
+from onceonly.lake.ingest.segments import Look, look_apart
+resource.setrlimit(getattr(resource, sys.argv[1]), (int(sys.argv[2]), int(sys.argv[2])))
+[found] = look_apart([(sys.argv[3], Look("asked"))])
+print(found.is_disturbed, found.fault)
+"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "is_disturbed"), [("RLIMIT_CPU", 300, False), ("RLIMIT_NOFILE", 5, True)]
+)
+def test_the_limits_of_a_machine_are_held_against_no_segment(
+    tmp_path: Path, limit: str, most: int, is_disturbed: bool
+):
+    """Less time than ours is time enough; where no reader can begin, nothing was found."""
+    pq.write_table(TABLE, tmp_path / NAME)
+    asked = [sys.executable, "-c", LIMITED, limit, str(most), str(tmp_path / NAME)]
+    said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    if is_disturbed:
+        assert said.startswith("True disturbed: no process could be made ready")
+    else:
+        assert said == "False None\n"

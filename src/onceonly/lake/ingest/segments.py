@@ -72,6 +72,8 @@ BOUNDS_OF_OTHERS: Final = (-(1 << 53), 1 << 53)
 """Of every other number that this version knows."""
 
 _DISTURBED: Final = "disturbed: "
+_UNREADY: Final = 3
+"""How a process ends that came to no segment at all."""
 _HASH: Final = "chain_hash"
 _KNOWN: Final = {field.name: field.type for field in SEGMENT_SCHEMA}
 _ALWAYS: Final = [field.name for field in SEGMENT_SCHEMA if not field.nullable]
@@ -198,26 +200,35 @@ def _look_in_child(asked: list[tuple[str, Look]]) -> tuple[list[Look], str]:
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     lines = said.split(b"\n")[:-1]
     fault = "unreadable: it ends the process that reads it"
-    if code < 0 and -code not in OF_THE_BYTES:
+    if code == _UNREADY:
+        fault = f"{_DISTURBED}no process could be made ready to read it"
+    elif code < 0 and -code not in OF_THE_BYTES:
         fault = f"{_DISTURBED}{signal.strsignal(-code)} of the process that reads it"
     return [Look(*json.loads(line)) for line in lines], fault
 
 
 def _be_the_child(asked: list[tuple[str, Look]], writer: int) -> None:
+    code = _UNREADY
     try:
-        # At the hard limit it would be killed as if from outside.
-        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU_S_MAX, hard))
+        _limit_its_time()
         # What it says of its end is of no use to anybody.
         faulthandler.disable()
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        code = 0
         with os.fdopen(writer, "wb") as sink:
             for url, one in asked:
                 sink.write(json.dumps(look(url, one)).encode() + b"\n")
                 sink.flush()
     finally:
         # Not a thing of the worker's may be ended twice.
-        os._exit(0)
+        os._exit(code)
+
+
+def _limit_its_time() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    # At the hard limit it would be killed as if from outside, and beyond it none may be set.
+    most = CPU_S_MAX if hard == resource.RLIM_INFINITY else min(CPU_S_MAX, max(1, hard - 1))
+    resource.setrlimit(resource.RLIMIT_CPU, (most, hard))
 
 
 def look(url: str, asked: Look) -> Look:
