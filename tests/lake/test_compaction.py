@@ -11,7 +11,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from onceonly.lake import compaction, storage
-from onceonly.lake.manifest import Shelf
+from onceonly.lake.manifest import Manifest, Shelf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,3 +71,27 @@ def test_what_a_running_ingest_writes_into_an_object_store_stays(
     compaction.compact(spark, shelf)
     found = [one.name for one in storage.entries(f"{shelf.root}/journal")]
     assert found == (["batch-1"] if is_kept else [])
+
+
+class Name(str):
+    """A name that tells how often it was compared with another."""
+
+    __slots__ = ()
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Name.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_a_compaction_of_many_folders_compares_no_two_of_them():
+    """A year of ingests leaves tens of thousands, and the first compaction has to end."""
+    folders = [Name(f"journal/batch-{number}") for number in range(500)]
+    known = Manifest(products={"journal": tuple(folders)})
+    replaced = [Name(f"journal/batch-{number}") for number in range(500)]
+    after = known.with_folders("journal", replaced, "journal/compact", 1)
+    assert after.products == {"journal": ("journal/compact",)}
+    assert after.in_use == {"journal/compact", *folders}
+    assert Name.compared < 10 * len(folders)

@@ -86,10 +86,11 @@ def _sweep(shelf: Shelf, keep_s: float) -> Manifest:
     retired = manifest.load(shelf).retired
     known = manifest.change(shelf, lambda found: found.without_retired(until))
     dropped = {one.folder for one in retired if one.retired_at < until}
+    in_use = known.in_use
     for product in (*runner.OF_ROWS, register.PRODUCT):
         for entry in storage.entries(f"{shelf.root}/{product}"):
             name = f"{product}/{entry.name}"
-            if known.is_named(name):
+            if name in in_use:
                 continue
             if name in dropped or _is_left(shelf, name, entry, now - int(KEEP_S * 1_000_000)):
                 storage.remove(f"{shelf.root}/{name}")

@@ -127,7 +127,8 @@ class Manifest:
         self, product: str, instead_of: Sequence[str], name: str, now: int
     ) -> "Manifest":
         """The manifest with one more folder of `product`; others in whose place it is retire."""
-        kept = [one for one in self.products.get(product, ()) if one not in instead_of]
+        replaced = frozenset(instead_of)
+        kept = [one for one in self.products.get(product, ()) if one not in replaced]
         gone = tuple(Retired(one, now) for one in instead_of)
         products = {**self.products, product: (*kept, name)}
         return replace(self, products=products, retired=(*self.retired, *gone))
@@ -150,10 +151,11 @@ class Manifest:
         """The manifest without folders that retired before an instant, in microseconds UTC."""
         return replace(self, retired=tuple(one for one in self.retired if one.retired_at >= before))
 
-    def is_named(self, folder: str) -> bool:
-        """Whether readers find this folder, or may still hold it."""
-        in_use = [name for names in self.products.values() for name in names]
-        return folder in (*in_use, *(one.folder for one in self.retired))
+    @property
+    def in_use(self) -> frozenset[str]:
+        """Folders that readers find, or may still hold."""
+        named = (name for names in self.products.values() for name in names)
+        return frozenset([*named, *(one.folder for one in self.retired)])
 
 
 def fresh_name() -> str:
