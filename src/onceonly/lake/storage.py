@@ -93,7 +93,7 @@ def is_folder(url: str) -> bool:
 
 def folders(url: str) -> list[str]:
     """Names of the folders in a folder; none where there is no such folder."""
-    return sorted(entry.base_name for entry in _entries(url, fs.FileType.Directory))
+    return sorted(map(_name, _entries(url, fs.FileType.Directory)))
 
 
 def listed(url: str) -> list[Listed]:
@@ -101,7 +101,7 @@ def listed(url: str) -> list[Listed]:
     return sorted(
         _listed(entry)
         for entry in _entries(url, fs.FileType.File)
-        if not entry.base_name.startswith((".", "_"))
+        if not _name(entry).startswith((".", "_"))
     )
 
 
@@ -124,7 +124,15 @@ def _entries(url: str, kind: Any) -> list[Any]:
 
 
 def _listed(entry: Any) -> Listed:
-    return Listed(entry.base_name, entry.size or 0, (entry.mtime_ns or 0) // 1_000_000)
+    return Listed(_name(entry), entry.size or 0, (entry.mtime_ns or 0) // 1_000_000)
+
+
+def _name(entry: Any) -> str:
+    """Without its folder; bytes in it that are no text are written as escapes."""
+    try:
+        return str(entry.base_name)
+    except UnicodeDecodeError as error:
+        return error.object.decode(errors="backslashreplace")
 
 
 def read_bytes(url: str) -> bytes | None:

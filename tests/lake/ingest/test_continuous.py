@@ -20,6 +20,7 @@ from onceonly.lake import jobs, manifest, runner
 from onceonly.lake.ingest import taking
 from onceonly.lake.ingest.intake import Intake, intakes
 from onceonly.lake.ingest.stream import Run
+from onceonly.lake.jobs.prerequisites import not_ingested
 from onceonly.lake.manifest import Manifest, Quarantined, Shelf
 from onceonly.message.errors import LocalError
 
@@ -171,3 +172,13 @@ def test_a_batch_that_cannot_be_taken_ends_the_ingest_with_a_line(
                 jobs.ingest(str(tmp_path), trigger=trigger)
     [found] = jobs.ingest(str(tmp_path)).manifests.values()
     assert found.rows == 20
+
+
+def test_a_file_whose_name_is_no_text_keeps_nothing_out(spark: SparkSession, tmp_path: Path):
+    """A copy from another system left it there; whoever asks what is not ingested is told of it."""
+    there, _ = healthy(seed=18, messages=8)
+    folder = publish(tmp_path, there.sender, last=20).parent
+    os.close(os.open(os.fsencode(folder) + b"/\xff\xfe", os.O_CREAT))
+    [found] = jobs.ingest(str(tmp_path)).manifests.values()
+    assert (found.rows, found.quarantined) == (20, ())
+    assert not_ingested([str(tmp_path)]) == [f"not ingested yet: 1 segments in {folder}"]
