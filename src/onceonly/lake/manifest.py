@@ -224,11 +224,25 @@ ROW_BYTES: Final = 80
 def journal_bytes(lakes: Sequence[str]) -> int:
     """Size of all journals that are published in the lakes, or were taken in from elsewhere.
 
-    Raises `LocalError` (NoLake).
+    About what cannot be read it says nothing, nor that it cannot: whoever takes it in or judges by
+    it does. Raises `LocalError` (NoLake).
     """
     found = shelves(lakes, within=JOURNAL_FOLDER)
-    published = sum(one.length for shelf in found for one in storage.listed(shelf.journal))
-    return max(published, ROW_BYTES * sum(load_or_renew(one).rows for one in shelves(lakes)))
+    return max(sum(map(_published_bytes, found)), ROW_BYTES * sum(map(_rows, shelves(lakes))))
+
+
+def _published_bytes(shelf: Shelf) -> int:
+    try:
+        return sum(one.length for one in storage.listed(shelf.journal))
+    except OSError:
+        return 0
+
+
+def _rows(shelf: Shelf) -> int:
+    try:
+        return load_or_renew(shelf).rows
+    except (OSError, LocalError):
+        return 0
 
 
 def load(shelf: Shelf) -> Manifest:

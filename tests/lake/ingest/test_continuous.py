@@ -174,6 +174,64 @@ def test_a_batch_that_cannot_be_taken_ends_the_ingest_with_a_line(
     assert found.rows == 20
 
 
+KEPT = ("metadata", "offsets/0")
+"""Files of a query that Spark does not sync: without one it does not start, or ends at once."""
+
+
+def lose(lake: Path, party: str, kept: str) -> None:
+    [checkpoint] = (lake / "ingested" / party_folder(party)).glob("checkpoint-*")
+    (checkpoint / kept).write_bytes(b"")
+    (checkpoint / kept).with_name(f".{Path(kept).name}.crc").unlink()
+
+
+def test_a_query_that_lost_what_it_kept_begins_anew(spark: SparkSession, tmp_path: Path):
+    """After a power cut its files are empty; the rows come all the same, and nobody has to help."""
+    ledgers = [healthy(seed=17, messages=8, names=(name, SELLER))[0].sender for name in KEPT]
+
+    def rows() -> set[int]:
+        return {manifest.load(shelf).rows for shelf in manifest.shelves([str(tmp_path)])}
+
+    for ledger in ledgers:
+        publish(tmp_path, ledger, last=20)
+    jobs.ingest(str(tmp_path))
+    for ledger in ledgers:
+        publish(tmp_path, ledger, first=21, last=40)
+        lose(tmp_path, ledger.party, ledger.party)
+    said: list[str] = []
+    assert jobs.ingest(str(tmp_path), tell=said.append).is_trusted
+    assert rows() == {40}
+    assert all("is listed anew" in line for line in said)
+    assert len(said) == len(KEPT)
+
+    jobs.ingest(str(tmp_path))
+    for ledger in ledgers:
+        publish(tmp_path, ledger, first=41, last=60)
+        lose(tmp_path, ledger.party, ledger.party)
+
+    def find() -> list[Intake]:
+        if rows() == {60}:
+            raise DoneError
+        return intakes(str(tmp_path), str(tmp_path))
+
+    with pytest.raises(DoneError):
+        Run(spark, find, lambda *_: None).go_on(1)
+
+
+@pytest.mark.parametrize("trigger", ["available-now", "1s"])
+def test_a_party_that_fails_keeps_no_other_out(spark: SparkSession, tmp_path: Path, trigger: str):
+    """One manifest is broken; of the other party everything is in when that is said."""
+    there, _ = healthy(seed=18, messages=8)
+    publish(tmp_path, there.sender, last=20)
+    publish(tmp_path, there.receiver, last=15)
+    broken = tmp_path / "ingested" / party_folder(BUYER) / "manifest.json"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("{")
+    with pytest.raises(LocalError, match="is no manifest") as refused:
+        jobs.ingest(str(tmp_path), trigger=trigger)
+    assert refused.value.name == "BadManifest"
+    assert manifest.load(Shelf(str(tmp_path), party_folder(SELLER))).rows == 15
+
+
 def test_a_file_whose_name_is_no_text_keeps_nothing_out(spark: SparkSession, tmp_path: Path):
     """A copy from another system left it there; whoever asks what is not ingested is told of it."""
     there, _ = healthy(seed=18, messages=8)

@@ -3,14 +3,19 @@
 What is in a segment is read only once it is known to be whole, so the query itself never opens
 one. A query tells each path once; segments that were looked at and changed since are found by the
 run itself, which also starts queries for parties that appear.
+
+What a query keeps may be lost: Spark syncs none of it, and after a power cut some of it is empty. A
+query that falls over it, and not over a segment, begins anew.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from threading import Lock
 from typing import Any, Final
 
+import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -60,98 +65,151 @@ class Run:
         self._warn = warn
         self._turns: defaultdict[Shelf, Lock] = defaultdict(Lock)
         self._queries: dict[Intake, StreamingQuery] = {}
+        self._refused: defaultdict[Intake, list[LocalError]] = defaultdict(list)
+        """Why batches that a query told could not be taken."""
+        self._renewed: set[Intake] = set()
 
     def catch_up(self) -> None:
         """Take everything that is published now, and return.
 
-        Raises `LocalError` (IngestFailed, Restless, Disturbed) where a party's segments could not
-        be taken; those of all others are.
+        Raises `LocalError` (IngestFailed, Restless, Disturbed, BadManifest, NewerLake) where a
+        party's segments could not be taken; those of all others are.
         """
         intakes = list(self._find())
         # What passes is tried again at the end.
-        failed = [
-            error
-            for intake in intakes
-            for error in self._look_again(intake)
-            if error.name not in _PASSING
-        ]
+        failed = [one for intake in intakes for one in _lasting(self._look_again(intake))]
         try:
             for start in range(0, len(intakes), QUERIES_AT_ONCE):
                 some = intakes[start : start + QUERIES_AT_ONCE]
                 for intake in some:
-                    self._start(intake, {"availableNow": True})
-                failed += [error for intake in some for error in self._errors_of(intake)]
+                    failed += self._start(intake, {"availableNow": True})
+                for intake in [one for one in some if one in self._queries]:
+                    failed += self._end_of(intake)
         finally:
             self._stop()
         for intake in intakes:
-            failed += self._take(intake, [one.name for one in storage.listed(intake.journal)])
-        if failed:
-            raise failed[0]
-
-    def _errors_of(self, intake: Intake) -> list[LocalError]:
-        """How the query of an intake ended that was started for what is there now."""
-        try:
-            self._queries[intake].awaitTermination()
-        except StreamingQueryException as error:
-            return [_failed(error)]
-        return []
+            failed += self._take_all(intake)
+        self._raise_first(failed)
 
     def go_on(self, every_s: float) -> None:
         """Take what is published, every so many seconds, until somebody interrupts it.
 
-        Raises `LocalError` (IngestFailed) where a party's segments could not be taken.
+        Raises `LocalError` (IngestFailed, BadManifest, NewerLake) where a party's segments could
+        not be taken; what all others have published by then is.
         """
         trigger = {"processingTime": f"{every_s} seconds"}
         # Queries that ended before this run are none of its business.
         self._spark.streams.resetTerminated()
+        failed: list[LocalError] = []
+        intakes: list[Intake] = []
         try:
-            while True:
-                for intake in self._find():
-                    _raise_all_but_passing(self._look_again(intake))
-                    if intake not in self._queries:
-                        self._start(intake, trigger)
-                self._spark.streams.awaitAnyTermination(max(1, int(every_s)))
-        except StreamingQueryException as error:
-            raise _failed(error) from error
+            while not failed:
+                intakes = list(self._find())
+                for intake in intakes:
+                    errors = _lasting(self._look_again(intake))
+                    if not errors and intake not in self._queries:
+                        errors = self._start(intake, trigger)
+                    failed += errors
+                failed += self._wait(every_s) if not failed else []
         finally:
             self._stop()
+        # Whoever starts it again comes to the same end, perhaps before the others' first batch.
+        for intake in intakes:
+            failed += _lasting(self._take_all(intake))
+        self._raise_first(failed)
 
-    def _start(self, intake: Intake, trigger: dict[str, Any]) -> StreamingQuery:
+    def _wait(self, every_s: float) -> list[LocalError]:
+        """Until a query ends or the time is over; how those ended that did."""
+        with suppress(StreamingQueryException):  # whose it is, each of them knows
+            self._spark.streams.awaitAnyTermination(max(1, int(every_s)))
+        self._spark.streams.resetTerminated()
+        ended = [intake for intake, query in self._queries.items() if not query.isActive]
+        return [error for intake in ended for error in self._end_of(intake)]
+
+    def _raise_first(self, failed: Sequence[LocalError]) -> None:
+        """One error ends the run; of the others, those that nobody has heard of are said."""
+        lines = list(dict.fromkeys(f"{one.name}: {one}" for one in _lasting(failed)))
+        for line in lines:
+            if line != f"{failed[0].name}: {failed[0]}":
+                self._warn(line)
+        if failed:
+            raise failed[0]
+
+    def _start(self, intake: Intake, trigger: dict[str, Any]) -> list[LocalError]:
+        """Start a query; returns why it could not be."""
+
         def take(names: DataFrame, _batch: int) -> None:
             files = [intake.file(row["path"]) for row in names.collect()]
-            _raise_all_but_passing(self._take(intake, files))
+            self._refused[intake] = _lasting(self._take(intake, files))
+            if self._refused[intake]:
+                raise self._refused[intake][0]
 
         # Columns that nobody asks for are not read: this source opens no segment.
         names = self._spark.readStream.format("binaryFile").schema(_NAMES).options(**_SETTINGS)
-        query = (
-            names.load(storage.literal(intake.journal))
-            .select("path")
-            .writeStream.queryName(f"ingest {intake.shelf.lake} {intake.journal}")
-            .option("checkpointLocation", intake.checkpoint)
-            .foreachBatch(take)
-            .trigger(**trigger)
-            .start()
-        )
-        self._queries[intake] = query
-        return query
+        try:
+            self._queries[intake] = (
+                names.load(storage.literal(intake.journal))
+                .select("path")
+                .writeStream.queryName(f"ingest {intake.shelf.lake} {intake.journal}")
+                .option("checkpointLocation", intake.checkpoint)
+                .foreachBatch(take)
+                .trigger(**trigger)
+                .start()
+            )
+        except (PySparkException, Py4JError) as error:
+            return self._renew(intake, error) or self._start(intake, trigger)
+        return []
+
+    def _end_of(self, intake: Intake) -> list[LocalError]:
+        """Wait for a query to end; returns what keeps its party's segments from being taken."""
+        try:
+            self._queries[intake].awaitTermination()
+        except StreamingQueryException as error:
+            del self._queries[intake]
+            return self._refused.pop(intake, None) or self._renew(intake, error)
+        del self._queries[intake]
+        return []
+
+    def _renew(self, intake: Intake, error: Exception) -> list[LocalError]:
+        """Forget what a query kept, which costs time and nothing else; once in a run."""
+        if intake in self._renewed:
+            return [_failed(intake, error)]
+        self._renewed.add(intake)
+        self._warn(f"{intake.journal} is listed anew: {_first_line(error)}")
+        return self._tried(intake, lambda: storage.remove(intake.checkpoint))
 
     def _stop(self) -> None:
         for query in self._queries.values():
             query.stop()
         self._queries.clear()
 
-    def _take(self, intake: Intake, files: Sequence[str]) -> list[LocalError]:
-        """Take files in; returns why they could not be. What passes is said, and may wait."""
+    def _tried(self, intake: Intake, deed: Callable[[], object]) -> list[LocalError]:
+        """Do something for a party; returns why it could not be. What passes is said."""
         try:
-            with self._turns[intake.shelf]:
-                taking.take(self._spark, intake, files, partial(self._tell, intake.shelf))
+            deed()
         except LocalError as error:
             if error.name in _PASSING:
                 self._warn(f"{error.name}: {error}")
             return [error]
-        except (OSError, PySparkException, Py4JError) as error:
-            return [LocalError(FAILED, f"{intake.journal}: {_first_line(error)}")]
+        except (OSError, pa.ArrowException, PySparkException, Py4JError) as error:
+            return [_failed(intake, error)]
         return []
+
+    def _take(self, intake: Intake, files: Sequence[str]) -> list[LocalError]:
+        """Take files in; returns why they could not be."""
+
+        def take(some: Sequence[str]) -> None:
+            with self._turns[intake.shelf]:
+                taking.take(self._spark, intake, some, partial(self._tell, intake.shelf))
+
+        starts = range(0, len(files), SEGMENTS_PER_BATCH)
+        parts = [files[start : start + SEGMENTS_PER_BATCH] for start in starts]
+        return [error for some in parts for error in self._tried(intake, partial(take, some))]
+
+    def _take_all(self, intake: Intake) -> list[LocalError]:
+        return self._take_found(
+            intake, lambda: [one.name for one in storage.listed(intake.journal)]
+        )
 
     def _look_again(self, intake: Intake) -> list[LocalError]:
         """Take what was looked at and has changed since; forget what is gone.
@@ -159,6 +217,13 @@ class Run:
         A query tells each path once. So what came back under the name of one that was forgotten,
         or could not be taken when it was told, is found here.
         """
+        return self._take_found(intake, lambda: self._changed(intake))
+
+    def _take_found(self, intake: Intake, find: Callable[[], Iterable[str]]) -> list[LocalError]:
+        files: list[str] = []
+        return self._tried(intake, lambda: files.extend(find())) or self._take(intake, files)
+
+    def _changed(self, intake: Intake) -> list[str]:
         with self._turns[intake.shelf]:
             seen = register.read(intake.shelf).seen(intake.prefix)
             present = storage.listed(intake.journal)
@@ -166,24 +231,15 @@ class Run:
                 taking.forget(intake, [one.name for one in present])
         names = {one.name for one in seen}
         is_told = intake in self._queries
-        again = [one.name for one in changed(present, seen) if is_told or one.name in names]
-        return [
-            error
-            for start in range(0, len(again), SEGMENTS_PER_BATCH)
-            for error in self._take(intake, again[start : start + SEGMENTS_PER_BATCH])
-        ]
+        return [one.name for one in changed(present, seen) if is_told or one.name in names]
 
 
-def _raise_all_but_passing(errors: Sequence[LocalError]) -> None:
-    for error in errors:
-        if error.name not in _PASSING:
-            raise error
+def _lasting(errors: Iterable[LocalError]) -> list[LocalError]:
+    return [error for error in errors if error.name not in _PASSING]
 
 
-def _failed(error: StreamingQueryException) -> LocalError:
-    # Where our own code raised, its last line says what; Spark's first says where.
-    ours = [line.strip() for line in str(error).splitlines() if "Error: " in line]
-    return LocalError(FAILED, ours[-1] if ours else _first_line(error))
+def _failed(intake: Intake, error: Exception) -> LocalError:
+    return LocalError(FAILED, f"{intake.journal}: {_first_line(error)}")
 
 
 def _first_line(error: Exception) -> str:
