@@ -81,6 +81,26 @@ def test_a_bad_copy_goes_when_its_original_does(far: Far):
     assert far.fetched() == {"bad": b"1", "good": b"2", "new": b"3"}
 
 
+def test_a_lake_that_cannot_be_written_is_no_fault_of_its_source(far: Far):
+    """A full disk or a folder that nobody may write: the source was read."""
+    far.put("a", b"1")
+    Path(far.lake, "mirrored").write_bytes(b"no folder")
+    with pytest.raises(OSError, match="mirrored"):
+        mirror.fetch(f"memory://{far.name}", far.lake)
+
+
+@pytest.mark.spark
+def test_an_ingest_that_cannot_copy_ends_with_1(
+    spark: SparkSession, far: Far, capsys: pytest.CaptureFixture[str]
+):
+    """Another try may not meet a full disk: no mistake in what the job was asked for."""
+    far.put("a", b"1")
+    Path(far.lake, "mirrored").write_bytes(b"no folder")
+    job = ["ingest", "--lake", f"memory://{far.name}", "--into", far.lake]
+    assert jobs.main(job) == 1
+    assert f"memory://{far.name} cannot be copied into {far.lake}" in capsys.readouterr().err
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_a_source_by_http_is_refused_by_name(spark: SparkSession, tmp_path: Path, scheme: str):

@@ -9,6 +9,7 @@ is fetched again. A copy that is quarantined goes when the source withdraws it; 
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any, Final
 
@@ -51,20 +52,28 @@ def is_needed(spark: SparkSession, source: str) -> bool:
 def fetch(source: str, lake: str) -> str:
     """Copy what is new or changed; returns the directory in the lake that mirrors the source.
 
-    Raises `LocalError` (NoSource) where the source cannot be opened or read, or is not there.
+    Raises `LocalError` (NoSource) where the source cannot be opened or read, or is not there, and
+    `OSError` where the lake cannot be written.
     """
-    try:
+    with _reading(source):
         files, root = fsspec.core.url_to_fs(source)
-    except _errors() as error:
-        raise LocalError("NoSource", f"{source} cannot be read: {error}") from error
     place = f"{FOLDER}/{sha256(source.encode()).hexdigest()[:12]}"
     try:
-        _fetch_all(files, root, lake, place)
-    except _errors() as error:
+        _fetch_all(source, files, root, lake, place)
+    except LocalError:
         # The next try is to have a connection of its own.
         type(files).clear_instance_cache()
-        raise LocalError("NoSource", f"{source} cannot be read: {error}") from error
+        raise
     return f"{lake}/{place}"
+
+
+@contextmanager
+def _reading(source: str) -> Iterator[None]:
+    """What goes wrong here is the source's, and no fault of the lake that is written."""
+    try:
+        yield
+    except _errors() as error:
+        raise LocalError("NoSource", f"{source} cannot be read: {error}") from error
 
 
 def _errors() -> tuple[type[Exception], ...]:
@@ -73,7 +82,7 @@ def _errors() -> tuple[type[Exception], ...]:
     return ImportError, ValueError, OSError, EOFError, *(() if ssh is None else (ssh.SSHException,))
 
 
-def _fetch_all(files: Any, root: str, lake: str, place: str) -> None:
+def _fetch_all(source: str, files: Any, root: str, lake: str, place: str) -> None:
     mirror = f"{lake}/{place}"
     ledger_file = f"{mirror}/{_LEDGER}"
     copied: dict[str, list[str]] = json.loads(storage.read_bytes(ledger_file) or b"{}")
@@ -81,9 +90,8 @@ def _fetch_all(files: Any, root: str, lake: str, place: str) -> None:
     files.invalidate_cache()
     present = set()
     try:
-        for party in files.ls(f"{root}/{JOURNAL_FOLDER}", detail=False):
-            for entry in files.ls(party, detail=True):
-                present.add(_fetch_one(files, entry, mirror, copied))
+        for entry in _entries(source, files, root):
+            present.add(_fetch_one(source, files, entry, mirror, copied))
         for gone in _withdrawn(lake, place, [one for one in copied if one not in present]):
             storage.remove(f"{mirror}/{gone}")
             del copied[gone]
@@ -93,8 +101,15 @@ def _fetch_all(files: Any, root: str, lake: str, place: str) -> None:
             storage.replace_bytes(ledger_file, json.dumps(copied, indent=1).encode())
 
 
+def _entries(source: str, files: Any, root: str) -> Iterator[dict[str, Any]]:
+    """What is in the folders of parties, and of whatever else there is."""
+    with _reading(source):
+        for party in files.ls(f"{root}/{JOURNAL_FOLDER}", detail=False):
+            yield from files.ls(party, detail=True)
+
+
 def _fetch_one(
-    files: Any, entry: dict[str, Any], mirror: str, copied: dict[str, list[str]]
+    source: str, files: Any, entry: dict[str, Any], mirror: str, copied: dict[str, list[str]]
 ) -> str | None:
     """Where the file is in the mirror, if it is one that is wanted."""
     party, _, name = entry["name"].rstrip("/").rpartition("/")
@@ -104,18 +119,18 @@ def _fetch_one(
     place = f"{JOURNAL_FOLDER}/{folder}/{name}"
     state = [str(entry["size"]), *(str(entry[age]) for age in _AGES if age in entry)]
     if copied.get(place) != state:
-        storage.replace(f"{mirror}/{place}", _chunks(files, entry))
+        storage.replace(f"{mirror}/{place}", _chunks(source, files, entry))
         copied[place] = state
     return place
 
 
-def _chunks(files: Any, entry: dict[str, Any]) -> Iterator[bytes]:
+def _chunks(source: str, files: Any, entry: dict[str, Any]) -> Iterator[bytes]:
     """The file, and of one that is larger than any segment nothing: so it is quarantined."""
     left = segments.SEGMENT_BYTES_MAX
     if (entry["size"] or 0) > left:
         return
-    with files.open(entry["name"], "rb") as source:
-        while left > 0 and (chunk := source.read(min(left, BYTES_AT_ONCE))):
+    with _reading(source), files.open(entry["name"], "rb") as file:
+        while left > 0 and (chunk := file.read(min(left, BYTES_AT_ONCE))):
             left -= len(chunk)
             yield bytes(chunk)
 

@@ -11,12 +11,15 @@ from pyspark.sql import SparkSession
 from onceonly.lake import lease, manifest, storage
 from onceonly.lake.ingest import mirror
 from onceonly.lake.ingest.intake import Intake, intakes
-from onceonly.lake.ingest.stream import Run
+from onceonly.lake.ingest.stream import FAILED, Run
 from onceonly.lake.jobs.session import Lakes, directories, start
 from onceonly.lake.manifest import INGESTED_FOLDER, Manifest, Quarantined, Range, Shelf
 from onceonly.message.errors import LocalError
 
 AVAILABLE_NOW: Final = "available-now"
+
+_OF_ONE: Final = frozenset({"NoSource", FAILED})
+"""Names of errors of one source, behind which all others are taken in."""
 
 _INTERVAL: Final = re.compile(r"(\d+)\s*(s|m|h)(?:ec(?:ond)?s?|in(?:ute)?s?|ours?)?")
 _UNITS: Final = {"s": 1, "m": 60, "h": 3_600}
@@ -93,7 +96,7 @@ def ingest(
             try:
                 found += _found(spark, one, lake)
             except LocalError as error:
-                is_to_wait = error.name == "NoSource" if every_s is None else one in reached
+                is_to_wait = error.name in _OF_ONE if every_s is None else one in reached
                 if not is_to_wait:
                     raise
                 tell(f"{error.name}: {error}")
@@ -121,7 +124,11 @@ def ingest(
 
 def _found(spark: SparkSession, source: str, lake: str) -> list[Intake]:
     if mirror.is_needed(spark, source):
-        return intakes(mirror.fetch(source, lake), lake)
+        try:
+            return intakes(mirror.fetch(source, lake), lake)
+        except OSError as error:
+            text = f"{source} cannot be copied into {lake}: {error}"
+            raise LocalError(FAILED, text) from error
     if not storage.is_folder(source):
         raise LocalError("NoLake", f"there is no lake directory {source}")
     return intakes(source, lake)
