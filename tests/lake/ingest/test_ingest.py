@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import fsspec
 import pyarrow.parquet as pq
@@ -241,3 +242,27 @@ def test_lives_of_an_older_version_are_folded_anew(spark: SparkSession, tmp_path
     jobs.ingest(str(tmp_path))
     assert manifest.load(shelf).folds == found.folds
     assert fingerprints(spark, str(tmp_path))["journal"][0] == 60
+
+
+def test_a_file_that_never_rests_keeps_no_segment_out(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Somebody writes a log into the folder: that is said, and the segments beside it are in."""
+    ledger = healthy(seed=12, messages=8)[0].sender
+    path = publish(tmp_path, ledger, first=1, last=20)
+    log = path.with_name("copied.log")
+    log.touch()
+    look_at, ages = taking.look_at, itertools.count(1)
+
+    def write_and_look(*asked: Any) -> list[Look]:
+        age = next(ages)
+        os.utime(log, (age, age))
+        return look_at(*asked)
+
+    monkeypatch.setattr(taking, "look_at", write_and_look)
+    intake = Intake(manifest.Shelf(str(tmp_path), party_folder(BUYER)), str(path.parent))
+    with pytest.raises(LocalError, match="change while they are read") as refused:
+        taking.take(spark, intake, [log.name, path.name])
+    assert refused.value.name == taking.RESTLESS
+    found = manifest.load(intake.shelf)
+    assert (found.rows, found.quarantined) == (20, ())

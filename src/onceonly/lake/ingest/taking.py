@@ -72,7 +72,7 @@ def take(
     """Take these files of an intake in; `tell` is called for those that are kept apart since.
 
     Raises `LocalError`: Restless where files go on changing while they are read, Disturbed where
-    nobody could look at some of them. In the second case all others are in.
+    nobody could look at some of them. All others are in then, unless the lake itself changed.
     """
     before = register.read(intake.shelf)
     if runner.is_outdated(before.manifest):
@@ -84,11 +84,13 @@ def take(
         return
     asked = [Look(intake.name(one.name), one.length, one.modified_at) for one in listed]
     looks = look_at(spark, intake.shelf, asked)
-    found = [one for one in looks if not one.is_disturbed]
-    disturbed = [one for one in looks if one.is_disturbed]
-    is_at_rest = _is_as_now(intake.shelf, disturbed)
-    if is_at_rest and (not found or _take_in(spark, before, found, tell)):
-        _require_undisturbed(disturbed)
+    # A file that never rests, such as somebody's log, is to keep no other out.
+    now = _as_now(intake.shelf, looks)
+    still = [one for one, is_now in zip(looks, now, strict=True) if _named(one) == is_now]
+    found = [one for one in still if not one.is_disturbed]
+    is_in = not found or _take_in(spark, before, found, tell)
+    if is_in and len(still) == len(looks):
+        _require_undisturbed(still)
     elif tries == 1:
         text = f"segments in {intake.journal}, or their lake, change while they are read"
         raise LocalError(RESTLESS, text)
