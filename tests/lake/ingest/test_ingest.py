@@ -27,7 +27,7 @@ from onceonly.lake.lease import ingesting
 from onceonly.message.errors import LocalError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from onceonly.lake.ingest.change import Change
     from onceonly.lake.ingest.register import Known
@@ -266,3 +266,22 @@ def test_a_file_that_never_rests_keeps_no_segment_out(
     assert refused.value.name == taking.RESTLESS
     found = manifest.load(intake.shelf)
     assert (found.rows, found.quarantined) == (20, ())
+
+
+def test_a_batch_that_cannot_be_written_leaves_nothing_behind(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """On a full disk every try would leave more there than the one before."""
+    path = publish(tmp_path, healthy(seed=12, messages=8)[0].sender, first=1, last=20)
+    intake = Intake(manifest.Shelf(str(tmp_path), party_folder(BUYER)), str(path.parent))
+    write = runner.write
+
+    def full(frame: DataFrame, place: str) -> None:
+        if "/lifecycle/" in place:
+            raise OSError("no space left on device")
+        write(frame, place)
+
+    monkeypatch.setattr(runner, "write", full)
+    with pytest.raises(OSError, match="no space"):
+        taking.take(spark, intake, [path.name])
+    assert not [one for one in Path(intake.shelf.root).rglob("*") if one.is_file()]

@@ -12,6 +12,7 @@ kept: the next ingest looks again.
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -255,13 +256,25 @@ def _placed(shelf: Shelf, found: Look) -> Look:
 
 
 def _write_rows(spark: SparkSession, before: Known, change: Change) -> Rows:
-    root, looks = before.shelf.root, [*change.kept, *change.rows_of]
-    if not looks:
+    if not change.kept and not change.rows_of:
         return Rows("", 0, (), None, {})
+    name = f"batch-{manifest.fresh_name()}"
+    try:
+        return _write_batch(spark, before, change, name)
+    except (PySparkException, Py4JError, OSError):
+        # On a full disk every try would leave more there than the one before. What stays all the
+        # same, a compaction removes.
+        for product in runner.OF_ROWS:
+            with suppress(OSError):
+                storage.remove(f"{before.shelf.root}/{product}/{name}")
+        raise
+
+
+def _write_batch(spark: SparkSession, before: Known, change: Change, name: str) -> Rows:
+    root, looks = before.shelf.root, [*change.kept, *change.rows_of]
     known = Manifest() if change.is_rebuilt else before.manifest
     ranges = [(one.first_seq, one.last_seq) for one in looks]
     rows = _rows(spark, before, change)
-    name = f"batch-{manifest.fresh_name()}"
     written = manifest.count(ranges)
     fork = None
     # Of rows that are kept, others may stand under the same numbers (`kept`).
