@@ -6,6 +6,7 @@ asks for the time.
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
@@ -14,6 +15,10 @@ from onceonly.journal.record import CHAINED
 from onceonly.message.event import Direction, Event
 
 US_PER_S = 1_000_000
+
+ROW_ORDER: Final = ("seq", "store_epoch", "at", "event")
+"""How the rows of one journal follow one another: by their numbers. The rest is for numbers that
+were given twice, by a store that was rolled back: no file and no task may decide then (E4)."""
 
 
 def is_event(*events: Event) -> Column:

@@ -234,8 +234,8 @@ def with_order(judged: DataFrame) -> DataFrame:
     """
     before = (Window.unboundedPreceding, -1)
     pair = Window.partitionBy("from_party", "to_party")
-    by_turn = pair.orderBy("first_sent_seq").rowsBetween(*before)
-    by_order = pair.orderBy("submitted_seq").rowsBetween(*before)
+    by_turn = pair.orderBy("first_sent_seq", "message_id").rowsBetween(*before)
+    by_order = pair.orderBy("submitted_seq", "message_id").rowsBetween(*before)
     in_turn = is_true(F.col("transmissions") > F.lit(0)) & _is_numbered() & is_promised()
     freed = F.when(in_turn, F.coalesce("released_seq", F.lit(_NEVER)))
     handed = F.when(_has_verdict(Verdict.MATCHED) & _is_numbered(), F.col("handed_over_seq"))

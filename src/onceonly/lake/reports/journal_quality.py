@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.journal.record import SCHEMA_VERSION
-from onceonly.lake.expressions import any_of, is_event, is_true, one_if
+from onceonly.lake.expressions import ROW_ORDER, any_of, is_event, is_true, one_if
 from onceonly.lake.tables.definition import (
     Definition,
     count,
@@ -116,7 +116,7 @@ _OF_MESSAGES: Final = ("order_violations", "unmatched_messages")
 
 def _rows(stretched: DataFrame, policy: Policy) -> DataFrame:
     """What each party's own rows show, each beside the row before it."""
-    line = Window.partitionBy("party", "stretch").orderBy("seq")
+    line = Window.partitionBy("party", "stretch").orderBy(*ROW_ORDER)
     before = {
         f"previous_{name}": F.lag(name).over(line)
         for name in ("at", "monotonic_ns", "store_epoch", "event")

@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import is_event, one_if
+from onceonly.lake.expressions import ROW_ORDER, is_event, one_if
 from onceonly.lake.tables import attempts
 from onceonly.lake.tables.definition import (
     Definition,
@@ -39,7 +39,7 @@ DEFINITION: Final = Definition(
 
 def runs(journal: DataFrame) -> DataFrame:
     """The runs, with `from_us`, `last_us`, `until_us` (µs UTC) and a count for each outcome."""
-    line = Window.partitionBy("party", "peer").orderBy("seq")
+    line = Window.partitionBy("party", "peer").orderBy(*ROW_ORDER)
     so_far = line.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     ended = journal.where(is_event(*attempts.WHAT) & F.col("outcome").isNotNull())
     is_up = F.col("outcome") == F.lit(Outcome.ACCEPTED.value)
@@ -51,8 +51,8 @@ def runs(journal: DataFrame) -> DataFrame:
         .withColumn("run", F.sum("changes").over(so_far))
         .groupBy("party", "peer", "run", "is_up")
         .agg(
-            F.min_by("at", "seq").alias("from_us"),
-            F.max_by("at", "seq").alias("last_us"),
+            F.min_by("at", F.struct(*ROW_ORDER)).alias("from_us"),
+            F.max_by("at", F.struct(*ROW_ORDER)).alias("last_us"),
             F.count("*").alias("transmissions"),
             *[
                 F.sum(one_if(F.col("outcome") == F.lit(outcome.value))).alias(outcome.value)

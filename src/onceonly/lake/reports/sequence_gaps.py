@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import is_event, is_outbound, is_passing, is_true
+from onceonly.lake.expressions import ROW_ORDER, is_event, is_outbound, is_passing, is_true
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
     Definition,
@@ -50,7 +50,7 @@ def table(journal: DataFrame) -> DataFrame:
     Repeated transmissions of a message carry its number again and are no news.
     """
     side = F.when(is_outbound(), F.lit("sending")).otherwise(F.lit("receiving"))
-    pair = Window.partitionBy("party", "side", "from_party", "to_party").orderBy("seq")
+    pair = Window.partitionBy("party", "side", "from_party", "to_party").orderBy(*ROW_ORDER)
     before = pair.rowsBetween(Window.unboundedPreceding, -1)
     is_number = is_event(Event.TRANSMITTING, Event.STORED)
     rows = (

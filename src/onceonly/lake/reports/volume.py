@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import bin_start, is_event, is_passing, one_if
+from onceonly.lake.expressions import ROW_ORDER, bin_start, is_event, is_passing, one_if
 from onceonly.lake.reports.columns import quantiles
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.schemas import KEY
@@ -42,7 +42,7 @@ DEFINITION: Final = Definition(
 def table(journal: DataFrame, *, width_us: int) -> DataFrame:
     """The volume in bins of `width_us`, each message once."""
     is_stored = is_event(Event.STORED)
-    told_first = Window.partitionBy(*KEY).orderBy(is_stored, "seq")
+    told_first = Window.partitionBy(*KEY).orderBy(is_stored, *ROW_ORDER, "party")
     return (
         journal.where(is_event(Event.SUBMITTED, Event.STORED) & ~is_passing())
         .withColumn("rank", F.row_number().over(told_first))

@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import is_event, is_passing
+from onceonly.lake.expressions import ROW_ORDER, is_event, is_passing
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
@@ -51,7 +51,7 @@ _EVENTS: Final = (
 def table(journal: DataFrame) -> DataFrame:
     """The hand-overs in the journal."""
     message = Window.partitionBy("party", *KEY)
-    in_turn = message.orderBy("seq")
+    in_turn = message.orderBy(*ROW_ORDER)
     before = in_turn.rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
     def first_of(condition: Column) -> Column:

@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import is_event, is_outbound
+from onceonly.lake.expressions import ROW_ORDER, is_event, is_outbound
 from onceonly.lake.tables.definition import (
     PAIR_COLUMNS,
     Definition,
@@ -45,7 +45,7 @@ STATES: Final = {
 
 def table(journal: DataFrame, *, as_of: int) -> DataFrame:
     """The states of the pairs, up to `as_of` (µs UTC)."""
-    pair = Window.partitionBy("party", "side", "from_party", "to_party").orderBy("seq")
+    pair = Window.partitionBy("party", "side", "from_party", "to_party").orderBy(*ROW_ORDER)
     side = F.when(is_outbound(), F.lit("sending")).otherwise(F.lit("receiving"))
     words = [F.when(is_event(event), F.lit(word)) for event, word in STATES.items()]
     until = F.lead("at").over(pair)

@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import is_event
+from onceonly.lake.expressions import ROW_ORDER, is_event, is_passing
 from onceonly.lake.model import FOLDS
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
@@ -70,9 +70,13 @@ DEFINITION: Final = Definition(
 
 
 def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
-    """The ledger of `verdicts.verdict`'s rows; the header is the sender's own."""
+    """The ledger of `verdicts.verdict`'s rows; the header is that of the first Submitted."""
+    told = F.struct(*ROW_ORDER, *HEADER)
     header = (
-        journal.where(is_event(Event.SUBMITTED)).dropDuplicates(list(KEY)).select(*KEY, *HEADER)
+        journal.where(is_event(Event.SUBMITTED) & ~is_passing())
+        .groupBy(*KEY)
+        .agg(F.min(told).alias("first"))
+        .select(*KEY, *[F.col(f"first.{name}").alias(name) for name in HEADER])
     )
     return judged.join(header, list(KEY), "left").select(
         *KEY,

@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import is_event, is_passing
+from onceonly.lake.expressions import ROW_ORDER, is_event, is_passing
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
@@ -49,7 +49,7 @@ def table(journal: DataFrame) -> DataFrame:
         .when(is_event(Event.SUBMITTED), F.lit("sender"))
         .otherwise(F.lit("receiver"))
     )
-    first = Window.partitionBy("party", "role", *KEY).orderBy("seq")
+    first = Window.partitionBy("party", "role", *KEY).orderBy(*ROW_ORDER)
     return (
         journal.where(is_event(Event.SUBMITTED, Event.STORED))
         .withColumn("role", role)
