@@ -32,7 +32,9 @@ DAY = 86_400 * SECOND
 
 def found_in(rows: DataFrame) -> Findings:
     made = evidence(rows, as_of=DAWN + 3 * DAY)
-    whole = [Wholeness(party_folder(name), 0, 0, 0, 0, None) for name in (BUYER, SELLER, BETWEEN)]
+    told = {row["party"] for row in rows.select("party").distinct().collect()}
+    names = sorted({BUYER, SELLER, BETWEEN} | told)
+    whole = [Wholeness(party_folder(name), 0, 0, 0, 0, None) for name in names]
     case = Case(made.journal, made.coverage, made.judged, made.as_of, made.policy, whole)
     return find(case, judge(case))
 
@@ -66,6 +68,23 @@ def test_an_orphan_acknowledgement_is_shown_with_its_row(frame: Frame):
         (BUYER, None, "m@example"),
         (BUYER, None, "n@example"),
     ]
+
+
+def test_the_same_journals_give_the_same_page(frame: Frame):
+    """Where pairs are equally bad or busy their names decide, and not the order of the files."""
+    rows: list[Record] = []
+    for names in (("urn:1", BUYER), ("urn:2", SELLER), ("urn:3", BETWEEN)):
+        there, back = two_parties(names)
+        there.matched_late("late@example")
+        there.matched_after_lost_ack("repeated@example")
+        there.given_up("given-up@example")
+        there.of_pair(Event.PAIR_SUSPENDED, reason="maintenance")
+        back.submit("job@example", actor="job:night")
+        back.out(Event.REJECTED, "no@example", actor="job:night", error_code="TooLarge")
+        rows += records(there)
+    one, other = (found_in(frame(part)) for part in (rows, rows[::-1]))
+    assert one.per_pair == other.per_pair
+    assert one.overall == other.overall
 
 
 def test_a_waterfall_without_a_timed_stage_is_no_picture(frame: Frame):

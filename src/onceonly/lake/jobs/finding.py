@@ -16,6 +16,7 @@ from onceonly.lake.reports.columns import ended, is_there
 from onceonly.lake.reports.error_pareto import DEFINITION as ERRORS
 from onceonly.lake.reports.findings import Extract, Findings, Judged
 from onceonly.lake.reports.page import availability, clocks, verdicts
+from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.reports.volume import DEFINITION as VOLUME
 from onceonly.lake.schemas import KEY
 from onceonly.message.event import Event
@@ -103,72 +104,88 @@ PER_PAIR: Final = (
     Ask("turnaround", lambda frame: frame.orderBy(F.desc("messages"), "from_party", "to_party")),
     Ask(
         "duplicate_causes",
-        lambda frame: frame.where("repeats > 0").orderBy(F.desc("repeats"), "day", "from_party"),
+        lambda frame: frame.where("repeats > 0").orderBy(F.desc("repeats"), "day", *PAIR),
         needs=(Event.DUPLICATE_ELIMINATED,),
     ),
     Ask(
         "failure_notices",
-        lambda frame: frame.orderBy(F.desc("missing"), F.desc("failures"), "day", "from_party"),
+        lambda frame: frame.orderBy(F.desc("missing"), F.desc("failures"), "day", *PAIR),
         needs=_ENDED,
     ),
     Ask(
         "sla",
-        lambda frame: frame.orderBy(F.asc_nulls_last("met_share"), "month", "from_party"),
+        lambda frame: frame.orderBy(F.asc_nulls_last("met_share"), "month", *PAIR, "agreement_id"),
     ),
     Ask("open_budgets", lambda frame: frame.orderBy(F.desc("age_us"), *KEY), LIVES_SHOWN),
-    Ask("budgets", lambda frame: frame.orderBy(F.desc("longest_verdict_us"), "agreement_id")),
-    Ask("bulk_jobs", lambda frame: frame.orderBy(F.desc("last_at"), "job"), needs=(ACTOR,)),
+    Ask(
+        "budgets",
+        lambda frame: frame.orderBy(F.desc("longest_verdict_us"), "agreement_id", *PAIR),
+    ),
+    Ask(
+        "bulk_jobs", lambda frame: frame.orderBy(F.desc("last_at"), "job", "party"), needs=(ACTOR,)
+    ),
     Ask("availability", lambda frame: frame.orderBy(F.desc("down_us"), "party", "peer")),
     Ask(
         "channel_intervals",
-        lambda frame: frame.where("state != 'open'").orderBy(F.desc("length_us"), "seq"),
+        lambda frame: frame.where("state != 'open'").orderBy(
+            F.desc("length_us"), "seq", "party", "from_at"
+        ),
         INTERVALS_SHOWN,
         (Event.PAIR_SUSPENDED, Event.PAIR_QUARANTINED),
     ),
-    Ask("error_pareto", lambda frame: frame.orderBy(F.desc("occurrences"), "phase", "code")),
+    Ask(
+        "error_pareto",
+        lambda frame: frame.orderBy(
+            F.desc("occurrences"), "phase", "code", "party", "peer", "transport"
+        ),
+    ),
     Ask(
         "error_trend",
-        lambda frame: selection.most_frequent(frame, ERRORS_DRAWN).orderBy("bin_at"),
+        lambda frame: selection.most_frequent(frame, ERRORS_DRAWN).orderBy(
+            "bin_at", "phase", "code"
+        ),
         BINS_SHOWN,
     ),
     Ask(
         "hop_waterfall",
-        lambda frame: frame.orderBy("from_party", "to_party", "step"),
+        lambda frame: frame.orderBy(*PAIR, "step", "stage", "place"),
         needs=(HOP,),
     ),
     Ask(
         "clock_skew",
-        lambda frame: selection.farthest(frame, clocks.PAIRS_DRAWN).orderBy("bin_at"),
+        lambda frame: selection.farthest(frame, clocks.PAIRS_DRAWN).orderBy("bin_at", *PAIR),
         BINS_SHOWN,
     ),
     Ask("sequence_gaps", lambda frame: frame.orderBy("at", "party", "seq"), LIVES_SHOWN),
     Ask(
         "late_acks",
-        lambda frame: frame.orderBy(F.asc_nulls_last("was_corrected"), "at"),
+        lambda frame: frame.orderBy(F.asc_nulls_last("was_corrected"), "at", "party", "seq"),
         LIVES_SHOWN,
         (Event.LATE_ACK_RECEIVED, Event.ORPHAN_ACK_RECEIVED),
     ),
     Ask("journal_quality", lambda frame: frame.orderBy("party")),
     Ask(
         "operator_effects",
-        lambda frame: frame.orderBy(F.desc("last_at"), "action"),
+        lambda frame: frame.orderBy(
+            F.desc("last_at"), "action", "party", "actor", "reason", "verdict"
+        ),
         needs=(ACTOR, *_BY_OPERATORS),
     ),
     Ask(
         "job_rejects",
-        lambda frame: frame.orderBy(F.desc("rejected"), "job"),
+        lambda frame: frame.orderBy(F.desc("rejected"), "job", "party", "error_code", "reason"),
         LIVES_SHOWN,
         (ACTOR,),
     ),
     Ask("retention", lambda frame: frame.orderBy("party", "role", "state", "age_bucket")),
     Ask(
         "purges",
-        lambda frame: frame.orderBy(F.desc("day"), "party"),
+        lambda frame: frame.orderBy(F.desc("day"), "party", "what"),
         LIVES_SHOWN,
         (Event.PURGED,),
     ),
 )
-"""The worst or the busiest first."""
+"""The worst or the busiest first. Of equals the names decide: every order here is complete."""
 
 
 def find(case: Case, judged: Judged) -> Findings:
@@ -225,15 +242,13 @@ def _chosen(evidence: Evidence, judged: Judged) -> list[Ask]:
         _VOLUME_BY_KIND,
         Ask(
             "reconciliation",
-            lambda frame: selection.of_pairs(frame, worst).orderBy(
-                F.desc("day"), *KEY[:2], "verdict"
-            ),
+            lambda frame: selection.of_pairs(frame, worst).orderBy(F.desc("day"), *PAIR, "verdict"),
             BINS_SHOWN,
         ),
         Ask(
             "outages",
             lambda frame: selection.of_those(frame, seen, ["party", "peer"]).orderBy(
-                F.desc("length_us"), "from_at"
+                F.desc("length_us"), "from_at", "party", "peer"
             ),
             INTERVALS_SHOWN,
         ),
