@@ -11,7 +11,13 @@ from journals import BUYER, DAWN, SECOND, SELLER, Exchange, Ledger, Passage, two
 from onceonly.journal.segment import party_folder
 from onceonly.lake.jobs.case import Case, judge
 from onceonly.lake.jobs.finding import find, rows_on_differences
-from onceonly.lake.reports import error_pareto, reconciliation_days, volume
+from onceonly.lake.reports import (
+    error_pareto,
+    failure_notices,
+    in_doubt,
+    reconciliation_days,
+    volume,
+)
 from onceonly.lake.reports.findings import Findings
 from onceonly.lake.reports.page import hops
 from onceonly.lake.wholeness import Wholeness
@@ -68,6 +74,17 @@ def test_an_orphan_acknowledgement_is_shown_with_its_row(frame: Frame):
         (BUYER, None, "m@example"),
         (BUYER, None, "n@example"),
     ]
+
+
+def test_words_of_a_stranger_hide_no_register(frame: Frame):
+    """A journal with more unknown events than there are known ones, before all others."""
+    there, _ = two_parties()
+    there.given_up("m@example")
+    row = there.sender.records[-1]
+    strange = [row._replace(event=f"Strange{n}", seq=row.seq + 1 + n) for n in range(200)]
+    found = found_in(frame([*strange, *records(there)]))
+    assert [row["message_id"] for row in found.of(in_doubt.DEFINITION).rows] == ["m@example"]
+    assert found.of(failure_notices.DEFINITION).rows
 
 
 def test_the_same_journals_give_the_same_page(frame: Frame):

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 
 from onceonly.lake import catalogue, runner
 from onceonly.lake.catalogue import Evidence
-from onceonly.lake.expressions import subject
+from onceonly.lake.expressions import is_event, subject
 from onceonly.lake.jobs.case import Case
 from onceonly.lake.reports import selection
 from onceonly.lake.reports.columns import ended, is_there
@@ -207,9 +207,11 @@ def find(case: Case, judged: Judged) -> Findings:
 
 
 def _what_is_there(journal: DataFrame) -> set[str]:
-    """Events, and columns that some row has."""
+    """Events of this version, and columns that some row with one of them has."""
     has = [F.max(F.col(name).isNotNull()).alias(name) for name in _ROWS]
-    rows = runner.rows(journal.groupBy("event").agg(*has), len(Event) + 1)
+    # A stranger's journal may have any number of other words.
+    known = journal.where(is_event(*Event))
+    rows = runner.rows(known.groupBy("event").agg(*has), len(Event))
     return {row["event"] for row in rows} | {
         name for name in _ROWS if any(row[name] for row in rows)
     }
