@@ -6,16 +6,18 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from cases import TERMS, evidence, made, part, records
+from cases import BETWEEN, TERMS, evidence, made, part, records
 from journals import (
     DAWN,
     SECOND,
+    Ledger,
+    Passage,
     two_parties,
 )
 
 from onceonly.lake.reports import in_doubt
 from onceonly.message.errors import Severity
-from onceonly.message.event import Event
+from onceonly.message.event import Direction, Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -129,3 +131,17 @@ def test_doubts_are_counted_while_they_last(frame: Frame):
         ("1 min to 1 h", 1),
         ("under 1 min", 2),
     ]
+
+
+def test_what_an_intermediary_was_told_is_no_answer_to_the_sender(frame: Frame):
+    """It asks its own next hop, and the numbers of its rows say nothing beside the sender's."""
+    there, _ = two_parties()
+    passage = Passage(there, Ledger(BETWEEN))
+    there.given_up("m@example")
+    there.out(Event.REPORT_RECEIVED, "m@example", reason="NotRecognized")
+    for _ in range(50):
+        passage.between.write(Event.STARTED, there.now)
+    passage.note(Event.REPORT_RECEIVED, "m@example", Direction.OUT, hop=0, reason="Received")
+    rows = records(there) + passage.between.records
+    [doubt] = made("in_doubt", evidence(frame(rows)))
+    assert part(doubt, "last_answer", "suggested_action") == ("NotRecognized", in_doubt.SEND_AGAIN)

@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import is_event
+from onceonly.lake.expressions import is_event, is_outbound, is_passing
 from onceonly.lake.reports.columns import age_class, is_given_up, is_there
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
@@ -100,6 +100,8 @@ def _told(journal: DataFrame) -> DataFrame:
     agreement = F.when(is_event(Event.SUBMITTED), F.struct("seq", "agreement_id"))
     return (
         journal.where(is_event(Event.SUBMITTED, Event.REPORT_RECEIVED))
+        # Who delivers further asks the next one, and numbers its rows by its own journal.
+        .where(is_outbound() & ~is_passing())
         .groupBy(*KEY)
         .agg(F.min(agreement).alias("first"), F.max(answer).alias("last"))
         .select(
