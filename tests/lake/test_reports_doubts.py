@@ -145,3 +145,19 @@ def test_what_an_intermediary_was_told_is_no_answer_to_the_sender(frame: Frame):
     rows = records(there) + passage.between.records
     [doubt] = made("in_doubt", evidence(frame(rows)))
     assert part(doubt, "last_answer", "suggested_action") == ("NotRecognized", in_doubt.SEND_AGAIN)
+
+
+def test_a_late_acknowledgement_is_corrected_by_what_was_said_after_it(frame: Frame):
+    """A notice about an earlier one corrects nothing; without a failure notice no time is since."""
+    there, _ = two_parties()
+    there.matched_late("m@example")
+    there.ack("m@example", Event.LATE_ACK_RECEIVED)
+    there.submit("untold@example")
+    there.send("untold@example")
+    there.ack("untold@example", Event.LATE_ACK_RECEIVED)
+    rows = sorted(made("late_acks", evidence(frame(records(there)))), key=lambda row: row["seq"])
+    assert [part(row, "message_id", "after_us", "was_corrected") for row in rows] == [
+        ("m@example", 20 * MS, True),
+        ("m@example", 45 * MS, False),
+        ("untold@example", None, False),
+    ]

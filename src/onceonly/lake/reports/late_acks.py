@@ -5,7 +5,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import is_event, is_passing, subject
+from onceonly.lake.expressions import ROW_ORDER, is_event, is_passing, is_true, subject
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import (
     KEY_COLUMNS,
@@ -41,6 +41,7 @@ DEFINITION: Final = Definition(
 def table(journal: DataFrame) -> DataFrame:
     """The late and the orphan acknowledgements in the journal."""
     message = Window.partitionBy("party", *KEY)
+    before = message.orderBy(*ROW_ORDER).rowsBetween(Window.unboundedPreceding, Window.currentRow)
     is_notice = is_event(Event.NOTIFIED)
     failure = is_notice & (F.col("reason") == F.lit(NoticeKind.DELIVERY_FAILURE.value))
     correction = is_notice & (F.col("reason") == F.lit(NoticeKind.ACKNOWLEDGED_LATE.value))
@@ -52,19 +53,23 @@ def table(journal: DataFrame) -> DataFrame:
         .withColumns({"message_id": subject(), "from_party": F.coalesce("from_party", "party")})
         .withColumns(
             {
-                "told": F.min(F.when(failure, F.col("at"))).over(message),
-                "corrected": F.max(correction).over(message),
+                "told": F.min(F.when(failure, F.col("at"))).over(before),
+                "corrected_seq": F.max(F.when(correction, F.col("seq"))).over(message),
             }
         )
     )
+    since_told = F.when(
+        F.col("told").isNotNull(), F.greatest(F.col("at") - F.col("told"), F.lit(0))
+    )
+    is_corrected = is_true(F.col("corrected_seq") > F.col("seq"))
     return (
         rows.where(~is_notice)
         .withColumns(
             {
                 "kind": F.when(is_late, F.lit("late")).otherwise(F.lit("orphan")),
                 "notified_at": F.when(is_late, F.timestamp_micros("told")),
-                "after_us": F.when(is_late, F.greatest(F.col("at") - F.col("told"), F.lit(0))),
-                "was_corrected": F.when(is_late, F.col("corrected")),
+                "after_us": F.when(is_late, since_told),
+                "was_corrected": F.when(is_late, is_corrected),
             }
         )
         .withColumn("at", F.timestamp_micros("at"))
