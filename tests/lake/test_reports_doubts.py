@@ -161,3 +161,19 @@ def test_a_late_acknowledgement_is_corrected_by_what_was_said_after_it(frame: Fr
         ("m@example", 45 * MS, False),
         ("untold@example", None, False),
     ]
+
+
+def test_what_was_denied_after_its_acknowledgement_met_no_target(frame: Frame):
+    """An intermediary had acknowledged both: one it could not deliver, one was taken back."""
+    there, _ = two_parties()
+    for message_id in ("denied", "taken back"):
+        there.submit(message_id)
+        there.send(message_id)
+        there.ack(message_id)
+    there.out(Event.ERROR_RECEIVED, "denied", severity=Severity.ERROR)
+    there.tell("denied", Severity.ERROR)
+    there.out(Event.FAILED, "denied")
+    there.out(Event.CANCELLED, "taken back", reason="confirmed")
+    there.matched("delivered")
+    [row] = made("sla", evidence(frame(there.sender.records)))
+    assert part(row, "messages", "met", "missed", "pending", "excused") == (3, 1, 1, 0, 1)

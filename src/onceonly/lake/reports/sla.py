@@ -8,11 +8,11 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.lake.expressions import US_PER_S, one_if
 from onceonly.lake.reports.columns import (
     acknowledged,
-    is_acknowledged,
     is_final,
     is_there,
     of,
     quantiles,
+    stands_acknowledged,
     utc_day,
     with_agreement,
 )
@@ -46,7 +46,7 @@ DEFINITION: Final = Definition(
         ),
         duration("target_us", "longest time from submission to acknowledgement"),
         share("target_share", "how many have to keep it"),
-        count("met", "messages", "acknowledged within the target"),
+        count("met", "messages", "acknowledged within the target, and not denied since"),
         count(
             "missed",
             "messages",
@@ -76,9 +76,10 @@ def table(judged: DataFrame, journal: DataFrame, *, as_of: int, target: Target) 
     """The scorecard at `as_of` (µs UTC)."""
     took = acknowledged() - F.col("submitted_at")
     due = F.col("submitted_at") + F.lit(target.within_us)
-    is_met = is_acknowledged() & (took <= F.lit(target.within_us))
-    is_taken_back = is_there("cancelled_at") & ~is_acknowledged()
-    is_over = is_acknowledged() | is_final() | (due < F.lit(as_of))
+    # What an intermediary acknowledged and could not deliver afterwards has met nothing.
+    is_met = stands_acknowledged() & (took <= F.lit(target.within_us))
+    is_taken_back = is_there("cancelled_at") & ~stands_acknowledged()
+    is_over = stands_acknowledged() | is_final() | (due < F.lit(as_of))
     is_missed = ~is_met & ~is_taken_back & is_over
     rows = with_agreement(judged.where(is_promised() & is_there("submitted_at")), journal)
     months = F.trunc(utc_day(F.col("submitted_at")), "month")
