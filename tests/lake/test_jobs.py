@@ -89,9 +89,11 @@ def test_the_report_knows_what_was_agreed_where_somebody_says_so(world: World, t
         assert (f">{span}<" in told, f">{span}<" in untold) == (True, False)
 
 
-@pytest.mark.parametrize("as_of", [MUCH_LATER // SECOND, MUCH_LATER // 1_000])
-def test_an_instant_in_seconds_is_refused(world: World, as_of: int):
-    """It would be judged in 1970, when nothing was there yet: all in flight, no differences."""
+@pytest.mark.parametrize(
+    "as_of", [MUCH_LATER // SECOND, MUCH_LATER // 1_000, MUCH_LATER * 1_000], ids=["s", "ms", "ns"]
+)
+def test_an_instant_in_other_units_is_refused(world: World, as_of: int):
+    """It would be judged in 1970, when nothing was there yet; or in a future of endless bins."""
     with pytest.raises(LocalError) as refused:
         jobs.reconcile(world.lakes, as_of=as_of)
     assert refused.value.name == "NotMicroseconds"

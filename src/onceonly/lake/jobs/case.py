@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.journal.segment import party_folder
 from onceonly.lake import invariants, model, runner, verdicts, wholeness
 from onceonly.lake.catalogue import HOUR_US, Evidence
+from onceonly.lake.ingest.segments import AT_MAX
 from onceonly.lake.reports import reconciliation
 from onceonly.lake.reports.budgets import Terms
 from onceonly.lake.reports.findings import PAIRS_LISTED, InvariantResult, Judged
@@ -20,7 +21,8 @@ from onceonly.lake.wholeness import Wholeness
 from onceonly.message.errors import LocalError
 
 AS_OF_MIN: Final = 10**15
-"""Of September 2001. Seconds and milliseconds of our time are less, and would judge in 1970."""
+"""Of September 2001. Seconds and milliseconds of our time are less, and would judge in 1970; its
+nanoseconds are more than `AT_MAX`, and would make bins of time without an end."""
 
 ROWS_MAX: Final = 10_000
 """Most rows that any small frame may bring to the driver."""
@@ -66,8 +68,9 @@ def open_case(spark: SparkSession, lakes: Sequence[str], as_of: int | None, poli
 
     Raises `LocalError` (NotMicroseconds).
     """
-    if as_of is not None and as_of < AS_OF_MIN:
-        text = f"an instant of judgement is in microseconds since 1970, and {as_of} is of long ago"
+    if as_of is not None and not AS_OF_MIN <= as_of <= AT_MAX:
+        when = "of long ago" if as_of < AS_OF_MIN else "of the far future"
+        text = f"an instant of judgement is in microseconds since 1970, and {as_of} is {when}"
         raise LocalError("NotMicroseconds", text)
     held = runner.evidence(spark, lakes)
     journal = held.read("journal")
