@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 from journals import DAWN
-from pages import HOSTILE, PARTIES, findings
+from pages import HOSTILE, PARTIES, findings, judged_of
 
 from onceonly.lake.catalogue import TABLES
 from onceonly.lake.reports import page
@@ -191,6 +192,14 @@ def test_forty_parties_fit():
     shown = page.render(findings(2, parties=parties, counts={Verdict.MATCHED: 25_000}))
     assert "40 parties, 40 pairs" in shown
     assert "The classes of 40 pairs" in shown
+
+
+def test_of_more_pairs_than_are_told_apart_the_heading_claims_no_number():
+    """Two hundred pairs are told apart, however many there are."""
+    judged = judged_of([f"urn:party:{number}" for number in range(200)], {Verdict.MATCHED: 1})
+    shown = page.render(replace(findings(0), judged=judged))
+    assert "At least 200 parties, 200 pairs" in shown
+
 
 
 def test_a_drill_is_said_aloud(full: str, empty: str):

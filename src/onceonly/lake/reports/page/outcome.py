@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from onceonly.lake.reports import words
-from onceonly.lake.reports.findings import Findings, Judged
+from onceonly.lake.reports.findings import PAIRS_LISTED, Findings, Judged
 from onceonly.lake.reports.markup import Html, between, foreign, join, tag
 from onceonly.lake.reports.page.verdicts import ORDER, pairs_of
 from onceonly.lake.verdicts import CLASSES, Standing, Verdict
@@ -117,7 +117,10 @@ def _parties(judged: Judged) -> Html:
     if not parties:
         return Html("An empty lake")
     if len(parties) > PARTIES_NAMED:
-        return Html(f"{len(parties)} parties, {words.counted(len(pairs_of(judged)), 'pair')}")
+        # The findings tell so many pairs apart and no more.
+        pairs = len(pairs_of(judged))
+        least = "At least " if pairs == PAIRS_LISTED else ""
+        return Html(f"{least}{len(parties)} parties, {words.counted(pairs, 'pair')}")
     named = [foreign(words.short(party, HEADING_MAX)) for party in sorted(parties)]
     return between(" and ", named)
 
