@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import date
 from html.parser import HTMLParser
 from typing import Any
 
@@ -12,7 +13,9 @@ from journals import DAWN
 from pages import HOSTILE, PARTIES, findings, judged_of
 
 from onceonly.lake.catalogue import TABLES
-from onceonly.lake.reports import page
+from onceonly.lake.reports import page, reconciliation_days
+from onceonly.lake.reports.findings import Extract
+from onceonly.lake.reports.page import verdicts
 from onceonly.lake.verdicts import Verdict
 
 VOID = {"meta", "wbr", "br"}
@@ -200,6 +203,15 @@ def test_of_more_pairs_than_are_told_apart_the_heading_claims_no_number():
     shown = page.render(replace(findings(0), judged=judged))
     assert "At least 200 parties, 200 pairs" in shown
 
+
+def test_days_of_two_years_name_both():
+    """New year's days stand behind the last ones of the year before."""
+    made = findings(1)
+    [row] = made.of(reconciliation_days.DEFINITION).rows
+    rows = [{**row, "day": day} for day in (date(2026, 1, 1), date(2025, 12, 30))]
+    per_pair = {**made.per_pair, reconciliation_days.DEFINITION.name: Extract(rows, 2)}
+    [picture, _] = verdicts.days(replace(made, per_pair=per_pair)).body
+    assert "2025 to 2026, UTC" in picture
 
 
 def test_a_drill_is_said_aloud(full: str, empty: str):

@@ -189,8 +189,8 @@ def _calendar(
                 here = [row for row in rows if _ends(row) == ends and first <= row["day"] <= last]
                 if here:
                     _square(axes, place, line, here)
-        year = f"{columns[0][0]:%Y}"
-        axes.set_xlabel(f"{year}, UTC", fontsize=8)
+        years = dict.fromkeys((f"{columns[0][0]:%Y}", f"{columns[-1][1]:%Y}"))
+        axes.set_xlabel(f"{' to '.join(years)}, UTC", fontsize=8)
 
     return draw
 
