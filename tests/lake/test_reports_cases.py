@@ -12,6 +12,8 @@ from journals import (
     MUCH_LATER,
     SECOND,
     SELLER,
+    Exchange,
+    Ledger,
     digest_of,
     two_parties,
 )
@@ -460,3 +462,16 @@ def test_processing_states_stand_beside_the_hand_over(frame: Frame):
     [row] = made("app_deliveries", evidence(frame(records(there))))
     assert row["in_progress_at"] < row["complete_at"]
     assert part(row, "number", "digest", "refused_at") == (1, digest_of("m@example"), None)
+
+
+def test_a_clock_that_was_set_back_empties_no_queue_below_nothing(frame: Frame):
+    """Submitted at eight, and by the clock sent and acknowledged at six."""
+    there, _ = two_parties()
+    there.submit("m@example")
+    there.now -= 2 * 3_600 * SECOND
+    there.send("m@example")
+    there.arrive("m@example")
+    there.ack("m@example")
+    rows = made("backlog", evidence(frame(records(there))))
+    counts = ("submitted", "started", "settled", "queued", "in_flight")
+    assert [part(row, *counts) for row in rows] == [(1, 1, 1, 0, 0)]

@@ -84,7 +84,9 @@ def _moves(judged: DataFrame, width_us: int, last: int) -> DataFrame:
 
     A pair of which something is open goes on until the bin `last`, in which the judgement is.
     """
-    left = F.coalesce("first_sent_at", "ended")
+    # A clock that was set back between two moves makes no time: none comes before the one before.
+    sent = F.when(is_there("first_sent_at"), F.greatest("submitted_at", "first_sent_at"))
+    over = F.when(is_there("ended"), F.greatest(F.col("submitted_at"), sent, F.col("ended")))
     turn = F.when(F.col("ended") >= F.col("first_sent_at"), F.col("ended") - F.col("first_sent_at"))
     zero, nothing = F.lit(0), F.lit(None).cast("bigint")
 
@@ -97,10 +99,10 @@ def _moves(judged: DataFrame, width_us: int, last: int) -> DataFrame:
     was_sent = is_there("first_sent_at")
     moves = F.array(
         move(F.col("submitted_at"), "submitted"),
-        move(left, "left_queue", earliest=F.col("submitted_at")),
-        F.when(was_sent, move(F.col("first_sent_at"), "started")),
-        F.when(was_sent & is_there("ended"), move(F.col("ended"), "left_flight")),
-        F.when(is_there("ended"), move(F.col("ended"), "settled")),
+        move(F.coalesce(sent, over), "left_queue", earliest=F.col("submitted_at")),
+        F.when(was_sent, move(sent, "started")),
+        F.when(was_sent & is_there("ended"), move(over, "left_flight")),
+        F.when(is_there("ended"), move(over, "settled")),
     )
     happened = (
         judged.where(is_there("submitted_at"))
