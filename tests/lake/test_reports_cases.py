@@ -475,3 +475,11 @@ def test_a_clock_that_was_set_back_empties_no_queue_below_nothing(frame: Frame):
     rows = made("backlog", evidence(frame(records(there))))
     counts = ("submitted", "started", "settled", "queued", "in_flight")
     assert [part(row, *counts) for row in rows] == [(1, 1, 1, 0, 0)]
+
+
+def test_what_was_handed_over_and_never_stored_waited_for_no_known_time(frame: Frame):
+    """Its store is in a part of the journal that is missing: null is not 0."""
+    there, _ = two_parties()
+    there.hand_over("m@example")
+    [row] = made("app_deliveries", evidence(frame(records(there))))
+    assert part(row, "stored_at", "waited_us") == (None, None)

@@ -73,7 +73,10 @@ def table(journal: DataFrame) -> DataFrame:
             {
                 "stored_at": F.timestamp_micros("stored_us"),
                 "handed_over_at": F.timestamp_micros("at"),
-                "waited_us": F.greatest(F.col("at") - F.col("stored_us"), F.lit(0)),
+                "waited_us": F.when(
+                    F.col("stored_us").isNotNull(),
+                    F.greatest(F.col("at") - F.col("stored_us"), F.lit(0)),
+                ),
                 "in_progress_at": F.timestamp_micros("begun_us"),
                 "complete_at": F.timestamp_micros("done_us"),
                 "refused_at": F.timestamp_micros("refused_us"),
