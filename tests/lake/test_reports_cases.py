@@ -483,3 +483,20 @@ def test_what_was_handed_over_and_never_stored_waited_for_no_known_time(frame: F
     there.hand_over("m@example")
     [row] = made("app_deliveries", evidence(frame(records(there))))
     assert part(row, "stored_at", "waited_us") == (None, None)
+
+
+def test_who_refuses_what_is_meant_for_another_answers_for_none_of_its_faults(frame: Frame):
+    """A misaddressed message is refused by the first in the alphabet; the last one lost a store."""
+    first, last, sender = map(Ledger, ("urn:a", "urn:z", "urn:s"))
+    for ledger in (first, last, sender):
+        ledger.write(Event.STARTED, DAWN)
+    there = Exchange(sender, last)
+    there.acked_not_stored("m@example")
+    first.write(Event.REJECTED, there.now, direction=Direction.IN, **there.key("astray@example"))
+    rows = first.records + records(there)
+    quality = {row["party"]: row for row in made("journal_quality", evidence(frame(rows)))}
+    assert {party: row["unmatched_messages"] for party, row in quality.items()} == {
+        "urn:a": 0,
+        "urn:s": 0,
+        "urn:z": 1,
+    }

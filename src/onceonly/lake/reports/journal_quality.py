@@ -16,7 +16,7 @@ from onceonly.lake.tables.definition import (
     ordinal,
     text,
 )
-from onceonly.lake.verdicts import Policy, Verdict
+from onceonly.lake.verdicts import Policy, Verdict, witnesses
 from onceonly.message.event import Event
 
 DEFINITION: Final = Definition(
@@ -87,9 +87,10 @@ def table(
     `wholeness` has the columns `wholeness.COLUMNS`, as the ingest found them: it verified every
     row's hash. A party all of whose segments are in quarantine has a row by it, and no journal.
 
-    A gateway that sends under several PartyIds has one row, under the name of its journal.
+    A gateway that sends under several PartyIds has one row, under the name of its journal. Who only
+    refused what was meant for somebody else does not answer for that one's evidence.
     """
-    owners = coverage.groupBy("holder").agg(F.min("party").alias("party"))
+    owners = witnesses(coverage).withColumnRenamed("journal", "party")
     faults = (
         _faults(judged)
         .join(owners, "holder", "left")
