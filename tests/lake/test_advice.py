@@ -201,6 +201,55 @@ def test_messages_under_way_and_sent_anew_are_left_out(frame: Frame):
     assert advice.exchanges(frame(records(there))).collect() == []
 
 
+def test_a_clock_that_was_set_makes_no_round_trip(frame: Frame):
+    """Both gateways woke up in 1970, and were set right while a message was under way."""
+    there, _ = two_parties()
+    for number in range(40):
+        there.matched_after_lost_ack(f"m{number}@example")
+    before = (Event.SUBMITTED, Event.TRANSMITTING, Event.TRANSMITTED, Event.STORED)
+    rows = [
+        row._replace(at=row.at - DAWN)
+        if row.message_id == "m0@example" and row.event in before and row.attempt != 2
+        else row
+        for row in records(there)
+    ]
+    set_right, calm = known(frame, rows), known(frame, records(there))
+    assert set_right.collect() == calm.collect()
+    assert advice.proposed(set_right).collect() == advice.proposed(calm).collect()
+
+
+def test_no_answer_is_timed_across_a_start_and_none_is_too_late(frame: Frame):
+    """Only the wall clock goes on behind a start; and a stranger's other clock may say anything."""
+    there, _ = two_parties()
+    for number in range(40):
+        there.matched(f"m{number}@example")
+    rows = [
+        row._replace(store_epoch=0)
+        if row.message_id == "m0@example" and row.event is not Event.ACK_RECEIVED
+        else row
+        for row in records(there)
+    ]
+    assert only(known(frame, rows))["timed"] == 39
+    late = [
+        row._replace(monotonic_ns=(1 << 63) - 1)
+        if row.message_id == "m0@example" and row.event is Event.ACK_RECEIVED
+        else row
+        for row in records(there)
+    ]
+    assert only(advice.proposed(known(frame, late)))["timed"] == 40
+
+
+def test_a_transmission_without_an_end_times_no_answer(frame: Frame):
+    """A crash cut it off: what nobody measured is not 0."""
+    there, _ = two_parties()
+    for number in range(40):
+        there.submit(f"m{number}@example")
+        there.send(f"m{number}@example", outcome=None)
+        there.arrive(f"m{number}@example")
+        there.ack(f"m{number}@example")
+    assert only(known(frame, records(there)))["timed"] == 0
+
+
 def records(exchange: Exchange) -> list[Record]:
     return exchange.sender.records + exchange.receiver.records
 

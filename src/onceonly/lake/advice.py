@@ -34,17 +34,19 @@ retry_interval, as everywhere (R-06); transmissions that hang come on top of it.
 
 What is measured, and how
 -------------------------
-Round trips come from messages of which every transmission was answered, for there the first answer
-belongs to the first transmission; messages that were sent once only would leave out every slow
-answer. `answered` is answers by transmissions, which does not depend on who is answered first.
-Messages without a verdict yet are left out. With the receiver's journal at hand, `arrived` tells
-lost messages from lost acknowledgements; without it everything that is not answered counts as not
-arrived, so false verdicts are then a lower bound.
+Times go by the clock that never jumps; an answer or a recovery that came after its gateway had been
+started anew is not timed. Round trips come from messages of which every transmission was answered,
+for there the first answer belongs to the first transmission; messages that were sent once only
+would leave out every slow answer. `answered` is answers by transmissions, which does not depend on
+who is answered first. Messages without a verdict yet are left out. With the receiver's journal at
+hand, `arrived` tells lost messages from lost acknowledgements; without it everything that is not
+answered counts as not arrived, so false verdicts are then a lower bound.
 
 What the model does not know: that an interval shorter than an outage meets the same outage again.
 Proposals therefore never wait for less than nearly every recovery took (`recovery_us`).
 """
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, Window
@@ -85,16 +87,35 @@ class Goal(NamedTuple):
 # Per message: one fold over both journals.
 
 
+_CLOCKS: Final = ("at", "ticks")
+"""The wall clock, and the one that never jumps and begins anew with every start; microseconds."""
+_EPOCHS: Final = ("our_epochs", "their_epochs")
+"""How often either gateway was started between the rows of a message."""
+
+
 def _count(condition: Column) -> Column:
     return F.count_if(condition)
 
 
-def _least(condition: Column) -> Column:
-    return F.min(F.when(condition, F.col("at")))
+def _moments(name: str, fold: Callable[[Column], Column], condition: Column) -> list[Column]:
+    return [fold(F.when(condition, F.col(clock))).alias(f"{name}_{clock}") for clock in _CLOCKS]
 
 
-def _greatest(condition: Column) -> Column:
-    return F.max(F.when(condition, F.col("at")))
+def _starts_between(condition: Column) -> Column:
+    epoch = F.when(condition, F.col("store_epoch"))
+    return F.max(epoch) - F.min(epoch)
+
+
+def _took(epochs: str, beginning: str, end: str) -> Column:
+    """By the clock that never jumps; null where the gateway was started anew in between."""
+    took = F.col(f"{end}_ticks") - F.col(f"{beginning}_ticks")
+    return F.when(F.col(epochs) == F.lit(0), took)
+
+
+def _lasted(epochs: str, beginning: str, end: str) -> Column:
+    """The same, and by the wall clock where the gateway was started anew in between."""
+    lasted = F.col(f"{end}_at") - F.col(f"{beginning}_at")
+    return F.coalesce(_took(epochs, beginning, end), F.when(lasted >= F.lit(0), lasted))
 
 
 def exchanges(journal: DataFrame) -> DataFrame:
@@ -115,29 +136,41 @@ def exchanges(journal: DataFrame) -> DataFrame:
         & ~is_passing()
     )
     folded = (
-        rows.withColumn(marks.KIND, marks.kind())
+        rows.withColumns({marks.KIND: marks.kind(), "ticks": F.expr("monotonic_ns div 1000")})
         .groupBy(*AGREEMENT, "message_id")
         .agg(
             F.expr(f"bit_or({marks.MARKS_OF_ROW})").alias("marks"),
-            _least(is_event(Event.SUBMITTED)).alias("submitted_at"),
-            _least(begun).alias("first_sent_at"),
-            _least(ended).alias("first_ended_at"),
-            _least(ours & answer).alias("answered_at"),
-            _count(begun).alias("transmissions"),
-            _count(begun & (F.col("attempt") == F.lit(1))).alias("starts"),
-            F.try_sum(F.when(ended, F.col("at")).when(begun, -F.col("at"))).alias(
+            *_moments("submitted", F.min, is_event(Event.SUBMITTED)),
+            *_moments("first_sent", F.min, begun),
+            *_moments("first_ended", F.min, ended),
+            *_moments("answered", F.min, ours & answer),
+            *_moments("stored", F.min, theirs & is_event(Event.STORED)),
+            *_moments("last_copy", F.max, is_event(Event.DUPLICATE_ELIMINATED)),
+            F.try_sum(F.when(ended, F.col("ticks")).when(begun, -F.col("ticks"))).alias(
                 "transmitting_us"
             ),
+            _starts_between(ours).alias("our_epochs"),
+            _starts_between(theirs).alias("their_epochs"),
+            _count(begun).alias("transmissions"),
+            _count(begun & (F.col("attempt") == F.lit(1))).alias("starts"),
             _count(ended).alias("endings"),
             _count(ours & (answer | is_event(Event.REPEATED_ACK_RECEIVED))).alias("answers"),
             _count(theirs & is_event(Event.STORED, Event.DUPLICATE_ELIMINATED)).alias("copies"),
-            _least(theirs & is_event(Event.STORED)).alias("stored_at"),
-            _greatest(is_event(Event.DUPLICATE_ELIMINATED)).alias("last_copy_at"),
         )
     )
     has_verdict = ever(Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED) | marks.was_told()
     sent_by_rule = (F.col("transmissions") > F.lit(0)) & (F.col("starts") == F.lit(1))
-    return folded.where(has_verdict & sent_by_rule & ~marks.is_without_promise())
+    lives = folded.where(has_verdict & sent_by_rule & ~marks.is_without_promise())
+    ours_by, theirs_by = _EPOCHS
+    return lives.select(
+        *(*AGREEMENT, "message_id", "marks", "transmissions", "endings", "answers", "copies"),
+        F.col("answered_at").isNotNull().alias("is_answered"),
+        _lasted(ours_by, "submitted", "first_sent").alias("queued_us"),
+        _took(ours_by, "first_ended", "answered").alias("answer_us"),
+        _took(ours_by, "first_sent", "answered").alias("recovery_us"),
+        _lasted(theirs_by, "stored", "last_copy").alias("repeat_us"),
+        F.when(F.col(ours_by) == F.lit(0), F.col("transmitting_us")).alias("transmitting_us"),
+    )
 
 
 def measured(messages: DataFrame) -> DataFrame:
@@ -192,27 +225,31 @@ def measured(messages: DataFrame) -> DataFrame:
     )
 
 
-def _facts() -> list[Column]:
+def _facts() -> list[Column | str]:
     sent = F.col("transmissions")
     answers = F.least("answers", "transmissions")
-    acked = F.col("answered_at").isNotNull()
+    acked = F.col("is_answered")
     is_later = acked & (sent > F.lit(1))
     failed = marks.was_told()
-    took = F.greatest(F.col("answered_at") - F.col("first_ended_at"), F.lit(0).cast("bigint"))
+    # An answer may come before its transmission has ended; where no end is told nobody knows.
+    took = F.when(
+        F.col("answer_us").isNotNull(), F.greatest(F.col("answer_us"), F.lit(0).cast("bigint"))
+    )
+    is_timed = (F.col("endings") == sent) & F.col("transmitting_us").isNotNull()
     is_false = failed & (F.col("copies") > F.lit(0))
     return [
         sent.alias("transmissions"),
         answers.alias("answers"),
         F.least("copies", "transmissions").alias("copies"),
         is_later.cast("bigint").alias("recovered"),
-        F.when(F.col("endings") == sent, F.col("transmitting_us")).alias("transmitting_us"),
-        F.when(F.col("endings") == sent, F.col("endings")).alias("endings"),
+        F.when(is_timed, F.col("transmitting_us")).alias("transmitting_us"),
+        F.when(is_timed, F.col("endings")).alias("endings"),
         failed.cast("double").alias("failed"),
         is_false.cast("double").alias("false_verdict"),
         F.when(acked & (F.col("answers") >= sent), took).alias("round_trip_us"),
-        F.when(is_later, F.col("answered_at") - F.col("first_sent_at")).alias("recovery_us"),
-        (F.col("first_sent_at") - F.col("submitted_at")).alias("queued_us"),
-        (F.col("last_copy_at") - F.col("stored_at")).alias("repeat_us"),
+        F.when(is_later, F.col("recovery_us")).alias("recovery_us"),
+        "queued_us",
+        "repeat_us",
     ]
 
 
@@ -320,10 +357,11 @@ def _candidates(known: DataFrame) -> DataFrame:
     """
     quantiles = "array(0.9D, 0.95D, 0.99D, 0.995D, 0.999D, 0.9995D, 0.9999D, 1D)"
     end = f"pow(2D, element_at(filter(round_trips, g -> g.share >= q), 1).bin / {BINS_PER_OCTAVE}D)"
-    seconds = f"CAST(greatest(1, ceil({end} / {US_PER_S}D)) AS INT)"
+    # A stranger's clock may say that it waited for centuries, and no INT holds those.
+    seconds = f"CAST(greatest(1, ceil({end} / {US_PER_S}D)) AS BIGINT)"
     timeouts = f"array_distinct(transform({quantiles}, q -> {seconds}))"
     recovery_s = f"ceil(coalesce(recovery_us, 0) / {US_PER_S}D)"
-    stretched = f"CAST(ceil(({recovery_s} - timeout_s) / retries) AS INT)"
+    stretched = f"CAST(ceil(({recovery_s} - timeout_s) / retries) AS BIGINT)"
     intervals = f"array_distinct(array(timeout_s, 2 * timeout_s, greatest(timeout_s, {stretched})))"
     return (
         known.withColumn("timeout_s", F.explode(F.expr(timeouts)))
