@@ -183,7 +183,9 @@ def _while_in_work(case: Case, course: Course, stored: Row) -> Iterator[Violatio
     waits_s = min(terms.timeout_s, _EXCHANGE_WAITS_S)
     if not terms.sync_reply_mode.has_response or not terms.is_acknowledged:
         return
-    until_ns = stored.at_ns + waits_s * NS_PER_S
+    # By a clock that is fast a wait is over sooner.
+    fast_ppm = max(0, case.machines[course.node].drift_ppm)
+    until_ns = stored.at_ns + waits_s * NS_PER_S * 1_000_000 // (1_000_000 + fast_ppm)
     death = case.next_death(course.node, stored.order)
     is_asked = any(
         row.record.event in (Event.INQUIRY_RECEIVED, Event.CANCEL_CONFIRMED) for row in course.into
