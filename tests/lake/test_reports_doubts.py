@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,7 @@ from journals import (
 )
 
 from onceonly.lake.reports import in_doubt
+from onceonly.lake.reports.columns import AGE_CLASSES, OLDEST
 from onceonly.message.errors import Severity
 from onceonly.message.event import Direction, Event
 
@@ -31,6 +33,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 MS = 1_000
+_GIVES_UP = (Event.EXHAUSTED, Event.NOTIFIED)
+
+
+def aged(age_us: int) -> str:
+    return next((word for limit_us, word in AGE_CLASSES if age_us < limit_us), OLDEST)
 
 
 def test_each_doubt_has_one_action_and_its_evidence(frame: Frame):
@@ -131,6 +138,38 @@ def test_doubts_are_counted_while_they_last(frame: Frame):
         ("1 min to 1 h", 1),
         ("under 1 min", 2),
     ]
+
+
+@pytest.mark.parametrize("as_of", [DAWN + 3_620 * SECOND, DAWN + 3_651 * SECOND])
+def test_doubts_are_counted_as_somebody_would_by_hand(frame: Frame, as_of: int):
+    """Bin by bin and doubt by doubt; the judgement at the end of a bin, and within one."""
+    random, width = Random(11), 60 * SECOND
+    there, _ = two_parties()
+    lasted: dict[str, tuple[int, int | None]] = {}
+    for number in range(60):
+        there.now = DAWN + random.randrange(-5, 3_700) * 5 * SECOND
+        there.given_up(f"m{number}")
+        since = min(row.at for row in there.sender.records[-4:] if row.event in _GIVES_UP)
+        until = since + random.choice([1, 7, 12, 200, 3_600]) * 5 * SECOND
+        lasted[f"m{number}"] = (since, until if number % 3 else None)
+        if number % 3:
+            there.now = until
+            there.ack(f"m{number}", Event.LATE_ACK_RECEIVED)
+    by_hand: Counter[tuple[int, str]] = Counter()
+    for since, until in lasted.values():
+        last = min(as_of, until or as_of)
+        for start in range(since - since % width, last - last % width + 1, width):
+            end = min(start + width, as_of)
+            if since <= as_of and (until is None or until > end):
+                by_hand[start, aged(end - since)] += 1
+    case = evidence(frame(records(there)), as_of=as_of)
+    rows = made("in_doubt_ages", case._replace(width_us=width))
+    told = {
+        (round(row["bin_at"].timestamp() * SECOND), row["age_bucket"]): row["messages"]
+        for row in rows
+    }
+    assert told == by_hand
+    assert len(rows) == len(told)
 
 
 def test_what_an_intermediary_was_told_is_no_answer_to_the_sender(frame: Frame):
