@@ -165,7 +165,18 @@ def test_round_trips_begin_at_the_end_of_a_transmission(spark: SparkSession, fra
     assert row["answered"] == row["arrived"] == 1
     told = only(advice.expected(known(frame, records(there)).crossJoin(waits_of(spark, 5, 1, 20))))
     assert told["needless_resends"] == pytest.approx(10 / 40)
-    assert told["failures"] == 0
+    assert told["failures"] == pytest.approx((1 / 41) ** 2)
+    assert told["false_failures"] == 0
+
+
+def test_few_answers_promise_little(frame: Frame):
+    """All of thirty were answered; the next one may not be, and one retry is no one in 100,000."""
+    there, _ = two_parties()
+    for number in range(advice.MESSAGES_LEAST):
+        slow(there, f"m{number}@example", answer_s=2)
+    row = only(advice.proposed(known(frame, records(there))))
+    assert (row["retries"], row["keeps_goal"]) == (3, True)
+    assert row["failures"] == pytest.approx((1 / 31) ** 4)
 
 
 def test_a_partner_that_never_answered_breaks_no_advice(spark: SparkSession, frame: Frame):

@@ -24,13 +24,15 @@ as counts in bins a hundredth of an octave wide. So with s(1) = answered, s(j) =
 
     resends          = sum over k = 1 … retries of open(k, b(k+1))
     needless resends = sum over k = 1 … retries of open(k, b(k+1)) - never(k)
-    failure verdicts = open(retries + 1, V)
+    failure verdicts = open(retries + 1, V), where each s is n / (n + 1) of itself
     false ones       = failure verdicts - the same product of what never even arrived
 
-"Needless" is a resend whose message would have been answered without it; one that replaces a lost
-acknowledgement is not, though it arrives as a duplicate. A failure verdict is "false" where the
-message is in the receiver's store. The longest time to a verdict is timeout + retries x
-retry_interval, as everywhere (R-06); transmissions that hang come on top of it.
+However many of n messages were answered, nobody knows that the next one is: of the failures one
+more is counted, which did not even arrive. "Needless" is a resend whose message would have been
+answered without it; one that replaces a lost acknowledgement is not, though it arrives as a
+duplicate. A failure verdict is "false" where the message is in the receiver's store. The longest
+time to a verdict is timeout + retries x retry_interval, as everywhere (R-06); transmissions that
+hang come on top of it.
 
 What is measured, and how
 -------------------------
@@ -297,6 +299,10 @@ def _product(k: str, first: str, later: str, until: str | None = None) -> str:
     return _LATER.format(k=k, first=first, later=later, within=within)
 
 
+def _of_one_more(share: str) -> str:
+    return f"{share} * messages / (messages + 1D)"
+
+
 def _sum(term: str) -> str:
     resends = "IF(retries = 0, array(), sequence(1, retries))"
     return f"aggregate({resends}, 0D, (s, k) -> s + {term})"
@@ -311,11 +317,12 @@ def expected(terms: DataFrame) -> DataFrame:
     answered = ("answered", "answered_later")
     still_open = _product("k", *answered, until=_BEGUN.format(k="(k + 1)"))
     never = _product("k", *answered)
-    all_open = _product("retries + 1", *answered, until=_BEGUN.format(k="(retries + 2)"))
+    end = _BEGUN.format(k="(retries + 2)")
+    all_open = _product("retries + 1", *map(_of_one_more, answered), until=end)
     # What is lost on the way back is lost as often later as at first.
     # Where nothing was ever answered, nobody knows; then a later copy arrives as the first does.
     later = "least(1D, coalesce(try_divide(answered_later * arrived, answered), arrived))"
-    lost = _product("retries + 1", "arrived", later)
+    lost = _product("retries + 1", *map(_of_one_more, ("arrived", later)))
     return terms.withColumns(
         {
             "resends": F.expr(_sum(still_open)),
