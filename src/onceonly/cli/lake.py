@@ -162,32 +162,24 @@ def ingest(
     onceonly lake ingest buyer/lake
     onceonly lake ingest sftp://partner.example/lake --into lake
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    told = []
+
+    def tell(line: str) -> None:
+        told.append(line)
+        say(line)
+
     done = with_spark(
-        lambda jobs: (
-            jobs.ingest(sources, into=into, master=master, trigger=trigger, tell=say)
-            if trigger != "available-now"
-            else jobs.ingest(sources, into=into, master=master)
-        )
+        lambda jobs: jobs.ingest(sources, into=into, master=master, trigger=trigger, tell=tell)
     )
     rows = [
         {"journal": name, "batches": count, "last_seq": done.last_seq[name]}
         for name, count in sorted(done.batches.items())
     ]
     print_rows(rows, ("journal", "batches", "last_seq"), output)
-    _say_what_is_wrong(done)
+    for line in done.complaints:
+        if line not in told:
+            say(line)
     sys.exit(Exit.OK if done.is_trusted else Exit.DIFFERENCES)
-
-
-def _say_what_is_wrong(done: Any) -> None:
-    for name, found in sorted(done.manifests.items()):
-        for one in found.quarantined:
-            say(f"quarantined {one.segment}: {one.fault}")
-        for first, last in found.missing:
-            say(f"missing so far: rows {first} to {last} of {name}")
-        if found.forks:
-            say(
-                f"forked: {found.forks} rows of {name} stand beside others, from {found.first_fork}"
-            )
 
 
 @lake.command()

@@ -99,10 +99,16 @@ def folders(url: str) -> list[str]:
 def listed(url: str) -> list[Listed]:
     """Every file of a folder by name, none of those that readers take for hidden."""
     return sorted(
-        _listed(entry)
-        for entry in _entries(url, fs.FileType.File)
-        if not _name(entry).startswith((".", "_"))
+        _listed(entry) for entry in _entries(url, fs.FileType.File) if is_listed(_name(entry))
     )
+
+
+def is_listed(name: str) -> bool:
+    """Whether `listed` shows a file: one of the folder itself, by a name that hides nothing.
+
+    Spark also reads what is in folders like `day=1`, and shows a file `_a=b`.
+    """
+    return "/" not in name and not name.startswith((".", "_"))
 
 
 def look_up(folder: str, names: Iterable[str]) -> list[Listed]:

@@ -184,6 +184,22 @@ def test_a_party_all_of_whose_segments_are_kept_apart_has_a_row_of_quality(
         assert row["has_journal"] is (one.rows > 0)
 
 
+def test_what_is_kept_apart_is_named_where_another_party_ends_the_ingest(
+    spark: SparkSession, tmp_path: Path
+):
+    """The error is one party's; the other's segment is named all the same, and once."""
+    there, _ = healthy(seed=9, messages=8)
+    cut(publish(tmp_path, there.sender, last=20))
+    publish(tmp_path, there.receiver, last=15)
+    broken = tmp_path / "ingested" / party_folder(SELLER) / "manifest.json"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("{")
+    result = CliRunner().invoke(cli, ["lake", "ingest", str(tmp_path)])
+    assert result.exit_code == 2
+    assert result.stderr.count("quarantined") == 1
+    assert "is no manifest" in result.stderr
+
+
 def test_a_mended_segment_is_taken_and_a_removed_one_forgotten(spark: SparkSession, tmp_path: Path):
     """Looked at again since it changed; the command names the rest, and ends with 11."""
     source = tmp_path / "source"
@@ -193,10 +209,13 @@ def test_a_mended_segment_is_taken_and_a_removed_one_forgotten(spark: SparkSessi
     cut(second)
     (second.parent / "notes.txt").write_text("not a segment")
     (second.parent / "_segment.tmp").write_text("a publisher is at work")
+    (second.parent / "_to=be.tmp").write_text("another one")
+    (second.parent / "day=1").mkdir()
+    (second.parent / "day=1" / second.name).write_bytes(right)
     result = CliRunner().invoke(cli, ["lake", "ingest", str(source)])
     assert result.exit_code == 11
     assert len([line for line in result.stderr.splitlines() if "quarantined" in line]) == 2
-    assert "notes.txt: misnamed" in result.stderr
+    assert f"/notes.txt of {source}: misnamed" in result.stderr
     assert "missing so far: rows 21 to 40" in result.stderr
     assert jobs.main(["ingest", "--lake", str(source)]) == 11
     assert jobs.main(["compact", "--lake", str(source)]) == 0

@@ -139,7 +139,8 @@ class Run:
         """Start a query; returns why it could not be."""
 
         def take(names: DataFrame, _batch: int) -> None:
-            files = [intake.file(row["path"]) for row in names.collect()]
+            told = [intake.file(row["path"]) for row in names.collect()]
+            files = [name for name in told if storage.is_listed(name)]
             self._refused[intake] = _lasting(self._take(intake, files))
             if self._refused[intake]:
                 raise self._refused[intake][0]

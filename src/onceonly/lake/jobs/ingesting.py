@@ -1,7 +1,7 @@
 """`ingest`: every published segment into the lake, once."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
@@ -61,6 +61,24 @@ class IngestSummary:
         """Rows with a number that another row has too."""
         return sum(found.forks for found in self.manifests.values())
 
+    @property
+    def complaints(self) -> list[str]:
+        """A line for people for each thing that is wrong, or may come yet."""
+        return [line for name, found in sorted(self.manifests.items()) for line in _of(name, found)]
+
+
+def _of(name: str, found: Manifest) -> Iterator[str]:
+    lake = name.rpartition("/")[0]
+    yield from (_apart(lake, one) for one in found.quarantined)
+    for first, last in found.missing:
+        yield f"missing so far: rows {first} to {last} of {name}"
+    if found.forks:
+        yield f"forked: {found.forks} rows of {name} stand beside others, from {found.first_fork}"
+
+
+def _apart(lake: str, one: Quarantined) -> str:
+    return f"quarantined {one.segment} of {lake}: {one.fault}"
+
 
 def ingest(
     source: Lakes,
@@ -106,7 +124,7 @@ def ingest(
         return list(dict.fromkeys(found))
 
     def on_quarantine(shelf: Shelf, one: Quarantined) -> None:
-        tell(line(shelf, one))
+        tell(_apart(shelf.lake, one))
 
     lakes = list(dict.fromkeys(lake for _, lake in ways))
     with ExitStack() as leases:
@@ -139,11 +157,6 @@ def summary(lakes: Sequence[str]) -> IngestSummary:
     return IngestSummary(
         {f"{shelf.lake}/{shelf.folder}": manifest.load(shelf) for shelf in manifest.shelves(lakes)}
     )
-
-
-def line(shelf: Shelf, one: Quarantined) -> str:
-    """A quarantined segment for people."""
-    return f"quarantined {one.segment} of {shelf.lake}: {one.fault}"
 
 
 def _lake_of(source: str, into: str | None) -> str:
