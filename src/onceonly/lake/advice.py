@@ -318,11 +318,12 @@ def expected(terms: DataFrame) -> DataFrame:
     still_open = _product("k", *answered, until=_BEGUN.format(k="(k + 1)"))
     never = _product("k", *answered)
     end = _BEGUN.format(k="(retries + 2)")
-    all_open = _product("retries + 1", *map(_of_one_more, answered), until=end)
+    of_one_more = (_of_one_more("answered"), _of_one_more("answered_later"))
+    all_open = _product("retries + 1", *of_one_more, until=end)
     # What is lost on the way back is lost as often later as at first.
     # Where nothing was ever answered, nobody knows; then a later copy arrives as the first does.
     later = "least(1D, coalesce(try_divide(answered_later * arrived, answered), arrived))"
-    lost = _product("retries + 1", *map(_of_one_more, ("arrived", later)))
+    lost = _product("retries + 1", _of_one_more("arrived"), _of_one_more(later))
     return terms.withColumns(
         {
             "resends": F.expr(_sum(still_open)),
