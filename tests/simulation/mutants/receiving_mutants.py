@@ -508,12 +508,13 @@ APPLICATION = (
         Edit(
             "gateway/receiving/signals.py",
             """\
-        signal = ErrorSignal(self.header(hop, about.message_id, now), (_entry_of(answer),))
-        package = self.encode(signal, hop, now)
-        await self._post_error(agreement, about.error_uri, key, package, answer)
+        package = self.error(admitted, answer, self._clock.now())
+        await self._post_error(
+            admitted.agreement, admitted.hop.error_uri, admitted.message.key, package, answer
+        )
 """,
             """\
-        ErrorSignal(self.header(hop, about.message_id, now), (_entry_of(answer),))
+        self.error(admitted, answer, self._clock.now())
 """,
         ),
     ),

@@ -77,11 +77,24 @@ MUTANTS = (
     Mutant(
         "signals_answered",
         "I6",
-        "A signal that cannot be taken is answered with an error.",
+        "An acknowledgement that fits no message is answered with an error.",
         Edit(
             "gateway/receiving/inbound.py",
-            '        if about.message_type != "Normal" or about.message_id is None',
-            "        if about.message_id is None",
+            """\
+        return await self._reject_row(row, TAKEN.status_code, None)
+
+    async def _reject(
+""",
+            """\
+        agreement = self._agreements.find(signal.header.agreement_id)
+        if agreement is not None and isinstance(signal, Acknowledgment):
+            about = About("Signal", agreement.id, (), signal.header.message_id)
+            error = RemoteError(ErrorCode.UNKNOWN, reason)
+            self._tasks.start(self._signals.send_rejection(about, agreement, error))
+        return await self._reject_row(row, TAKEN.status_code, None)
+
+    async def _reject(
+""",
         ),
     ),
 )
