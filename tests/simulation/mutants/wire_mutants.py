@@ -76,7 +76,7 @@ MUTANTS = (
     ),
     Mutant(
         "signals_answered",
-        "I6",
+        "E2",
         "An acknowledgement that fits no message is answered with an error.",
         Edit(
             "gateway/receiving/inbound.py",
