@@ -263,9 +263,27 @@ def test_lives_and_verdicts_that_stand_twice_or_moved_between_columns_are_named(
     }
 
 
+@pytest.mark.parametrize("is_edited", [True, False], ids=["differs", "agrees"])
+def test_a_pack_of_another_version_is_verified_and_its_maker_named(
+    world: World, tmp_path: Path, *, is_edited: bool
+):
+    """Rules may change with versions; so what differs may be nobody's fault, and it says so."""
+    pack = resealed(world, tmp_path / "pack")
+    told = json.loads((pack / "summary.json").read_text())
+    told["made_by"] = "onceonly 0.0.1"
+    told["breaches"][next(iter(told["breaches"]))] += int(is_edited)
+    (pack / "summary.json").write_text(json.dumps(told))
+    seal.close(pack, sign=None)
+    result = CliRunner().invoke(cli, ["lake", "verify", str(pack)])
+    assert result.exit_code == (11 if is_edited else 0), result.output
+    assert "  made by onceonly 0.0.1" in result.stderr
+    assert ("onceonly 0.0.1 made the pack" in result.stderr) == is_edited
+
+
 @pytest.mark.parametrize(
     ("place", "value"),
     [
+        ("made_by", 7),
         ("verdicts", [1, 2]),
         ("rows", {"a": "many"}),
         ("as_of", "now"),

@@ -113,6 +113,11 @@ def verify(
     if found.unchained:
         say(f"{found.unchained} rows whose hashes cannot be computed, as the pack says")
     say("the pack agrees" if found.holds else f"{len(rows)} things do not agree")
+    if not found.holds and found.other_maker:
+        say(
+            f"{found.other_maker} made the pack: lives, verdicts and counts may follow from its "
+            "rows by other rules than ours. Verify it with that version too"
+        )
     sys.exit(Exit.OK if found.holds else Exit.DIFFERENCES)
 
 
@@ -123,6 +128,7 @@ def _say_what_is_claimed(summary: Any) -> None:
     at = datetime.fromtimestamp(summary.as_of / 1e6, UTC).isoformat(timespec="seconds")
     rules = ", ".join(f"{name} {value}" for name, value in summary.policy._asdict().items())
     say("not computed anew, but as the maker of the pack says:")
+    say(f"  made by {summary.made_by}")
     say(f"  between {summary.pair.one} and {summary.pair.other}, {summary.pair.day or 'every day'}")
     say(f"  judged as of {summary.as_of} ({at}) by {rules}")
     say(f"  journals that were there: {', '.join(summary.holders)}")

@@ -86,6 +86,16 @@ class Verification:
         """Whether everything agrees."""
         return not self.disagreements
 
+    @property
+    def other_maker(self) -> str | None:
+        """The version that made the pack, where it is another one, with rules that may be others.
+
+        What follows from rows by rules (lives, verdicts, counts) may differ without anybody's
+        fault then; digests, hashes and links may not.
+        """
+        made_by = summary.MAKER if self.summary is None else self.summary.made_by
+        return None if made_by == summary.MAKER else made_by
+
 
 def pack(  # noqa: PLR0913 - because each is one choice of its caller's
     lake: Lakes,

@@ -11,12 +11,15 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from onceonly import __version__
 from onceonly.lake.packs.contents import Pair
 from onceonly.lake.verdicts import DIFFERENCES, Policy
 from onceonly.message.errors import LocalError
 
 FILE: Final = "summary.json"
 VERSION: Final = 1
+MAKER: Final = f"onceonly {__version__}"
+"""Whose folds and rules of judgement are applied here."""
 _NUMBER_MAX: Final = 1 << 53
 """Numbers of a pack are below this, which every reader of JSON has exactly."""
 
@@ -56,6 +59,8 @@ class Summary(NamedTuple):
     wholeness: Mapping[str, int]
     """Rows missing, forked, or in quarantine, per journal of the two: 0 where it is whole."""
     signed_off: SignOff | None
+    made_by: str = MAKER
+    """The program and its version."""
 
     @property
     def differences(self) -> int:
@@ -93,6 +98,7 @@ def read(pack: Path) -> Summary:
             Counts(*(_numbers(found[name]) for name in Counts._fields)),
             _numbers(found["wholeness"]),
             None if found["signed_off"] is None else _sign_off(found["signed_off"]),
+            *_texts([found["made_by"]]),
         )
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise LocalError("BadPack", f"{path} is no summary of a pack: {error!r}") from error
@@ -143,6 +149,7 @@ def _written(found: Summary) -> dict[str, Any]:
     day = found.pair.day
     return {
         "version": VERSION,
+        "made_by": found.made_by,
         "between": [found.pair.one, found.pair.other],
         "day": None if day is None else day.isoformat(),
         "as_of": found.as_of,
