@@ -132,7 +132,7 @@ MUTANTS = (
     ),
     Mutant(
         "relay_does_not_take_up",
-        "I36",
+        "L4",
         "A restarted relay does not send on what it had stored.",
         Edit(
             "gateway/relaying/relay.py",
@@ -140,10 +140,6 @@ MUTANTS = (
         await self._transits.start()
 """,
             "",
-        ),
-        equivalent=(
-            "The origin's timer is the only one (R-13): what a relay does not send on after its "
-            "crash looks like a loss on the wire, and the origin's next copy goes through."
         ),
     ),
     Mutant(
@@ -270,11 +266,6 @@ MUTANTS = (
         if signal.is_receipt and entry is None:
             self._note(\
 """,
-        ),
-        equivalent=(
-            "A receipt is sent behind the hand-over, so that the final party has stored the "
-            "message when it leaves: what goes upstream as an acknowledgement is true (I13), "
-            "and the origin takes either for the verdict (seed 001 §2.1.1.2)."
         ),
     ),
     Mutant(

@@ -236,10 +236,12 @@ def look(seeds: Sequence[int], where: Sequence[str]) -> dict[int, set[tuple[str,
     def on_call(frame: FrameType, _event: str, _: Any) -> Any:
         return on_line if frame.f_code.co_filename in files else None
 
+    # Whoever traces already, as `make excepts` does, goes on afterwards.
+    before = sys.gettrace()
     for seed in seeds:
         sys.settrace(on_call)
         hunt(seed, seed + 1)
-        sys.settrace(None)
+        sys.settrace(before)
         seen[seed] = {*hits}
         hits.clear()
     return seen

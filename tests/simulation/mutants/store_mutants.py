@@ -210,11 +210,6 @@ MUTANTS = (
     # They were measured on the clock of a process that is gone.
 """,
         ),
-        equivalent=(
-            "A relay owes nothing (seed 003 §4, I36 asks for no durable state): what it forgets "
-            "looks to the origin like a loss on the wire, and its timer sends the message "
-            "again. Storing copies only saves that one wait, and no invariant speaks of it."
-        ),
     ),
     Mutant(
         "recovery_volatile",
