@@ -35,19 +35,25 @@ def proof_table(source: str) -> str:
 
 def _rows(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     head = "".join(f"<th>{escape(one)}</th>" for one in heads)
+    head = f"<thead><tr>{head}</tr></thead>" if head else ""
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(_said(cell))}</td>" for cell in row) + "</tr>"
-        for row in rows
+        "<tr>" + "".join(f"<td>{_shown(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table>{head}<tbody>{body}</tbody></table>"
 
 
-def _said(cell: object) -> str:
-    return f"{cell:,}" if isinstance(cell, int) else str(cell)
+def _shown(cell: object) -> str:
+    text = f"{cell:,}" if isinstance(cell, int) else escape(str(cell))
+    # A long name must not take the width that the words beside it need.
+    return text.replace("_", "_<wbr>")
+
+
+def _folded(rows: str) -> str:
+    return f"<details><summary>All of them</summary>{rows}</details>"
 
 
 def _facts(facts: dict[str, object]) -> str:
-    return _rows(("", ""), facts.items())
+    return _rows((), facts.items())
 
 
 def _campaign(document: Document) -> str:
@@ -89,8 +95,7 @@ def _seen(document: Document) -> int:
 def _exhaustive(document: Document) -> str:
     found = document["exhaustive"]
     spaces = _rows(("space", "executions"), found["executions"].items())
-    violations = len(found["violations"])
-    return f"{spaces}<p>{escape(found['text'])}. Violations: {violations}.</p>"
+    return f"{spaces}<p>{escape(found['text'])}.</p>"
 
 
 def _power_cuts(document: Document) -> str:
@@ -115,7 +120,8 @@ def _mutants(document: Document) -> str:
     )
     return (
         f"<p>{document['killed']} killed, {document['survived']} survived, "
-        f"{document['equivalent']} equivalent; median {document['median_seeds']:g} seeds.</p>{rows}"
+        f"{document['equivalent']} equivalent; median {document['median_seeds']:g} seeds.</p>"
+        f"{_folded(rows)}"
     )
 
 
@@ -136,7 +142,8 @@ def _nemesis(document: Document) -> str:
     tests = ", ".join(f"{count} {word}" for word, count in document["tests"].items())
     notes = "".join(f"<p>{escape(note)}</p>" for note in document.get("notes", ()))
     rows = ((line["test"].rpartition("::")[2], line["text"]) for line in document["lines"])
-    return f"<p>Tests: {escape(tests)}.</p>{notes}{_rows(('test', 'what it counted'), rows)}"
+    shown = _folded(_rows(("test", "what it counted"), rows))
+    return f"<p>Tests: {escape(tests)}.</p>{notes}{shown}"
 
 
 _SIMULATE = 'make simulate ARGS="-o json"'
