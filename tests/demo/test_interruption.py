@@ -13,7 +13,10 @@ from onceonly.demo.options import DemoOptions
 
 @pytest.fixture(params=["asyncio's", "a Spark session's"])
 def whose_handler(request):
-    """A Spark session takes Ctrl-C for itself, for as long as its process lives."""
+    """A Spark session takes Ctrl-C for itself, for as long as its process lives.
+
+    Set in any case: what a shell starts in the background is born with Ctrl-C ignored.
+    """
 
     def a_sessions(*_: object) -> None:
         raise KeyboardInterrupt
@@ -73,6 +76,7 @@ def test_afterwards_sigterm_means_what_it_meant_before():
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+@pytest.mark.usefixtures("whose_handler")
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, EXIT_TERMINATED), (signal.SIGINT, EXIT_INTERRUPTED)]
 )

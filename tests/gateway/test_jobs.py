@@ -197,6 +197,15 @@ async def test_another_message_that_took_the_id_meanwhile_wins(gateway, peer):
     assert (row.error_code, row.actor, row.direction) == ("MessageIdTaken", "job:j", "out")
 
 
+async def test_an_id_that_another_message_has_is_refused_when_it_is_staged(gateway, peer):
+    """Nobody has to wait for the release to hear of it; the first message stays what it was."""
+    await gateway.submit(ORDER, to=peer, message_id="m-1")
+    assert await staged(gateway, a_row(peer, "m-1", 0)) == ["rejected"]
+    [refusal] = (await gateway.get("/v1/jobs/j/rejects"))["rejects"]
+    assert (refusal["row"], refusal["error"]["name"]) == (0, "MessageIdTaken")
+    assert known(gateway) == ["m-1"]
+
+
 async def test_a_row_whose_agreement_is_gone_is_rejected(tmp_path, peer, other_peer):
     """What was staged under an agreement that is configured no more is never sent."""
     async with running(tmp_path, peer, other_peer) as gateway:

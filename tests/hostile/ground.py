@@ -6,6 +6,7 @@ suffer. What an attack did is read from the store, the spool, the journal and th
 """
 
 import asyncio
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -238,7 +239,9 @@ class Cost:
 
     def check(self) -> None:
         """Raise where it was too much."""
-        assert time.process_time() - self._began_s < CPU_S_MAX
+        took_s = time.process_time() - self._began_s
+        # A tracer's time is not the gateway's, and there may be several times as much of it.
+        assert took_s < CPU_S_MAX or sys.gettrace() is not None
         assert _peak_bytes() - self._before_bytes < GROWTH_BYTES_MAX
 
 
