@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from journals import BUYER, BUYER_TOML, MUCH_LATER, PLANTS, SECOND, SELLER, healthy, plant, publish
 
 from onceonly.cli.main import cli
-from onceonly.lake import jobs, manifest
+from onceonly.lake import jobs, manifest, storage
 from onceonly.lake.reports import words
 from onceonly.lake.verdicts import DIFFERENCES, Verdict
 from onceonly.message.errors import LocalError
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
+
+PATH_BYTES_MAX = 4_096
+"""Of Linux."""
 
 
 class World:
@@ -208,6 +211,22 @@ def test_a_manifest_of_a_newer_version_is_refused(tmp_path: Path):
     path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 99}))
     with pytest.raises(LocalError, match="version 99"):
         manifest.load(shelf)
+
+
+def test_a_journal_that_cannot_be_read_is_of_no_known_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """It only tunes a session; who takes the journal in is the one to name what is wrong there."""
+    lake = tmp_path / Path(*["x" * 200] * ((PATH_BYTES_MAX - 300 - len(str(tmp_path))) // 201))
+    folder = lake / "journal" / f"party={'p' * 240}"
+    folder.mkdir(parents=True)
+    # Only from within its folder can a file be written whose path nobody can open.
+    monkeypatch.chdir(folder)
+    Path("0" * 250).write_bytes(b"rows")
+    [shelf] = manifest.shelves([str(lake)], within="journal")
+    with pytest.raises(OSError, match="File name too long"):
+        storage.listed(shelf.journal)
+    assert manifest.journal_bytes([str(lake)]) == 0
 
 
 def test_party_folders_are_read_back(world: World):

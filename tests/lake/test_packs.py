@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,8 @@ from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
@@ -371,6 +374,41 @@ def test_harmed_files_are_named(world: World, tmp_path: Path):
     assert "never finished" in harmed.disagreements[0].what
     with pytest.raises(LocalError, match="there is no pack"):
         jobs.verify(tmp_path / "nowhere")
+
+
+def without_an_end(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-100])
+
+
+def with_words_for_numbers(file: Path) -> None:
+    rows = pq.read_table(file)
+    at = rows.schema.names.index("at")
+    pq.write_table(rows.set_column(at, "at", [["soon"] * len(rows)]), file)
+
+
+@pytest.mark.parametrize(
+    ("harm", "place"), [(without_an_end, "journal"), (with_words_for_numbers, "rows")]
+)
+def test_a_pack_that_nobody_can_read_does_not_agree(
+    world: World, tmp_path: Path, harm: Callable[[Path], None], place: str
+):
+    """Its digests may be those of its files, and one of these be no table, or none of journals."""
+    pack = resealed(world, tmp_path / "pack")
+    harm(one_of(pack / "journal"))
+    seal.close(pack, sign=None)
+    found = jobs.verify(pack)
+    [unread] = [one for one in found.disagreements if "cannot be read" in one.what]
+    assert unread.place == place
+    assert not found.holds
+
+
+def test_without_its_library_a_signature_is_refused_and_names_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with pytest.raises(LocalError, match=r"pip install 'onceonly\[spark\]'") as refused:
+        seal.signer(world.key)
+    assert refused.value.name == "NoCryptography"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 All of it is real: files that are gone, damaged or in the way, and limits of the kernel.
 """
 
+import errno
 import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import apsw
 import pytest
 from store_samples import NOW_AT, PARTY, QUEUED, message, stored, submit
 
+from onceonly.store.files import OperatingSystem
 from onceonly.store.spool import INLINE_BYTES_MAX, Sink, Spool
 from onceonly.store.sqlite import LogLimits, SqliteStore, open_sqlite
 from onceonly.store.store import StoreFailed, StoreRefused
@@ -62,6 +64,20 @@ def test_a_lock_that_does_not_say_who_holds_it_is_not_taken(path: Path, open_in:
     with files_no_larger_than(0), pytest.raises(StoreRefused, match="cannot write the lock file"):
         open_in(path)
     assert open_in(path).epoch == 1
+
+
+class NamesNeverDurable(OperatingSystem):
+    """The machine's disk, but for its directories: their sync fails."""
+
+    def sync_entry(self, path: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error", str(path.parent))
+
+
+def test_a_store_whose_name_is_not_durable_is_refused(path: Path, open_in: Open) -> None:
+    """Nothing may be promised from a file that the next power cut takes (fault D7)."""
+    with pytest.raises(StoreRefused, match="the directory of the store"):
+        open_sqlite(path, party=PARTY, clock_at=lambda: NOW_AT, files=NamesNeverDurable())
+    assert open_in(path).snapshot().list_in_flight() == []
 
 
 def test_a_damaged_page_is_a_failure_and_not_an_answer(path: Path, open_in: Open) -> None:
