@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from onceonly.demo import drive
+from onceonly.demo.options import DemoOptions
+
 pytestmark = pytest.mark.process
 
 RUN_S = 400
@@ -136,3 +139,10 @@ def test_wrong_options_are_refused_before_anything_starts(tmp_path):
     assert run.returncode == 2
     assert "loss is 0 to 0.8" in talk
     assert not out.exists()
+
+
+def test_without_pyspark_it_names_what_to_install(tmp_path, monkeypatch, capsys):
+    """Exit 1 before a document is sent: without the lake there would be no verdict on any."""
+    monkeypatch.setitem(sys.modules, "onceonly.lake", None)
+    assert drive.run_demo(DemoOptions(out=tmp_path / "demo")) == drive.EXIT_UNEXPECTED
+    assert "the proof needs onceonly[spark]" in capsys.readouterr().err
