@@ -19,7 +19,7 @@ from onceonly.gateway.receiving.inbox import PAYLOAD_BYTES_INLINE_MAX
 from onceonly.message.errors import LocalError
 from pyspark_onceonly import ProcessingListener, report_progress
 from pyspark_onceonly.inbox import InboxRows, InboxStream, inbox_schema
-from pyspark_onceonly.offsets import Numbered
+from pyspark_onceonly.offsets import Numbered, Range
 from pyspark_onceonly.options import Gateway
 from pyspark_onceonly.progress import Progress
 
@@ -160,6 +160,17 @@ def test_payloads_of_every_kind_are_read(spark: SparkSession, exchange: Exchange
     assert [bytes(part["body"]) for part in fourth["attachments"]] == [LARGE, b"\xff"]
     texts = reading(spark, exchange, after=before, up_to=before + 2, payload="text")
     assert [row["payload"] for row in texts.orderBy("offset").collect()] == ["<O/>", None]
+
+
+def test_bytes_that_are_no_text_are_null_and_those_beside_them_are_text(exchange: Exchange) -> None:
+    """In the same batch: one document that is none hides no other."""
+    with exchange.clients() as (_, theirs):
+        before = theirs.last_offset()
+    for key, body in (("t-1", b"<O/>"), ("t-2", b"\xff\x00")):
+        send(exchange, key, documents=[(body, "application/octet-stream", "")])
+    rows = InboxRows(Gateway(exchange.receiver.site.api, None, 60.0), is_text=True)
+    found = rows.read(Range(before, before + 2))
+    assert [text.as_py() for some in found for text in some.column("payload")] == ["<O/>", None]
 
 
 def test_a_stream_takes_so_many_at_a_time_and_tells_how_far_it_is(

@@ -1,7 +1,9 @@
 """What a checkpoint says about an inbox, from files as Spark writes them."""
 
 import json
+import socket
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +11,7 @@ import pytest
 from cached_listings import CachedListings
 from pyspark.sql.streaming.listener import QueryTerminatedEvent
 
+from onceonly.demo.gateways import free_ports
 from onceonly.message.errors import LocalError
 from pyspark_onceonly.progress import (
     ProcessingListener,
@@ -99,3 +102,26 @@ def test_a_listener_hears_of_its_own_query_alone(tmp_path: Path) -> None:
     listener.onQueryTerminated(QueryTerminatedEvent(OTHER, OTHER, None, None))
     with pytest.raises(LocalError, match="is no address"):
         listener.onQueryTerminated(QueryTerminatedEvent(OURS, OTHER, None, None))
+
+
+def test_a_gateway_that_is_away_is_told_again_at_the_next_batch(tmp_path: Path) -> None:
+    """Its listener neither ends the query nor takes for told what nobody has heard."""
+    [port] = free_ports(1)
+    found = checkpoint(tmp_path, {0: at(20)}, [0])
+    (tmp_path / "metadata").write_text(json.dumps({"id": str(OURS)}))
+    listener = ProcessingListener(found, f"http://127.0.0.1:{port}")
+    ended = QueryTerminatedEvent(OURS, OTHER, None, None)
+    listener.onQueryTerminated(ended)
+    asked = []
+    with socket.create_server(("127.0.0.1", port)) as gateway:
+        answering = Thread(target=lambda: asked.append(_hang_up(gateway)))
+        answering.start()
+        listener.onQueryTerminated(ended)
+        answering.join()
+    assert asked == [b"GET"]
+
+
+def _hang_up(gateway: socket.socket) -> bytes:
+    connection, _ = gateway.accept()
+    with connection:
+        return connection.recv(3)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from coverage import CoverageData
+from coverage.exceptions import CoverageException
 
 EXCUSE = re.compile(r"# pragma: no cover because \S+")
 
@@ -56,13 +57,17 @@ def executed_lines(data_files: Iterable[Path], sources: Iterable[Path]) -> Mappi
     """The lines of each source that ran in any process.
 
     A process that was forked while it was traced can tell lines of one file as another's. One that
-    tells of lines which a file does not have is not believed at all.
+    tells of lines which a file does not have is not believed at all. One that was killed while it
+    wrote has told nothing.
     """
     lengths = {file: len(file.read_text("utf-8").splitlines()) for file in sources}
     executed: dict[Path, set[int]] = defaultdict(set)
     for data_file in data_files:
         data = CoverageData(basename=str(data_file))
-        data.read()
+        try:
+            data.read()
+        except CoverageException:
+            continue
         lines = {file: set(data.lines(str(file.resolve())) or ()) for file in lengths}
         if all(max(found, default=0) <= lengths[file] for file, found in lines.items()):
             for file, found in lines.items():
