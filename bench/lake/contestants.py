@@ -24,6 +24,7 @@ _ENDS: Final = [
 ]
 _PASSING: Final = [event.value for event in marks.PASSING_EVENTS]
 _GRACE_US: Final = Policy().grace_us
+_WITHIN_US: Final = Policy().verdict_within_us
 
 
 def spark(rows: DataFrame, as_of: int) -> Counts:
@@ -108,6 +109,7 @@ WITH journal AS (
     coalesce(acked_at + $grace <= $as_of, FALSE) AS acked_long_ago,
     coalesce(stored_at + $grace <= $as_of, FALSE) AS stored_long_ago,
     coalesce(last_sent_at + $grace <= $as_of, FALSE) AS sent_long_ago,
+    in_custody AND coalesce(acked_at + $within <= $as_of, FALSE) AS stuck,
     sender IN (SELECT holder FROM holders) AND
       coalesce(to_party IN (SELECT holder FROM holders), FALSE) AS two_sided
   FROM life
@@ -128,10 +130,12 @@ SELECT CASE
   WHEN NOT two_sided THEN 'ONE_SIDED'
   WHEN submitted AND given_up AND NOT acked AND stored AND NOT withheld
     THEN 'FAILED_BUT_DELIVERED'
-  WHEN submitted AND given_up AND ((NOT stored AND (NOT acked OR in_custody))
-                               OR (withheld AND NOT acked)) THEN 'FAILED_NOT_DELIVERED'
+  WHEN submitted AND given_up AND (NOT sent OR sent_long_ago)
+    AND ((NOT stored AND (NOT acked OR in_custody)) OR (withheld AND NOT acked))
+    THEN 'FAILED_NOT_DELIVERED'
   WHEN submitted AND stored_long_ago AND NOT acked THEN 'ACK_LOST'
-  WHEN submitted AND sent AND sent_long_ago AND NOT stored AND NOT acked THEN 'SENT_NOT_RECEIVED'
+  WHEN submitted AND sent AND sent_long_ago AND NOT stored AND (NOT acked OR stuck)
+    THEN 'SENT_NOT_RECEIVED'
   WHEN rejected AND NOT submitted AND NOT stored THEN 'REFUSED'
   ELSE 'IN_FLIGHT' END AS verdict, count(*) AS messages
 FROM facts GROUP BY ALL
@@ -146,6 +150,7 @@ def by_duckdb(files: Sequence[str], as_of: int, threads: int) -> Counts:
             "ends": _ENDS,
             "passing": _PASSING,
             "grace": _GRACE_US,
+            "within": _WITHIN_US,
             "as_of": as_of,
         }
         return dict(database.execute(_FACTS, given).fetchall())
@@ -238,8 +243,8 @@ def _lives(rows: pl.LazyFrame) -> pl.LazyFrame:
 def _judged(life: pl.LazyFrame, holders: pl.Series, as_of: int) -> pl.LazyFrame:
     c = pl.col
 
-    def is_long_ago(name: str) -> pl.Expr:
-        return (c(name) + _GRACE_US <= as_of).fill_null(value=False)
+    def is_long_ago(name: str, than_us: int = _GRACE_US) -> pl.Expr:
+        return (c(name) + than_us <= as_of).fill_null(value=False)
 
     known = holders.implode()
     two_sided = c("sender").is_in(known) & c("to_party").is_in(known).fill_null(value=False)
@@ -249,6 +254,8 @@ def _judged(life: pl.LazyFrame, holders: pl.Series, as_of: int) -> pl.LazyFrame:
     promised = ~c("only_sent") & (c("promised_here") | ~c("unpromised"))
     ended = pl.max_horizontal("given_up_seq", "final_seq")
     given_up = told & ~(c("begun_seq") > ended).fill_null(value=False)
+    sent_long_ago = is_long_ago("last_sent_at")
+    stuck = c("in_custody") & is_long_ago("acked_at", than_us=_WITHIN_US)
     matched = submitted & acked & stored & handed
     undelivered = (~stored & (~acked | c("in_custody"))) | (withheld & ~acked)
     classes = {
@@ -269,9 +276,9 @@ def _judged(life: pl.LazyFrame, holders: pl.Series, as_of: int) -> pl.LazyFrame:
         "MATCHED_LATE": matched,
         "ONE_SIDED": ~two_sided,
         "FAILED_BUT_DELIVERED": submitted & given_up & ~acked & stored & ~withheld,
-        "FAILED_NOT_DELIVERED": submitted & given_up & undelivered,
+        "FAILED_NOT_DELIVERED": submitted & given_up & (~c("sent") | sent_long_ago) & undelivered,
         "ACK_LOST": submitted & is_long_ago("stored_at") & ~acked,
-        "SENT_NOT_RECEIVED": submitted & c("sent") & is_long_ago("last_sent_at") & ~stored & ~acked,
+        "SENT_NOT_RECEIVED": submitted & c("sent") & sent_long_ago & ~stored & (~acked | stuck),
         "REFUSED": c("rejected") & ~submitted & ~stored,
     }
     word = pl.coalesce(
