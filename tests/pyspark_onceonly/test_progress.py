@@ -21,6 +21,8 @@ from pyspark_onceonly.progress import (
 )
 
 OURS, OTHER = UUID(int=1), UUID(int=2)
+ASKED_WITHIN_S = 10
+"""A listener that asks nobody fails its test by then, and does not hang it."""
 
 
 def checkpoint(folder: Path, offsets: dict[int, object], commits: list[int]) -> str:
@@ -114,6 +116,7 @@ def test_a_gateway_that_is_away_is_told_again_at_the_next_batch(tmp_path: Path) 
     listener.onQueryTerminated(ended)
     asked = []
     with socket.create_server(("127.0.0.1", port)) as gateway:
+        gateway.settimeout(ASKED_WITHIN_S)
         answering = Thread(target=lambda: asked.append(_hang_up(gateway)))
         answering.start()
         listener.onQueryTerminated(ended)
