@@ -28,10 +28,8 @@ _WITHIN_US: Final = Policy().verdict_within_us
 
 
 def spark(rows: DataFrame, as_of: int) -> Counts:
-    """The product: partial, merge and verdict as they are."""
-    lifecycle = model.merge(model.partial(rows))
-    coverage = model.merge_coverage(model.coverage(rows))
-    judged = verdict(lifecycle, coverage, as_of=as_of, policy=Policy())
+    """The product: partial and verdict as they are. What is folded at once needs no merge."""
+    judged = verdict(model.partial(rows), model.coverage(rows), as_of=as_of, policy=Policy())
     found = judged.groupBy("verdict").count().collect()
     return {row["verdict"]: row["count"] for row in found}
 

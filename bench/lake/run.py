@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from pyspark.sql import SparkSession
 
 from bench.lake import contestants, growing, journals
-from onceonly.lake import runner
+from onceonly.lake import manifest, runner
 
 ROOT: Final = Path("build/bench-lake")
 HEAP: Final = "2g"
@@ -172,6 +172,9 @@ def main() -> None:
     for plan in sorted(plans, key=lambda plan: plan.events):
         print(f"{plan.events} events wanted", file=sys.stderr)
         lake = journals.ready(ROOT, plan)
+        # As the product's own session would have it, which starts with the lake known.
+        size = manifest.journal_bytes([lake.path])
+        spark.conf.set(runner.PARTITIONS, str(runner.partitions(size)))
         peak_heap(spark)
         found = measure(
             spark,

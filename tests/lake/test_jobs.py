@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from journals import BUYER, BUYER_TOML, MUCH_LATER, PLANTS, SECOND, SELLER, healthy, plant, publish
 
 from onceonly.cli.main import cli
-from onceonly.lake import jobs, manifest, storage
+from onceonly.lake import jobs, manifest, runner, storage
 from onceonly.lake.reports import words
 from onceonly.lake.verdicts import DIFFERENCES, Verdict
 from onceonly.message.errors import LocalError
@@ -211,6 +211,15 @@ def test_a_manifest_of_a_newer_version_is_refused(tmp_path: Path):
     path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 99}))
     with pytest.raises(LocalError, match="version 99"):
         manifest.load(shelf)
+
+
+def test_a_larger_journal_is_judged_in_more_partitions():
+    """Never in fewer than there are processors, so that none of them waits; nor without an end."""
+    asked = [runner.partitions(size) for size in (0, 1 << 28, 1 << 32, 1 << 40)]
+    assert asked == sorted(asked)
+    assert asked[0] >= 2
+    assert asked[2] == 128
+    assert asked[3] == 1_000
 
 
 def test_a_journal_that_cannot_be_read_is_of_no_known_size(

@@ -147,6 +147,9 @@ MARKS_OF_ROW: Final = (
 )
 """All bits of one row, in Spark's SQL."""
 
+OF_ROW: Final = "marks_of_row"
+"""The column that holds all bits of a row: Spark writes out what `bit_or` folds three times."""
+
 
 def ever(*events: Event) -> Column:
     """Whether the sender's or the receiver's journal has one of the events."""

@@ -79,8 +79,9 @@ class Fold(NamedTuple):
         return F.expr(f"{self.how}({share}) AS {self.name}")
 
     def in_numbers(self) -> "Fold":
-        """The same fold over journal rows that have their `marks.KIND`."""
-        return self._replace(when=marks.in_numbers(self.when, passing=PASSING))
+        """The same fold over journal rows that have their `marks.KIND` and `marks.OF_ROW`."""
+        value = marks.OF_ROW if self.value == marks.MARKS_OF_ROW else self.value
+        return self._replace(value=value, when=marks.in_numbers(self.when, passing=PASSING))
 
     def of_folds(self) -> Column:
         """The fold over values of itself."""
@@ -349,7 +350,8 @@ def partial(journal: DataFrame) -> DataFrame:
         marks.kind().alias(marks.KIND),
         F.when(has_content, F.xxhash64("digest")).alias(CONTENT),
     )
-    return folded.groupBy(*KEY).agg(*[fold.in_numbers().of_rows() for fold in FOLDS])
+    marked = folded.withColumn(marks.OF_ROW, F.expr(marks.MARKS_OF_ROW))
+    return marked.groupBy(*KEY).agg(*[fold.in_numbers().of_rows() for fold in FOLDS])
 
 
 _FOLDED_COLUMNS: Final = (

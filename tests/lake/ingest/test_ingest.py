@@ -36,6 +36,22 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
+def test_many_partitions_do_not_make_many_files_of_a_batch(spark: SparkSession, tmp_path: Path):
+    """A session for a large journal cuts fine; what comes day by day is still one or two files."""
+    publish(tmp_path, healthy(seed=13, messages=40)[0].sender)
+    wanted = {"spark.sql.adaptive.enabled": "true", runner.PARTITIONS: "64"}
+    before = {name: spark.conf.get(name, None) for name in wanted}
+    for name, value in wanted.items():
+        spark.conf.set(name, value)
+    try:
+        jobs.ingest(str(tmp_path))
+    finally:
+        for name, value in before.items():
+            spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+    written = list(tmp_path.glob("ingested/*/lifecycle/*/*.parquet"))
+    assert 0 < len(written) <= int(spark.conf.get("spark.sql.shuffle.partitions") or "1")
+
+
 def test_rows_are_on_the_disk_before_the_manifest_names_them(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -74,8 +74,11 @@ def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
     told = F.struct(*ROW_ORDER, *HEADER)
     header = (
         journal.where(is_event(Event.SUBMITTED) & ~is_passing())
+        .select(*KEY, told.alias("told"))
+        # A message is submitted once: to fold its rows before they travel would only sort them.
+        .repartition(*KEY)
         .groupBy(*KEY)
-        .agg(F.min(told).alias("first"))
+        .agg(F.min("told").alias("first"))
         .select(*KEY, *[F.col(f"first.{name}").alias(name) for name in HEADER])
     )
     return judged.join(header, list(KEY), "left").select(
