@@ -10,6 +10,7 @@ import click
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import configuration_option, load_configuration
 from onceonly.cli.output import output_option, print_json, print_rows, say
+from onceonly.cli.progress import of_spark
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.message.errors import LocalError
 from onceonly.message.terms import DeliveryTerms
@@ -128,8 +129,11 @@ def with_spark(job: Callable[[Any], Any]) -> Any:
     except ImportError as error:
         text = f"the lake needs Spark: pip install 'onceonly[spark]' ({error})"
         raise Failure(Exit.USAGE, text) from error
+    context = click.get_current_context(silent=True)
+    verb = (context and context.info_name) or "lake"
     try:
-        return job(jobs)
+        with of_spark(verb, jobs.progress.now):
+            return job(jobs)
     except LocalError as error:
         code = Exit.UNEXPECTED if error.name in jobs.NOT_THE_CALLERS else Exit.USAGE
         raise Failure(code, f"{error.name}: {error}") from error

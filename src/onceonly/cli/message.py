@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from onceonly.cli.exits import Exit, Failure, exit_of_message
 from onceonly.cli.gateway_option import gateway_command
@@ -18,6 +17,7 @@ from onceonly.cli.output import (
     print_json,
     print_rows,
     say,
+    talk,
 )
 from onceonly.client import Client, Document
 
@@ -260,7 +260,7 @@ def _is_cancelling(found: JSON) -> bool:
 def _until(client: Client, message_id: str, timeout_s: float, ends: Callable[[JSON], bool]) -> JSON:
     """The message once `ends` says so, or as it is when the time is over."""
     until = time.monotonic() + timeout_s
-    with Console(stderr=True).status("waiting for the partner's answer"):
+    with talk().status("waiting for the partner's answer"):
         while True:
             found = client.get(message_id)
             if ends(found) or time.monotonic() >= until:
@@ -282,7 +282,7 @@ def _wait(client: Client, message_ids: list[str], timeout_s: float) -> list[JSON
 
 def _until_over(client: Client, message_ids: list[str], until: float) -> list[JSON]:
     fates: dict[str, JSON] = {}
-    with Console(stderr=True).status("waiting for the acknowledgement") as status:
+    with talk().status("waiting for the acknowledgement") as status:
         while True:
             for message_id in message_ids:
                 if message_id not in fates or not _is_over(fates[message_id]):

@@ -3,7 +3,8 @@
 import json
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, TextIO
 
 import click
 from rich.console import Console
@@ -49,11 +50,11 @@ def print_rows(rows: Sequence[JSON], columns: Sequence[str], output: str) -> Non
         return
     if not sys.stdout.isatty():
         for row in rows:
-            click.echo("\t".join(_cell(row.get(column)) for column in columns))
+            click.echo("\t".join(printable(row.get(column)) for column in columns))
         return
     table = Table(*columns, box=None, header_style="bold")
     for row in rows:
-        table.add_row(*(Text(_cell(row.get(column))) for column in columns))
+        table.add_row(*(Text(printable(row.get(column))) for column in columns))
     Console().print(table)
 
 
@@ -64,10 +65,10 @@ def print_fields(value: JSON, output: str) -> None:
         return
     for name, field in value.items():
         if field is not None and not isinstance(field, list | dict):
-            click.echo(f"{name:16} {_cell(field)}")
+            click.echo(f"{name:16} {printable(field)}")
 
 
-def _cell(value: Any) -> str:
+def printable(value: Any) -> str:
     """The value as one line that steers no terminal, whoever wrote it (attack X16)."""
     text = "" if value is None else str(value)
     if text.isprintable():
@@ -75,6 +76,16 @@ def _cell(value: Any) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
+def talk() -> Console:
+    """Where talk goes; it knows what draws there how far work is, and keeps lines clear of it."""
+    return _console(sys.stderr)
+
+
+@lru_cache(maxsize=1)
+def _console(stream: TextIO) -> Console:
+    return Console(file=stream)
+
+
 def say(text: str) -> None:
     """Talk: one line on stderr; names and comments in it may be a stranger's (attack X16)."""
-    click.echo(_cell(text), err=True)
+    talk().print(Text(printable(text)), soft_wrap=True)

@@ -2,17 +2,15 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.output import output_option, print_json, say
+from onceonly.cli.progress import counted
 from onceonly.message.errors import LocalError
 
 if TYPE_CHECKING:
@@ -228,7 +226,7 @@ def _wanted_seeds(options: dict[str, Any], *, is_alone: bool) -> tuple[int, int]
 
 def _run(seeds: tuple[int, int], options: dict[str, Any]) -> "Summary":
     lo, hi = seeds
-    with _progress("worlds", hi - lo) as tell:
+    with counted("worlds", hi - lo) as tell:
         if options["is_spark"]:
             return _run_on_spark(lo, hi, options, tell)
         from onceonly.simulation.campaign import local  # noqa: PLC0415 - because --help must stay quick
@@ -265,7 +263,7 @@ def _run_on_spark(
 def _exhaustive(jobs: int, ledger: str | None) -> dict[str, Any]:
     from onceonly.simulation.campaign import exhaustive  # noqa: PLC0415 - because --help must stay quick
 
-    with _progress("exhaustive", exhaustive.SHARDS) as tell:
+    with counted("exhaustive", exhaustive.SHARDS) as tell:
         kept = None if ledger is None else Path(ledger)
         found = exhaustive.run_on(jobs, kept=kept, progress=tell)
     return {
@@ -285,7 +283,7 @@ def _exhaustive(jobs: int, ledger: str | None) -> dict[str, Any]:
 def _power_cuts(cuts: int) -> dict[str, Any]:
     from onceonly.simulation.power import power_cuts  # noqa: PLC0415 - because --help must stay quick
 
-    with _progress("power cuts", cuts) as tell:
+    with counted("power cuts", cuts) as tell:
         found = power_cuts.run(cuts=cuts, on_progress=tell)
     first = f"; first: {found.first_harm}" if found.first_harm else ""
     return {
@@ -296,13 +294,3 @@ def _power_cuts(cuts: int) -> dict[str, Any]:
         "harms": found.harms,
         "text": f"{found.cuts:,} power cuts, {sum(found.harms.values())} did harm{first}",
     }
-
-
-@contextmanager
-def _progress(what: str, wanted: int) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, nothing elsewhere; yields who is told how many are done."""
-    console = Console(stderr=True)
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what, total=wanted)
-        yield lambda done: progress.update(task, completed=done)

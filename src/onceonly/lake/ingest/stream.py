@@ -21,7 +21,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from onceonly.lake import storage
+from onceonly.lake import progress, storage
 from onceonly.lake.ingest import register, taking
 from onceonly.lake.ingest.intake import Intake, changed
 from onceonly.lake.ingest.taking import DISTURBED, RESTLESS
@@ -200,8 +200,9 @@ class Run:
         """Take files in; returns why they could not be."""
 
         def take(some: Sequence[str]) -> None:
-            with self._turns[intake.shelf]:
-                taking.take(self._spark, intake, some, partial(self._tell, intake.shelf))
+            shelf, what = intake.shelf, f"{len(some)} segments of {intake.shelf.folder}"
+            with self._turns[shelf], progress.step(self._spark, what):
+                taking.take(self._spark, intake, some, partial(self._tell, shelf))
 
         starts = range(0, len(files), SEGMENTS_PER_BATCH)
         parts = [files[start : start + SEGMENTS_PER_BATCH] for start in starts]

@@ -3,6 +3,7 @@
 Here frames become numbers, and the clock is read; the rules are in the pure modules around.
 """
 
+from onceonly.lake import progress
 from onceonly.lake.advice import Goal
 from onceonly.lake.formats import target
 from onceonly.lake.jobs.advising import TodaysTerms, advise
@@ -41,6 +42,7 @@ __all__ = [
     "ingest",
     "main",
     "pack",
+    "progress",
     "reconcile",
     "report",
     "target",

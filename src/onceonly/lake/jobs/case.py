@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.journal.segment import party_folder
-from onceonly.lake import invariants, model, runner, verdicts, wholeness
+from onceonly.lake import invariants, model, progress, runner, verdicts, wholeness
 from onceonly.lake.catalogue import HOUR_US, Evidence
 from onceonly.lake.ingest.segments import AT_MAX
 from onceonly.lake.reports import reconciliation
@@ -93,15 +93,19 @@ def _parties(coverage: DataFrame) -> DataFrame:
 def judge(case: Case) -> Judged:
     """Count the verdicts and fill in the once-and-only-once sheet."""
     whole = case.wholeness
-    totals = runner.rows(reconciliation.totals(case.judged), len(Verdict))
+    spark = case.judged.sparkSession
+    with progress.step(spark, "verdicts"):
+        totals = runner.rows(reconciliation.totals(case.judged), len(Verdict))
+        matrix = reconciliation.matrix(case.judged, PAIRS_LISTED)
+        pairs = runner.rows(matrix, PAIRS_LISTED * len(Verdict))
+    with progress.step(spark, "once-and-only-once sheet"):
+        sheet = (*_sheet(case), _chain(whole, _told_by_others(case)))
     return Judged(
         as_of=case.as_of,
         policy=case.policy,
         totals={row["verdict"]: row["messages"] for row in totals},
-        matrix=runner.rows(
-            reconciliation.matrix(case.judged, PAIRS_LISTED), PAIRS_LISTED * len(Verdict)
-        ),
-        invariants=(*_sheet(case), _chain(whole, _told_by_others(case))),
+        matrix=pairs,
+        invariants=sheet,
         journals=_journals(case, whole),
     )
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from onceonly.journal.segment import party_folder
-from onceonly.lake import invariants, model, runner, schemas
+from onceonly.lake import invariants, model, progress, runner, schemas
 from onceonly.lake.jobs.case import ROWS_MAX, Case, open_case
 from onceonly.lake.jobs.session import APP_NAME, Lakes, directories, start
 from onceonly.lake.packs import agreement, contents, seal, summary
@@ -124,7 +124,8 @@ def pack(  # noqa: PLR0913 - because each is one choice of its caller's
     if not holders:
         text = f"no journal of {pair.one} or {pair.other} is in the lakes"
         raise LocalError("NoEvidence", text)
-    _write_rows(spark, lakes, case, pair, out)
+    with progress.step(spark, "rows of the pair"):
+        _write_rows(spark, lakes, case, pair, out)
     held = _opened(spark, out)
     judged = _judged(spark, held.lives, holders, case.as_of, case.policy)
     breaches = {one.folder: one.breaches for one in case.wholeness}

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from onceonly.lake import catalogue, runner
+from onceonly.lake import catalogue, progress, runner
 from onceonly.lake.catalogue import NAMES
 from onceonly.lake.formats import Target
 from onceonly.lake.jobs import prerequisites
@@ -95,9 +95,10 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     case = open_case(spark, lakes, as_of, policy)._replace(terms=terms, sla=sla)
     pending = prerequisites.not_ingested(lakes)
     ledger = target.place(out or folder(lakes[0], LEDGER), LEDGER)
-    runner.write_table(
-        delivery_ledger.table(case.judged, case.journal), ledger, target.table_format
-    )
+    with progress.step(spark, LEDGER):
+        runner.write_table(
+            delivery_ledger.table(case.judged, case.journal), ledger, target.table_format
+        )
     judged = judge(case)
     if report_to is not None:
         write_report(find(case, judged), report_to)

@@ -1,0 +1,61 @@
+"""What the jobs of this process are at: for whoever waits, and for the pages of Spark's own UI."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Final, NamedTuple
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext, SparkStageInfo
+from pyspark.sql import SparkSession
+
+_DESCRIPTION: Final = "spark.job.description"
+
+_under_way: Final[dict[object, str]] = {}
+_turn: Final = Lock()
+
+
+class Progress(NamedTuple):
+    """What is under way, oldest first, and how many of Spark's tasks for it are done."""
+
+    steps: tuple[str, ...]
+    done: int
+    tasks: int
+
+
+@contextmanager
+def step(spark: SparkSession, what: str) -> Iterator[None]:
+    """Name what Spark does within, in this thread."""
+    mark = object()
+    with _turn:
+        _under_way[mark] = what
+    context = spark.sparkContext
+    # A query that streams has its own words, and its thread is Spark's.
+    before = context.getLocalProperty(_DESCRIPTION)
+    context.setJobDescription(what)
+    try:
+        yield
+    finally:
+        with _turn:
+            del _under_way[mark]
+        context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]  # because None takes it away, as Spark's own code does
+
+
+def now() -> Progress:
+    """What is under way; no tasks where Spark plans, starts, or is gone."""
+    with _turn:
+        steps = tuple(dict.fromkeys(_under_way.values()))
+    context = SparkContext._active_spark_context  # noqa: SLF001 - because to ask by name would start one
+    stages = _stages(context) if context is not None else []
+    done = sum(one.numCompletedTasks for one in stages)
+    return Progress(steps, done, sum(one.numTasks for one in stages))
+
+
+def _stages(context: SparkContext) -> list[SparkStageInfo]:
+    try:
+        tracker = context.statusTracker()
+        found = map(tracker.getStageInfo, tracker.getActiveStageIds())
+        return [one for one in found if one is not None]
+    except (Py4JError, OSError):
+        # It ends while we ask.
+        return []
