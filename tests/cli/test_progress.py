@@ -40,9 +40,10 @@ def test_a_terminal_shows_what_a_job_is_at_and_keeps_what_is_said(monkeypatch: p
         with os.fdopen(theirs, "w") as stderr:
             monkeypatch.setattr(sys, "stderr", stderr)
             with of_spark("reconcile", at_work):
+                say("what comes first")
                 say(QUARANTINED)
         shown = all_of(screen)
-    drawn = "reconcile delivery_ledger, party=\\x1b[2J 3/8 tasks"
+    drawn = "reconcile: delivery_ledger, party=\\x1b[2J, 3/8 tasks"
     before, said, after = shown.partition(f"\r{CLEAR}{QUARANTINED}\r\n")
     assert drawn in before
     assert said

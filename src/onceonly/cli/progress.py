@@ -1,21 +1,15 @@
 """How far long work is: one line on a terminal, nothing elsewhere."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
+from rich.console import RenderableType
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.spinner import Spinner
 
 from onceonly.cli.output import printable, talk
 
@@ -24,7 +18,7 @@ from onceonly.cli.output import printable, talk
 def counted(what: str, wanted: int) -> Iterator[Callable[[int], None]]:
     """A bar; yields who is told how many are done."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with _shown(*columns) as progress:
+    with Progress(*columns, console=talk(), disable=not talk().is_terminal) as progress:
         task = progress.add_task(what, total=wanted)
         yield lambda done: progress.update(task, completed=done)
 
@@ -32,33 +26,28 @@ def counted(what: str, wanted: int) -> Iterator[Callable[[int], None]]:
 @contextmanager
 def of_spark(verb: str, ask: Callable[[], Any]) -> Iterator[None]:
     """What a job of the lake is at; `ask` gives it (`lake.progress.now`), whenever it is drawn."""
-    columns = (SpinnerColumn(), TextColumn(verb), _Steps(ask), TimeElapsedColumn())
-    with _shown(*columns, refresh_per_second=2, transient=True) as progress:
-        progress.add_task(verb, total=None)
+    if not talk().is_terminal:
         yield
+        return
+    began, spinner = time.monotonic(), Spinner("dots")
 
+    def draw() -> RenderableType:
+        now = ask()
+        if not now.steps:
+            # While Spark starts, its Java says things of its own.
+            return ""
+        tasks = f" {now.done}/{now.tasks} tasks," if now.tasks else ""
+        elapsed = timedelta(seconds=round(time.monotonic() - began))
+        spinner.update(text=f"{verb}: {printable(', '.join(now.steps))},{tasks} {elapsed}")
+        return spinner
 
-class _Steps(ProgressColumn):
-    """Names of what is under way, and how many of Spark's tasks for it are done."""
-
-    def __init__(self, ask: Callable[[], Any]) -> None:
-        super().__init__()
-        self._ask = ask
-
-    def render(self, task: Task) -> Text:  # noqa: ARG002 - because every column is asked so
-        """The column, as it is now."""
-        now = self._ask()
-        steps = printable(", ".join(now.steps))
-        return Text(f"{steps} {now.done}/{now.tasks} tasks" if now.tasks else steps)
-
-
-def _shown(*columns: ProgressColumn, **how: Any) -> Progress:
     # What is said meanwhile comes by the same console, which draws around it.
-    return Progress(
-        *columns,
+    with Live(
+        get_renderable=draw,
         console=talk(),
-        disable=not talk().is_terminal,
+        refresh_per_second=2,
+        transient=True,
         redirect_stdout=False,
         redirect_stderr=False,
-        **how,
-    )
+    ):
+        yield

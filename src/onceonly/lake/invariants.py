@@ -5,7 +5,7 @@ know how the sheet is shown. Order inside one journal is compared by row number,
 journals only with the agreed clock accuracy between them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, Window
@@ -36,6 +36,8 @@ class Invariant(NamedTuple):
     claim: str
     applies: Callable[[Judgement], Column]
     broken: Callable[[Judgement], Column]
+    needs_order: bool = False
+    """It asks what came before (`with_order`), and only of messages that go one after another."""
 
 
 def _is_there(name: str) -> Column:
@@ -153,12 +155,14 @@ INVARIANTS: Final = (
         "No numbered message of a pair was sent while another one was under way.",
         lambda _: _is_counted("transmissions") & _is_numbered() & is_promised(),
         lambda _: F.col("first_sent_seq") < F.col("turn_free_seq"),
+        needs_order=True,
     ),
     Invariant(
         "I16",
         "Numbered messages of a pair were handed over in the order of their submission.",
         lambda _: _has_verdict(Verdict.MATCHED) & _is_numbered(),
         lambda _: F.col("handed_over_seq") < F.col("order_seq"),
+        needs_order=True,
     ),
     Invariant(
         "I18",
@@ -227,7 +231,7 @@ INVARIANTS: Final = (
 
 
 def with_order(judged: DataFrame) -> DataFrame:
-    """The judged lifecycles with what came before each in its pair.
+    """The judged lifecycles that go one after another, with what came before each in its pair.
 
     `turn_free_seq`: row number at which the messages sent before it had given their turn back.
     `order_seq`: row number of the latest hand-over among messages submitted before it.
@@ -236,10 +240,11 @@ def with_order(judged: DataFrame) -> DataFrame:
     pair = Window.partitionBy("from_party", "to_party")
     by_turn = pair.orderBy("first_sent_seq", "message_id").rowsBetween(*before)
     by_order = pair.orderBy("submitted_seq", "message_id").rowsBetween(*before)
-    in_turn = is_true(F.col("transmissions") > F.lit(0)) & _is_numbered() & is_promised()
+    in_turn = is_true(F.col("transmissions") > F.lit(0))
     freed = F.when(in_turn, F.coalesce("released_seq", F.lit(_NEVER)))
-    handed = F.when(_has_verdict(Verdict.MATCHED) & _is_numbered(), F.col("handed_over_seq"))
-    return judged.withColumn("turn_free_seq", F.max(freed).over(by_turn)).withColumn(
+    handed = F.when(_has_verdict(Verdict.MATCHED), F.col("handed_over_seq"))
+    numbered = judged.where(_is_numbered() & is_promised())
+    return numbered.withColumn("turn_free_seq", F.max(freed).over(by_turn)).withColumn(
         "order_seq", F.max(handed).over(by_order)
     )
 
@@ -248,17 +253,24 @@ def breaches(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
     """Per message of `verdicts.verdict`: its key, and the lines it is tried for and breaks.
 
     `tried` and `broken` are numbers with a bit for each line of the sheet (`names`): messages
-    with equal bits are counted together, however many there are.
+    with equal bits are counted together, however many there are. A message that goes after another
+    has a second row, for the lines that need the order: a pair is sorted by one task, so nothing
+    is that need not be.
     """
     judgement = Judgement(as_of, policy)
-    applies = [is_true(line.applies(judgement)) for line in INVARIANTS]
-    broken = [
-        tried & is_true(line.broken(judgement))
-        for line, tried in zip(INVARIANTS, applies, strict=True)
-    ]
-    return with_order(judged).select(
-        *KEY, as_bits(applies).alias("tried"), as_bits(broken).alias("broken")
-    )
+    alone = _asked(judged, judgement, needs_order=False)
+    return alone.unionByName(_asked(with_order(judged), judgement, needs_order=True))
+
+
+def _asked(judged: DataFrame, judgement: Judgement, *, needs_order: bool) -> DataFrame:
+    asked = [line for line in INVARIANTS if line.needs_order is needs_order]
+    tried = {line: is_true(line.applies(judgement)) for line in asked}
+    broken = {line: tried[line] & is_true(line.broken(judgement)) for line in asked}
+    return judged.select(*KEY, _by_line(tried).alias("tried"), _by_line(broken).alias("broken"))
+
+
+def _by_line(holds: Mapping[Invariant, Column]) -> Column:
+    return as_bits([holds.get(line, never()) for line in INVARIANTS])
 
 
 def names(bits: int) -> list[str]:

@@ -370,7 +370,10 @@ _FOLDED_COLUMNS: Final = (
 
 def merge(partials: DataFrame) -> DataFrame:
     """Lifecycles from any union of partials of disjoint rows: one row per message key."""
-    return partials.groupBy(*KEY).agg(*[fold.of_folds() for fold in FOLDS])
+    # A message has few partials, in as many files: to fold them before they travel joins next to
+    # none, and costs as much as to fold them where they meet.
+    met = partials.repartition(*KEY)
+    return met.groupBy(*KEY).agg(*[fold.of_folds() for fold in FOLDS])
 
 
 _OF_NO_STRANGER: Final = tuple(

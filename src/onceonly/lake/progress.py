@@ -11,9 +11,6 @@ from pyspark.sql import SparkSession
 
 _DESCRIPTION: Final = "spark.job.description"
 
-_under_way: Final[dict[object, str]] = {}
-_turn: Final = Lock()
-
 
 class Progress(NamedTuple):
     """What is under way, oldest first, and how many of Spark's tasks for it are done."""
@@ -23,15 +20,23 @@ class Progress(NamedTuple):
     tasks: int
 
 
+class _Step(NamedTuple):
+    what: str
+    context: SparkContext
+
+
+_under_way: Final[dict[object, _Step]] = {}
+_turn: Final = Lock()
+
+
 @contextmanager
 def step(spark: SparkSession, what: str) -> Iterator[None]:
     """Name what Spark does within, in this thread."""
-    mark = object()
-    with _turn:
-        _under_way[mark] = what
-    context = spark.sparkContext
+    context, mark = spark.sparkContext, object()
     # A query that streams has its own words, and its thread is Spark's.
     before = context.getLocalProperty(_DESCRIPTION)
+    with _turn:
+        _under_way[mark] = _Step(what, context)
     context.setJobDescription(what)
     try:
         yield
@@ -42,13 +47,15 @@ def step(spark: SparkSession, what: str) -> Iterator[None]:
 
 
 def now() -> Progress:
-    """What is under way; no tasks where Spark plans, starts, or is gone."""
+    """What is under way; no tasks while Spark plans, or where it is gone."""
     with _turn:
-        steps = tuple(dict.fromkeys(_under_way.values()))
-    context = SparkContext._active_spark_context  # noqa: SLF001 - because to ask by name would start one
-    stages = _stages(context) if context is not None else []
-    done = sum(one.numCompletedTasks for one in stages)
-    return Progress(steps, done, sum(one.numTasks for one in stages))
+        steps = list(_under_way.values())
+    stages = [stage for context in {one.context for one in steps} for stage in _stages(context)]
+    return Progress(
+        tuple(dict.fromkeys(one.what for one in steps)),
+        sum(one.numCompletedTasks for one in stages),
+        sum(one.numTasks for one in stages),
+    )
 
 
 def _stages(context: SparkContext) -> list[SparkStageInfo]:

@@ -72,18 +72,23 @@ def open_case(spark: SparkSession, lakes: Sequence[str], as_of: int | None, poli
         when = "of long ago" if as_of < AS_OF_MIN else "of the far future"
         text = f"an instant of judgement is in microseconds since 1970, and {as_of} is {when}"
         raise LocalError("NotMicroseconds", text)
-    held = runner.evidence(spark, lakes)
-    journal = held.read("journal")
-    coverage = model.merge_coverage(held.read("coverage")).persist()
-    if as_of is None:
-        # A drill's clock runs ahead of the world's. Any other clock that does is merely wrong.
-        drills = coverage.where(F.col("drills") > F.lit(0)).select("party").distinct()
-        drilled = coverage.join(F.broadcast(drills), "party", "left_semi")
-        [last] = runner.rows(drilled.agg(F.max("last_at").alias("at")), 1)
-        as_of = max(time.time_ns() // 1_000, last["at"] or 0)
-    lifecycle = model.merge(held.read("lifecycle"))
-    judged = verdicts.verdict(lifecycle, coverage, as_of=as_of, policy=policy)
-    return Case(journal, coverage, judged.persist(), as_of, policy, held.wholeness())
+    with progress.step(spark, "evidence"):
+        held = runner.evidence(spark, lakes)
+        journal = held.read("journal")
+        coverage = model.merge_coverage(held.read("coverage")).persist()
+        if as_of is None:
+            as_of = max(time.time_ns() // 1_000, _end_of_drills(coverage))
+        lifecycle = model.merge(held.read("lifecycle"))
+        judged = verdicts.verdict(lifecycle, coverage, as_of=as_of, policy=policy)
+        return Case(journal, coverage, judged.persist(), as_of, policy, held.wholeness())
+
+
+def _end_of_drills(coverage: DataFrame) -> int:
+    # A drill's clock runs ahead of the world's. Any other clock that does is merely wrong.
+    drills = coverage.where(F.col("drills") > F.lit(0)).select("party").distinct()
+    drilled = coverage.join(F.broadcast(drills), "party", "left_semi")
+    [last] = runner.rows(drilled.agg(F.max("last_at").alias("at")), 1)
+    return int(last["at"] or 0)
 
 
 def _parties(coverage: DataFrame) -> DataFrame:
