@@ -107,13 +107,13 @@ LITTLE_BYTES: Final = 64 << 20
 LITTLE_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 
 HUGE_METHODS: Final = "-XX:-DontCompileHugeMethods"
-"""Java leaves code uncompiled that is longer than 8,000 bytes, as is what Spark makes of some eighty
-folds and a verdict: to judge 20 million events took a quarter longer."""
+"""Java leaves code uncompiled that is longer than 8,000 bytes, as is what Spark makes of some
+eighty folds and a verdict: to judge 20 million events took a quarter longer."""
 _QUIET_JAVA: Final = (
     f'"-Dlog4j2.configurationFile={Path(__file__).with_name("log4j2.properties").as_uri()}"'
 )
 _OWN_SETTINGS: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR"})
-"""Whoever has one of these has a place for `log4j2.properties` and `spark-defaults.conf`."""
+"""Whoever has one of these has a place for Java's options and for `log4j2.properties`."""
 
 TINY_BYTES: Final = 2 << 20
 """Journals below this size, some ten thousand rows, are read sooner than a plan for them is made:
@@ -158,15 +158,16 @@ def session(master: str | None, app_name: str, *, journal_bytes: int | None = No
 
 
 def _tuned(journal_bytes: int | None) -> dict[str, str]:
-    options = [HUGE_METHODS] if _OWN_SETTINGS & os.environ.keys() else [HUGE_METHODS, _QUIET_JAVA]
-    settings = {}
+    settings, java_options = {}, [HUGE_METHODS, _QUIET_JAVA]
     if journal_bytes is not None:
         settings[PARTITIONS] = str(partitions(journal_bytes))
         if journal_bytes < LITTLE_BYTES:
-            options.append(LITTLE_JAVA)
+            java_options.append(LITTLE_JAVA)
         if journal_bytes < TINY_BYTES:
             settings |= TINY
-    return {**settings, "spark.driver.extraJavaOptions": " ".join(options)}
+    if _OWN_SETTINGS.isdisjoint(os.environ):
+        settings["spark.driver.extraJavaOptions"] = " ".join(java_options)
+    return settings
 
 
 Copies = Sequence[tuple[Shelf, Manifest]]
