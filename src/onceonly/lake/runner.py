@@ -108,7 +108,7 @@ LITTLE_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeC
 
 HUGE_METHODS: Final = "-XX:-DontCompileHugeMethods"
 """Java leaves code uncompiled that is longer than 8,000 bytes, as is what Spark makes of some
-eighty folds and a verdict: to judge 20 million events took a quarter longer."""
+eighty folds and a verdict: to judge 20 million events took a fifth longer."""
 _QUIET_JAVA: Final = (
     f'"-Dlog4j2.configurationFile={Path(__file__).with_name("log4j2.properties").as_uri()}"'
 )

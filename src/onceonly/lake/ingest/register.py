@@ -58,8 +58,8 @@ def looks(shelf: Shelf, found: Manifest) -> dict[str, Look]:
     for path in shelf.paths(found, PRODUCT):
         content = storage.read_bytes(path)
         assert content is not None, "a file that a manifest names is there"
-        # In this thread and no other: a thread of Arrow's that still lets go of a Python object when
-        # the interpreter ends takes the whole process down with it (SIGABRT).
+        # In this thread and no other: a thread of Arrow's that still holds a Python object when the
+        # interpreter ends takes the whole process down with it (SIGABRT).
         parquet = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
         rows = parquet.read(use_threads=False).to_pylist()
         last |= {row["segment"]: Look(**row) for row in rows}
