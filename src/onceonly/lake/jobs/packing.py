@@ -129,12 +129,14 @@ def pack(  # noqa: PLR0913 - because each is one choice of its caller's
     held = _opened(spark, out)
     judged = _judged(spark, held.lives, holders, case.as_of, case.policy)
     breaches = {one.folder: one.breaches for one in case.wholeness}
+    with progress.step(spark, "counts"):
+        counts = _count(held.rows, judged, case.as_of, case.policy)
     found = Summary(
         pair,
         case.as_of,
         case.policy,
         holders,
-        _count(held.rows, judged, case.as_of, case.policy),
+        counts,
         {party: breaches[party_folder(party)] for party in sorted(set(journals.values()))},
         summary.signed_off(signing.by, signing.comment, datetime.now(UTC)),
     )
@@ -241,7 +243,8 @@ def verify(
         return Verification(claimed, [*found, *lacking], signed, 0)
     spark = runner.session(master, APP_NAME, journal_bytes=None)
     try:
-        differing, unchained = _compare(spark, where, claimed, allow_unchained=allow_unchained)
+        with progress.step(spark, "rows, lives and verdicts anew"):
+            differing, unchained = _compare(spark, where, claimed, allow_unchained=allow_unchained)
     except (PySparkException, Py4JError) as error:
         what = f"cannot be read: {' '.join(str(error).split())[:200]}"
         return Verification(claimed, [*found, Disagreement("rows", what)], signed, 0)
