@@ -12,11 +12,14 @@ help:  ## what can be made
 
 setup: $(READY)  ## .venv with everything that the locks name
 
+# --no-deps, since a lock is whole: pip of Debian 12 asks for the newest release of whatever somebody
+# needs with an extra (coverage[toml]), then refuses it as not pinned, once there is a newer one.
 $(READY): requirements/dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "onceonly needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V). Try make PYTHON=python3.12" >&2; exit 2; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip check
 	@touch $@
 
 demo: $(READY)  ## two gateways, a faulty link, hard kills, and Spark's verdict (under 90 s)
@@ -96,7 +99,7 @@ fuzz: .venv/fuzz-ready  ## every parser fuzzed; ARGS="--executions 1000000" for 
 	$(BIN)/python fuzz/run.py $(ARGS)
 
 .venv/fuzz-ready: $(READY) requirements/fuzz.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzz.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/fuzz.lock
 	@touch $@
 
 mutants: $(READY)  ## planted bugs, each hunted by seeds until an invariant shows it
