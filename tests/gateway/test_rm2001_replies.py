@@ -172,7 +172,10 @@ async def test_a_response_that_is_held_back_does_not_hold_the_acknowledgement(tm
         await gateway.submit(b"<Response/>", to=peer, ref=M)
         assert (await peer.hear()).kind == "Ping"
         assert (await waiting).status == 204
-        assert (await peer.hear("Acknowledgment")).ref == M
+        # The Ping is repeated after the same second in which the exchange ends.
+        while (heard := await peer.hear()).kind == "Ping":
+            pass
+        assert (heard.kind, heard.ref) == ("Acknowledgment", M)
 
 
 @pytest.mark.statement("S1-35")
