@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -50,6 +51,13 @@ def test_a_broken_invariant_breaks_the_seal():
 def test_damaged_evidence_is_not_called_a_broken_promise():
     """Where only the chain is broken, the evidence is at fault, not the exchange."""
     assert sentence(MATCHED, "E3").words == "The evidence is not whole."
+
+
+def test_damaged_evidence_beside_differences_is_said_with_them():
+    """What is missing from a journal counts as absent, and may be all that differs."""
+    said = sentence({**MATCHED, Verdict.ACKED_NOT_STORED: 1}, "I13", "E3")
+    assert said.words == "There are differences."
+    assert said.why.endswith("Mend that first: what differs may follow from it.")
 
 
 def test_what_one_side_tells_proves_nothing():
@@ -134,6 +142,23 @@ def test_every_report_that_asks_for_something_is_listed(
     """Each finding is one line that says what it is."""
     [action] = actions.actions(with_report(name, change))
     assert says in action.what
+
+
+@pytest.mark.parametrize(
+    ("parties", "says"),
+    [
+        (1, "p1: no journal"),
+        (2, "p1, p2: no journal"),
+        (3, "p1, p2, p3: no journal"),
+        (5, "p1, p2, p3 and 2 more: no journal"),
+    ],
+)
+def test_names_are_listed_as_people_list_them(parties: int, says: str):
+    """A comma stands between two names and behind none."""
+    silent = {"has_journal": False, "clock_jumps": 0}
+    rows = [{**silent, "party": f"p{n}"} for n in range(1, parties + 1)]
+    [action] = actions.actions(with_report("journal_quality", *rows))
+    assert says in re.sub("<[^>]*>", "", action.what)
 
 
 @pytest.mark.parametrize(

@@ -275,6 +275,8 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
     )
     for line in found.not_ingested:
         say(line)
+    if not found.is_whole:
+        say("the evidence is not whole (E3): mend that first, what differs may follow from it")
     if output == "json":
         print_json(
             {
@@ -288,9 +290,8 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
     else:
         counts = [{"verdict": k, "messages": n} for k, n in found.verdicts.items() if n]
         print_rows(counts, ("verdict", "messages"), output)
-        for line in found.invariants:
-            if line.breaches:
-                say(f"BROKEN {line.name}: {line.claim} {line.breaches}: {', '.join(line.examples)}")
+        for line in found.broken:
+            say(f"BROKEN {line.name}: {line.claim} {line.breaches}: {', '.join(line.examples)}")
         say(f"{found.differences} differences; ledger: {found.ledger}")
         if found.tables:
             say(f"{len(found.tables)} tables beside it: {', '.join(sorted(found.tables))}")

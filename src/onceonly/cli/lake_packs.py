@@ -142,6 +142,7 @@ def _say_who_signed(found: Any) -> None:
     if off is None:
         say("nobody signed the pack off")
     else:
-        say(f"signed off by {off.by} at {off.at}: {off.comment}")
+        said = f": {off.comment}" if off.comment else ""
+        say(f"signed off by {off.by} at {off.at}{said}")
     if found.signed is None:
         say("the signature was not checked: no --key")

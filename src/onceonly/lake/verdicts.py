@@ -186,8 +186,8 @@ CLASSES: Final = (
     VerdictClass(
         Verdict.NOT_DELIVERED_TO_APP,
         Standing.ALARM,
-        "Stored longer ago than the grace, and never handed to the application, although its "
-        "acknowledgement left.",
+        "Stored longer ago than the grace, and neither handed to the application nor rightly "
+        "withheld from it: withheld is what waits for an acknowledgement that has never left.",
         lambda f: f.stored & f.stored_long_ago & ~f.handed & (f.acked | ~f.withheld),
     ),
     VerdictClass(

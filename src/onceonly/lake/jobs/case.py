@@ -14,7 +14,7 @@ from onceonly.lake.catalogue import HOUR_US, Evidence
 from onceonly.lake.ingest.segments import AT_MAX
 from onceonly.lake.reports import reconciliation
 from onceonly.lake.reports.budgets import Terms
-from onceonly.lake.reports.findings import PAIRS_LISTED, InvariantResult, Judged
+from onceonly.lake.reports.findings import CHAIN, PAIRS_LISTED, InvariantResult, Judged
 from onceonly.lake.reports.sla import Target
 from onceonly.lake.verdicts import Policy, Verdict
 from onceonly.lake.wholeness import Wholeness
@@ -136,7 +136,7 @@ def _chain(whole: Sequence[Wholeness], told: Sequence[Mapping[str, Any]]) -> Inv
     examples = [example for one in whole if one.breaches for example in one.examples]
     examples += [f"{row['party']} tells {row['deeds']} deeds of {row['holder']}" for row in told]
     return InvariantResult(
-        "E3",
+        CHAIN,
         "No journal row is missing, edited, inserted or moved: the hash chains are whole, and no "
         "journal tells the deeds of a party that has its own.",
         sum(one.rows for one in whole),

@@ -54,6 +54,16 @@ class ReconcileSummary:
         return self.judged.invariants
 
     @property
+    def broken(self) -> tuple[InvariantResult, ...]:
+        """Its lines that do not hold; the evidence first, since others may follow from it."""
+        return self.judged.broken
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no row of the journals is missing, edited or told by somebody else (E3)."""
+        return self.judged.is_whole
+
+    @property
     def holds(self) -> bool:
         """Whether nothing differs and every invariant holds."""
         return self.judged.holds

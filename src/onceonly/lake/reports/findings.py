@@ -15,6 +15,8 @@ Rows = Sequence[Row]
 
 PAIRS_LISTED: Final = 200
 """Pairs whose verdicts are told apart; the totals are of all."""
+CHAIN: Final = "E3"
+"""The line of the sheet which says that the evidence itself is whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,17 @@ class Judged:
         """Messages in a class that somebody has to look at."""
         counts = self.verdicts
         return sum(counts[verdict.value] for verdict in DIFFERENCES)
+
+    @property
+    def broken(self) -> tuple[InvariantResult, ...]:
+        """Lines of the sheet that do not hold; the evidence first, since others may follow."""
+        lines = [line for line in self.invariants if not line.holds]
+        return tuple(sorted(lines, key=lambda line: line.name != CHAIN))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no row of the journals is missing, edited or told by somebody else (E3)."""
+        return all(line.name != CHAIN for line in self.broken)
 
     @property
     def holds(self) -> bool:

@@ -17,7 +17,13 @@ import matplotlib as mpl
 import matplotlib.dates
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    MaxNLocator,
+    MultipleLocator,
+    NullLocator,
+)
 
 from onceonly.lake.reports import words
 from onceonly.lake.reports.markup import Html, tag, visible
@@ -45,6 +51,27 @@ CYCLE: Final = ((BLUE, "-"), (ORANGE, "--"), (GREEN, "-."), (PURPLE, ":"))
 WIDE_INCHES: Final = 9.8
 HALF_INCHES: Final = 4.7
 PHONE_INCHES: Final = 4.0
+
+_MS, _S, _MIN, _H, _DAY = 1_000, 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000
+_TENS: Final = tuple(digit * 10**zeros for zeros in range(7) for digit in (1, 2, 5))
+_STEPS_US: Final = (
+    *(digits * unit for unit in (1, _MS) for digits in _TENS[:9]),
+    *(digits * unit for unit in (_S, _MIN) for digits in (1, 2, 5, 10, 15, 30)),
+    *(hours * _H for hours in (1, 2, 3, 6, 12)),
+    *(days * _DAY for days in _TENS),
+)
+"""From one tick to the next: what a clock or a calendar counts in, and nobody has to divide."""
+_DECADES_US: Final = (
+    *(digits * unit for unit in (1, _MS) for digits in (1, 10, 100)),
+    *(digits * unit for unit in (_S, _MIN) for digits in (1, 10)),
+    *(_H, 10 * _H, *(days * _DAY for days in _TENS[3::3])),
+)
+"""The ticks on logarithms of time; a day is too close to ten hours to be told apart from them."""
+_STEPS_BYTES: Final = tuple(1 << power for power in range(63))
+_STEPS_MAX: Final = 5
+"""Steps on one axis."""
+_TICKS_MAX: Final = 6
+"""Ticks on one axis of logarithms."""
 
 # The classes of this module carry no types.
 _dates: Any = matplotlib.dates
@@ -134,6 +161,8 @@ def _drawn(plot: Plot, width_inches: float, name: str) -> str:
     with mpl.rc_context(), warnings.catch_warnings():
         # Whether a font has a sign is the reader's business: the text stays text.
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font")
+        # Where the widest step gives one tick more than was asked for, that is what is wanted.
+        warnings.filterwarnings("ignore", message=r"AutoDateLocator was unable to pick")
         mpl.rcdefaults()
         mpl.rcParams.update({**_SETTINGS, "svg.hashsalt": f"onceonly-{name}"})
         figure = Figure(figsize=(width_inches, plot.height_inches), layout="constrained")
@@ -166,9 +195,14 @@ def count_axis(axis: Any, unit: str = "") -> None:
 
 
 def span_axis(axis: Any, unit: str = "") -> None:
-    """Logarithms of microseconds, as spans of time."""
-    axis.set_major_locator(LogLocator(numticks=6))
-    axis.set_minor_locator(LogLocator(subs=()))
+    """Logarithms of microseconds, as spans of time; what they show is drawn before."""
+    low, high = axis.get_view_interval()
+    shown = [at for at in _DECADES_US if low <= at <= high]
+    if len(shown) < 2:  # noqa: PLR2004 - because one tick tells no distance
+        step = _step(axis, _STEPS_US)
+        shown = list(range(-(-int(low) // step) * step, int(high) + 1, step))
+    axis.set_major_locator(FixedLocator(shown[:: -(-len(shown) // _TICKS_MAX) or 1]))
+    axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: words.span(value)))
     axis.set_label_text(unit)
 
@@ -227,13 +261,19 @@ def pareto(axes: Axes, labels: Sequence[str], values: Sequence[int], unit: str) 
 
 
 def plain_span_axis(axis: Any) -> None:
-    """Microseconds as spans of time, evenly spaced."""
-    axis.set_major_locator(MaxNLocator(nbins=4))
+    """Microseconds as spans of time, evenly spaced; what they show is drawn before."""
+    axis.set_major_locator(MultipleLocator(_step(axis, _STEPS_US)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: words.span(value)))
 
 
 def size_axis(axis: Any, unit: str = "") -> None:
-    """Bytes as sizes."""
-    axis.set_major_locator(MaxNLocator(nbins=4))
+    """Bytes as sizes; what they show is drawn before."""
+    axis.set_major_locator(MultipleLocator(_step(axis, _STEPS_BYTES)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: words.size(value)))
     axis.set_label_text(unit)
+
+
+def _step(axis: Any, steps: Sequence[int]) -> int:
+    """The least of the steps that leaves few ticks on what the axis shows; drawn before."""
+    low, high = axis.get_view_interval()
+    return next((step for step in steps if (high - low) / step <= _STEPS_MAX), steps[-1])

@@ -19,7 +19,7 @@ from onceonly.lake.reports import (
     words,
 )
 from onceonly.lake.reports.findings import Findings, InvariantResult, Judged
-from onceonly.lake.reports.markup import Html, foreign, join, link, pair, tag
+from onceonly.lake.reports.markup import Html, between, foreign, join, link, pair, tag
 from onceonly.lake.tables import channel_intervals
 from onceonly.lake.tables.definition import Definition
 from onceonly.lake.verdicts import CLASSES, Standing, Verdict
@@ -200,8 +200,8 @@ def _ends(row: Any) -> tuple[str, str]:
 
 def _names(shown: Any) -> Html:
     every = list(shown)
-    some = [join((one, Html(", "))) for one in every[: NAMED - 1]] + every[NAMED - 1 : NAMED]
-    return join(some) if len(every) <= NAMED else join((*some, f" and {len(every) - NAMED} more"))
+    some = between(", ", every[:NAMED])
+    return some if len(every) <= NAMED else join((some, f" and {len(every) - NAMED} more"))
 
 
 def listed(found: Findings) -> Html:

@@ -13,10 +13,6 @@ PARTIES_NAMED: Final = 3
 """Parties in the heading; of more it tells how many they are."""
 
 
-CHAIN: Final = "E3"
-"""The invariant that the evidence itself is whole."""
-
-
 class Outcome(StrEnum):
     """What can be said of the promise as a whole."""
 
@@ -45,7 +41,7 @@ def sentence(found: Findings) -> Sentence:
     What breaks the promise is said before what is in doubt, and that before what nobody can know.
     """
     judged = found.judged
-    if not judged.holds and (_of_standing(judged, Standing.ALARM) or _broken(judged)):
+    if not judged.holds and (_of_standing(judged, Standing.ALARM) or judged.broken):
         return _broken_sentence(judged)
     if not judged.messages:
         why = "No journal in the lake tells of a message."
@@ -53,21 +49,19 @@ def sentence(found: Findings) -> Sentence:
     return _unbroken_sentence(judged)
 
 
-def _broken(judged: Judged) -> list[str]:
-    return [line.name for line in judged.invariants if not line.holds]
-
-
 def _broken_sentence(judged: Judged) -> Sentence:
-    broken, alarms = _broken(judged), _of_standing(judged, Standing.ALARM)
+    alarms = _of_standing(judged, Standing.ALARM)
+    hole = "Rows of the journals are missing or edited; what they told is not in this judgement."
+    if not alarms and not judged.is_whole and len(judged.broken) == 1:
+        return Sentence(Outcome.BROKEN, "✗", "The evidence is not whole.", hole)
     why = (
         f"{words.counted(alarms, 'message')} of {words.count(judged.messages)} in a class that "
         f"must not be, {words.count(_of_standing(judged, Standing.DOUBT))} in doubt; "
-        f"{len(broken)} of {len(judged.invariants)} invariants broken."
+        f"{len(judged.broken)} of {len(judged.invariants)} invariants broken."
     )
-    if alarms or broken != [CHAIN]:
-        return Sentence(Outcome.BROKEN, "✗", "There are differences.", why)
-    why = "Rows of the journals are missing or edited; what they told is not in this judgement."
-    return Sentence(Outcome.BROKEN, "✗", "The evidence is not whole.", why)
+    if not judged.is_whole:
+        why += f" {hole} Mend that first: what differs may follow from it."
+    return Sentence(Outcome.BROKEN, "✗", "There are differences.", why)
 
 
 def _unbroken_sentence(judged: Judged) -> Sentence:
@@ -163,7 +157,7 @@ ANSWERS: Final = (
         needs_both=True,
     ),
     Answer(
-        "there, and never sent",
+        "there or acknowledged, and never sent",
         "verdicts",
         (Verdict.RECEIVED_NOT_SENT, Verdict.ORPHAN_ACK),
         needs_both=True,
@@ -196,7 +190,7 @@ def _tile(answer: Answer, judged: Judged, *, two_sided: bool) -> Html:
 
 def _evidence(found: Findings) -> Html:
     judged = found.judged
-    if CHAIN in _broken(judged):
+    if not judged.is_whole:
         return _answer("no", "evidence whole: rows are missing or edited", "journals", "bad")
     if not judged.journals:
         return _answer(words.UNKNOWN, "evidence whole: there is none", "journals", "unknown")
