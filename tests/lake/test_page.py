@@ -197,6 +197,15 @@ def test_forty_parties_fit():
     assert "The classes of 40 pairs" in shown
 
 
+def test_the_columns_of_the_matrix_add_up_to_its_last_one():
+    """What has no column of its own stands in one with all others."""
+    parties = [f"urn:party:{number}" for number in range(5)]
+    found = replace(findings(0), judged=judged_of(parties, {Verdict.MATCHED: 7}))
+    lines = re.findall(r"<tr>.*?</tr>", verdicts.matrix(found).body[0])
+    assert "other pairs" in lines[0]
+    assert re.findall(r'class="n[^>]*>(\d+)<', lines[1]) == ["7", "7", "7", "14", "35"]
+
+
 def test_of_more_pairs_than_are_told_apart_the_heading_claims_no_number():
     """Two hundred pairs are told apart, however many there are."""
     judged = judged_of([f"urn:party:{number}" for number in range(200)], {Verdict.MATCHED: 1})

@@ -198,7 +198,7 @@ def span_axis(axis: Any, unit: str = "") -> None:
     """Logarithms of microseconds, as spans of time; what they show is drawn before."""
     low, high = axis.get_view_interval()
     shown = [at for at in _DECADES_US if low <= at <= high]
-    if len(shown) < 2:  # noqa: PLR2004 - because one tick tells no distance
+    if len(shown) < 2:  # One tick tells no distance.
         step = _step(axis, _STEPS_US)
         shown = list(range(-(-int(low) // step) * step, int(high) + 1, step))
     axis.set_major_locator(FixedLocator(shown[:: -(-len(shown) // _TICKS_MAX) or 1]))

@@ -55,8 +55,9 @@ def ages(found: Findings) -> Card:
         "in-doubt-ages",
         title,
         "At the end of each span of time, how many messages were in doubt, and for how long "
-        "already; one that is being sent again is in doubt until it has an end, and the register "
-        "leaves it out, since somebody sees to it. What grows fuller in colour is not being settled.",
+        "already. One that is being sent again is in doubt until it has an end; the register "
+        "leaves it out, since somebody sees to it. What grows fuller in colour is not being "
+        "settled.",
         body,
         "no message was ever in doubt.",
         (definition,),

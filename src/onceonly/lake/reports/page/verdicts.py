@@ -23,7 +23,7 @@ from onceonly.lake.verdicts import CLASSES, Standing, VerdictClass
 
 DEFINITION: Final = reconciliation_days.DEFINITION
 PAIRS_ABREAST: Final = 3
-"""Columns of the matrix; of more pairs it has those with most differences, and the total of all."""
+"""Columns of the matrix: of more pairs those with most differences, and all others in one."""
 LINES_DRAWN: Final = 12
 """Pairs in the picture of days."""
 COLUMNS_DRAWN: Final = 42
@@ -70,7 +70,7 @@ def matrix(found: Findings) -> Card:
     classes = sorted(CLASSES, key=lambda row: ORDER.index(row.standing))
     with_messages = [row for row in classes if judged.verdicts[row.verdict]]
     without = [row for row in classes if not judged.verdicts[row.verdict]]
-    body: tuple[Html, ...] = (_matrix(with_messages, pairs[:PAIRS_ABREAST], counts, judged),)
+    body: tuple[Html, ...] = (_matrix(with_messages, pairs, counts, judged),)
     if len(pairs) > PAIRS_ABREAST:
         every = [_pair_line(ends, with_messages, counts) for ends in pairs]
         heads = [head("from → to"), *[head(row.verdict, "n") for row in with_messages]]
@@ -95,18 +95,18 @@ def matrix(found: Findings) -> Card:
 def _matrix(
     classes: Sequence[VerdictClass], pairs: Sequence[Ends], counts: Mapping[Any, int], of: Judged
 ) -> Html:
-    heads = [head("class"), head("what it means"), *[head(pair(*ends), "n") for ends in pairs]]
+    abreast, others = pairs[:PAIRS_ABREAST], len(pairs) > PAIRS_ABREAST
+    heads = [head("class"), head("what it means"), *[head(pair(*ends), "n") for ends in abreast]]
+    heads += [head("other pairs", "n")] if others else []
     heads += [head("all pairs", "n")]
-    rows = [
-        tag(
-            "tr",
-            cell(tag("span", row.verdict, kind=f"word {row.standing}")),
-            cell(row.meaning, "small"),
-            *[_number(counts.get((*ends, row.verdict), 0)) for ends in pairs],
-            _number(of.verdicts[row.verdict]),
-        )
-        for row in classes
-    ]
+    rows = []
+    for row in classes:
+        numbers = [counts.get((*ends, row.verdict), 0) for ends in abreast]
+        whole = of.verdicts[row.verdict]
+        numbers += [whole - sum(numbers)] if others else []
+        word = cell(tag("span", row.verdict, kind=f"word {row.standing}"))
+        shown = [_number(value) for value in (*numbers, whole)]
+        rows.append(tag("tr", word, cell(row.meaning, "small"), *shown))
     return table(heads, rows, caption="Verdicts by pair")
 
 
