@@ -142,8 +142,11 @@ def with_agreement(judged: DataFrame, journal: DataFrame) -> DataFrame:
     told = F.struct(is_stored.alias("is_stored"), "seq", "agreement_id")
     agreements = (
         journal.where(is_event(Event.SUBMITTED, Event.STORED) & ~is_passing())
+        .select(*KEY, told.alias("told"))
+        # Its two rows are in two journals: to fold them before they travel would only sort them.
+        .repartition(*KEY)
         .groupBy(*KEY)
-        .agg(F.min(told).alias("first"))
+        .agg(F.min("told").alias("first"))
         .select(*KEY, F.col("first.agreement_id").alias("agreement_id"))
     )
     return judged.join(agreements, list(KEY), "left")

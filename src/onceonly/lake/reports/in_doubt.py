@@ -102,8 +102,11 @@ def _told(journal: DataFrame) -> DataFrame:
         journal.where(is_event(Event.SUBMITTED, Event.REPORT_RECEIVED))
         # Who delivers further asks the next one, and numbers its rows by its own journal.
         .where(is_outbound() & ~is_passing())
+        .select(*KEY, agreement.alias("submitted"), answer.alias("answered"))
+        # Most have one row: to fold it before it travels would only sort it.
+        .repartition(*KEY)
         .groupBy(*KEY)
-        .agg(F.min(agreement).alias("first"), F.max(answer).alias("last"))
+        .agg(F.min("submitted").alias("first"), F.max("answered").alias("last"))
         .select(
             *KEY,
             F.col("first.agreement_id").alias("agreement_id"),
