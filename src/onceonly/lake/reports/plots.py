@@ -247,6 +247,12 @@ def rows_axis(axes: Axes, labels: Sequence[str]) -> None:
     axes.grid(visible=True, axis="x")
 
 
+def beside(axes: Axes, at: tuple[Any, float], told: str, **style: Any) -> None:
+    """Words beside a point, as the end of a bar; a space before them would not be drawn."""
+    style = {"fontsize": 8, "va": "center", **style}
+    axes.annotate(told, at, (4, 0), textcoords="offset points", **style)
+
+
 def pareto(axes: Axes, labels: Sequence[str], values: Sequence[int], unit: str) -> None:
     """The largest first; beside each bar its count, and the share of all down to it."""
     whole, so_far = sum(values), 0
@@ -254,8 +260,8 @@ def pareto(axes: Axes, labels: Sequence[str], values: Sequence[int], unit: str) 
     axes.barh(range(len(values)), values, color=BLUE, height=0.62)
     for place, value in enumerate(values):
         so_far += value
-        told = f" {words.count(value)}, together {words.share(so_far / whole)}"
-        axes.annotate(told, (value, place), va="center", fontsize=8, color=MUTED)
+        told = f"{words.count(value)}, together {words.share(so_far / whole)}"
+        beside(axes, (value, place), told, color=MUTED)
     axes.set_xlim(0, max(values) * 1.6)
     count_axis(axes.xaxis, unit)
 

@@ -137,5 +137,5 @@ def _bar(axes: Axes, line: int, row: Row, whole_us: int) -> None:
         hatch="" if is_suspended else "////",
     )
     open_end = "" if row["until_at"] is not None else ", goes on"
-    told = f" {plots.label(row['state'])}{open_end}"
-    axes.annotate(told, (first, line), va="center", fontsize=7.5)
+    told = f"{plots.label(row['state'])}{open_end}"
+    plots.beside(axes, (first, line), told, fontsize=7.5)

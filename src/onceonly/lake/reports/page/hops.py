@@ -98,7 +98,7 @@ def _waterfall(axes: Axes, bars: list[tuple[str, int, int]], ends: str) -> None:
     for line, (label, start, length) in enumerate(bars):
         colour = _COLOUR_OF.get(label.partition(",")[0], plots.SKY)
         axes.barh(line, length, left=start, color=colour, height=0.6)
-        axes.annotate(f" {words.span(length)}", (start + length, line), va="center", fontsize=8)
+        plots.beside(axes, (start + length, line), words.span(length))
     reach = max(start + length for _, start, length in bars) or 1
     axes.set_xlim(0, reach * 1.2)
     plots.plain_span_axis(axes.xaxis)
