@@ -10,6 +10,8 @@ import pytest
 from job_rows import a_row, counted, dropped, known, release, stage, staged
 from running_gateway import running
 
+from onceonly.message.event import Event
+
 pytestmark = pytest.mark.anyio
 
 
@@ -96,6 +98,57 @@ async def test_a_mended_row_replaces_what_a_dead_run_staged(gateway, peer):
     assert (await call_release(gateway, "mended", 1)).status == 200
     assert (await peer.hear("Normal")).payloads == [b"<Order>PO-1</Order>"]
     assert (await counted(gateway))["rows"] == 1
+
+
+@pytest.mark.parametrize("moved", [0, 1 << 32, 5])
+async def test_a_job_counts_what_its_last_run_was_told(gateway, peer, moved):
+    """Mended and run again, under the same numbers or, behind a repartition, under others."""
+    rows = [a_row(peer, f"m-{n}", n) for n in range(4)]
+    wrong = [{**rows[n], "to": "urn:party:nobody"} for n in (1, 2)]
+    await staged(gateway, rows[0], *wrong, rows[3], run="first")
+    await release(gateway, run="first")
+    shape = await counted(gateway)
+    assert (shape["rows"], shape["accepted"], shape["rejected"]) == (4, 2, 2)
+    again = [{**one, "row": one["row"] + moved} for one in (rows[0], rows[1], wrong[1], rows[3])]
+    outcomes = await staged(gateway, *again, run="second")
+    assert outcomes == ["replayed", "accepted", "rejected", "replayed"]
+    await release(gateway, run="second")
+    shape = await counted(gateway)
+    assert (shape["rows"], shape["accepted"], shape["rejected"]) == (4, 3, 1)
+    found = await gateway.get("/v1/jobs/j/rejects")
+    assert [row["message_id"] for row in found["rejects"]] == ["m-2"]
+
+
+async def test_a_run_that_is_dropped_leaves_what_the_one_before_was_told(gateway, peer):
+    """It may have mended what was rejected; nothing of it was sent."""
+    wrong = a_row(peer, "m-1", 1, to="urn:party:nobody")
+    await staged(gateway, a_row(peer, "m-0", 0), wrong, run="first")
+    await release(gateway, run="first")
+    for number, row in enumerate((wrong, a_row(peer, "m-1", 1))):
+        await staged(gateway, row, run=f"aborted-{number}")
+        await dropped(gateway, run=f"aborted-{number}")
+        shape = await counted(gateway)
+        assert (shape["rows"], shape["accepted"], shape["rejected"]) == (2, 1, 1)
+
+
+async def test_a_refusal_that_is_told_again_is_one_row_of_the_journal(gateway, peer):
+    """However often the job is run: the journal tells what is new."""
+    for run in ("a", "b", "c"):
+        await staged(gateway, a_row(peer, "m-1", 1, to="urn:party:nobody"), run=run)
+        await release(gateway, run=run)
+    assert len(gateway.rows(Event.REJECTED)) == 1
+    assert (await counted(gateway))["rejected"] == 1
+
+
+async def test_a_message_of_another_job_is_one_replay_however_often_it_is_run(gateway, peer):
+    """Its row is the last run's, under whatever number."""
+    await staged(gateway, a_row(peer, "m-0", 0), job="other")
+    await release(gateway, job="other")
+    await gateway.until(lambda: known(gateway) == ["m-0"])
+    for run, number in (("a", 0), ("b", 7), ("c", 0)):
+        assert await staged(gateway, a_row(peer, "m-0", number), run=run) == ["replayed"]
+        await release(gateway, run=run)
+        assert (await counted(gateway))["replayed"] == 1
 
 
 async def test_a_mended_content_type_replaces_what_a_dead_run_staged(gateway, peer):

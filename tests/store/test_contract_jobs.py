@@ -233,6 +233,37 @@ def test_a_job_that_was_never_released_goes_with_its_last_row(store: Store) -> N
     assert after.number > before.number
 
 
+def test_what_a_released_run_hands_over_anew_is_overtaken(store: Store) -> None:
+    """Rejections, and replays of other jobs' messages; nothing of nameless runs, nor what is on."""
+
+    def hand_over(tx: Transaction, name: str | None, first: int) -> None:
+        run = opened(tx, "j", name)
+        kept = row(first, None, run=run, outcome=RowOutcome.REJECTED, error_code="InvalidField")
+        tx.put_job_row("j", kept)
+        tx.put_job_row("j", row(first + 1, "known", run=run, outcome=RowOutcome.REPLAYED))
+
+    def counts() -> tuple[dict[str, int], list[int]]:
+        snapshot = store.snapshot()
+        rejects = snapshot.list_rejects("j", -1, 10)
+        return snapshot.count_job("j"), [one.row for one in rejects]
+
+    commit(store, lambda tx: stage(tx, "j", 0, "m-1", "a"))
+    again = row(1, "m-1", run=1, outcome=RowOutcome.REPLAYED)
+    commit(store, lambda tx: tx.put_job_row("j", again), lambda tx: hand_over(tx, "a", 10))
+    commit(store, lambda tx: release(tx, "j", at=7))
+    assert counts() == ({"queued": 1, "replayed": 2, "rejected": 1}, [10])
+    commit(store, lambda tx: hand_over(tx, "b", 20))
+    assert counts() == ({"queued": 1, "replayed": 3, "rejected": 2}, [10, 20])
+    latest = store.snapshot().find_latest_release("j")
+    assert latest is not None
+    assert latest.name == "a"
+    commit(store, lambda tx: release(tx, "j", at=8))
+    assert counts() == ({"queued": 1, "replayed": 2, "rejected": 1}, [20])
+    commit(store, lambda tx: hand_over(tx, None, 30), lambda tx: release(tx, "j", at=9))
+    commit(store, lambda tx: hand_over(tx, "c", 40), lambda tx: release(tx, "j", at=10))
+    assert counts() == ({"queued": 1, "replayed": 3, "rejected": 2}, [30, 40])
+
+
 def test_runs_are_known_by_name_and_numbered_in_order(store: Store) -> None:
     """The last of a name counts; the newest is the last that has one and is not dropped."""
     snapshot = store.snapshot

@@ -183,6 +183,7 @@ def answers(snapshot: Snapshot) -> dict[str, Any]:
             [snapshot.find_accepted_row(job, name) for name in NAMES],
             [snapshot.find_run(job, name) for name in RUNS],
             snapshot.find_newest_run(job),
+            snapshot.find_latest_release(job),
             list(snapshot.list_unreleased_runs(job)),
         )
     for pair in PAIRS:

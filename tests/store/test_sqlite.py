@@ -342,6 +342,7 @@ class TestSchema:
             "list_idle_pairs",
             "find_run",
             "find_newest_run",
+            "find_latest_release",
             "get_run",
             "list_unreleased_runs",
             "list_released_runs",

@@ -31,6 +31,10 @@ class SqliteJobReading(SqliteQuestions):
         found = self._get("find_newest_run", job_id)
         return None if found is None else Run(*found)
 
+    def find_latest_release(self, job_id: str) -> Run | None:
+        found = self._get("find_latest_release", job_id)
+        return None if found is None else Run(*found)
+
     def get_run(self, number: int) -> Run:
         return Run(*self._get("get_run", number))
 

@@ -125,6 +125,15 @@ class JobSnapshot(Protocol):
         """The last run of the job that has a name and is not dropped."""
         ...
 
+    def find_latest_release(self, job_id: str) -> Run | None:
+        """The last run of the job that has a name and is released.
+
+        Whoever names runs hands the whole job over in each, so what an earlier run had rejected,
+        or replayed without a row of the job that was accepted, is *overtaken* by it: the row is
+        kept and does not count.
+        """
+        ...
+
     def get_run(self, number: int) -> Run:
         """The run of this number, which there is."""
         ...
@@ -150,14 +159,14 @@ class JobSnapshot(Protocol):
         ...
 
     def list_rejects(self, job_id: str, after: int, limit: int) -> Sequence[JobRow]:
-        """Rejected rows with a number above `after`, in order."""
+        """Rejected rows with a number above `after`, in order, without what is overtaken."""
         ...
 
     def count_job(self, job_id: str) -> dict[str, int]:
         """Rows by word: `rejected`, `replayed`, `staged`, and the status of accepted messages.
 
-        The sum is the number of rows. A message that was purged counts as it ended. Reads every
-        row of the job, so it is for threads that keep nobody waiting.
+        The sum is the number of rows that are not overtaken. A message that was purged counts as
+        it ended. Reads every row of the job, so it is for threads that keep nobody waiting.
         """
         ...
 

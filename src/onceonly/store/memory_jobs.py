@@ -58,6 +58,10 @@ class MemoryJobReading:
         named = [run for run in self._runs(job_id) if run.name and run.dropped_at is None]
         return named[-1] if named else None
 
+    def find_latest_release(self, job_id: str) -> Run | None:
+        released = [run for run in self._runs(job_id) if run.name and run.released_at is not None]
+        return released[-1] if released else None
+
     def get_run(self, number: int) -> Run:
         return self._tables.runs[number]
 
@@ -80,14 +84,27 @@ class MemoryJobReading:
     def last_job_row(self, job_id: str) -> int:
         return max((found.row.row for found in self._rows(self.find_job(job_id))), default=-1)
 
+    def _counting(self, job_id: str) -> list[RowOfJob]:
+        """The rows of the job that no later run has overtaken."""
+        rows = self._rows(self.find_job(job_id))
+        accepted = {row.message_id for row, _, _ in rows if row.outcome is RowOutcome.ACCEPTED}
+        latest = self.find_latest_release(job_id)
+
+        def is_overtaken(row: JobRow) -> bool:
+            if row.outcome is RowOutcome.ACCEPTED or latest is None or row.run >= latest.number:
+                return False
+            is_of_the_job = row.outcome is RowOutcome.REPLAYED and row.message_id in accepted
+            return self.get_run(row.run).name is not None and not is_of_the_job
+
+        return [found for found in rows if not is_overtaken(found.row)]
+
     def list_rejects(self, job_id: str, after: int, limit: int) -> Sequence[JobRow]:
-        rows = (found.row for found in self._rows(self.find_job(job_id)))
+        rows = (found.row for found in self._counting(job_id))
         wanted = (row for row in rows if row.outcome is RowOutcome.REJECTED and row.row > after)
         return list(islice(wanted, limit))
 
     def count_job(self, job_id: str) -> dict[str, int]:
-        job = self.find_job(job_id)
-        return dict(Counter(self._word(found) for found in self._rows(job)))
+        return dict(Counter(self._word(found) for found in self._counting(job_id)))
 
     def _is_released(self, found: RowOfJob) -> bool:
         return self._tables.runs[found.row.run].released_at is not None

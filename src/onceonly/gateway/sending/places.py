@@ -9,7 +9,9 @@ block was put there by an earlier attempt, and moves; one that is found further 
 this attempt, and its second one is a replay.
 
 Where a number has another message that was sent, the row has the same number one storey up; what
-makes way for a row of a later attempt is put aside, until its own row comes.
+makes way for a row of a later attempt is put aside, until its own row comes. What an earlier run
+has rejected or replayed stands until this one is released, since this one may be dropped; then it
+is overtaken, and its number is free (`store.jobs`).
 """
 
 from collections.abc import Callable
@@ -74,6 +76,7 @@ class Staging:
         self._rows = rows
         self._clock = clock
         self._runs = {run.number: run}
+        self._latest_release = txn.find_latest_release(job.job_id) if self._is_named else None
 
     @property
     def _is_named(self) -> bool:
@@ -158,11 +161,32 @@ class Staging:
         for storey in range(STOREYS):
             place = storey << NUMBER_BITS | number
             before = self._txn.find_job_row(self._job.job_id, place)
-            if before is not None and is_it(before):
+            if before is None or self._is_overtaken(before):
+                return place, None
+            if self._stands(before):
+                continue
+            if is_it(before):
                 return place, before
-            if before is None or self._makes_way(before):
+            if self._makes_way(before):
                 return place, None
         return self._next(ASIDE_FROM), None
+
+    def _is_overtaken(self, before: JobRow) -> bool:
+        latest = self._latest_release
+        if before.outcome is RowOutcome.ACCEPTED or latest is None or before.run >= latest.number:
+            return False
+        if self._run_of(before).name is None:
+            return False
+        return before.outcome is RowOutcome.REJECTED or not self._is_accepted(before.message_id)
+
+    def _is_accepted(self, message_id: str | None) -> bool:
+        assert message_id is not None, "a replayed row has a message"
+        return self._txn.find_accepted_row(self._job.job_id, message_id) is not None
+
+    def _stands(self, before: JobRow) -> bool:
+        """Whether it is what an earlier run was told, until this one is released."""
+        is_outcome = before.outcome is not RowOutcome.ACCEPTED
+        return self._is_named and is_outcome and self._is_released(before)
 
     def _makes_way(self, before: JobRow) -> bool:
         if before.outcome is RowOutcome.REJECTED:
@@ -186,7 +210,7 @@ class Staging:
         return self._put(row, wanted, RowOutcome.REPLAYED)
 
     def _taken(self, row: StagedRow, known: JobRow) -> RowAnswer:
-        text = f"another message is staged as {known.message_id!r}"
+        text = f"the job has another message as {known.message_id!r}"
         return self._refuse(row, LocalError("MessageIdTaken", text))
 
     def _put(self, row: StagedRow, wanted: Wanted, outcome: RowOutcome) -> RowAnswer:
@@ -213,20 +237,35 @@ class Staging:
     def _refuse(self, row: StagedRow, error: LocalError) -> RowAnswer:
         message_id = row.message_id if is_identifier(row.message_id) else None
         refusal = (message_id, error.name, str(error))
-        number, before = self._find_place(
-            row.number, lambda there: (there.message_id, there.error_code, there.reason) == refusal
-        )
+
+        def is_it(there: JobRow) -> bool:
+            return (there.message_id, there.error_code, there.reason) == refusal
+
+        number, before = self._find_place(row.number, is_it)
         if before is not None:
             return self._stay(before)._replace(error=error)
-        outcome = RowOutcome.REJECTED
-        self.reject(JobRow(number, self._run.number, outcome, message_id, ""), error)
-        return RowAnswer(number, message_id, outcome, error)
+        refused = JobRow(number, self._run.number, RowOutcome.REJECTED, message_id, "")
+        self.reject(refused, error, is_news=not self._was_told(row.number, is_it))
+        return RowAnswer(number, message_id, RowOutcome.REJECTED, error)
 
-    def reject(self, row: JobRow, error: LocalError) -> None:
-        """Keep that the row is refused, and say so in the journal."""
+    def _was_told(self, number: int | None, is_it: Callable[[JobRow], bool]) -> bool:
+        """Whether an earlier run was told the same of this number, so that the journal has it."""
+        for storey in range(0 if number is None else STOREYS):
+            place = storey << NUMBER_BITS | (number or 0)
+            before = self._txn.find_job_row(self._job.job_id, place)
+            if before is None:
+                return False
+            if self._stands(before) and is_it(before):
+                return True
+        return False
+
+    def reject(self, row: JobRow, error: LocalError, *, is_news: bool = True) -> None:
+        """Keep that the row is refused, and say so in the journal, unless it has said so before."""
         reason = str(error)
         refused = row._replace(outcome=RowOutcome.REJECTED, error_code=error.name, reason=reason)
         self._txn.put_job_row(self._job.job_id, refused)
+        if not is_news:
+            return
         now, actor = self._clock.now(), actor_of(self._job)
         self._txn.append((self._rows.refused_submission(row.message_id, error, actor, now),))
 

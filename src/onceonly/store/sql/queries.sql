@@ -580,7 +580,12 @@ SELECT row FROM job CROSS JOIN job_row ON job = number WHERE job_id = ? ORDER BY
 -- name: list_rejects
 SELECT row, run, outcome, message_id, fingerprint, error_code, reason
   FROM job CROSS JOIN job_row INDEXED BY job_row_rejected ON job = number
-  WHERE job_id = ? AND row > ? AND outcome = 'rejected' ORDER BY row LIMIT ?
+  WHERE job_id = ?1 AND row > ?2 AND outcome = 'rejected'
+    AND NOT (run < coalesce((SELECT number FROM run INDEXED BY run_of_job
+        WHERE run.job_id = ?1 AND name IS NOT NULL AND released_at IS NOT NULL
+        ORDER BY number DESC LIMIT 1), 0)
+      AND EXISTS (SELECT 1 FROM run AS its WHERE its.number = job_row.run AND its.name IS NOT NULL))
+  ORDER BY row LIMIT ?3
 
 -- name: count_job
 SELECT CASE WHEN outcome <> 'accepted' THEN outcome
@@ -592,7 +597,17 @@ SELECT CASE WHEN outcome <> 'accepted' THEN outcome
     LEFT JOIN run AS its ON its.number = staged.run
     LEFT JOIN outbound ON outbound.message_id = job_row.message_id
       AND outcome = 'accepted' AND ended IS NULL AND staged.position IS NULL
-  WHERE job.job_id = ? GROUP BY 1
+  WHERE job.job_id = ?1 AND (outcome = 'accepted'
+    OR NOT (job_row.run < coalesce((SELECT number FROM run INDEXED BY run_of_job
+        WHERE run.job_id = ?1 AND name IS NOT NULL AND released_at IS NOT NULL
+        ORDER BY number DESC LIMIT 1), 0)
+      AND EXISTS (SELECT 1 FROM run AS whose
+        WHERE whose.number = job_row.run AND whose.name IS NOT NULL)
+      AND (outcome = 'rejected' OR NOT EXISTS (
+        SELECT 1 FROM job_row AS same INDEXED BY job_row_accepted
+          WHERE same.message_id = job_row.message_id AND same.job = job_row.job
+            AND same.outcome = 'accepted'))))
+  GROUP BY 1
 
 -- name: find_run
 SELECT number, job_id, name, opened_at, staged, released_at, dropped_at
@@ -602,6 +617,11 @@ SELECT number, job_id, name, opened_at, staged, released_at, dropped_at
 SELECT number, job_id, name, opened_at, staged, released_at, dropped_at
   FROM run INDEXED BY run_of_job
   WHERE job_id = ? AND name IS NOT NULL AND dropped_at IS NULL ORDER BY number DESC LIMIT 1
+
+-- name: find_latest_release
+SELECT number, job_id, name, opened_at, staged, released_at, dropped_at
+  FROM run INDEXED BY run_of_job
+  WHERE job_id = ? AND name IS NOT NULL AND released_at IS NOT NULL ORDER BY number DESC LIMIT 1
 
 -- name: get_run
 SELECT number, job_id, name, opened_at, staged, released_at, dropped_at FROM run WHERE number = ?
