@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import traceback
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
@@ -246,3 +247,20 @@ def test_a_token_may_have_any_letters():
     """As the gateway's own file may."""
     with Client("http://127.0.0.1:1", token="geh\u00e9im") as client:
         assert client.is_ready() is False
+
+
+@pytest.mark.parametrize("job", ["", "a b", "a/b", ".", ".."])
+def test_a_job_that_cannot_be_called_so_is_refused_by_name(job: str) -> None:
+    """Before anybody is asked: a path with it would lead elsewhere."""
+    with Client(f"http://127.0.0.1:{free_port()}") as nobody:
+        for call in (nobody.job, nobody.release, nobody.drop, partial(nobody.stage, rows=[])):
+            with pytest.raises(LocalError) as refused:
+                call(job)
+            assert refused.value.name == "InvalidField"
+
+
+def test_a_traceback_has_the_name_of_the_error() -> None:
+    """Of what a worker of Spark raises people see nothing else."""
+    text = "".join(traceback.format_exception(LocalError("Unauthorized", "no token")))
+    assert "no token" in text
+    assert "Unauthorized" in text

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import httpx
 
 from onceonly.message.errors import LocalError, OnceonlyError
+from onceonly.message.identity import JOB_NAME, is_job_name
 
 TIMEOUT_S = 60.0
 """Longest silence of the gateway before a call counts as unreachable."""
@@ -167,7 +168,7 @@ class Client:
         headers = {"content-type": "application/x-ndjson"}
         answer = self._json(
             "POST",
-            f"/v1/jobs/{_quoted(job)}/messages",
+            f"{_path_of(job)}/messages",
             content=lines,
             headers=headers,
             params=_given(run=run, attempt=attempt),
@@ -182,17 +183,17 @@ class Client:
         are there than `staged`: those that were accepted.
         """
         params = _given(run=run, staged=staged)
-        return self._json("POST", f"/v1/jobs/{_quoted(job)}/release", params=params)
+        return self._json("POST", f"{_path_of(job)}/release", params=params)
 
     def drop(self, job: str, run: str | None = None) -> int:
         """Forget what is staged in a job, or in one run of it, and not released; how many rows."""
-        path, params = f"/v1/jobs/{_quoted(job)}", _given(run=run)
+        path, params = _path_of(job), _given(run=run)
         dropped: int = self._json("DELETE", path, params=params)["dropped"]
         return dropped
 
     def job(self, job: str) -> JSON:
         """What became of the rows of a job; the counts add up to `rows`."""
-        return self._json("GET", f"/v1/jobs/{_quoted(job)}")
+        return self._json("GET", _path_of(job))
 
     def jobs(self, after: int = 0, limit: int = 100) -> JSON:
         """A page of jobs: `jobs` and `next_after`."""
@@ -203,7 +204,7 @@ class Client:
         after: int | None = 0
         while after is not None:
             params = {"after": after, "limit": 1000}
-            page = self._json("GET", f"/v1/jobs/{_quoted(job)}/rejects", params=params)
+            page = self._json("GET", f"{_path_of(job)}/rejects", params=params)
             yield from page["rejects"]
             after = page["next_after"]
 
@@ -435,6 +436,13 @@ def _unexpected(response: httpx.Response) -> LocalError:
 
 def _given(**params: str | int | None) -> dict[str, str | int]:
     return {name: value for name, value in params.items() if value is not None}
+
+
+def _path_of(job: str) -> str:
+    """Raises `LocalError` (InvalidField): another name would be another address."""
+    if not is_job_name(job):
+        raise LocalError("InvalidField", f"a job's name is {JOB_NAME}")
+    return f"/v1/jobs/{_quoted(job)}"
 
 
 def _quoted(text: str) -> str:

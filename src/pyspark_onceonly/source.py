@@ -13,6 +13,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from onceonly.lake.schemas import JOURNAL
+from onceonly.message.identity import JOB_NAME, is_job_name
 from pyspark_onceonly.inbox import InboxReader, InboxRows, InboxStream, inbox_schema
 from pyspark_onceonly.journal import JournalReader, JournalRows
 from pyspark_onceonly.offsets import Numbered, NumberedStream
@@ -111,7 +112,10 @@ class DefaultSource(DataSource):
         """Rows as messages of the job of the option `job`, or of one of its own."""
         _check_appends(overwrite=overwrite)
         self._options.check("batch writes", USES)
-        return BatchWriter(self._sink(schema, self._options.get("job", uuid.uuid4().hex)))
+        job = self._options.get("job", uuid.uuid4().hex)
+        if not is_job_name(job):
+            raise ValueError(f"option job is {job!r}; legal: {JOB_NAME}")
+        return BatchWriter(self._sink(schema, job))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802, FBT001 - because Spark calls it so
         """Rows as messages; each batch is a job, named by query and batch."""

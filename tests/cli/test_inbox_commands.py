@@ -60,6 +60,22 @@ async def test_done_completes_and_list_shows_it(run, gateway):
     assert json.loads((await run("inbox", "list", "--after", "1", "-o", "json")).stdout) == []
 
 
+async def test_a_list_goes_on_over_the_pages_of_the_gateway(run, gateway, peer, monkeypatch):
+    """As many as were asked for: whoever counts them would find too few."""
+    monkeypatch.setattr("onceonly.cli.inbox.PAGE", 2)
+    names = [f"m-{n}@a.example.com" for n in range(1, 6)]
+    for number, name in enumerate(names, 1):
+        await peer.send(name, number)
+        await gateway.until_handed_over(*names[:number])
+
+    async def listed(*more: str) -> list[str]:
+        found = json.loads((await run("inbox", "list", "-o", "json", *more)).stdout)
+        return [item["message_id"] for item in found]
+
+    assert await listed() == names
+    assert await listed("--limit", "3", "--after", "1") == names[1:4]
+
+
 @pytest.mark.usefixtures("received")
 async def test_processing_reports_a_state_and_refuse_ends_it(run, gateway):
     """In progress; then the application will not have it after all."""

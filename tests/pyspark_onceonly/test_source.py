@@ -79,6 +79,13 @@ def test_more_rows_than_a_request_has_are_refused() -> None:
     assert used("batch writes", rows_per_request="1000")
 
 
+@pytest.mark.parametrize("job", ["", "a b", "a/b", ".", ".."])
+def test_a_job_that_cannot_be_called_so_is_refused_before_a_task_runs(job: str) -> None:
+    """It would be another address, or none."""
+    with pytest.raises(ValueError, match=r"option job is .*; legal: an identifier without a slash"):
+        used("batch writes", job=job)
+
+
 @pytest.mark.parametrize("use", USES)
 def test_every_option_is_on_its_page(use: str) -> None:
     """An option that nobody can read of is none."""

@@ -1,6 +1,7 @@
 """`onceonly inbox …`: received messages, for applications without code of their own."""
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -10,6 +11,8 @@ from onceonly.cli.gateway_option import gateway_command
 from onceonly.cli.output import JSON, limit_option, output_option, print_json, print_rows, say
 from onceonly.client import Client
 
+PAGE = 1_000
+"""As many as the gateway lists at once."""
 COLUMNS = ("offset", "message_id", "from", "service", "action", "processing", "size_bytes")
 
 
@@ -25,9 +28,15 @@ def inbox() -> None:
 @gateway_command
 def list_inbox(client: Client, after: int, limit: int, output: str) -> None:
     """List received messages in order."""
-    items = client.inbox(after, limit)
+    items = list(_items(client, after, limit))
     rows = [{**item, "from": item["from"][0]} if output == "table" else item for item in items]
     print_rows(rows, COLUMNS, output)
+
+
+def _items(client: Client, after: int, limit: int) -> Iterator[JSON]:
+    while limit > 0 and (page := client.inbox(after, min(limit, PAGE))):
+        yield from page
+        after, limit = page[-1]["offset"], limit - len(page)
 
 
 @inbox.command()

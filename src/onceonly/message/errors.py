@@ -60,6 +60,8 @@ class LocalError(OnceonlyError):
     def __init__(self, name: str, text: str) -> None:
         super().__init__(text)
         self.name = name
+        # A traceback has the name too, which is all that Spark shows of what its workers raise.
+        self.add_note(name)
 
 
 class RemoteError(OnceonlyError):

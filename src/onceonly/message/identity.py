@@ -6,7 +6,7 @@ their grammar is narrow and checked once, here. Seed 000 §5.1 (2) and (7); ruli
 
 import re
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from onceonly.message.errors import ErrorCode, RemoteError
 
@@ -31,6 +31,16 @@ def checked_identifier(value: str, name: str) -> str:
     if _IDENTIFIER.fullmatch(value) is None:
         raise RemoteError(ErrorCode.VALUE_NOT_RECOGNIZED, f"{name} is not an identifier")
     return value
+
+
+JOB_NAME: Final = "an identifier without a slash, and neither . nor .."
+"""What a job's name is, in words."""
+
+
+def is_job_name(value: str) -> bool:
+    """Whether a job may be called so: by an identifier that can be one step of a URL's path."""
+    is_step = "/" not in value and value not in (".", "..")
+    return is_step and _IDENTIFIER.fullmatch(value) is not None
 
 
 def checked_text(value: str, name: str) -> str:

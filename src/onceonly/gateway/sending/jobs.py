@@ -31,6 +31,7 @@ from onceonly.gateway.sending.work import Draft, Outcome
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.digest import content_digest
 from onceonly.message.errors import LocalError
+from onceonly.message.identity import JOB_NAME, is_job_name
 from onceonly.store.group import GroupCommit
 from onceonly.store.jobs import Job, RowOutcome, Run, StagedMessage
 from onceonly.store.store import OutboundView, Store, StoreFull, Transaction
@@ -318,8 +319,8 @@ def _check_same_message(earlier: OutboundView, staged: StagedMessage) -> None:
 
 
 def _check_names(job_id: str, run: str | None) -> None:
-    if not is_identifier(job_id) or "/" in job_id:
-        raise LocalError("InvalidField", "a job's name is an identifier without a slash")
+    if not is_job_name(job_id):
+        raise LocalError("InvalidField", f"a job's name is {JOB_NAME}")
     if run is not None and not is_identifier(run):
         raise LocalError("InvalidField", "a run's name is an identifier")
 
