@@ -74,8 +74,9 @@ check: $(READY)  ## style, types, rings, docs
 bench: $(READY)  ## ratios against the floor of this machine, measured side by side
 	$(BIN)/python -m bench.run $(ARGS)
 
-bench-lake: $(READY)  ## the lake beside Spark's floor, DuckDB and polars; ARGS="--events 200000000" for the long run
+bench-lake: $(READY)  ## the lake beside Spark's floor, DuckDB and polars, DataFrames beside a bare client; ARGS="--events 200000000" for the long run
 	$(BIN)/python -m bench.lake.run $(ARGS)
+	$(BIN)/python -m bench.dataframes
 
 simulate: $(READY)  ## simulated worlds that this commit has not seen, the small ones exhaustively, power cuts
 	$(BIN)/onceonly simulate --fresh 20000 --exhaustive --power-cuts 100000 $(ARGS)
