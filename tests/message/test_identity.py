@@ -12,6 +12,7 @@ from onceonly.message.identity import (
     PartyId,
     checked_identifier,
     checked_text,
+    is_job_name,
     is_uri,
 )
 
@@ -101,3 +102,15 @@ def test_a_key_belongs_to_the_pair_of_its_parties_in_their_order():
     """A to B and B to A are two pairs (seed 000 §2.1.3)."""
     assert MessageKey("urn:a", "urn:b", "1").pair == Pair("urn:a", "urn:b")
     assert MessageKey("urn:b", "urn:a", "1").pair != Pair("urn:a", "urn:b")
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "/", ".", "..", "a\n"])
+def test_what_would_be_another_address_is_no_name_of_a_job(name):
+    """It stands in the path of a URL, which has its own meaning for slashes and dots."""
+    assert not is_job_name(name)
+
+
+@pytest.mark.parametrize("name", ["orders-2026-11-21", "...", "a.b", "Bestellungen-ü"])
+def test_other_identifiers_are_names_of_jobs(name):
+    """Dots are no steps where something else stands beside them."""
+    assert is_job_name(name)
