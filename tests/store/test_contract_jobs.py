@@ -239,7 +239,7 @@ def test_what_a_released_run_hands_over_anew_is_overtaken(store: Store) -> None:
     def hand_over(tx: Transaction, name: str | None, first: int) -> None:
         run = opened(tx, "j", name)
         kept = row(first, None, run=run, outcome=RowOutcome.REJECTED, error_code="InvalidField")
-        tx.put_job_row("j", kept)
+        tx.put_job_row("j", kept._replace(fingerprint=""))
         tx.put_job_row("j", row(first + 1, "known", run=run, outcome=RowOutcome.REPLAYED))
 
     def counts() -> tuple[dict[str, int], list[int]]:
@@ -262,6 +262,23 @@ def test_what_a_released_run_hands_over_anew_is_overtaken(store: Store) -> None:
     commit(store, lambda tx: hand_over(tx, None, 30), lambda tx: release(tx, "j", at=9))
     commit(store, lambda tx: hand_over(tx, "c", 40), lambda tx: release(tx, "j", at=10))
     assert counts() == ({"queued": 1, "replayed": 3, "rejected": 2}, [30, 40])
+
+
+def test_what_was_rejected_behind_its_release_counts_until_it_is_accepted(store: Store) -> None:
+    """Whoever ran the job again meanwhile was told that it is a replay."""
+
+    def rejections() -> int:
+        snapshot = store.snapshot()
+        assert snapshot.count_job("j").get("rejected", 0) == len(snapshot.list_rejects("j", -1, 10))
+        return len(snapshot.list_rejects("j", -1, 10))
+
+    commit(store, lambda tx: stage(tx, "j", 0, "m-1", "a"), lambda tx: release(tx, "j", at=7))
+    commit(store, lambda tx: opened(tx, "j", "b"), lambda tx: release(tx, "j", at=8))
+    refused = row(0, "m-1", outcome=RowOutcome.REJECTED, error_code="UnknownAgreement")
+    commit(store, lambda tx: tx.remove_staged("j", 0), lambda tx: tx.put_job_row("j", refused))
+    assert rejections() == 1
+    commit(store, lambda tx: stage(tx, "j", 9, "m-1", "c"))
+    assert rejections() == 0
 
 
 def test_runs_are_known_by_name_and_numbered_in_order(store: Store) -> None:

@@ -130,7 +130,8 @@ class JobSnapshot(Protocol):
 
         Whoever names runs hands the whole job over in each, so what an earlier run had rejected,
         or replayed without a row of the job that was accepted, is *overtaken* by it: the row is
-        kept and does not count.
+        kept and does not count. What was accepted and then rejected behind its release (it has a
+        fingerprint) is overtaken only where the job has its message once more: no caller was told.
         """
         ...
 

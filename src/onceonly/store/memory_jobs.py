@@ -93,8 +93,13 @@ class MemoryJobReading:
         def is_overtaken(row: JobRow) -> bool:
             if row.outcome is RowOutcome.ACCEPTED or latest is None or row.run >= latest.number:
                 return False
-            is_of_the_job = row.outcome is RowOutcome.REPLAYED and row.message_id in accepted
-            return self.get_run(row.run).name is not None and not is_of_the_job
+            if self.get_run(row.run).name is None:
+                return False
+            is_rejected, is_of_the_job = (
+                row.outcome is RowOutcome.REJECTED,
+                row.message_id in accepted,
+            )
+            return is_rejected == is_of_the_job or (is_rejected and not row.fingerprint)
 
         return [found for found in rows if not is_overtaken(found.row)]
 

@@ -177,15 +177,17 @@ class Staging:
             return False
         if self._run_of(before).name is None:
             return False
-        return before.outcome is RowOutcome.REJECTED or not self._is_accepted(before.message_id)
+        return _is_refusal(before) or (
+            (before.outcome is RowOutcome.REJECTED) == self._is_accepted(before.message_id)
+        )
 
     def _is_accepted(self, message_id: str | None) -> bool:
-        assert message_id is not None, "a replayed row has a message"
+        assert message_id is not None, "what was a message once has an id"
         return self._txn.find_accepted_row(self._job.job_id, message_id) is not None
 
     def _stands(self, before: JobRow) -> bool:
         """Whether it is what an earlier run was told, until this one is released."""
-        is_outcome = before.outcome is not RowOutcome.ACCEPTED
+        is_outcome = before.outcome is RowOutcome.REPLAYED or _is_refusal(before)
         return self._is_named and is_outcome and self._is_released(before)
 
     def _makes_way(self, before: JobRow) -> bool:
@@ -268,6 +270,11 @@ class Staging:
             return
         now, actor = self._clock.now(), actor_of(self._job)
         self._txn.append((self._rows.refused_submission(row.message_id, error, actor, now),))
+
+
+def _is_refusal(row: JobRow) -> bool:
+    """Whether its caller was told; what was accepted and refused behind its release was not."""
+    return row.outcome is RowOutcome.REJECTED and not row.fingerprint
 
 
 def _is_at(known: JobRow, number: int | None) -> bool:

@@ -584,7 +584,11 @@ SELECT row, run, outcome, message_id, fingerprint, error_code, reason
     AND NOT (run < coalesce((SELECT number FROM run INDEXED BY run_of_job
         WHERE run.job_id = ?1 AND name IS NOT NULL AND released_at IS NOT NULL
         ORDER BY number DESC LIMIT 1), 0)
-      AND EXISTS (SELECT 1 FROM run AS its WHERE its.number = job_row.run AND its.name IS NOT NULL))
+      AND EXISTS (SELECT 1 FROM run AS its WHERE its.number = job_row.run AND its.name IS NOT NULL)
+      AND (fingerprint = '' OR EXISTS (
+        SELECT 1 FROM job_row AS same INDEXED BY job_row_accepted
+          WHERE same.message_id = job_row.message_id AND same.job = job_row.job
+            AND same.outcome = 'accepted')))
   ORDER BY row LIMIT ?3
 
 -- name: count_job
@@ -603,10 +607,11 @@ SELECT CASE WHEN outcome <> 'accepted' THEN outcome
         ORDER BY number DESC LIMIT 1), 0)
       AND EXISTS (SELECT 1 FROM run AS whose
         WHERE whose.number = job_row.run AND whose.name IS NOT NULL)
-      AND (outcome = 'rejected' OR NOT EXISTS (
-        SELECT 1 FROM job_row AS same INDEXED BY job_row_accepted
-          WHERE same.message_id = job_row.message_id AND same.job = job_row.job
-            AND same.outcome = 'accepted'))))
+      AND (outcome = 'rejected' AND job_row.fingerprint = ''
+        OR (outcome = 'rejected') = EXISTS (
+          SELECT 1 FROM job_row AS same INDEXED BY job_row_accepted
+            WHERE same.message_id = job_row.message_id AND same.job = job_row.job
+              AND same.outcome = 'accepted'))))
   GROUP BY 1
 
 -- name: find_run
