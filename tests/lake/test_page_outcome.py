@@ -55,7 +55,10 @@ def test_damaged_evidence_is_not_called_a_broken_promise():
 
 def test_damaged_evidence_beside_differences_is_said_with_them():
     """What is missing from a journal counts as absent, and may be all that differs."""
-    said = sentence({**MATCHED, Verdict.ACKED_NOT_STORED: 1}, "I13", "E3")
+    counts = {**MATCHED, Verdict.ACKED_NOT_STORED: 1}
+    judged = findings(0, counts=counts, broken=["I1", "E3"]).judged
+    assert [line.name for line in judged.broken] == ["E3", "I1"]
+    said = sentence(counts, "I1", "E3")
     assert said.words == "There are differences."
     assert said.why.endswith("Mend that first: what differs may follow from it.")
 

@@ -217,6 +217,11 @@ def test_a_mended_segment_is_taken_and_a_removed_one_forgotten(spark: SparkSessi
     assert len([line for line in result.stderr.splitlines() if "quarantined" in line]) == 2
     assert f"/notes.txt of {source}: misnamed" in result.stderr
     assert "missing so far: rows 21 to 40" in result.stderr
+    result = CliRunner().invoke(cli, ["lake", "reconcile", str(source), "--ledger-only"])
+    assert result.exit_code == 11
+    assert "the evidence is not whole (E3): mend that first" in result.stderr
+    broken = [line for line in result.stderr.splitlines() if line.startswith("BROKEN")]
+    assert broken[0].startswith("BROKEN E3: ")
     assert jobs.main(["ingest", "--lake", str(source)]) == 11
     assert jobs.main(["compact", "--lake", str(source)]) == 0
 

@@ -55,7 +55,7 @@ class ReconcileSummary:
 
     @property
     def broken(self) -> tuple[InvariantResult, ...]:
-        """Its lines that do not hold; the evidence first, since others may follow from it."""
+        """Lines of the sheet that do not hold; the evidence first, since others may follow."""
         return self.judged.broken
 
     @property
