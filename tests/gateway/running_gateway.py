@@ -46,6 +46,7 @@ def write_configuration(
     terms: dict[str, Any] | None = None,
     gateway: dict[str, Any] | None = None,
     drill: dict[str, Any] | None = None,
+    limits: dict[str, Any] | None = None,
 ) -> Path:
     """A configuration with one agreement per peer, all under the same terms."""
     keys = {
@@ -60,6 +61,8 @@ def write_configuration(
         agreement = {"id": peer.agreement, "with": [peer.party], "send_to": peer.uri}
         tables.append(("[[agreement]]", {**agreement, **PATIENT, **(terms or {})}))
     tables.append(("[drill]", {"clock_rate": CLOCK_RATE, **(drill or {})}))
+    if limits is not None:
+        tables.append(("[limits]", limits))
     path = directory / "gateway.toml"
     path.write_text("\n".join(_table(heading, keys) for heading, keys in tables), "utf-8")
     return path
@@ -137,12 +140,19 @@ class RunningGateway:
         self.configuration = configuration
         self.uri = configuration.uri
         self._failures: list[BaseException] = []
+        self._bugs: list[BaseException] = []
+        self.expects_bugs = False
+        """The test makes one on purpose: what is contained is no failure of it (R-43)."""
 
     async def start(self) -> None:
         clock = self.make_clock()
         self.store = ToldStore(open_store(self.configuration, clock))
         self.parts: Gateway = join(
-            self.configuration, self.store, self._failures.append, clock=clock
+            self.configuration,
+            self.store,
+            self._failures.append,
+            on_bug=lambda place, bug: self._note_bug(place, bug),
+            clock=clock,
         )
         await self.parts.receiver.start()
         self._listeners = Listeners()
@@ -161,6 +171,10 @@ class RunningGateway:
         self.parts.jobs.sweep()
         self.parts.operations.is_ready = True
 
+    def _note_bug(self, place: str, bug: BaseException) -> None:
+        bug.add_note(f"while {place}")
+        self._bugs.append(bug)
+
     def make_clock(self) -> Clock:
         """The clock of the next life."""
         return clock_of(self.configuration)
@@ -175,6 +189,8 @@ class RunningGateway:
         await self.api.aclose()
         self.store.close()
         assert not self._failures, self._failures
+        if self._bugs and not self.expects_bugs:
+            raise self._bugs[0]
 
     async def restart(self, grace_s: float = 0.0) -> None:
         """Stop without grace, then start over the same store."""
@@ -292,9 +308,10 @@ async def running(
     terms: dict[str, Any] | None = None,
     gateway: dict[str, Any] | None = None,
     drill: dict[str, Any] | None = None,
+    limits: dict[str, Any] | None = None,
 ) -> AsyncIterator[RunningGateway]:
     """A gateway with one agreement per peer; the peers learn its address."""
-    path = write_configuration(directory, peers, terms, gateway, drill)
+    path = write_configuration(directory, peers, terms, gateway, drill, limits)
     configuration = read_configuration(path)
     for peer in peers:
         peer.gateway_uri = configuration.uri

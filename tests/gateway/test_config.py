@@ -9,7 +9,7 @@ from configuration_file import SMALLEST, read
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onceonly.gateway.config import Amqp, Smtp, StartTls, Tls
+from onceonly.gateway.config import Amqp, Limits, Smtp, StartTls, Tls
 from onceonly.gateway.config.agreement_keys import EBXML_METHOD_URI
 from onceonly.gateway.config.keys import REPEATED, TABLES
 from onceonly.gateway.config.values import Illegal, duration_s
@@ -74,6 +74,7 @@ error_to = "https://buyer.example/errors"
 resend_to = "smtps:msh@buyer.example"
 caller_certificate = "AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:\
 AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:AB:12"
+entrances = ["https", "mail"]
 receiver_uri = "https://buyer.example/ebxmlhandler/"
 delivery_semantics = "OnceAndOnlyOnce"
 window = 3
@@ -123,6 +124,10 @@ sender_uri = "http://c.example/announced"
 send_to = "http://d.example/msh"
 receiver_uri = "http://d.example/announced"
 hops_max = 4
+caller_certificate = ["cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd",
+  "efefefefefefefefefefefefefefefefefefefefefefefefefefefefefefefef"]
+next_hop_certificate = "efefefefefefefefefefefefefefefefefefefefefefefefefefefefefefefef"
+entrances = ["https"]
 window = 5
 ack_requested = "Unsigned"
 timeout = 3
@@ -156,6 +161,14 @@ key = "our.key"
 trusted = "partners.pem"
 clients = true
 
+[limits]
+refusal_rows_per_hour = 10
+error_posts_per_hour = 6
+unadmitted_bytes_max = 2097152
+connections_max = 100
+connections_per_address_max = 20
+body_rate_min = 500
+
 [drill]
 clock_rate = 20
 clock_offset_file = "offset"
@@ -186,7 +199,8 @@ def test_every_key_is_read(tmp_path):
     (agreement,) = found.agreements
     assert agreement.our_party == "GLN:4000"
     assert agreement.resend_to == "smtps:msh@buyer.example"
-    assert agreement.caller_certificate == "ab12" * 16
+    assert agreement.caller_certificate == ("ab12" * 16,)
+    assert agreement.entrances == ("https", "mail")
     assert agreement.validator == "http://127.0.0.1:9000/valid"
     assert agreement.methods_supported == (EBXML_METHOD_URI,)
     assert agreement.terms == DeliveryTerms(
@@ -235,6 +249,17 @@ def test_every_key_around_the_agreements_is_read(tmp_path):
         "http://c.example/announced",
     )
     assert route.receiver_uri == "http://d.example/announced"
+    assert route.caller_certificate == ("cd" * 32, "ef" * 32)
+    assert route.next_hop_certificate == ("ef" * 32,)
+    assert route.entrances == ("https",)
+    assert found.limits == Limits(
+        refusal_rows_per_hour=10,
+        error_posts_per_hour=6,
+        unadmitted_bytes_max=2 << 20,
+        connections_max=100,
+        connections_per_address_max=20,
+        body_rate_min=500,
+    )
     assert route.terms == DeliveryTerms(
         is_numbered=False,
         window=5,

@@ -18,6 +18,8 @@ user = "seller"
 
 [tls]
 
+[limits]
+
 [drill]
 """
 
@@ -124,6 +126,12 @@ WRONG = {
         'caller_certificate = "abc"',
         f'caller_certificate = "{"g" * 64}"',
         f'caller_certificate = "{"a" * 64}"',
+        "caller_certificate = []",
+        f'caller_certificate = ["{"a" * 64}", "{"A" * 64}"]',
+        "entrances = []",
+        'entrances = "https"',
+        'entrances = ["http"]',
+        'entrances = ["mail", "mail"]',
         'resend_to = "nowhere"',
         'resend_to = "smtp:msh@buyer.example"',
         'receiver_uri = "nowhere"',
@@ -216,6 +224,11 @@ WRONG = {
         "colour = 1",
     ],
     "route": [
+        "caller_certificate = 1",
+        f'caller_certificate = "{"a" * 64}"',
+        "next_hop_certificate = 1",
+        f'next_hop_certificate = "{"a" * 64}"',
+        'entrances = ["http"]',
         'id = "n 1"',
         "id = 1",
         'profile = "rm-1999"',
@@ -296,6 +309,16 @@ WRONG = {
         'clients = "yes"',
         "clients = true",
         "ciphers = 1",
+    ],
+    "limits": [
+        "refusal_rows_per_hour = 0",
+        'error_posts_per_hour = "60"',
+        "error_posts_per_hour = -1",
+        "unadmitted_bytes_max = 1000",
+        "connections_max = 0",
+        "connections_per_address_max = 0",
+        "body_rate_min = 0",
+        "colour = 1",
     ],
     "drill": [
         "clock_rate = 0",

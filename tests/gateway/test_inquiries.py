@@ -117,24 +117,51 @@ async def test_the_application_s_states_are_told(tmp_path, peer):
 @pytest.mark.statement("S4-21", ruling="R-20")
 @pytest.mark.parametrize("kind", ["StatusRequest", "CancelRequest", "ResponseRequest"])
 async def test_another_partner_s_message_is_nobody_s_business(tmp_path, peer, other_peer, kind):
-    """UnAuthorized, and a security event; nothing is changed."""
+    """Answered to the letter like a question about a message that nobody sent (R-44)."""
     async with running(tmp_path, peer, other_peer, terms=REPORTS) as gateway:
         await received(gateway, peer)
-        await ask(other_peer, kind, M)
-        answer = await other_peer.hear()
-        assert report_of(answer)["status"] == "UnAuthorized"
-        assert gateway.rows(Event.SECURITY_EVENT, message_id=M)
+        answers = []
+        for about in (M, "nobodys@b.example.com"):
+            await ask(other_peer, kind, about)
+            answers.append(report_of(await other_peer.hear()) | {"about": ""})
+        assert answers[0] == answers[1]
         assert gateway.inbox_ids() == [M]
 
 
-@pytest.mark.statement("S4-21", ruling="R-20")
-async def test_an_asker_under_a_foreign_agreement_is_refused(tmp_path, peer, other_peer):
-    """The agreement is the other's; the answer goes to the asker's own agreed address."""
+@pytest.mark.statement(ruling="R-44")
+async def test_a_cancel_takes_no_id_from_another_partner(tmp_path, peer, other_peer):
+    """The tombstone is under the asker's own key: the other's message of that id is taken."""
+    async with running(tmp_path, peer, other_peer, terms=REPORTS) as gateway:
+        await ask(other_peer, "CancelRequest", M)
+        assert report_of(await other_peer.hear())["accepted"] == "true"
+        await received(gateway, peer)
+        assert gateway.inbox_ids() == [M]
+
+
+@pytest.mark.statement(ruling="R-44")
+async def test_a_best_effort_message_is_found_beside_another_partner_s_of_that_id(
+    tmp_path, peer, other_peer
+):
+    """It has no key to be known by, so it is looked for by its parties, not by its id alone."""
+    async with running(tmp_path, peer, other_peer, terms=REPORTS) as gateway:
+        await peer.send(M, None, semantics="BestEffort")
+        await gateway.until(lambda: gateway.inbox_ids() == [M])
+        await other_peer.send(M, None, semantics="BestEffort")
+        await gateway.until(lambda: gateway.inbox_ids() == [M, M])
+        await ask(peer, "StatusRequest", M)
+        assert report_of(await peer.hear("StatusResponse"))["status"] != "NotRecognized"
+
+
+@pytest.mark.statement(ruling="R-44")
+async def test_an_asker_under_a_foreign_agreement_is_told_nothing(tmp_path, peer, other_peer):
+    """Not even that: whoever names another's agreement makes us post to nobody."""
     async with running(tmp_path, peer, other_peer) as gateway:
         await received(gateway, peer)
         await ask(other_peer, "StatusRequest", M, agreement=peer.agreement)
-        assert report_of(await other_peer.hear("StatusResponse"))["status"] == "UnAuthorized"
-        assert gateway.rows(Event.SECURITY_EVENT)
+        await gateway.until_row(Event.SECURITY_EVENT)
+        await gateway.everything_said()
+        assert not peer.has_unheard()
+        assert not other_peer.has_unheard()
 
 
 @pytest.mark.parametrize("kind", ["Ping", "StatusRequest"])

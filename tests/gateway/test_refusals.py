@@ -3,11 +3,14 @@
 import pytest
 from running_gateway import running
 
-from onceonly.gateway.refusals import ROW_EVERY_S, ROWS_AT_ONCE
+from onceonly.gateway.ration import HOUR_S
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, Now
 
 pytestmark = pytest.mark.anyio
+
+ROWS = 40
+"""In an hour, by the configuration of these tests."""
 
 
 class StoppedClock:
@@ -23,10 +26,11 @@ class StoppedClock:
 
 @pytest.fixture
 async def gateway(tmp_path, peer):
-    async with running(tmp_path, peer) as alive:
+    limits = {"refusal_rows_per_hour": ROWS}
+    async with running(tmp_path, peer, limits=limits) as alive:
         refusals = alive.parts.refusals
         refusals._clock = alive.stopped = StoppedClock(alive.parts.clock)
-        refusals._counted_ns = 0
+        alive.stopped.passed_s = 1
         yield alive
 
 
@@ -43,23 +47,26 @@ async def test_a_refusal_is_a_row_with_the_address(gateway):
     assert row.reason == "refused by the smtp endpoint: NulByte"
 
 
-async def test_what_is_beyond_the_ration_is_counted_in_the_next_row(gateway):
-    """A flood costs sixty rows and one for each ten seconds, however long it lasts."""
-    for _ in range(ROWS_AT_ONCE + 40):
+@pytest.mark.statement(ruling="R-45")
+async def test_what_is_beyond_the_ration_is_one_row_when_the_hour_is_over(gateway):
+    """A flood costs so many rows in an hour and one that counts the others, however long it lasts."""
+    for _ in range(ROWS + 60):
         gateway.parts.refusals.note("192.0.2.1:4711", "http", "BareLineFeed")
     await gateway.everything_said()
-    assert len(reasons(gateway)) == ROWS_AT_ONCE
-    gateway.stopped.passed_s = ROW_EVERY_S
-    for _ in range(5):
-        gateway.parts.refusals.note("192.0.2.1:4711", "http", "BareLineFeed")
-    await gateway.everything_said()
-    assert len(reasons(gateway)) == ROWS_AT_ONCE + 1
-    assert reasons(gateway)[-1].endswith("BareLineFeed; 40 more before it")
+    assert len(reasons(gateway)) == ROWS
+    await gateway.parts.refusals.sweep()
+    assert len(reasons(gateway)) == ROWS
+    gateway.stopped.passed_s += HOUR_S
+    await gateway.parts.refusals.sweep()
+    await gateway.parts.refusals.sweep()
+    assert len(reasons(gateway)) == ROWS + 1
+    assert reasons(gateway)[-1].startswith("60 more refusals in an hour had no row")
 
 
+@pytest.mark.statement(ruling="R-45")
 async def test_packages_of_nobody_share_the_ration(gateway, peer):
     """R-25: a package that names no partner is refused as ever, also where it gets no row."""
-    for _ in range(ROWS_AT_ONCE):
+    for _ in range(ROWS):
         gateway.parts.refusals.note("192.0.2.1:4711", "http", "BareLineFeed")
     reply = await peer.send("m-1@a.example.com", 1, from_party="urn:duns:9")
     await gateway.everything_said()
@@ -78,4 +85,7 @@ async def test_what_a_full_disk_did_not_take_is_counted_too(gateway):
     gateway.store.is_full = False
     gateway.parts.refusals.note("192.0.2.1:4711", "http", "BadHost")
     await gateway.everything_said()
-    assert reasons(gateway) == ["refused by the http endpoint: BadHost; 1 more before it"]
+    gateway.stopped.passed_s += HOUR_S
+    await gateway.parts.refusals.sweep()
+    assert reasons(gateway)[0] == "refused by the http endpoint: BadHost"
+    assert reasons(gateway)[1].startswith("1 more refusals")

@@ -11,6 +11,7 @@ from peer import NO_CONTENT, PATIENCE_S, Peer, Reply, bodies
 from peer_2001 import Peer2001, answering, in_the_answer
 from running_gateway import RunningGateway, running
 
+from onceonly.gateway.authority import Answered
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
 from onceonly.transport.transport import Request
@@ -252,12 +253,15 @@ async def test_a_response_in_the_answer_that_finds_no_space_is_not_taken(tmp_pat
         await peer.hear("NewOrder")
         response = peer.business(M, ref=message_id, particulars=element(peer.party))
 
+        receive = gateway.parts.receiver.receive_reply
+        exchange = Answered(message_id, peer.agreement)
+
         async def come_back() -> int:
             async def body() -> AsyncIterator[bytes]:
                 yield response.body
 
             request = Request(response.content_type, len(response.body), peer.uri, "http")
-            return (await gateway.parts.receiver.receive_reply(request, body())).status_code
+            return (await receive(request, body(), exchange)).status_code
 
         gateway.store.is_full = True
         assert await come_back() == 507

@@ -36,7 +36,7 @@ from onceonly.store.store import (
     Role,
     Store,
     StoredPayload,
-    StoreFailed,
+    StoreMisused,
     StoreRefused,
 )
 
@@ -205,9 +205,9 @@ class TestOutbound:
             snapshot.get_package("m-1")
 
     def test_a_message_is_added_once(self, store: Store) -> None:
-        """A second submission under the same MessageId is our bug, and stops the store."""
+        """A second submission under the same MessageId is our bug, and that of its step alone (R-43)."""
         submitted(store, "m-1")
-        with pytest.raises(StoreFailed):
+        with pytest.raises(StoreMisused):
             submit(store.begin(), message("m-1"))
         store.rollback()
 

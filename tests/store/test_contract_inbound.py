@@ -24,7 +24,7 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState
 from onceonly.store.store import (
     Role,
     Store,
-    StoreFailed,
+    StoreMisused,
 )
 
 
@@ -43,6 +43,7 @@ class TestInbound:
             "e" * 64,
             3_000_000,
             False,
+            None,
         )
         for other in (
             arrived.key._replace(message_id="m-2"),
@@ -67,9 +68,9 @@ class TestInbound:
                 store.snapshot().get_response(key)
 
     def test_a_duplicate_is_never_stored_again(self, store: Store) -> None:
-        """Adding a known key is our bug, and stops the store."""
+        """Adding a known key is our bug, and that of its step alone (R-43)."""
         commit(store, lambda tx: receive(tx, message("m-1")))
-        with pytest.raises(StoreFailed):
+        with pytest.raises(StoreMisused):
             receive(store.begin(), message("m-1"))
         store.rollback()
 
@@ -96,6 +97,37 @@ class TestInbound:
         entry = snapshot.find_inbound(message("m-1").key)
         assert entry is not None
         assert entry.is_withheld
+
+    @pytest.mark.statement(ruling="R-43")
+    def test_what_is_parked_is_owed_to_nobody_until_it_is_taken_up(self, openings: Any) -> None:
+        """No restart finds it by itself; it is stored, and whoever looks for it sees why."""
+        store = openings.open()
+        for message_id in ("m-1", "m-2"):
+            commit(store, lambda tx, name=message_id: receive(tx, message(name)))
+        parked = message("m-1").key
+        commit(store, lambda tx: tx.put_parked(parked, "a bug"))
+        store.close()
+        store = openings.open()
+        assert [entry.key.message_id for entry in store.snapshot().list_stored()] == ["m-2"]
+        entry = store.snapshot().find_inbound(parked)
+        assert entry is not None
+        assert (entry.status, entry.parked) == (InboundStatus.STORED, "a bug")
+        commit(store, lambda tx: tx.put_parked(parked, None))
+        assert [entry.key.message_id for entry in store.snapshot().list_stored()] == ["m-1", "m-2"]
+
+    @pytest.mark.statement(ruling="R-44")
+    def test_a_message_without_key_is_found_by_its_parties(self, store: Store) -> None:
+        """Of several the latest counts; another party's of that id does not."""
+        mine = message("m-1")
+        assert store.snapshot().find_processing_without_key(mine.key) is None
+        commit(store, lambda tx: receive(tx, mine, has_key=False))
+        commit(store, lambda tx: receive(tx, mine, has_key=False))
+        offset = store.snapshot().last_offset()
+        commit(store, lambda tx: tx.put_processing(offset, ProcessingState.IN_PROGRESS))
+        found = store.snapshot().find_processing_without_key(mine.key)
+        assert found is ProcessingState.IN_PROGRESS
+        other = mine.key._replace(from_party="x:y")
+        assert store.snapshot().find_processing_without_key(other) is None
 
     def test_handing_over_again_changes_nothing(self, store: Store) -> None:
         """The same key gets the same offset and keeps its first instant (I12)."""
@@ -187,6 +219,30 @@ class TestNoticesAndIncidents:
             (Role.SENDER, "diverged"),
             (Role.RECEIVER, "exhausted"),
         ]
+
+    @pytest.mark.statement(ruling="R-43")
+    def test_the_incident_of_a_parked_message_ends_when_that_is_taken_up(
+        self, store: Store
+    ) -> None:
+        """Not when its partner is heard; an operator who resumes the pair ends it too."""
+
+        def opened() -> list[str | None]:
+            return [one.message_id for one in store.snapshot().list_incidents(is_open=True)]
+
+        for name in ("m-1", "m-2", "m-3"):
+            commit(
+                store,
+                lambda tx, name=name: tx.open_incident(
+                    Role.SENDER, PAIR, f"a bug ({name})", at=5, message_id=name
+                ),
+            )
+        commit(store, lambda tx: tx.resolve_incidents(Role.SENDER, PAIR, at=6))
+        assert opened() == ["m-1", "m-2", "m-3"]
+        commit(store, lambda tx: tx.resolve_parked(Role.SENDER, PAIR, "m-2", at=6))
+        commit(store, lambda tx: tx.resolve_parked(Role.RECEIVER, PAIR, "m-1", at=6))
+        assert opened() == ["m-1", "m-3"]
+        commit(store, lambda tx: tx.resolve_incidents(Role.SENDER, PAIR, at=7, with_parked=True))
+        assert opened() == []
 
     def test_resolving_ends_every_open_incident_of_the_pair(self, store: Store) -> None:
         """Resolved incidents stay in the list of all, and the same reason may open again."""

@@ -39,7 +39,7 @@ from onceonly.store.store import (
     MessageFilter,
     OwedNotice,
     Store,
-    StoreFailed,
+    StoreMisused,
     TransitEntry,
 )
 
@@ -167,9 +167,9 @@ class TestTransit:
             snapshot.get_transit_package("route-3", "m-1")
 
     def test_a_transit_is_added_once_per_route(self, store: Store) -> None:
-        """A second row for one copy is our bug, and stops the store."""
+        """A second row for one copy is our bug, and that of its step alone (R-43)."""
         commit(store, lambda tx: tx.add_transit(PASSING, PACKAGE, (), keep_until_at=None))
-        with pytest.raises(StoreFailed):
+        with pytest.raises(StoreMisused):
             store.begin().add_transit(PASSING, PACKAGE, (), keep_until_at=None)
         store.rollback()
 

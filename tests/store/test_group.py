@@ -2,14 +2,18 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import pytest
 import uvloop
 from store_samples import message, submit
 
+from onceonly.journal.record import Record, chain
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
+from onceonly.message.event import Event
 from onceonly.store.group import STEPS_MAX, WAITING_MAX, GroupCommit
 from onceonly.store.memory import MemoryStore
 from onceonly.store.store import Store, StoreFailed, StoreFull, Transaction
@@ -233,23 +237,86 @@ def refuse_too_late(transaction: Transaction) -> None:
     raise LocalError("TooLate", "after a write")
 
 
-@pytest.mark.parametrize("bug", [raise_key_error, refuse_too_late])
-def test_a_step_that_breaks_its_contract_stops_the_store(
-    store: Store, bug: Callable[[Transaction], None], *, thread: bool
+@pytest.mark.parametrize(
+    ("bug", "raised"), [(raise_key_error, KeyError), (refuse_too_late, AssertionError)]
+)
+@pytest.mark.statement(ruling="R-43")
+def test_a_step_with_a_bug_fails_alone(
+    store: Store, bug: Callable[[Transaction], None], raised: type[Exception], *, thread: bool
 ) -> None:
-    """Any other error, or a refusal after a write, is our bug: nothing of the batch is stored."""
+    """Any other error, or a refusal after a write, is our bug: the rest of its batch is stored."""
 
     async def main() -> None:
         rig = Rig(store, thread=thread)
         results = await asyncio.gather(
-            rig.submit("m-1"), rig.group.transact(bug), return_exceptions=True
+            rig.submit("m-1"),
+            rig.group.transact(bug),
+            rig.submit("m-3"),
+            return_exceptions=True,
         )
-        assert [type(result) for result in results] == [StoreFailed, StoreFailed]
-        assert len(rig.failures) == 1
-        assert rig.failures[0].__cause__ is not None
-        assert not rig.is_stored("m-1")
-        with pytest.raises(StoreFailed):
-            await rig.submit("m-3")
+        assert results[0] == "m-1"
+        assert type(results[1]) is raised
+        assert results[2] == "m-3"
+        assert rig.failures == []
+        assert [rig.is_stored(f"m-{n}") for n in (1, 2, 3)] == [True, False, True]
+        await rig.submit("m-4")
+        await rig.group.drain()
+
+    run(main)
+
+
+@pytest.mark.statement(ruling="R-43")
+def test_what_a_step_with_a_bug_wrote_is_no_row_of_the_journal(
+    store: Store, *, thread: bool
+) -> None:
+    """The numbers and hashes of the others' rows are as if it had never run."""
+
+    def note(event: Event) -> Callable[[Transaction], None]:
+        row = Record(party="urn:duns:111111111", event=event, at=1, monotonic_ns=1)
+        return lambda transaction: transaction.append((row,))
+
+    def note_and_fail(transaction: Transaction) -> None:
+        note(Event.DRILL)(transaction)
+        raise KeyError("a bug")
+
+    async def main() -> None:
+        rig = Rig(store, thread=thread)
+        await asyncio.gather(
+            rig.group.transact(note(Event.STARTED)),
+            rig.group.transact(note_and_fail),
+            rig.group.transact(note(Event.STOPPED)),
+            return_exceptions=True,
+        )
+        rows = store.snapshot().list_journal(0, 10)
+        assert [(row.seq, row.event) for row in rows] == [(1, "Started"), (2, "Stopped")]
+        assert rows[1].chain_hash == chain(rows[0].chain_hash, rows[1])
+        await rig.group.drain()
+
+    run(main)
+
+
+def test_many_bugs_cost_every_other_step_one_run_more(*, thread: bool) -> None:
+    """A stranger who knows of one must not make a batch run once for each time that he sends it."""
+
+    async def main() -> None:
+        rig = Rig(memory(), thread=thread)
+        runs: Counter[int] = Counter()
+
+        def step(number: int, transaction: Transaction) -> int:
+            runs[number] += 1
+            if number % 2:
+                raise KeyError(number)
+            return number
+
+        results = await asyncio.gather(
+            *(rig.group.transact(partial(step, number)) for number in range(STEPS_MAX)),
+            return_exceptions=True,
+        )
+        assert [result for result in results if not isinstance(result, KeyError)] == list(
+            range(0, STEPS_MAX, 2)
+        )
+        assert max(runs.values()) <= 2
+        await rig.group.drain()
 
     run(main)
 

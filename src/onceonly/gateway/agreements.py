@@ -59,6 +59,10 @@ class Agreements:
         """The agreement with this TPAId, or the route of this name."""
         return self._by_id.get(agreement_id) or self._routes.get(agreement_id)
 
+    def find_ours(self, agreement_id: str) -> Agreement | None:
+        """The agreement with this TPAId, and no route: under it a partner calls us."""
+        return self._by_id.get(agreement_id)
+
     def find_with(self, party: str) -> Agreement | None:
         """Some agreement with this partner, by any of its PartyIds."""
         return next(iter(self._by_party.get(party, ())), None)

@@ -50,18 +50,23 @@ class Life:
                 async with asyncio.timeout(self._sweep_s):
                     await stop.wait()
             try:
-                await gateway.dispatch.sweep()
-                gateway.jobs.sweep()
+                await gateway.bugs.contain("looking for what is due", self._sweep(), _go_on)
             except StoreFull as error:
                 log.warning("store full", error=str(error))
             if loop.time() >= publish_at:
                 publish_at = loop.time() + self._configuration.publish_interval_s
-                gateway.tasks.start(self._publish())
+                gateway.tasks.start(self._publish(), place="publishing")
             if loop.time() >= purge_at:
                 purge_at = loop.time() + self._configuration.purge_interval_s
-                gateway.tasks.start(self._purge())
+                gateway.tasks.start(self._purge(), place="purging")
         gateway.operations.is_ready = False
         gateway.dispatch.drain()
+
+    async def _sweep(self) -> None:
+        gateway = self._gateway
+        await gateway.dispatch.sweep()
+        gateway.jobs.sweep()
+        await gateway.refusals.sweep()
 
     async def end(self) -> None:
         """Nothing comes in and nothing is under way any more: the last row, and the journal."""
@@ -100,3 +105,7 @@ class Life:
             return
         if any(forgotten):
             log.info("purged", **forgotten._asdict())
+
+
+async def _go_on(bug: Exception) -> None:
+    """The next look comes in a second."""

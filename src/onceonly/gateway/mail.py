@@ -7,12 +7,11 @@ comes in needs nothing: the parts say their encoding, and the decoder undoes it.
 from collections.abc import AsyncIterator, Iterable, Iterator
 
 from onceonly.gateway.clock import Clock
+from onceonly.gateway.refusals import Refusals
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.package_body import PackageBody
 from onceonly.message.event import Direction, Event
 from onceonly.message.package import Package
-from onceonly.store.group import GroupCommit
-from onceonly.store.store import StoreFull
 from onceonly.transport.transport import Answer, Body, Outgoing, Transmission, Transport
 from onceonly.wire.mail import mail_pieces, mail_size_bytes
 
@@ -23,6 +22,12 @@ class MailTransport:
     def __init__(self, mail: Transport) -> None:
         self._mail = mail
         self.schemes = mail.schemes
+
+    def check(self, outgoing: Outgoing) -> None:
+        """See `Transport.check`: also a part whose head no line of a mail can hold."""
+        body = mail_body(outgoing.content_type, outgoing.body)
+        self._mail.check(outgoing._replace(body=body))
+        assert body.size_bytes >= 0, "asked, since that looks at every head"
 
     async def send(self, outgoing: Outgoing) -> Transmission:
         """Transmit once, see `Transport.send`. Mail has no answer that could carry a package."""
@@ -70,14 +75,16 @@ class MailBody:
 
 
 class AutomaticMail:
-    """Bounces, reports and automatic replies: one row each, and no answer by mail (attack M10).
+    """Bounces, reports and automatic replies: a row each, and no answer by mail (attack M10).
+
+    Anybody can send one, so their rows take from the ration of all strangers (R-45).
 
     They are never taken for acknowledgements: what the mail system says about a mail is no word
     of the partner's MSH (R-05). An operator finds them in the journal.
     """
 
-    def __init__(self, *, group: GroupCommit, rows: Rows, clock: Clock) -> None:
-        self._group = group
+    def __init__(self, *, refusals: Refusals, rows: Rows, clock: Clock) -> None:
+        self._refusals = refusals
         self._rows = rows
         self._clock = clock
 
@@ -86,8 +93,5 @@ class AutomaticMail:
         row = self._rows.about_gateway(
             Event.REJECTED, self._clock.now(), f"automatic mail ({kind}), dropped"
         )._replace(direction=Direction.IN, endpoint=peer, transport="smtp")
-        try:
-            await self._group.transact(lambda txn: txn.append((row,)))
-        except StoreFull:
-            return Answer(507, "StoreFull")
+        await self._refusals.write(row)
         return Answer(204, kind)

@@ -1,9 +1,9 @@
 """Prometheus metrics, read from the store when asked: counts that a restart does not reset."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from onceonly.store.store import Snapshot
 
@@ -36,8 +36,27 @@ class StoreCollector:
         yield GaugeMetricFamily("onceonly_incidents_open", "Open incidents", value=len(incidents))
 
 
-def render(snapshot: Snapshot) -> tuple[str, str]:
+class BugCollector:
+    """What was contained since the start (R-43): it is of this process, and not in the store."""
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterable[Metric]:
+        """One sample per place."""
+        bugs = CounterMetricFamily(
+            "onceonly_internal_errors",
+            "Bugs of onceonly that something of a peer's met, by what was being done",
+            labels=["place"],
+        )
+        for place, count in sorted(self._counts.items()):
+            bugs.add_metric([place], count)
+        yield bugs
+
+
+def render(snapshot: Snapshot, bugs: Mapping[str, int]) -> tuple[str, str]:
     """The metrics text and its content type."""
     registry = CollectorRegistry()
     registry.register(StoreCollector(snapshot))
+    registry.register(BugCollector(bugs))
     return generate_latest(registry).decode(), CONTENT_TYPE_LATEST

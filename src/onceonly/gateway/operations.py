@@ -7,14 +7,17 @@ from typing import Any
 from onceonly import __version__
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.api.shapes import partner_shape, ping_shape
+from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.metrics import render
 from onceonly.gateway.publish import publish
+from onceonly.gateway.receiving.handovers import HandOvers
 from onceonly.gateway.receiving.inbound import Receiver
 from onceonly.gateway.recovery.inquiries import Inquiries
 from onceonly.gateway.recovery.questions import Questions
+from onceonly.gateway.relaying.relay import Relay
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.outbound import SendingSteps
 from onceonly.gateway.sending.sender import resend
@@ -43,6 +46,9 @@ class Operations:
         questions: Questions,
         inquiries: Inquiries,
         receiver: Receiver,
+        hand_overs: HandOvers,
+        relay: Relay,
+        bugs: Bugs,
         clock: Clock,
         failpoints: Failpoints,
     ) -> None:
@@ -54,6 +60,9 @@ class Operations:
         self._questions = questions
         self._inquiries = inquiries
         self._receiver = receiver
+        self._hand_overs = hand_overs
+        self._relay = relay
+        self._bugs = bugs
         self._clock = clock
         self._failpoints = failpoints
         self._publishing = asyncio.Lock()
@@ -221,7 +230,7 @@ class Operations:
 
     def metrics(self) -> tuple[str, str]:
         """Prometheus text and its content type."""
-        return render(self._store.snapshot())
+        return render(self._store.snapshot(), self._bugs.counts)
 
 
 def _fresh(role: Role, pair: Pair, snapshot: Any) -> PairView:
@@ -235,7 +244,7 @@ def _suspension(pair: Pair, reason: str, txn: Transaction) -> list[Work]:
 
 
 def _resumption(pair: Pair, at: int, txn: Transaction) -> list[Work]:
-    txn.resolve_incidents(Role.SENDER, pair, at=at)
+    txn.resolve_incidents(Role.SENDER, pair, at=at, with_parked=True)
     return [PairWork(pair, pairing.ResumeRequested())]
 
 

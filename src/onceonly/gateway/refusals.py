@@ -1,40 +1,38 @@
 """What is refused and names no partner: a journal row each, as long as somebody can read them all.
 
-A request that is none, a command for somebody else's mailbox, a package from nobody that we know:
-nothing is stored, and nobody is told. An operator wants to see that it happened; an attacker must
-not be able to fill the disk with it, nor to bury the rows of messages. So rows are rationed, and
-what got none is counted in the next one.
+A request that is none, a command for somebody else's mailbox, a package from nobody that we know
+or from somebody who does not show the certificate that was agreed: nothing is stored, and nobody
+is told. An operator wants to see that it happened; an attacker must not be able to fill the disk
+with it, nor to bury the rows of messages. So rows are rationed, and what got none is counted in a
+row of its own once the hour is over (ruling R-45).
 """
 
-from typing import Final
-
 from onceonly.gateway.clock import Clock
+from onceonly.gateway.ration import Ration
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
 from onceonly.message.event import Direction, Event
-from onceonly.message.instant import NS_PER_S
 from onceonly.store.group import GroupCommit
 from onceonly.store.store import StoreFull
 
-ROWS_AT_ONCE: Final = 60
-"""A scanner's visit, whole. More of the same says nothing new."""
-
-ROW_EVERY_S: Final = 10
-"""After that: 8,640 rows a day at most, some five megabytes."""
+STRANGERS = ""
+"""In the place of an agreement: all callers that no agreement admits, together."""
 
 
 class Refusals:
-    """Writes one row per refusal, within its ration."""
+    """Writes one row per refusal, `rows_per_hour` at most and one more that counts the others."""
 
-    def __init__(self, *, group: GroupCommit, rows: Rows, clock: Clock, tasks: Tasks) -> None:
+    def __init__(
+        self, *, group: GroupCommit, rows: Rows, clock: Clock, tasks: Tasks, rows_per_hour: int
+    ) -> None:
         self._group = group
         self._rows = rows
         self._clock = clock
         self._tasks = tasks
-        self._ration = float(ROWS_AT_ONCE)
-        self._counted_ns = clock.now().monotonic_ns
-        self._unwritten = 0
+        self._rows_per_hour = rows_per_hour
+        self._rations: dict[str, Ration] = {}
+        """By agreement or route, which are as many as are configured; strangers share one."""
 
     def note(self, peer: str, transport: str, reason: str) -> None:
         """The endpoints' `NoteRefusal`."""
@@ -43,26 +41,37 @@ class Refusals:
         row = row._replace(direction=Direction.IN, endpoint=peer, transport=transport)
         self._tasks.start(self.write(row))
 
-    async def write(self, row: Record) -> None:
-        """Append a row about somebody who named himself to nobody that we know, or count it."""
-        if not self._has_row():
-            self._unwritten += 1
-            return
-        unwritten, self._unwritten = self._unwritten, 0
-        if unwritten:
-            row = row._replace(reason=f"{row.reason}; {unwritten} more before it")
+    async def write(self, row: Record, *, agreement_id: str = STRANGERS) -> bool:
+        """Append the row or count it; whether it is there. Does not raise on a full disk.
+
+        What comes in a partner's name, and may be his, has a ration of its own.
+        """
+        await self.sweep()
+        ration = self._ration_of(agreement_id)
+        return ration.spend() and await self._append(row, ration, counts=1)
+
+    async def sweep(self) -> None:
+        """Say how many had no row, once their hour is over."""
+        for agreement_id, ration in tuple(self._rations.items()):
+            held_back = ration.take_held_back()
+            if held_back:
+                row = self._rows.about_gateway(
+                    Event.SECURITY_EVENT, self._clock.now(), _more(held_back)
+                )
+                row = row._replace(direction=Direction.IN, agreement_id=agreement_id or None)
+                await self._append(row, ration, counts=held_back)
+
+    def _ration_of(self, agreement_id: str) -> Ration:
+        return self._rations.setdefault(agreement_id, Ration(self._rows_per_hour, self._clock))
+
+    async def _append(self, row: Record, ration: Ration, *, counts: int) -> bool:
         try:
             await self._group.transact(lambda txn: txn.append((row,)))
         except StoreFull:
-            # The next one that finds room says so.
-            self._unwritten += unwritten + 1
-
-    def _has_row(self) -> bool:
-        now_ns = self._clock.now().monotonic_ns
-        earned = (now_ns - self._counted_ns) / (ROW_EVERY_S * NS_PER_S)
-        self._ration = min(float(ROWS_AT_ONCE), self._ration + earned)
-        self._counted_ns = now_ns
-        if self._ration < 1:
+            ration.hold_back(counts)
             return False
-        self._ration -= 1
         return True
+
+
+def _more(count: int) -> str:
+    return f"{count} more refusals in an hour had no row ([limits] refusal_rows_per_hour)"

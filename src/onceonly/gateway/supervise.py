@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import structlog
 import uvicorn
 
+from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.collector import look_seldom
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.life import Life
@@ -97,6 +98,7 @@ class _Supervisor:
         self._configuration = configuration
         self._store = store
         self._stop = asyncio.Event()
+        self._bugs: Bugs | None = None
 
     async def run(self) -> int:
         loop = asyncio.get_running_loop()
@@ -104,6 +106,7 @@ class _Supervisor:
             loop.add_signal_handler(number, self._stop.set)
         loop.set_exception_handler(self._note_bug)
         gateway = join(self._configuration, self._store, self._fail)
+        self._bugs = gateway.bugs
         life = Life(gateway)
         await life.begin()
         listeners = Listeners()
@@ -136,7 +139,7 @@ class _Supervisor:
         os._exit(1)
 
     def _note_bug(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """A package or call that met a bug of ours had a 500 and stored nothing; others go on.
+        """What met a bug in a transport had no answer or a 500; others go on (R-43).
 
         A broken disk is no bug: what could not be read or written then stops everything (R-22).
         """
@@ -144,7 +147,10 @@ class _Supervisor:
         error = context.get("exception")
         if isinstance(error, StoreFailed):
             self._fail(error)
-        log.error("bug", text=context.get("message"), exc_info=error)
+        if error is None or self._bugs is None:
+            log.error("bug", text=context.get("message"), exc_info=error)
+        elif not isinstance(error, OSError):
+            self._bugs.note("serving a connection", error)
 
     @contextlib.asynccontextmanager
     async def _api(self, gateway: Gateway) -> AsyncIterator[None]:

@@ -9,13 +9,14 @@ from typing import Protocol
 from onceonly.gateway.certificates import calling_tls, listening_tls
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Amqp, Configuration, Smtp, StartTls, Tls
+from onceonly.gateway.descriptors import shares
 from onceonly.gateway.mail import MailTransport
 from onceonly.gateway.receiving.inbound import HEADERS_BYTES
 from onceonly.transport.amqp_client import AmqpTransport
 from onceonly.transport.amqp_consumer import consume_amqp
 from onceonly.transport.amqp_link import AmqpAccess
 from onceonly.transport.http_client import HttpTransport
-from onceonly.transport.http_limits import HttpLimits
+from onceonly.transport.http_limits import HttpClientLimits, HttpLimits
 from onceonly.transport.http_server import serve_http
 from onceonly.transport.schemes import SchemeTransport
 from onceonly.transport.smtp_client import SmtpTransport
@@ -39,7 +40,9 @@ class Listener(Protocol):
 
 def sending_transport(configuration: Configuration, clock: Clock) -> SchemeTransport:
     """Everything that sends. Raises `OSError` for certificates that cannot be used."""
-    transports: list[Transport] = [HttpTransport(tls=calling_tls(configuration.tls))]
+    most = min(HttpClientLimits().connections_max, shares().calls)
+    limits = HttpClientLimits(connections_max=most)
+    transports: list[Transport] = [HttpTransport(limits=limits, tls=calling_tls(configuration.tls))]
     smtp = configuration.smtp
     if smtp is not None and smtp.relay is not None:
         transports.append(MailTransport(_relaying(smtp, smtp.relay, configuration.tls, clock)))
@@ -89,7 +92,13 @@ class Listeners:
         """
         tls = listening_tls(configuration.tls)
         is_https = configuration.listen.startswith("https:")
-        limits = HttpLimits(body_bytes_max=ENDPOINT_BYTES_MAX)
+        most = shares().connections
+        limits = HttpLimits(
+            body_bytes_max=ENDPOINT_BYTES_MAX,
+            body_rate_min=configuration.limits.body_rate_min,
+            connections_max=min(configuration.limits.connections_max, most),
+            connections_per_address_max=configuration.limits.connections_per_address_max,
+        )
         http = await serve_http(
             configuration.listen,
             receive,
@@ -100,14 +109,19 @@ class Listeners:
         self._listeners.append(http)
         smtp = configuration.smtp
         if smtp is not None and smtp.listen is not None:
-            most = int((configuration.payload_bytes_max + HEADERS_BYTES) * MAIL_SHARE)
+            mail_bytes_max = int((configuration.payload_bytes_max + HEADERS_BYTES) * MAIL_SHARE)
             mail = await serve_smtp(
                 smtp.listen,
                 receive,
                 door=door_of(smtp, configuration.tls),
                 drop_automatic=drop_automatic,
                 note_refusal=note_refusal,
-                limits=SmtpLimits(mail_bytes_max=most),
+                limits=SmtpLimits(
+                    mail_bytes_max=mail_bytes_max,
+                    data_rate_min=configuration.limits.body_rate_min,
+                    connections_max=min(SmtpLimits().connections_max, most),
+                    connections_per_address_max=configuration.limits.connections_per_address_max,
+                ),
             )
             self._listeners.append(mail)
         amqp = configuration.amqp

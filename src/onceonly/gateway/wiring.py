@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.api.access import Access
 from onceonly.gateway.api.application import Api
+from onceonly.gateway.bugs import Bugs, OnBug
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
+from onceonly.gateway.descriptors import shares
 from onceonly.gateway.drill import Failpoints
+from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.growth import Growth
 from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.mail import AutomaticMail
@@ -16,6 +19,7 @@ from onceonly.gateway.operations import Operations
 from onceonly.gateway.publish import publish
 from onceonly.gateway.purge import Purge, Retention
 from onceonly.gateway.receiving.arrivals import Arrivals
+from onceonly.gateway.receiving.doorstep import Doorstep
 from onceonly.gateway.receiving.failure_notices import FailureNotices
 from onceonly.gateway.receiving.handovers import HandOvers
 from onceonly.gateway.receiving.inbound import Receiver
@@ -45,7 +49,7 @@ from onceonly.store.files import make_parents
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
 from onceonly.store.sqlite import SqliteStore, open_sqlite
-from onceonly.store.store import Store, StoreRefused
+from onceonly.store.store import Store, StoreFailed, StoreRefused
 from onceonly.transport.amqp_address import publish_uri
 from onceonly.transport.transport import Transport
 
@@ -63,6 +67,7 @@ class Gateway:
     receiver: Receiver
     automatic_mail: AutomaticMail
     refusals: Refusals
+    bugs: Bugs
     inquiries: Inquiries
     relay: Relay
     submissions: Submissions
@@ -110,22 +115,27 @@ def surroundings_of(configuration: Configuration, clock: Clock) -> Surroundings:
         ids=Identifiers(configuration.uri),
         failpoints=Failpoints(drill.failpoints if drill else None),
         transport=sending_transport(configuration, clock),
-        spool=Spool(configuration.store.with_name(f"{configuration.store.name}-spool")),
+        spool=Spool(
+            configuration.store.with_name(f"{configuration.store.name}-spool"),
+            files_open_max=shares().uploads,
+        ),
     )
 
 
 def join(
     configuration: Configuration,
     store: Store,
-    on_failure: Callable[[BaseException], None],
+    on_failure: Callable[[StoreFailed], None],
     *,
+    on_bug: OnBug | None = None,
     clock: Clock | None = None,
     surroundings: Surroundings | None = None,
 ) -> Gateway:
     """Join all parts over an open store. Raises `StoreRefused` where they do not fit.
 
     A recording brings a `clock` of its own, whose time passes as it wants, a simulation all its
-    `surroundings`. Raises `OSError` for certificates that cannot be used.
+    `surroundings`, and hears of every bug by `on_bug`. Raises `OSError` for certificates that
+    cannot be used.
     """
     around = surroundings or surroundings_of(configuration, clock or clock_of(configuration))
     clock, spool, transport = around.clock, around.spool, around.transport
@@ -134,8 +144,26 @@ def join(
     routes = Routes(configuration.routes, our_uris=our_uris(configuration))
     _check_agreements(store, agreements)
     rows = Rows(str(configuration.party[0]))
-    tasks = Tasks(on_failure)
+    limits = configuration.limits
     group = GroupCommit(store, on_failure=on_failure)
+    tasks = Tasks()
+    refusals = Refusals(
+        group=group,
+        rows=rows,
+        clock=clock,
+        tasks=tasks,
+        rows_per_hour=limits.refusal_rows_per_hour,
+    )
+    bugs = Bugs(
+        refusals=refusals,
+        rows=rows,
+        clock=clock,
+        tasks=tasks,
+        on_failure=on_failure,
+        on_bug=on_bug,
+    )
+    tasks.on_error = bugs.note
+    error_posts = ErrorPosts(per_hour=limits.error_posts_per_hour, clock=clock)
     growth = Growth()
     replies = Replies(transport)
     sender = Sender(agreements=agreements, rows=rows, ids=ids, our_uri=configuration.uri)
@@ -164,6 +192,7 @@ def join(
         clock=clock,
         failpoints=failpoints,
         tasks=tasks,
+        bugs=bugs,
     )
     hand_overs = HandOvers(
         store=store,
@@ -174,10 +203,16 @@ def join(
         clock=clock,
         failpoints=failpoints,
         tasks=tasks,
+        bugs=bugs,
         growth=growth,
     )
     reports = Reports(
-        sender=sender, steps=steps, dispatch=dispatch, questions=questions, clock=clock
+        sender=sender,
+        steps=steps,
+        dispatch=dispatch,
+        questions=questions,
+        store=store,
+        clock=clock,
     )
     upstream = Upstream(
         signals=signals, group=group, rows=rows, clock=clock, our_uri=configuration.uri
@@ -197,6 +232,7 @@ def join(
         clock=clock,
         failpoints=failpoints,
         tasks=tasks,
+        refusals=refusals,
         our_uri=configuration.uri,
     )
     transits = Transits(
@@ -209,6 +245,7 @@ def join(
         clock=clock,
         failpoints=failpoints,
         tasks=tasks,
+        bugs=bugs,
     )
     custody = Custody(
         routes=routes,
@@ -231,6 +268,9 @@ def join(
         clock=clock,
         ids=ids,
         tasks=tasks,
+        transport=transport,
+        spool=spool,
+        error_posts=error_posts,
         our_uri=configuration.uri,
         payload_bytes_max=configuration.payload_bytes_max,
     )
@@ -256,10 +296,10 @@ def join(
         clock=clock,
         failpoints=failpoints,
         tasks=tasks,
+        bugs=bugs,
         our_uri=configuration.uri,
     )
     dispatch.tell_from_party = failure_notices.release
-    refusals = Refusals(group=group, rows=rows, clock=clock, tasks=tasks)
     receiver = Receiver(
         store=store,
         group=group,
@@ -275,6 +315,9 @@ def join(
         relay=relay,
         signals=signals,
         refusals=refusals,
+        error_posts=error_posts,
+        doorstep=Doorstep(limits.unadmitted_bytes_max),
+        bugs=bugs,
         rows=rows,
         clock=clock,
         our_party=str(configuration.party[0]),
@@ -323,6 +366,9 @@ def join(
         questions=questions,
         inquiries=inquiries,
         receiver=receiver,
+        hand_overs=hand_overs,
+        relay=relay,
+        bugs=bugs,
         clock=clock,
         failpoints=failpoints,
     )
@@ -353,8 +399,9 @@ def join(
         transport=replies,
         dispatch=dispatch,
         receiver=receiver,
-        automatic_mail=AutomaticMail(group=group, rows=rows, clock=clock),
+        automatic_mail=AutomaticMail(refusals=refusals, rows=rows, clock=clock),
         refusals=refusals,
+        bugs=bugs,
         inquiries=inquiries,
         relay=relay,
         submissions=submissions,

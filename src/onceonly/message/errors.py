@@ -64,12 +64,17 @@ class LocalError(OnceonlyError):
         self.add_note(name)
 
 
+DESCRIPTION_LENGTH_MAX = 500
+"""Of our own words about what is refused, which may quote it: they become a row and an answer."""
+
+
 class RemoteError(OnceonlyError):
     """The peer sent something that we refuse: nothing is stored, nothing acknowledged."""
 
     def __init__(
         self, code: ErrorCode, description: str, severity: Severity = Severity.ERROR
     ) -> None:
+        description = description[:DESCRIPTION_LENGTH_MAX]
         super().__init__(f"{code.value}: {description}")
         self.code = code
         self.description = description

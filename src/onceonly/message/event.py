@@ -101,6 +101,13 @@ class Event(StrEnum):
     """Receiver: the application reported its processing state, in `reason`."""
     SECURITY_EVENT = "SecurityEvent"
     """Someone tried something; `reason` says what (R-26, attacks of every kind)."""
+    PARKED = "Parked"
+    """A bug of ours met the message while it was sent, forwarded or handed over: it is set aside,
+    and nobody takes it up again by himself; `reason` has the bug (R-43)."""
+    TAKEN_UP = "TakenUp"
+    """An operator let what was parked go on; `reason` is his."""
+    INTERNAL_ERROR = "InternalError"
+    """A bug of ours met something that a peer sent or answered; `reason` says what (R-43)."""
     STARTED = "Started"
     """The gateway opened the store under a new epoch."""
     STOPPED = "Stopped"

@@ -19,7 +19,7 @@ IDENTIFIER_LENGTH_MAX = 255
 _IDENTIFIER = re.compile(
     r"[^\s\x00-\x20\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]{1,255}"
 )
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\s<>\"{}|\\^`\x00-\x20\x7f]+")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^<>\"{}|\\^`]+")
 _TEXT = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]{0,255}")
 
 
@@ -55,8 +55,21 @@ def checked_text(value: str, name: str) -> str:
 
 
 def is_uri(value: str) -> bool:
-    """Whether `value` has the form of an absolute URI."""
-    return len(value) <= IDENTIFIER_LENGTH_MAX and _URI.fullmatch(value) is not None
+    """Whether `value` has the form of an absolute URI.
+
+    Each is an identifier too: a URI that a message brings becomes the PartyId of our answer.
+    """
+    return _IDENTIFIER.fullmatch(value) is not None and _URI.fullmatch(value) is not None
+
+
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
+)
+
+
+def printable(text: str, length_max: int) -> str:
+    """Prose of a peer as it may be kept and said again: lines of text, and not for ever."""
+    return _UNPRINTABLE.sub(" ", text[:length_max])
 
 
 @dataclass(frozen=True, slots=True)

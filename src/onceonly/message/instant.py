@@ -11,6 +11,8 @@ from typing import NamedTuple
 US_PER_S = 1_000_000
 NS_PER_S = 1_000_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST = datetime.min.replace(tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
 
 
 class Now(NamedTuple):
@@ -22,8 +24,15 @@ class Now(NamedTuple):
 
 
 def to_datetime(at: int) -> datetime:
-    """The instant as an aware `datetime` in UTC, to the microsecond."""
-    return _EPOCH + timedelta(microseconds=at)
+    """The instant as an aware `datetime` in UTC, to the microsecond.
+
+    A time to live of the year 9999 and what is added to it are instants too, though the calendar
+    has no more days: what is outside of it is its first or last instant.
+    """
+    try:
+        return _EPOCH + timedelta(microseconds=at)
+    except OverflowError:
+        return _LAST if at > 0 else _FIRST
 
 
 def from_datetime(moment: datetime) -> int:

@@ -136,9 +136,14 @@ class Restart(NamedTuple):
 
 
 class OpenIncident(NamedTuple):
-    """Pair, or an ExactlyOnce message (R-17): an operator is needed; `reason` says why."""
+    """Pair, an ExactlyOnce message (R-17), or a parked one: an operator is needed.
+
+    `reason` says why. The incident of a parked message (R-43) ends when it is taken up, and not
+    when its partner is heard.
+    """
 
     reason: str
+    is_parked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,18 @@ class Cancelled:
     """The application or an operator takes the message back."""
 
 
+class Parked(NamedTuple):
+    """A bug of ours met the message on its way out; it is set aside, and all else goes on (R-43).
+
+    `bytes_left` is False only when surely no byte of the copy that met it left us.
+    `sequence_number` is what the pair had given, where the message has not taken it yet.
+    """
+
+    reason: str
+    bytes_left: bool
+    sequence_number: int | None = None
+
+
 SendingEvent = (
     Admitted
     | Transmitted
@@ -135,4 +147,5 @@ SendingEvent = (
     | PongReceived
     | CancelConfirmed
     | Requeued
+    | Parked
 )

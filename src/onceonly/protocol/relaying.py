@@ -31,10 +31,15 @@ may have come before the bytes left. Nothing else is owed after a crash. An ackn
 error that was lost with the process is lost on the wire for all that the origin can tell: it
 sends again, the copy goes on, and the answer comes back a second time.
 
+A bug of ours that meets a copy on its way out parks the message: what was `forwarding` is then
+`refused`, so that no restart takes it up, the previous hop is asked to come again, and an operator
+is told (R-43).
+
 The table is total: every event is legal in every state.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -47,6 +52,7 @@ from onceonly.protocol.effects import (
     Effect,
     Forward,
     Journal,
+    OpenIncident,
 )
 from onceonly.protocol.events import AckReceived, ErrorReceived, Outcome, Restarted, Transmission
 
@@ -86,7 +92,23 @@ class ForwardEnded(NamedTuple):
     transmission: Transmission
 
 
-RelayingEvent = Arrived | ForwardEnded | AckReceived | ErrorReceived | Restarted
+class ForwardParked(NamedTuple):
+    """A bug of ours met this copy on its way to the next hop (R-43)."""
+
+    copy: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakenUp:
+    """An operator lets what was parked go on once more."""
+
+    reason: str
+
+
+RelayingEvent = (
+    Arrived | ForwardEnded | ForwardParked | TakenUp | AckReceived | ErrorReceived | Restarted
+)
 Step = tuple[Transit, tuple[Effect, ...]]
 
 
@@ -128,6 +150,35 @@ def _end_forward(state: Transit, event: ForwardEnded, terms: DeliveryTerms) -> S
         terms.retry_interval_s,
     )
     return state, (_forwarded(event), answer)
+
+
+def _park(state: Transit, event: ForwardParked, terms: DeliveryTerms) -> Step:
+    """Not taken up by itself: the previous hop is asked to come again, an operator to look."""
+    if state.status is TransitStatus.FORWARDING:
+        state = state._replace(status=TransitStatus.REFUSED)
+    answer = AnswerUpstream(
+        ErrorCode.TRANSIENT_ERROR,
+        Severity.WARNING,
+        "the intermediary cannot send it on now; its operator knows",
+        terms.retry_interval_s,
+    )
+    return state, (*_parked(event), answer)
+
+
+def _park_silently(state: Transit, event: ForwardParked, terms: DeliveryTerms) -> Step:
+    """Nobody upstream waits for a word about it."""
+    return state, _parked(event)
+
+
+def _parked(event: ForwardParked) -> tuple[Effect, ...]:
+    row = Journal(Event.PARKED, attempt=event.copy, reason=event.reason)
+    return row, OpenIncident(event.reason, is_parked=True)
+
+
+def _take_up(state: Transit, event: TakenUp, terms: DeliveryTerms) -> Step:
+    if state.status is TransitStatus.REFUSED:
+        state = state._replace(status=TransitStatus.FORWARDING)
+    return state, (Journal(Event.TAKEN_UP, reason=event.reason), Forward(state.copies))
 
 
 def _forwarded(event: ForwardEnded) -> Journal:
@@ -205,4 +256,7 @@ TABLE: dict[tuple[TransitStatus, type], Callable[[Transit, Any, DeliveryTerms], 
     (_SENT, AckReceived): _note_acknowledgment,
     (_SENT, ErrorReceived): _pass_error,
     (_SENT, Restarted): _rest,
+    (_SENT, ForwardParked): _park_silently,
+    **{(s, ForwardParked): _park for s in (_FORWARDING, _ACKNOWLEDGED, _REFUSED)},
+    **{(status, TakenUp): _take_up for status in TransitStatus},
 }

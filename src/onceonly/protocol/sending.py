@@ -57,6 +57,10 @@ whatever was known before. After the To Party's own receipt or response (`has_ar
 overtakes `acknowledged`; a certainty does, since an application may refuse what it was handed.
 `failed`, `expired` and `cancelled` stay.
 
+A bug of ours that meets a message on its way out ends no process: the message is `Parked`, failed
+if no byte of it left and in doubt otherwise, its pair goes on, and only an operator takes it up
+again (R-43).
+
 A crash is no reset. On `Restarted` the message keeps its attempt number and is transmitted again
 under it, since the crash may have come before the bytes left.
 
@@ -93,6 +97,7 @@ from onceonly.protocol.events import (
     DeadlineReached,
     ErrorReceived,
     Held,
+    Parked,
     PongReceived,
     Requeued,
     Restarted,
@@ -123,8 +128,11 @@ __all__ = [
     "Silence",
     "can_be_sent_again",
     "step",
+    "was_parked",
     "was_refused",
 ]
+
+was_parked = verdict.was_parked
 
 _MAY_BE_TAKEN = frozenset(
     {
@@ -364,6 +372,10 @@ def _hold(state: Outbound, event: Held, now: Now, terms: DeliveryTerms) -> Step:
     return state._replace(due_ns=None, silence=Silence.HELD), ()
 
 
+def _park(state: Outbound, event: Parked, now: Now, terms: DeliveryTerms) -> Step:
+    return verdict.park(state, event, terms)
+
+
 def _resume(state: Outbound, event: Resumed, now: Now, terms: DeliveryTerms) -> Step:
     """Seed 000 §2.1.4.3: the counter is zero again, and the uncompleted message goes first."""
     state = state._replace(
@@ -439,6 +451,9 @@ _A, _F, _E, _C, _T = (
     OutboundStatus.SENT,
 )
 
+_STALE: tuple[type[SendingEvent], ...] = (DeadlineReached, TimePassed, Held, Parked)
+"""What may come behind the end of a message, and changes nothing."""
+
 TABLE: dict[tuple[OutboundStatus, type[SendingEvent]], Transition] = {
     (_Q, Admitted): _admit,
     (_Q, Transmitted): transmitting.note_outcome,
@@ -449,6 +464,7 @@ TABLE: dict[tuple[OutboundStatus, type[SendingEvent]], Transition] = {
     (_Q, TimePassed): _pass_time_queued,
     (_Q, Cancelled): _cancel,
     (_Q, CancelConfirmed): _confirm_cancel,
+    (_Q, Parked): _park,
     (_S, Transmitted): transmitting.take_outcome,
     (_S, DeadlineReached): transmitting.reach_deadline,
     (_S, AckReceived): _acknowledge,
@@ -460,6 +476,7 @@ TABLE: dict[tuple[OutboundStatus, type[SendingEvent]], Transition] = {
     (_S, Restarted): _restart,
     (_S, Cancelled): _cancel,
     (_S, CancelConfirmed): _confirm_cancel,
+    (_S, Parked): _park,
     (_D, Transmitted): transmitting.note_outcome,
     (_D, DeadlineReached): _stay,
     (_D, AckReceived): _acknowledge_late,
@@ -467,6 +484,7 @@ TABLE: dict[tuple[OutboundStatus, type[SendingEvent]], Transition] = {
     (_D, PongReceived): transmitting.note_pong,
     (_D, TimePassed): _pass_fence,
     (_D, Held): _stay,
+    (_D, Parked): _stay,
     (_D, Resumed): _resume,
     (_D, Cancelled): _refuse_cancel,
     (_D, CancelConfirmed): _confirm_cancel,
@@ -481,6 +499,6 @@ TABLE: dict[tuple[OutboundStatus, type[SendingEvent]], Transition] = {
     **{(status, Transmitted): transmitting.note_outcome for status in FINAL},
     **{(status, PongReceived): transmitting.note_pong for status in FINAL},
     **{(status, Cancelled): _refuse_cancel for status in FINAL},
-    **{(status, stale): _stay for status in FINAL for stale in (DeadlineReached, TimePassed, Held)},
+    **{(status, stale): _stay for status in FINAL for stale in _STALE},
 }
 """Every legal (status, event). What is missing is illegal, and the tests say why for each."""

@@ -17,10 +17,11 @@ from onceonly.protocol.effects import (
     Journal,
     NoticeKind,
     Notify,
+    OpenIncident,
     Recover,
     Release,
 )
-from onceonly.protocol.events import ErrorReceived
+from onceonly.protocol.events import ErrorReceived, Parked
 from onceonly.protocol.outbound import (
     Effects,
     Exposure,
@@ -82,6 +83,37 @@ def _settle(
     state = state._replace(status=status, error_code=code, silence=Silence.NONE, due_ns=None)
     final = (Journal(Event.FAILED, error_code=code, reason=reason),) if is_certain else ()
     return state, (row, *told, *final, release(state, abandoned=True))
+
+
+def park(state: Outbound, event: Parked, terms: DeliveryTerms) -> Step:
+    """Ruling R-43: a bug of ours met it. Certain if no byte ever left; the pair goes on (R-10).
+
+    No rule asks about it or sends it again: an operator looks at it and takes it up.
+    """
+    if state.exposure is Exposure.OPEN and not event.bytes_left:
+        state = state._replace(exposure=Exposure.NEVER)
+    if state.sequence_number is None:
+        state = state._replace(sequence_number=event.sequence_number)
+    reason = f"{PARKED}{event.reason}"
+    row = Journal(
+        Event.PARKED, attempt=state.attempt, error_code=ErrorCode.UNKNOWN, reason=event.reason
+    )
+    is_certain = state.exposure is Exposure.NEVER
+    state, effects = _settle(state, ErrorCode.UNKNOWN, reason, row, terms, is_certain=is_certain)
+    return state, (*effects, OpenIncident(event.reason, is_parked=True))
+
+
+PARKED = "parked: "
+"""How the reason of a message that a bug of ours met begins."""
+
+
+def was_parked(state: Outbound) -> bool:
+    """Whether the message ended by `park`, with no byte of it gone: it may go out as a new one."""
+    return (
+        state.status is OutboundStatus.FAILED
+        and state.exposure is Exposure.NEVER
+        and state.error_code is ErrorCode.UNKNOWN
+    )
 
 
 def _recovery(

@@ -1,21 +1,38 @@
 """Which errors of SQLite and of the file system end by themselves, and which end the process.
 
-This is the one place that decides it (rulings R-22 and R-28): no space is a condition that passes;
-everything else that a write, a read or a commit can raise means that the store cannot be trusted.
+This is the one place that decides it (rulings R-22, R-28 and R-43): no space, no descriptor and no
+memory are conditions that pass, as long as nothing was made durable by halves; a value or a row
+that the tables do not allow is a bug in one step; everything else that a write, a read or a commit
+can raise means that the store cannot be trusted.
 """
 
 import errno
 
 import apsw
 
-from onceonly.store.store import StoreFailed, StoreFull
+from onceonly.store.store import StoreExhausted, StoreFailed, StoreFull, StoreMisused
 
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Disk full, quota used up, file-size limit reached: fault D4."""
 
+_NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
+"""Those of the process or of the machine are used up: something could not be opened."""
 
-def from_sqlite(error: apsw.Error) -> StoreFull | StoreFailed:
-    """The contract's name for `error`."""
+_OF_ONE_STEP = (apsw.ConstraintError, apsw.MismatchError, apsw.RangeError, apsw.TooBigError)
+"""A row that is there already, a value that no column takes: the file itself is sound."""
+
+
+def from_sqlite(error: apsw.Error) -> StoreFull | StoreFailed | StoreMisused:
+    """The contract's name for `error`, which came before a COMMIT."""
+    if isinstance(error, apsw.NoMemError | apsw.CantOpenError):
+        return StoreExhausted(f"no descriptors or no memory for the store: {error}")
+    if isinstance(error, _OF_ONE_STEP):
+        return StoreMisused(f"{type(error).__name__}: {error}")
+    return from_commit(error)
+
+
+def from_commit(error: apsw.Error) -> StoreFull | StoreFailed:
+    """The contract's name for `error`, which a COMMIT raised: what it left is not known."""
     if isinstance(error, apsw.FullError) or _is_index_growth(error):
         return StoreFull(f"no space for the store: {error}")
     if isinstance(error, apsw.BusyError):
@@ -24,7 +41,19 @@ def from_sqlite(error: apsw.Error) -> StoreFull | StoreFailed:
 
 
 def from_system(error: OSError, what: str) -> StoreFull | StoreFailed:
-    """The contract's name for `error`, which stopped `what`."""
+    """The contract's name for `error`, which stopped `what` before anything was to be durable."""
+    if error.errno == errno.ENOMEM:
+        return StoreExhausted(f"no memory for {what}: {error.strerror}")
+    return from_sync(error, what)
+
+
+def from_sync(error: OSError, what: str) -> StoreFull | StoreFailed:
+    """The contract's name for `error`, which came while `what` was made durable.
+
+    What cannot be opened was not synced either, and no sync says so: that passes like no space.
+    """
+    if error.errno in _NO_DESCRIPTORS:
+        return StoreExhausted(f"no descriptors for {what}: {error.strerror}")
     if error.errno in _NO_SPACE:
         return StoreFull(f"no space for {what}: {error.strerror}")
     return StoreFailed(f"{what}: {error}")

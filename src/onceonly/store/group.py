@@ -37,18 +37,23 @@ class _Waiter(NamedTuple):
 
 
 class _Outcome(NamedTuple):
-    """What the waiter of a step gets once the commit has returned."""
+    """What the waiter of a step gets: once the commit has returned, or at once for a bug."""
 
     result: Any
-    error: LocalError | RemoteError | None
+    error: Exception | None
+    is_bug: bool = False
 
 
 class GroupCommit:
     """Runs steps in shared transactions of `store`; all use is on one event loop.
 
-    `on_failure` is called once, on the loop, when the store cannot be trusted any more or a step
-    broke its contract; every waiter has failed by then and every later one fails (R-22). With
-    `thread=False` the COMMIT runs on the loop itself.
+    `on_failure` is called once, on the loop, when the store cannot be trusted any more; every
+    waiter has failed by then and every later one fails (R-22). With `thread=False` the COMMIT runs
+    on the loop itself.
+
+    A step that meets a bug ends nobody but itself (R-43): its batch is rolled back and runs again
+    without it, so a step may run twice, and what it did outside the transaction must bear that. A
+    savepoint around every step would save the second run and cost every step that has no bug.
     """
 
     def __init__(
@@ -59,6 +64,7 @@ class GroupCommit:
         self._thread = ThreadPoolExecutor(1, "commit") if thread else None
         self._waiting: deque[_Waiter] = deque()
         self._is_busy = False
+        self._steps_max = STEPS_MAX
         self._patience: asyncio.TimerHandle | None = None
         self._idle = asyncio.Event()
         self._idle.set()
@@ -70,10 +76,10 @@ class GroupCommit:
         A step that nobody waits for may have patience: it joins the next batch, or begins one
         itself after `patience_s`, which often saves an fsync.
 
-        Raises what the step raised, if that was a `LocalError` or `RemoteError`; `StoreFull` when
-        there was no space or too many wait, with nothing stored; `StoreFailed` when it is unknown
-        what is stored and the process must stop. A waiter that is cancelled before its step ran
-        takes the step back; later, the step counts.
+        Raises what the step raised: a `LocalError` or `RemoteError`, or whatever a bug in it is,
+        with nothing of it stored; `StoreFull` when there was no space or too many wait, with
+        nothing stored; `StoreFailed` when it is unknown what is stored and the process must stop.
+        A waiter that is cancelled before its step ran takes the step back; later, it counts.
         """
         if self._failure is not None:
             raise self._failure
@@ -118,12 +124,19 @@ class GroupCommit:
             self._thread.shutdown()
 
     def _run_batch(self) -> None:
-        count = min(len(self._waiting), STEPS_MAX)
+        count = min(len(self._waiting), self._steps_max)
+        self._steps_max = STEPS_MAX
         taken = [self._waiting.popleft() for _ in range(count)]
         batch = [waiter for waiter in taken if not waiter.future.done()]
+        outcomes: list[_Outcome] = []
         try:
             transaction = self._store.begin()
-            outcomes = [_run(waiter.step, transaction) for waiter in batch]
+            for waiter in batch:
+                outcome = _run(waiter.step, transaction)
+                if outcome.is_bug:
+                    self._take_out(batch, len(outcomes), outcome.error)
+                    return
+                outcomes.append(outcome)
             if self._thread is None:
                 self._store.commit()
         except StoreFull as full:
@@ -135,6 +148,18 @@ class GroupCommit:
             raise
         else:
             self._finish_here_or_in_thread(batch, outcomes)
+
+    def _take_out(self, batch: list[_Waiter], place: int, bug: Exception | None) -> None:
+        """Run those before the step at `place` again, then those behind it, each in a batch.
+
+        The steps before it are known to be sound, so each bug costs every other step one run more
+        at most, however many there are.
+        """
+        self._store.rollback()
+        _fail([batch[place]], bug)
+        self._waiting.extendleft(reversed((*batch[:place], *batch[place + 1 :])))
+        self._steps_max = place or STEPS_MAX
+        self._go_on()
 
     def _finish_here_or_in_thread(self, batch: list[_Waiter], outcomes: list[_Outcome]) -> None:
         if self._thread is None:
@@ -155,13 +180,13 @@ class GroupCommit:
             self._stop(batch, error if isinstance(error, StoreFailed) else _broken(error))
 
     def _release(self, batch: list[_Waiter], outcomes: list[_Outcome]) -> None:
-        for (_, future), (result, error) in zip(batch, outcomes, strict=True):
+        for (_, future), outcome in zip(batch, outcomes, strict=True):
             if future.done():
                 continue
-            if error is None:
-                future.set_result(result)
+            if outcome.error is None:
+                future.set_result(outcome.result)
             else:
-                future.set_exception(error)
+                future.set_exception(outcome.error)
         self._go_on()
 
     def _refuse(self, batch: list[_Waiter], full: StoreFull) -> None:
@@ -200,17 +225,30 @@ def _run(step: Callable[[Transaction], Any], transaction: Transaction) -> _Outco
     try:
         return _Outcome(step(transaction), None)
     except (LocalError, RemoteError) as error:
-        assert transaction.write_count == written_before, "a step refused after it had written"
-        return _Outcome(None, error)
+        is_half_done = transaction.write_count != written_before
+        return _Outcome(None, _too_late(error) if is_half_done else error, is_bug=is_half_done)
+    except (StoreFull, StoreFailed):
+        raise
+    except Exception as bug:  # noqa: BLE001 - because a step is where a peer's value may meet a bug
+        return _Outcome(None, bug, is_bug=True)
 
 
-def _fail(waiters: Iterable[_Waiter], reason: StoreFull | StoreFailed) -> None:
+def _fail(waiters: Iterable[_Waiter], reason: Exception | None) -> None:
+    assert reason is not None, "nobody fails for nothing"
     for _, future in waiters:
         if not future.done():
-            future.set_exception(type(reason)(*reason.args))
+            # A copy each: an exception that several raise would gather all their tracebacks.
+            is_shared = isinstance(reason, StoreFull | StoreFailed)
+            future.set_exception(type(reason)(*reason.args) if is_shared else reason)
+
+
+def _too_late(refusal: Exception) -> AssertionError:
+    bug = AssertionError(f"a step refused after it had written: {refusal}")
+    bug.__cause__ = refusal
+    return bug
 
 
 def _broken(bug: BaseException) -> StoreFailed:
-    failure = StoreFailed(f"a step broke its contract: {type(bug).__name__}: {bug}")
+    failure = StoreFailed(f"the store broke its contract: {type(bug).__name__}: {bug}")
     failure.__cause__ = bug
     return failure

@@ -111,7 +111,12 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
             for row in outgoing
             if row.settled_at is None or self.is_recovering(row.message.message_id)
         }
-        return sorted(named | {entry.agreement_id for entry in self.list_stored()})
+        stored = {
+            row.message.agreement_id
+            for row in self._tables.inbound.values()
+            if row.status is InboundStatus.STORED
+        }
+        return sorted(named | stored)
 
     def get_sending_pair(self, pair: Pair) -> SendingPair:
         return self._tables.sending.get(pair, SendingPair())
@@ -159,6 +164,15 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
         number = self._tables.known.get(key)
         return None if number is None else self._tables.inbound[number].message
 
+    def find_processing_without_key(self, key: MessageKey) -> ProcessingState | None:
+        known = self._tables.known.get(key)
+        found = [
+            row.processing
+            for number, row in self._tables.inbound.items()
+            if row.message.key == key and number != known
+        ]
+        return found[-1] if found else None
+
     def get_response(self, key: MessageKey) -> Package:
         response = self._tables.inbound[self._tables.known[key]].response
         if response is None:
@@ -169,7 +183,7 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
         return [
             row.entry()
             for row in self._tables.inbound.values()
-            if row.status is InboundStatus.STORED
+            if row.status is InboundStatus.STORED and row.parked is None
         ]
 
     def is_cancelled(self, key: MessageKey) -> bool:

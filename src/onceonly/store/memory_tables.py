@@ -71,6 +71,7 @@ class Incoming(NamedTuple):
     handed_over_at: int = 0
     is_refused: bool = False
     is_withheld: bool = False
+    parked: str | None = None
 
     def entry(self) -> InboundEntry:
         """As a step reads it."""
@@ -83,6 +84,7 @@ class Incoming(NamedTuple):
             self.digest,
             self.received_at,
             self.is_withheld,
+            self.parked,
         )
 
     def item(self) -> InboxItem:

@@ -24,7 +24,7 @@ from onceonly.store.store import (
     OwedNotice,
     Role,
     StoredPayload,
-    StoreFailed,
+    StoreMisused,
     Transaction,
     TransitEntry,
 )
@@ -49,7 +49,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
 
     def _add(self, table: dict[Any, Any], key: Any, row: Any) -> None:
         if key in table:
-            raise StoreFailed(f"there is a row with the key {key!r} already")
+            raise StoreMisused(f"there is a row with the key {key!r} already")
         self._put(table, key, row)
 
     def _next(self, name: str) -> int:
@@ -177,6 +177,9 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
     def put_withheld(self, key: MessageKey, *, is_withheld: bool) -> None:
         self._change_inbound(self._get_inbound(key)._replace(is_withheld=is_withheld))
 
+    def put_parked(self, key: MessageKey, reason: str | None) -> None:
+        self._change_inbound(self._get_inbound(key)._replace(parked=reason))
+
     def put_refused(self, offset: int) -> None:
         self._change_inbound(self._item_row(offset)._replace(is_refused=True))
 
@@ -288,20 +291,29 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         if key not in self._tables.notices:
             self._put(self._tables.notices, key, (self._next("notice"), notice))
 
-    def open_incident(self, role: Role, pair: Pair, reason: str, *, at: int) -> None:
+    def open_incident(
+        self, role: Role, pair: Pair, reason: str, *, at: int, message_id: str | None = None
+    ) -> None:
         same = (role, pair, reason)
         if any((row.role, row.pair, row.reason) == same for row in self._open_incidents()):
             return
         incident_id = self._next("incident")
-        incident = Incident(incident_id, role, pair, reason, at, None)
+        incident = Incident(incident_id, role, pair, reason, at, None, message_id)
         self._put(self._tables.incidents, incident_id, incident)
 
     def _open_incidents(self) -> Sequence[Incident]:
         return self.list_incidents(is_open=True)
 
-    def resolve_incidents(self, role: Role, pair: Pair, *, at: int) -> None:
+    def resolve_incidents(
+        self, role: Role, pair: Pair, *, at: int, with_parked: bool = False
+    ) -> None:
         for row in self._open_incidents():
-            if (row.role, row.pair) == (role, pair):
+            if (row.role, row.pair) == (role, pair) and (with_parked or row.message_id is None):
+                self._put(self._tables.incidents, row.incident_id, row._replace(resolved_at=at))
+
+    def resolve_parked(self, role: Role, pair: Pair, message_id: str, *, at: int) -> None:
+        for row in self._open_incidents():
+            if (row.role, row.pair, row.message_id) == (role, pair, message_id):
                 self._put(self._tables.incidents, row.incident_id, row._replace(resolved_at=at))
 
     def append(self, records: Iterable[Record]) -> None:

@@ -228,7 +228,7 @@ def to_sending_pair(row: Row) -> SendingPair:
 def to_inbound_entry(row: Row) -> InboundEntry:
     """`position, message_id, from_party, to_party, agreement_id, status, processing, …`."""
     _, message_id, from_party, to_party, agreement_id, status, processing = row[:7]
-    digest, received_at, is_withheld = row[7:]
+    digest, received_at, is_withheld, parked = row[7:]
     return InboundEntry(
         MessageKey(from_party, to_party, message_id),
         agreement_id,
@@ -237,6 +237,7 @@ def to_inbound_entry(row: Row) -> InboundEntry:
         digest,
         received_at,
         bool(is_withheld),
+        parked,
     )
 
 
@@ -328,7 +329,7 @@ def to_notice(row: Row) -> tuple[int, Notice]:
 
 
 def to_incident(row: Row) -> Incident:
-    """`incident_id, role, from_party, to_party, reason, opened_at, resolved_at`."""
+    """`incident_id, role, from_party, to_party, reason, opened_at, resolved_at, message_id`."""
     incident_id, role, from_party, to_party, *rest = row
     return Incident(incident_id, Role(role), Pair(from_party, to_party), *rest)
 

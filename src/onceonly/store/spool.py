@@ -17,13 +17,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from onceonly.store.failures import from_system
+from onceonly.store.failures import from_sync, from_system
 from onceonly.store.files import OPERATING_SYSTEM, FileStatus, FileSystem
-from onceonly.store.store import StoreFailed
+from onceonly.store.store import StoreExhausted, StoreFailed
 
 INLINE_BYTES_MAX = 64 * 1024
 """Largest body that lives in a row. Up to here a row is cheaper than a file of its own (40 times
 at 4 KB); far above it a file is cheaper (5 times at 10 MB)."""
+
+FILES_OPEN_MAX = 4096
+"""Payloads that may be on their way into the spool at once; the gateway says fewer where the system
+lets it open fewer files."""
 
 _TEMPORARY = "incoming-"
 _DIGEST_LENGTH = 64
@@ -36,16 +40,45 @@ class KeptFile(NamedTuple):
     status: FileStatus
 
 
+class _OpenFiles:
+    """How many payloads have an open file: whoever uploads must not use up what the store needs."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._count = 0
+        self._lock = threading.Lock()
+        """Since a file is opened on the loop, and closed where it was kept."""
+
+    def take(self) -> None:
+        """Before a file is opened. Raises `StoreExhausted`."""
+        with self._lock:
+            if self._count >= self._most:
+                raise StoreExhausted(f"{self._count} payloads are on their way into the spool")
+            self._count += 1
+
+    def give_back(self) -> None:
+        """After it was closed, or could not be opened."""
+        with self._lock:
+            self._count -= 1
+
+
 class Sink:
     """Takes the bytes of one payload as they arrive. Use: `write`…, `close`, `keep` or `discard`.
 
-    Every method raises `StoreFull` without space and `StoreFailed` on any other error of the
-    file system. One thread at a time.
+    Every method raises `StoreFull` without space, `StoreExhausted` without a descriptor, and
+    `StoreFailed` on any other error of the file system. One thread at a time.
     """
 
-    def __init__(self, directory: Path, renaming: threading.Lock, files: FileSystem) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        renaming: threading.Lock,
+        files: FileSystem,
+        open_files: _OpenFiles,
+    ) -> None:
         self._directory = directory
         self._files = files
+        self._open_files = open_files
         self._renaming = renaming
         self._digest = sha256()
         self._size_bytes = 0
@@ -68,9 +101,11 @@ class Sink:
             self._write_out(chunk)
 
     def _spill(self) -> None:
+        self._open_files.take()
         try:
             self._file, self._temporary = self._files.create_temporary(self._directory, _TEMPORARY)
         except OSError as error:
+            self._open_files.give_back()
             raise from_system(error, "the spool") from error
         held = b"".join(self._held)
         self._held.clear()
@@ -112,12 +147,12 @@ class Sink:
             self._files.sync(self._file)
             with self._renaming:
                 self._files.rename(self._temporary, self._directory / hexdigest)
-            self._files.close(self._file)
-            self._file = None
+            file, self._file = self._file, None
+            self._close(file)
             self._files.sync_entry(self._directory / hexdigest)
         except OSError as error:
             self.discard()
-            raise from_system(error, "the spool") from error
+            raise from_sync(error, "the spool") from error
         self._temporary = None
 
     def discard(self) -> None:
@@ -127,11 +162,17 @@ class Sink:
         self._file = self._temporary = None
         try:
             if file is not None:
-                self._files.close(file)
+                self._close(file)
             if temporary is not None:
                 self._files.remove(temporary, missing_ok=True)
         except OSError as error:
             raise from_system(error, "the spool") from error
+
+    def _close(self, file: int) -> None:
+        try:
+            self._files.close(file)
+        finally:
+            self._open_files.give_back()
 
 
 class Spool:
@@ -140,9 +181,16 @@ class Spool:
     Raises `StoreFull` or `StoreFailed` where the directory cannot be made or read.
     """
 
-    def __init__(self, directory: Path, *, files: FileSystem = OPERATING_SYSTEM) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        files: FileSystem = OPERATING_SYSTEM,
+        files_open_max: int = FILES_OPEN_MAX,
+    ) -> None:
         self._directory = directory
         self._files = files
+        self._open_files = _OpenFiles(files_open_max)
         self._renaming = threading.Lock()
         """So that what is removed is what was looked at, and not its successor."""
         try:
@@ -157,7 +205,7 @@ class Spool:
 
     def open_sink(self) -> Sink:
         """A new sink; no file until it holds more than `INLINE_BYTES_MAX`."""
-        return Sink(self._directory, self._renaming, self._files)
+        return Sink(self._directory, self._renaming, self._files, self._open_files)
 
     def path(self, digest: str) -> Path:
         """Where the payload with this SHA-256 is, if it was kept."""

@@ -22,12 +22,12 @@ import apsw
 
 from onceonly.journal.record import CHAIN_START, chain
 from onceonly.message.errors import OnceonlyError
-from onceonly.store.failures import from_sqlite, from_system
+from onceonly.store.failures import from_commit, from_sqlite, from_system
 from onceonly.store.files import OPERATING_SYSTEM, FileSystem
 from onceonly.store.migrate import migrate
 from onceonly.store.queries import SQL
 from onceonly.store.reading import SqliteSnapshot
-from onceonly.store.store import Store, StoreFailed, StoreFull, StoreRefused
+from onceonly.store.store import Store, StoreFailed, StoreFull, StoreMisused, StoreRefused
 from onceonly.store.writing import SqliteTransaction
 
 SQLITE_VERSION_MIN = (3, 51, 3)
@@ -48,6 +48,9 @@ WRITER_CACHE_KIB = 64 * 1_024
 JOURNAL_CHECKED_ROWS = 1_000
 """Rows at the journal's end whose chain is verified at start: what a torn disk would hit first,
 in some 20 ms. The whole chain is verified by whoever reads the journal."""
+
+
+_Reason = StoreFull | StoreFailed | StoreMisused
 
 
 class LogLimits(NamedTuple):
@@ -181,8 +184,8 @@ class SqliteStore(Store):
         try:
             transaction.flush()
             self._writer.execute("COMMIT")
-        except (apsw.Error, StoreFull, StoreFailed) as error:
-            reason = from_sqlite(error) if isinstance(error, apsw.Error) else error
+        except (apsw.Error, StoreFull, StoreFailed, StoreMisused) as error:
+            reason = from_commit(error) if isinstance(error, apsw.Error) else error
             self._noted(reason)
             self.rollback()
             raise reason from error
@@ -206,7 +209,9 @@ class SqliteStore(Store):
             try:
                 reader = self._connect(apsw.SQLITE_OPEN_READONLY)
             except apsw.Error as error:
-                raise from_sqlite(error) from error
+                # Without a descriptor it cannot be opened for now, without a file never again.
+                is_there = self._path.exists()
+                raise (from_sqlite if is_there else from_commit)(error) from error
             self._readers.append(reader)
             snapshot = self._of_thread.snapshot = SqliteSnapshot(reader)
         return snapshot
@@ -239,7 +244,7 @@ class SqliteStore(Store):
             with suppress(apsw.Error):
                 connection.close(force=True)
 
-    def _noted(self, reason: StoreFull | StoreFailed) -> StoreFull | StoreFailed:
+    def _noted(self, reason: _Reason) -> _Reason:
         # A failure is for good: what the disk says after it is worth nothing (R-22).
         if isinstance(reason, StoreFailed):
             self._failure = reason
@@ -256,7 +261,7 @@ class SqliteStore(Store):
         self._pages_folded = self._pages_written()
         try:
             self._log_pages, _ = self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-        except apsw.FullError:
+        except (apsw.FullError, apsw.NoMemError, apsw.CantOpenError):
             # What is in the log is durable there. It stays, and the next commits, which need
             # space themselves, tell the callers.
             self._log_pages += self._limits.checkpoint_pages

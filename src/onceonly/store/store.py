@@ -6,8 +6,9 @@ one contract suite, `tests/store/test_contract.py`.
 How it is used. `begin` opens the one write transaction; any number of *steps* run in it, each
 reading what it needs, deciding, then writing state, journal rows and what is owed; `commit` makes
 all of them durable together (group commit) and only then may anything that a step wants done
-leave the house. A step that raises before its first write leaves no trace; a step never raises
-after it (that is a bug, and stops the gateway). `store/group.py` does this for asyncio.
+leave the house. A step that raises leaves no trace: a refusal comes before its first write, and
+what is a bug is taken out of its batch, which runs again without it. `store/group.py` does this
+for asyncio.
 
 What is owed needs no table of its own: it is a question to the state (`list_in_flight`,
 `list_stored`), so state and debt cannot disagree.
@@ -33,6 +34,14 @@ from onceonly.store.jobs import JobSnapshot, JobTransaction
 
 class StoreFull(OnceonlyError):  # noqa: N818 - because it is a condition that ends, see R-28
     """No space: the transaction was rolled back, nothing of it is stored (ruling R-28)."""
+
+
+class StoreExhausted(StoreFull):
+    """No descriptor or no memory, before anything was durable: as for `StoreFull` (ruling R-43)."""
+
+
+class StoreMisused(OnceonlyError):  # noqa: N818 - because it names what happened, like StoreFull
+    """A step asked for what the tables do not allow: our bug, and no word about the disk (R-43)."""
 
 
 class StoreFailed(OnceonlyError):  # noqa: N818 - because it names what happened, like StoreFull
@@ -97,6 +106,8 @@ class InboundEntry(NamedTuple):
     received_at: int
     is_withheld: bool = False
     """No acknowledgement of it has left, and none is on its way (R-12)."""
+    parked: str | None = None
+    """Why nobody hands it over by himself: the bug of ours that met it (R-43)."""
 
 
 class InboxItem(NamedTuple):
@@ -170,6 +181,8 @@ class Incident(NamedTuple):
     reason: str
     opened_at: int
     resolved_at: int | None
+    message_id: str | None = None
+    """The parked message that it is about, where it is about one (R-43)."""
 
 
 class PairView(NamedTuple):
@@ -279,12 +292,16 @@ class Snapshot(JobSnapshot, Protocol):
         """What the stored message with this duplicate key said, handed over or not."""
         ...
 
+    def find_processing_without_key(self, key: MessageKey) -> ProcessingState | None:
+        """How the application stands to the latest BestEffort message of that key, if one came."""
+        ...
+
     def get_response(self, key: MessageKey) -> Package:
         """The first stored response, byte for byte (R-03). Raises `KeyError` if there is none."""
         ...
 
     def list_stored(self) -> Sequence[InboundEntry]:
-        """Inbound messages not handed over yet: what is owed after a restart."""
+        """Inbound messages not handed over yet, nor parked: what is owed after a restart."""
         ...
 
     def is_cancelled(self, key: MessageKey) -> bool:
@@ -402,7 +419,8 @@ class Snapshot(JobSnapshot, Protocol):
 class Transaction(JobTransaction, Snapshot, Protocol):
     """Writes, all of them durable together at `Store.commit`.
 
-    Each write raises `StoreFull` or `StoreFailed`; after either, only `rollback` is left to do.
+    Each write raises `StoreFull`, `StoreFailed` or, for a row or value that the tables do not
+    allow, `StoreMisused`; after any of them, only `rollback` is left to do.
     """
 
     @property
@@ -541,6 +559,10 @@ class Transaction(JobTransaction, Snapshot, Protocol):
         """Keep that no acknowledgement of a stored message has left, or that one may from now."""
         ...
 
+    def put_parked(self, key: MessageKey, reason: str | None) -> None:
+        """Set a stored message aside, or let it go on: whether `list_stored` has it (R-43)."""
+        ...
+
     def put_processing(self, offset: int, processing: ProcessingState) -> None:
         """Keep what the application reported about the inbox item at the offset."""
         ...
@@ -553,12 +575,23 @@ class Transaction(JobTransaction, Snapshot, Protocol):
         """Add a notice, once per (message, kind, episode)."""
         ...
 
-    def open_incident(self, role: Role, pair: Pair, reason: str, *, at: int) -> None:
-        """Open an incident, unless the pair has an open one with the same reason."""
+    def open_incident(
+        self, role: Role, pair: Pair, reason: str, *, at: int, message_id: str | None = None
+    ) -> None:
+        """Open an incident, unless the pair has an open one with the same reason.
+
+        With `message_id` it is that of a parked message, and ends when that is taken up (R-43).
+        """
         ...
 
-    def resolve_incidents(self, role: Role, pair: Pair, *, at: int) -> None:
-        """Resolve every open incident of the pair."""
+    def resolve_incidents(
+        self, role: Role, pair: Pair, *, at: int, with_parked: bool = False
+    ) -> None:
+        """Resolve every open incident of the pair; those of parked messages on request only."""
+        ...
+
+    def resolve_parked(self, role: Role, pair: Pair, message_id: str, *, at: int) -> None:
+        """Resolve the incident of a parked message, which was taken up (R-43)."""
         ...
 
     def append(self, records: Iterable[Record]) -> None:

@@ -263,6 +263,10 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         position, _, _ = self._inbound_position(key)
         self._write("put_withheld", is_withheld, position)
 
+    def put_parked(self, key: MessageKey, reason: str | None) -> None:
+        position, _, _ = self._inbound_position(key)
+        self._write("put_parked", reason, position)
+
     def put_refused(self, offset: int) -> None:
         self._write_item("put_refused", offset)
 
@@ -347,11 +351,18 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
     def add_notice(self, notice: Notice) -> None:
         self._write("add_notice", *notice)
 
-    def open_incident(self, role: Role, pair: Pair, reason: str, *, at: int) -> None:
-        self._write("open_incident", role, *pair, reason, at)
+    def open_incident(
+        self, role: Role, pair: Pair, reason: str, *, at: int, message_id: str | None = None
+    ) -> None:
+        self._write("open_incident", role, *pair, reason, at, message_id)
 
-    def resolve_incidents(self, role: Role, pair: Pair, *, at: int) -> None:
-        self._write("resolve_incidents", at, role, *pair)
+    def resolve_incidents(
+        self, role: Role, pair: Pair, *, at: int, with_parked: bool = False
+    ) -> None:
+        self._write("resolve_incidents", at, role, *pair, with_parked)
+
+    def resolve_parked(self, role: Role, pair: Pair, message_id: str, *, at: int) -> None:
+        self._write("resolve_parked", at, role, *pair, message_id)
 
     def append(self, records: Iterable[Record]) -> None:
         for record in records:

@@ -21,6 +21,7 @@ from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractExchange
 from aio_pika.exceptions import DeliveryError
 from aiormq.abc import DeliveredMessage
 
+from onceonly.message.errors import LocalError
 from onceonly.transport.amqp_address import Broker, PublishAddress, read_publish_address
 from onceonly.transport.amqp_link import LINK_ERRORS, AmqpAccess, AmqpLimits, connect
 from onceonly.transport.transport import Body, Outcome, Outgoing, Transmission
@@ -66,6 +67,13 @@ class AmqpTransport:
         self._links: dict[Broker, _Link] = {}
         self._locks: dict[Broker, asyncio.Lock] = {}
         self._is_closed = False
+
+    def check(self, outgoing: Outgoing) -> None:
+        """See `Transport.check`."""
+        read_publish_address(outgoing.endpoint)
+        if outgoing.body.size_bytes > self._limits.body_bytes_max:
+            most = self._limits.body_bytes_max
+            raise LocalError("NotCarried", f"a broker takes {most} bytes at most")
 
     async def send(self, outgoing: Outgoing) -> Transmission:
         """Publish once and wait for the confirm, see `Transport.send`.

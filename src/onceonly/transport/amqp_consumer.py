@@ -8,6 +8,7 @@ be is rejected, so that a dead-letter exchange, where the operator has one, gets
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 
 from aio_pika.abc import AbstractConnection, AbstractIncomingMessage, AbstractQueue
 from aio_pika.exceptions import ChannelNotFoundEntity
@@ -72,11 +73,19 @@ class AmqpConsumer:
                 await self._consume(self._connection)
             except LINK_ERRORS:
                 self.consuming.clear()
-            if self._connection is not None:
-                await self._connection.close()
+            except Exception as bug:  # noqa: BLE001 - because a broker must not make us deaf for ever (R-43)
+                self.consuming.clear()
+                _tell(bug)
+            await self._let_go()
             waits_s = self._limits.reconnect_pauses_s
             await self._pause(waits_s[min(failures, len(waits_s) - 1)])
             failures += 1
+
+    async def _let_go(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(*LINK_ERRORS):
+                await connection.close()
 
     async def _consume(self, connection: AbstractConnection) -> None:
         """Take deliveries until the channel is lost."""
@@ -146,11 +155,14 @@ class AmqpConsumer:
 
 
 def _raise_what_it_raised(task: asyncio.Task[None]) -> None:
-    """A reception that failed on its own account must stop the gateway, not vanish in a task."""
+    """A reception that failed on its own account must be heard of, not vanish in a task."""
     if not task.cancelled() and (error := task.exception()) is not None:
-        task.get_loop().call_exception_handler(
-            {"message": "a reception failed", "exception": error, "task": task}
-        )
+        _tell(error)
+
+
+def _tell(error: BaseException) -> None:
+    context = {"message": "a reception failed", "exception": error}
+    asyncio.get_running_loop().call_exception_handler(context)
 
 
 def consume_amqp(

@@ -39,6 +39,10 @@ class HttpTransport:
     ) -> None:
         self._pool = ConnectionPool(limits, tls)
 
+    def check(self, outgoing: Outgoing) -> None:
+        """See `Transport.check`."""
+        _render_head(_read_endpoint(outgoing.endpoint), outgoing)
+
     async def send(self, outgoing: Outgoing) -> Transmission:
         """Transmit once, see `Transport.send`.
 
@@ -91,8 +95,9 @@ def _read_endpoint(endpoint: str) -> _Target:
 
 def _render_head(target: _Target, outgoing: Outgoing) -> bytes:
     content_type = outgoing.content_type
-    assert content_type.isascii(), "the wire made it"
-    assert content_type.isprintable(), "a line break would be another header"
+    if not content_type.isascii() or not content_type.isprintable():
+        # A line break would be another header.
+        raise LocalError("NotCarried", "no HTTP head has that Content-Type")
     return b"%sContent-Type: %s\r\nContent-Length: %d\r\n\r\n" % (
         target.request_line_and_host,
         content_type.encode("ascii"),

@@ -27,6 +27,7 @@ from onceonly.transport.http_limits import (
 )
 from onceonly.transport.http_refusal import CONTINUE, HttpRefused, render_answer
 from onceonly.transport.incoming_body import IncomingBody
+from onceonly.transport.pace import Pace
 from onceonly.transport.transport import (
     Answer,
     NoteRefusal,
@@ -73,7 +74,7 @@ class HttpConnection(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self._rest = b""
         self._body = IncomingBody(self._on_body_taken)
-        self._body_begun_at = 0.0
+        self._pace: Pace | None = None
         self._body_checked_at = 0.0
         self._left_bytes: int | None = 0
         self._chunked_bytes = 0
@@ -179,13 +180,12 @@ class HttpConnection(asyncio.Protocol):
             self._check_body_rate(now)
 
     def _check_body_rate(self, now: float) -> None:
+        assert self._pace is not None, "a body arrives"
         if self._is_reading_paused:
             # Our own slowness must not count against the peer.
-            self._body_begun_at += now - self._body_checked_at
+            self._pace.forgive(now - self._body_checked_at)
         self._body_checked_at = now
-        granted = self._limits.body_grace_s
-        granted += self._body.received_bytes / self._limits.body_rate_min
-        if now - self._body_begun_at > granted:
+        if self._pace.left_s(self._body.received_bytes, now) < 0:
             self._refuse(refusal.TOO_SLOW)
 
     # Reading.
@@ -224,7 +224,10 @@ class HttpConnection(asyncio.Protocol):
         self._phase = _Phase.REQUEST
         self._feed_llhttp(head.for_llhttp, refusal.MALFORMED_HEAD)
         if not self._body.is_complete:
-            self._body_begun_at = self._body_checked_at = self._endpoint.loop.time()
+            now = self._body_checked_at = self._endpoint.loop.time()
+            self._pace = Pace(
+                grace_s=self._limits.body_grace_s, rate_min=self._limits.body_rate_min, now=now
+            )
             self._read_body()
         self._receive(head)
 

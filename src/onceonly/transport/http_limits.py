@@ -48,9 +48,10 @@ class HttpLimits:
     header_timeout_s: float = 10.0
     """From the first byte of a request, or from the connect, to the end of the head (A4)."""
     body_grace_s: float = 10.0
-    """A body may pause for so long altogether before the minimum rate counts."""
+    """A body may fall behind the least rate by so much."""
     body_rate_min: int = 1000
-    """Bytes per second over the whole body, not counting times when we paused the reading."""
+    """Bytes per second over any stretch of the body, not counting times when we paused the
+    reading."""
     idle_timeout_s: float = 60.0
     """A connection kept alive without a request. Longer than our own client's, so that the
     client closes first and seldom meets a connection that just died."""
@@ -60,8 +61,9 @@ class HttpLimits:
     """How long a refused peer may go on sending before the connection is reset."""
     connections_max: int = 1024
     """All together: the usual limit of open files is 1,024 at least, and more is an attack."""
-    connections_per_address_max: int = 512
-    """From one address, so that one peer alone cannot lock all others out."""
+    connections_per_address_max: int = 64
+    """From one address, so that one peer alone cannot lock all others out; more than our own
+    client opens to one host."""
     backlog: int = 128
     """Connections that the kernel holds until we accept them. asyncio tries as many accepts in
     one go, and reports each when descriptors are used up."""
@@ -90,7 +92,8 @@ class HttpClientLimits:
     """For a free connection to the host; then the transmission is refused, nothing left."""
     waiters_max: int = 4096
     """Sends that wait for a connection; beyond that they are refused at once."""
-    connections_per_host_max: int = 128
-    """One slow peer holds so many and cannot stall the others."""
+    connections_per_host_max: int = 48
+    """One slow peer holds so many and cannot stall the others; fewer than an endpoint of ours
+    grants to one address."""
     connections_max: int = 512
     """All together; half of the usual limit of open files."""

@@ -144,6 +144,9 @@ class LoopbackTransport:
         self._peer = peer
         self._is_closed = False
 
+    def check(self, outgoing: Outgoing) -> None:
+        """It carries everything."""
+
     async def send(self, outgoing: Outgoing) -> Transmission:
         """Transmit once, see `Transport.send`."""
         if self._is_closed:

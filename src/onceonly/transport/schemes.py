@@ -21,6 +21,12 @@ class SchemeTransport:
         count = sum(len(transport.schemes) for transport in transports)
         assert count == len(self.schemes), "two transports of one scheme"
 
+    def check(self, outgoing: Outgoing) -> None:
+        """See `Transport.check`; an unknown scheme is refused when it is sent to."""
+        transport = self._by_scheme.get(outgoing.endpoint.partition(":")[0].lower())
+        if transport is not None:
+            transport.check(outgoing)
+
     async def send(self, outgoing: Outgoing) -> Transmission:
         """Transmit once, see `Transport.send`; an unknown scheme is refused, nothing left."""
         scheme = outgoing.endpoint.partition(":")[0].lower()

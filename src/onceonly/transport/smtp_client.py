@@ -74,6 +74,10 @@ class SmtpTransport:
         self._closing = asyncio.Event()
         self._conversations: set[Conversation] = set()
 
+    def check(self, outgoing: Outgoing) -> None:
+        """See `Transport.check`."""
+        self._letter(outgoing)
+
     async def send(self, outgoing: Outgoing) -> Transmission:
         """Transmit once, see `Transport.send`.
 

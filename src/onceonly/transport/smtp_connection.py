@@ -18,6 +18,7 @@ from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword, Session, TLSSetupExce
 from aiosmtpd.smtp import Envelope as MailEnvelope
 
 from onceonly.transport import smtp_reply as reply
+from onceonly.transport.pace import Pace
 from onceonly.transport.smtp_address import is_path, is_same_mailbox
 from onceonly.transport.smtp_limits import BATCH_BYTES, COMMAND_MAX, SmtpLimits
 from onceonly.transport.smtp_reception import MailReception, Taker
@@ -67,7 +68,10 @@ class MailEndpoint(NamedTuple):
     door: Door
     taker: Taker
     limits: SmtpLimits
-    closed: Callable[["SmtpConnection"], None]
+    opened: Callable[[str], bool]
+    """Whether one more connection from that address is wanted; then it is counted."""
+    closed: Callable[["SmtpConnection", str | None], None]
+    """A connection is over, and from which address, if that was counted."""
 
 
 class _Hooks:
@@ -156,23 +160,42 @@ class SmtpConnection(SMTP):
         self._endpoint = endpoint
         self._reception: MailReception | None = None
         self._is_last = False
+        self._address: str | None = None
+        self._is_turned_away = False
 
     # Called by the loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Connected; or, a second time, TLS stands."""
         is_first = self._handler_coroutine is None
+        if is_first and not self._is_wanted(transport):
+            self._is_turned_away = True
+            turned_away = cast("asyncio.Transport", transport)
+            turned_away.write(render_reply(reply.BUSY))
+            turned_away.close()
+            return
         super().connection_made(transport)
         if is_first:
             assert self._handler_coroutine is not None, "aiosmtpd started it"
             self._handler_coroutine.add_done_callback(self._conversation_ended)
 
+    def _is_wanted(self, transport: asyncio.BaseTransport) -> bool:
+        # A peer that reset the connection before we accepted it has no name any more.
+        address = (transport.get_extra_info("peername") or ("",))[0]
+        if not self._endpoint.opened(address):
+            return False
+        self._address = address
+        return True
+
     def connection_lost(self, error: Exception | None) -> None:
         """Over, whoever ended it. A mail that came whole is received to its end."""
+        if self._is_turned_away:
+            self._endpoint.closed(self, None)
+            return
         if self._reception is not None:
             self._reception.break_off("connection lost")
         super().connection_lost(error)
-        self._endpoint.closed(self)
+        self._endpoint.closed(self, self._address)
 
     # Called by the server.
 
@@ -291,17 +314,22 @@ class SmtpConnection(SMTP):
         return True
 
     async def _take_mail(self, reception: MailReception) -> Answer:
-        pace = _Pace(self._endpoint.limits, self.loop)
-        self._reset_timeout(pace.left_s(0))
+        limits = self._endpoint.limits
+        pace = Pace(
+            grace_s=limits.data_grace_s, rate_min=limits.data_rate_min, now=self.loop.time()
+        )
+        self._reset_timeout(limits.data_grace_s)
         checked_bytes = 0
+        # Often enough that a mail at just the least rate is not taken for a slower one.
+        step_bytes = min(BATCH_BYTES, limits.data_grace_s * limits.data_rate_min / 4)
         while await self._read_line(reception):
-            if reception.received_bytes - checked_bytes > BATCH_BYTES:
+            if reception.received_bytes - checked_bytes > step_bytes:
                 checked_bytes = reception.received_bytes
                 if reception.is_beyond_bearing:
                     self._is_last = True
                     break
                 await self._wait_for_room(reception, pace)
-                self._reset_timeout(pace.left_s(checked_bytes))
+                self._reset_timeout(max(pace.left_s(checked_bytes, self.loop.time()), 0.001))
         self._reset_timeout()
         return await asyncio.shield(asyncio.ensure_future(reception.finish()))
 
@@ -329,7 +357,7 @@ class SmtpConnection(SMTP):
             reception.feed(line)
             return True
 
-    async def _wait_for_room(self, reception: MailReception, pace: "_Pace") -> None:
+    async def _wait_for_room(self, reception: MailReception, pace: Pace) -> None:
         if reception.is_full:
             began_at = self.loop.time()
             self._reset_timeout()
@@ -366,24 +394,6 @@ class SmtpConnection(SMTP):
         if error is not None and not isinstance(error, OSError):
             context = {"message": "a mail connection failed on our side", "exception": error}
             self.loop.call_exception_handler(context)
-
-
-class _Pace:
-    """How long a mail may go on without being slower than the minimum rate."""
-
-    def __init__(self, limits: SmtpLimits, loop: asyncio.AbstractEventLoop) -> None:
-        self._limits = limits
-        self._loop = loop
-        self._began_at = loop.time()
-
-    def left_s(self, received_bytes: int) -> float:
-        """Seconds until these bytes are too few."""
-        granted_s = self._limits.data_grace_s + received_bytes / self._limits.data_rate_min
-        return max(self._began_at + granted_s - self._loop.time(), 0.001)
-
-    def forgive(self, waited_s: float) -> None:
-        """These seconds were ours."""
-        self._began_at += waited_s
 
 
 def _line(answer: Answer) -> str:

@@ -42,11 +42,13 @@ class SmtpLimits:
     command_timeout_s: float = 300.0
     """Between two commands (RFC 5321 §4.5.3.2.7); also for our own gateway to take a mail."""
     data_grace_s: float = 30.0
-    """A mail may pause for so long altogether before the minimum rate counts."""
+    """A mail may fall behind the least rate by so much."""
     data_rate_min: int = 1000
-    """Bytes per second over the whole mail, not counting times when we read nothing."""
+    """Bytes per second over any stretch of the mail, not counting times when we read nothing."""
     connections_max: int = 256
     """All together. Senders queue: a mail that finds no place comes again."""
+    connections_per_address_max: int = 64
+    """From one address; a mail server before us, which all partners' mail passes, has fewer."""
     auth_tries_max: int = 3
     """AUTH commands per connection, against guessing."""
     commands_max: int = 10_000

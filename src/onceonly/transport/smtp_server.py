@@ -6,6 +6,7 @@ Content-Type, what follows is the body. Attacks M1, M4, M6-M10 and M12 end here.
 """
 
 import asyncio
+from collections import Counter
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -37,6 +38,7 @@ class SmtpServer:
     def __init__(self, limits: SmtpLimits) -> None:
         self._limits = limits
         self._connections: set[SmtpConnection] = set()
+        self._per_address: Counter[str] = Counter()
         self._all_closed: asyncio.Future[Any] | None = None
 
     async def listen(self, host: str, port: int, endpoint: MailEndpoint) -> None:
@@ -83,9 +85,20 @@ class SmtpServer:
             task.cancel()
         await asyncio.wait([all_closed, *tasks], timeout=CUT_S)
 
-    def forget(self, connection: SmtpConnection) -> None:
-        """A connection is over."""
+    def is_wanted(self, address: str) -> bool:
+        """Whether that address may have one more connection; then it has it."""
+        if self._per_address[address] >= self._limits.connections_per_address_max:
+            return False
+        self._per_address[address] += 1
+        return True
+
+    def forget(self, connection: SmtpConnection, address: str | None) -> None:
+        """A connection is over; that of `address`, if it had one."""
         self._connections.discard(connection)
+        if address is not None:
+            self._per_address[address] -= 1
+            if not self._per_address[address]:
+                del self._per_address[address]
         if not self._connections and self._all_closed and not self._all_closed.done():
             self._all_closed.set_result(None)
 
@@ -126,6 +139,6 @@ async def serve_smtp(
         raise LocalError("UnusableAddress", "STARTTLS and AUTH need a certificate")
     server = SmtpServer(limits)
     taker = Taker(receive, drop_automatic, limits.mail_bytes_max, note_refusal)
-    endpoint = MailEndpoint(door, taker, limits, server.forget)
+    endpoint = MailEndpoint(door, taker, limits, server.is_wanted, server.forget)
     await server.listen(str(parts.hostname), int(parts.port or 0), endpoint)
     return server

@@ -111,8 +111,17 @@ class Transport(Protocol):
 
     schemes: frozenset[str]
 
+    def check(self, outgoing: Outgoing) -> None:
+        """Raise `LocalError` for what this transport can never carry; nothing leaves.
+
+        For an intermediary, which refuses such a message before it stores it (R-43).
+        """
+        ...
+
     async def send(self, outgoing: Outgoing) -> Transmission:
         """Transmit once. Never raises for anything the network or the peer does.
+
+        What `check` refuses it refuses too, by a `LocalError` before a byte leaves.
 
         accepted: the peer's transport took all of it. refused: it surely did not (no connection,
         or a complete answer outside 2xx). unknown: everything else.

@@ -26,6 +26,7 @@ from onceonly.wire.mime import (
     PartEvent,
     PartHead,
     Splitter,
+    carried_type,
     check_writable_type,
     checked_content_id,
     is_boundary,
@@ -42,6 +43,7 @@ __all__ = [
     "About",
     "Content",
     "Decoder",
+    "Document",
     "Envelope",
     "Limits",
     "PartHead",
@@ -183,12 +185,19 @@ def forward(
     )
 
 
+def admit_everybody(document: Document, /) -> None:
+    """For packages whose sender is no question."""
+
+
 class Decoder:
     """Reads one package, in pieces of any size. What comes out does not depend on the pieces.
 
     `content_type` is that of the package. `open_sink` is called once per payload part, after the
     header was read and the part was found in its Manifest; sinks that were opened belong to the
     caller, also when the package is refused later. Not to be used again after a `RemoteError`.
+
+    `admit` is called once, when the header was read and before the first sink is opened; what it
+    raises leaves `feed` or `finish` (ruling R-45: nothing is kept for who is not admitted).
     """
 
     def __init__(
@@ -196,9 +205,13 @@ class Decoder:
         content_type: str,
         open_sink: Callable[[PartHead], PayloadSink],
         limits: Limits = DEFAULT,
+        *,
+        admit: Callable[[Document], None] = admit_everybody,
     ) -> None:
         self._limits = limits
         self._open_sink = open_sink
+        self._admit = admit
+        self._is_admitted = False
         boundary, self._start, self._declared = _read_package_type(content_type, limits)
         self._splitter = Splitter(boundary, limits)
         self._transfer: Transfer = transfer_of("binary")
@@ -301,13 +314,26 @@ class Decoder:
         if self._document is None:
             self._root = parse(document, self._charset, self._limits)
             self._document = header.read(self._root, self._declared, self._limits)
+        self._admit(self._document)
+        self._is_admitted = True
+
+    @property
+    def is_admitted(self) -> bool:
+        """Whether the header was read, and `admit` let it pass."""
+        return self._is_admitted
 
     def _end_payload(self, document: Document) -> None:
         content_type, content_id, _ = self._heads[-1]
         assert content_id is not None, "checked when the part began"
         size_bytes, digest = self._sinks[-1].close()
         self._payloads.append(
-            Payload(content_id, content_type, size_bytes, digest, document.labels[content_id])
+            Payload(
+                content_id,
+                carried_type(content_type),
+                size_bytes,
+                digest,
+                document.labels[content_id],
+            )
         )
 
 

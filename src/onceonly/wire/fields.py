@@ -9,7 +9,13 @@ from collections.abc import Mapping
 from typing import Final, TypeVar
 
 from onceonly.message.errors import ErrorCode, RemoteError, Severity
-from onceonly.message.identity import PartyId, checked_identifier, checked_text, is_uri
+from onceonly.message.identity import (
+    PartyId,
+    checked_identifier,
+    checked_text,
+    is_uri,
+    printable,
+)
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.signals import ErrorEntry
 from onceonly.wire import names
@@ -122,7 +128,7 @@ def read_error(element: Element, order: Order, code_name: str, severity_name: st
     return ErrorEntry(
         code=code or ErrorCode.UNKNOWN,
         severity=severity,
-        description=(find_text(found, "Description") or "")[:DESCRIPTION_LENGTH_MAX],
+        description=printable(find_text(found, "Description") or "", DESCRIPTION_LENGTH_MAX),
         min_retry_s=get_number(found, "MinRetrySecs") if "MinRetrySecs" in found else None,
         code_text="" if code else code_text,
     )

@@ -32,6 +32,7 @@ _PARAMETER = re.compile(
     rf";[ \t]*(?:({_TOKEN})=(?:\"((?:[^\"\\\x00-\x08\x0a-\x1f\x7f-\U0010ffff]|\\[ -~])*+)\""
     r"|([^\x00-\x20\";\\(),\x7f-\U0010ffff]++))[ \t]*)?"
 )
+_CHARSET = re.compile(r"[0-9A-Za-z._\-]{1,40}")
 _QUOTED_PAIR = re.compile(r"\\(.)")
 _BOUNDARY = re.compile(r"[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]")
 _CONTENT_ID = re.compile(r"[!-;=?-~]{1,250}")
@@ -136,6 +137,34 @@ def checked_content_id(value: str) -> str:
 def is_content_id(value: str) -> bool:
     """Whether `value`, without angle brackets, can be written as a Content-ID."""
     return _CONTENT_ID.fullmatch(value) is not None
+
+
+TYPE_LENGTH_MAX: Final = 960
+"""Longest Content-Type of a payload that is kept whole. A line of a mail has 998 characters, and
+nothing but its essence and its charset says what a document is."""
+
+UNKNOWN_TYPE: Final = "application/octet-stream"
+"""What is longer than that is no type that anybody registered."""
+
+_NOT_CARRIED = re.compile(r"[^ -~]")
+
+
+@lru_cache(maxsize=256)
+def carried_type(value: str) -> str:
+    """The Content-Type of a payload as it is kept, handed over and sent on, by whatever transport.
+
+    Printable ASCII in one line, of bounded length: what is not is a name in somebody's alphabet,
+    which stands in the Manifest, or somebody's trick. Nothing of it is used here (ruling R-42).
+    `value` is one that `parse_media_type` reads; so is what comes out.
+    """
+    value = _NOT_CARRIED.sub(lambda found: " " if found[0] == "\t" else "?", value).strip()
+    if len(value) <= TYPE_LENGTH_MAX:
+        return value
+    essence, parameters = parse_media_type(value)
+    if len(essence) > TYPE_LENGTH_MAX:
+        return UNKNOWN_TYPE
+    charset = parameters.get("charset", "")
+    return f"{essence}; charset={charset}" if _CHARSET.fullmatch(charset) else essence
 
 
 @lru_cache(maxsize=256)

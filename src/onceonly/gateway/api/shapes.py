@@ -247,6 +247,7 @@ def incident_shape(incident: Incident) -> dict[str, Any]:
         "from": incident.pair.from_party,
         "to": incident.pair.to_party,
         "reason": incident.reason,
+        "message_id": incident.message_id,
         "opened_at": instant(incident.opened_at),
         "resolved_at": instant(incident.resolved_at),
     }

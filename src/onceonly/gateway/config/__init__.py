@@ -4,6 +4,7 @@ from onceonly.gateway.config.configuration import (
     Agreement,
     Configuration,
     Drill,
+    Limits,
     Route,
     read_configuration,
 )
@@ -16,6 +17,7 @@ __all__ = [
     "Configuration",
     "ConfigurationError",
     "Drill",
+    "Limits",
     "Route",
     "Smtp",
     "StartTls",

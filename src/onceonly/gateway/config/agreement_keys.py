@@ -155,6 +155,25 @@ _NOTIFY_FAILURES = Key(
     section="seed 001 §1.6, seed 003 §4",
 )
 
+_CALLER_CERTIFICATE = Key(
+    "caller_certificate",
+    read.fingerprints,
+    "64 hexadecimal digits, with colons between pairs or without; or a list of such",
+    "SHA-256 of the certificate that the partner's MSH (or the intermediary before us) shows when "
+    "it calls us; a list while it changes. Whatever is about this agreement and comes otherwise is "
+    "refused, by mail or broker too.",
+    default_text="any that `trusted` in `[tls]` lets in",
+    section="ours, R-44",
+)
+_ENTRANCES = Key(
+    "entrances",
+    read.entrances,
+    "a list of https, mail, amqp",
+    "By which ways the partner may call us.",
+    default_text='`["https"]` with `caller_certificate`, else all',
+    section="ours, R-44",
+)
+
 AGREEMENT_KEYS = table_of(
     Key(
         "id",
@@ -204,15 +223,8 @@ AGREEMENT_KEYS = table_of(
         default_text="`send_to`",
         section="seed 001 §1.3.3.3",
     ),
-    Key(
-        "caller_certificate",
-        read.fingerprint,
-        "64 hexadecimal digits, with colons between pairs or without",
-        "SHA-256 of the certificate that the partner's MSH shows when it calls us; what names this "
-        "agreement and comes otherwise is refused.",
-        default_text="any that `trusted` in `[tls]` lets in",
-        section="ours, R-26",
-    ),
+    _CALLER_CERTIFICATE,
+    _ENTRANCES,
     Key(
         "receiver_uri",
         read.endpoint,
@@ -530,6 +542,17 @@ ROUTE_KEYS = table_of(
         default_text="`send_to`",
         section="seed 000 §2.2.2",
     ),
+    _CALLER_CERTIFICATE._replace(
+        meaning="SHA-256 of the certificate that whoever stands beside us on the route shows when "
+        "it calls us; a list for several. What comes otherwise is refused.",
+    ),
+    _CALLER_CERTIFICATE._replace(
+        name="next_hop_certificate",
+        meaning="The certificates of the next hop alone: what it says about messages that we sent "
+        "on counts under them only, and those of `caller_certificate` are the previous hop's.",
+        default_text="`caller_certificate`",
+    ),
+    _ENTRANCES._replace(meaning="By which ways our neighbours on the route may call us."),
     Key(
         "hops_max",
         read.whole(2, 1000),

@@ -7,7 +7,7 @@ the text is `file`'s, the keys are `keys`', the terms `terms`', TLS, mail and br
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,7 +22,7 @@ from onceonly.gateway.config.transports import (
     smtp_of,
     tls_of,
 )
-from onceonly.gateway.config.values import is_loopback, is_wildcard
+from onceonly.gateway.config.values import entrance_of, is_loopback, is_wildcard
 from onceonly.message.identity import Pair, PartyId
 from onceonly.message.message import Profile
 from onceonly.message.terms import DeliveryTerms, Intermediary
@@ -43,9 +43,11 @@ class Agreement:
     """The URI that the partner's MSH announces; `send_to` unless something stands between."""
     terms: DeliveryTerms
     resend_to: str | None = None
-    caller_certificate: str | None = None
-    """Hexadecimal SHA-256 of the one certificate under which this partner may call us."""
     """Where resends go, where that is elsewhere: perhaps by another transport (S1-46)."""
+    caller_certificate: tuple[str, ...] = ()
+    """Hexadecimal SHA-256 of the certificates under which this partner may call us; none: any."""
+    entrances: tuple[str, ...] = ()
+    """By which ways this partner may call us; none: see `authority` (R-44)."""
     validator: str | None = None
     """Application's address that says whether the content is valid (seed 004 level 0 b)."""
     methods_supported: tuple[str, ...] = ()
@@ -90,6 +92,11 @@ class Route:
     MinRetrySecs of our Transient Errors."""
     hops_max: int
     """Most RoutingHeaders of a message that goes on from here."""
+    caller_certificate: tuple[str, ...] = ()
+    """Certificates under which whoever stands beside us on the route may call us; none: any."""
+    next_hop_certificate: tuple[str, ...] = ()
+    """Those of the next hop alone; then the others are the previous hop's."""
+    entrances: tuple[str, ...] = ()
 
     @property
     def pair(self) -> Pair:
@@ -104,6 +111,18 @@ class Drill:
     clock_rate: float
     clock_offset_file: Path | None
     failpoints: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What callers that are not admitted may cost us at most (ruling R-45)."""
+
+    refusal_rows_per_hour: int = 1000
+    error_posts_per_hour: int = 60
+    unadmitted_bytes_max: int = 64 << 20
+    connections_max: int = 1024
+    connections_per_address_max: int = 64
+    body_rate_min: int = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +146,7 @@ class Configuration:
     smtp: Smtp | None = None
     amqp: Amqp | None = None
     tls: Tls | None = None
+    limits: Limits = Limits()
     purge_interval_s: int = 3600
     archive_duration_s: int = 0
     """Kept longer than persist_duration by this, for reasons of law or trade (S1-21)."""
@@ -147,7 +167,8 @@ def read_configuration(path: Path) -> Configuration:
     smtp = smtp_of(file.find_table("smtp"), tls)
     amqp = amqp_of(file.find_table("amqp"))
     _check_gateway(gateway, tls)
-    _check_callers(gateway, file.tables("agreement"), tls)
+    for tables in (file.tables("agreement"), file.tables("route")):
+        _check_callers(gateway, tables, tls)
     check_mail(gateway, file.tables("agreement"), file.tables("route"), smtp)
     _check_neighbours(gateway, file.tables("agreement"), file.tables("route"))
     return Configuration(
@@ -168,6 +189,7 @@ def read_configuration(path: Path) -> Configuration:
         smtp=smtp,
         amqp=amqp,
         tls=tls,
+        limits=_limits(file.find_table("limits")),
         purge_interval_s=gateway["purge_interval"],
         archive_duration_s=gateway["archive_duration"],
         forget_pair_after_s=gateway["forget_pair_after"],
@@ -187,13 +209,36 @@ def _check_gateway(gateway: Table, tls: Tls | None) -> None:
         gateway.refuse("api", "has the address of listen: partners and applications are kept apart")
 
 
-def _check_callers(gateway: Table, agreements: Sequence[Table], tls: Tls | None) -> None:
+def _check_callers(gateway: Table, tables: Sequence[Table], tls: Tls | None) -> None:
+    """A certificate that nobody can show, or that is shown where nobody looks, binds nobody."""
     is_asked = tls is not None and tls.clients and gateway["listen"].startswith("https:")
-    for agreement in agreements:
-        if agreement["caller_certificate"] is not None and not is_asked:
-            agreement.refuse(
-                "caller_certificate", "needs an https listen and clients = true in [tls]"
+    for table in tables:
+        certificates = table["caller_certificate"] or ()
+        entrances = table["entrances"] or ()
+        for key in ("caller_certificate", "next_hop_certificate"):
+            if table.has(key) and table[key] and not is_asked:
+                table.refuse(key, "needs an https listen and clients = true in [tls]")
+        if not certificates:
+            continue
+        if entrances and "https" not in entrances:
+            table.refuse(
+                "entrances", "lacks https, where alone caller_certificate can be shown; add it"
             )
+        if not table.has("resend_to"):
+            continue
+        entrance = entrance_of(table["resend_to"] or "https:")
+        if entrance != "https" and entrance not in entrances:
+            table.refuse(
+                "resend_to",
+                f"is by {entrance}, where nobody shows caller_certificate: take the certificate "
+                f'away, or say entrances = ["https", "{entrance}"]',
+            )
+
+
+def _limits(table: Table | None) -> Limits:
+    if table is None:
+        return Limits()
+    return Limits(**{field.name: table[field.name] for field in fields(Limits)})
 
 
 def _check_neighbours(gateway: Table, agreements: Sequence[Table], routes: Sequence[Table]) -> None:
@@ -270,7 +315,8 @@ def _agreement(table: Table, party: tuple[PartyId, ...]) -> Agreement:
         receiver_uri=table["receiver_uri"] or table["send_to"],
         terms=terms_of(table),
         resend_to=table["resend_to"],
-        caller_certificate=table["caller_certificate"],
+        caller_certificate=table["caller_certificate"] or (),
+        entrances=table["entrances"] or (),
         validator=table["validator"],
         methods_supported=table["reliable_messaging_methods_supported"] or (),
     )
@@ -339,6 +385,9 @@ def _route(table: Table) -> Route:
         receiver_uri=table["receiver_uri"] or table["send_to"],
         terms=route_terms_of(table),
         hops_max=table["hops_max"],
+        caller_certificate=table["caller_certificate"] or (),
+        next_hop_certificate=table["next_hop_certificate"] or (),
+        entrances=table["entrances"] or (),
     )
 
 

@@ -53,6 +53,10 @@ class Table:
         """The key's value, or its default."""
         return self._values[key]
 
+    def has(self, key: str) -> bool:
+        """Whether such a table can have the key at all."""
+        return key in self._values
+
     def is_given(self, key: str) -> bool:
         """Whether the key stands in the file."""
         return key in self._given

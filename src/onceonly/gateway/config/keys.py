@@ -14,6 +14,7 @@ __all__ = [
     "AMQP_KEYS",
     "DRILL_KEYS",
     "GATEWAY_KEYS",
+    "LIMITS_KEYS",
     "REPEATED",
     "ROUTE_KEYS",
     "SMTP_KEYS",
@@ -249,6 +250,73 @@ TLS_KEYS = table_of(
     ),
 )
 
+LIMITS_KEYS = table_of(
+    Key(
+        "refusal_rows_per_hour",
+        read.whole(1, 1_000_000),
+        "a count, 1 to 1000000",
+        "Most journal rows in an hour about callers that are not admitted: they name no agreement, "
+        "or do not show the certificate that it demands. One row more counts the others.",
+        default=1000,
+        default_text="`1000`",
+        unit="rows",
+        section="ours, R-45",
+    ),
+    Key(
+        "error_posts_per_hour",
+        read.whole(0, 1_000_000),
+        "a count, 0 to 1000000",
+        "Most posts to one partner in an hour that packages cause which are refused; the others "
+        "are answered on their own connection alone.",
+        default=60,
+        default_text="`60`",
+        unit="posts",
+        section="ours, R-45",
+    ),
+    Key(
+        "unadmitted_bytes_max",
+        read.whole(1 << 20, 1 << 40),
+        "a count, 1048576 to 2^40",
+        "Most bytes, of all callers together, of packages whose header was not read yet; nothing "
+        "of a payload is kept before that. Past it a caller is asked to come again (503).",
+        default=64 << 20,
+        default_text="`67108864` (64 MiB)",
+        unit="bytes",
+        section="ours, R-45",
+    ),
+    Key(
+        "connections_max",
+        read.whole(1, 100_000),
+        "a count, 1 to 100000",
+        "Most connections to `listen`; fewer where the system lets us open fewer files.",
+        default=1024,
+        default_text="`1024`",
+        unit="connections",
+        section="ours, R-45",
+    ),
+    Key(
+        "connections_per_address_max",
+        read.whole(1, 100_000),
+        "a count, 1 to 100000",
+        "Most connections to `listen` from one address. Behind a proxy all partners have one.",
+        default=64,
+        default_text="`64`",
+        unit="connections",
+        section="ours, R-45",
+    ),
+    Key(
+        "body_rate_min",
+        read.whole(1, 1_000_000_000),
+        "a count, 1 to 1000000000",
+        "Least bytes per second of a package on its way in, over any ten seconds of it; slower is "
+        "refused (408).",
+        default=1000,
+        default_text="`1000`",
+        unit="bytes per second",
+        section="ours, R-45",
+    ),
+)
+
 DRILL_KEYS = table_of(
     Key(
         "clock_rate",
@@ -281,6 +349,7 @@ TABLES = {
     "smtp": SMTP_KEYS,
     "amqp": AMQP_KEYS,
     "tls": TLS_KEYS,
+    "limits": LIMITS_KEYS,
     "drill": DRILL_KEYS,
 }
 """Keys of every table of the file."""

@@ -99,6 +99,38 @@ def fingerprint(value: Any) -> str:
     return digits
 
 
+def fingerprints(value: Any) -> tuple[str, ...]:
+    """One fingerprint or a list of them, each once: the next one is known before the change."""
+    found = tuple(map(fingerprint, value if isinstance(value, list) and value else [value]))
+    if len(set(found)) != len(found):
+        raise Illegal("a fingerprint is there twice")
+    return found
+
+
+ENTRANCES = ("https", "mail", "amqp")
+"""By which ways a package comes to us; plain http counts as https without a certificate."""
+
+
+def entrances(value: Any) -> tuple[str, ...]:
+    """Words of `ENTRANCES`, each once."""
+    if not isinstance(value, list) or not value:
+        raise Illegal(f"{value!r} is not a list of entrances")
+    for entry in value:
+        if entry not in ENTRANCES:
+            raise Illegal(f"{entry!r} is no entrance")
+    if len(set(value)) != len(value):
+        raise Illegal("an entrance is there twice")
+    return tuple(value)
+
+
+def entrance_of(uri: str) -> str:
+    """The entrance that an address of that scheme leads to."""
+    scheme = uri.partition(":")[0]
+    if scheme in ("smtp", "smtps"):
+        return "mail"
+    return "amqp" if scheme in ("amqp", "amqps") else "https"
+
+
 def uris(value: Any) -> tuple[str, ...]:
     """URIs, each once."""
     if not isinstance(value, list) or not value:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from onceonly.gateway.agreements import Admitted
+from onceonly.gateway.authority import Caller
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.persistence import persist
@@ -69,6 +70,7 @@ class Received(NamedTuple):
     """How far it was looked at before it is stored (seed 004 level 0)."""
     mode: SyncReplyMode
     """What its sender awaits in the answer of a transport that can carry it."""
+    caller: Caller
 
     @property
     def debt(self) -> Debt:
@@ -236,7 +238,7 @@ class Arrivals:
             reception.effects,
             response,
             self._open_exchange(received),
-            self._dispatch.on_response(txn, message, now),
+            self._dispatch.on_response(txn, message, now, received.caller),
         )
 
     def _acknowledgment(self, received: Received, now: Now, entry: InboundEntry | None) -> Package:

@@ -7,8 +7,10 @@ its own verdict never does.
 """
 
 import asyncio
+from functools import partial
 
 from onceonly.gateway.agreements import Agreements
+from onceonly.gateway.bugs import Bugs, words_for
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.drill import Failpoints
@@ -24,7 +26,7 @@ from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.store.group import GroupCommit
-from onceonly.store.store import OwedNotice, Store, Transaction
+from onceonly.store.store import OwedNotice, Role, Store, Transaction
 
 RETRIES_MAX = 60
 """Of a notice, whatever Retries of its message: it is the last word about it. With the default
@@ -51,6 +53,7 @@ class FailureNotices:
         clock: Clock,
         failpoints: Failpoints,
         tasks: Tasks,
+        bugs: Bugs,
         our_uri: str,
     ) -> None:
         self._store = store
@@ -63,6 +66,7 @@ class FailureNotices:
         self._clock = clock
         self._failpoints = failpoints
         self._tasks = tasks
+        self._bugs = bugs
 
     async def start(self) -> None:
         """Take up what a stop or a crash left owed."""
@@ -76,7 +80,34 @@ class FailureNotices:
 
     def release(self, notice: OwedNotice) -> None:
         """After the commit: post the notice beside the caller."""
-        self._tasks.start(self._post_until_taken(notice))
+        contained = self._bugs.contain(
+            "posting a DeliveryFailure notice",
+            self._post_until_taken(notice),
+            partial(self._park, notice),
+            message_id=notice.key.message_id,
+        )
+        self._tasks.start(contained, place="posting a DeliveryFailure notice")
+
+    async def _park(self, notice: OwedNotice, bug: Exception) -> None:
+        """It met a bug of ours: it is owed no more, and an operator is told so (R-43)."""
+        reason = f"a DeliveryFailure notice was not sent: {words_for(bug)}"
+
+        def step(txn: Transaction) -> None:
+            if txn.find_owed_notice(notice.key) is None:
+                return
+            now = self._clock.now()
+            txn.remove_owed_notice(notice.key)
+            txn.open_incident(
+                Role.RECEIVER,
+                notice.key.pair,
+                f"{reason} ({notice.key.message_id})",
+                at=now.at,
+                message_id=notice.key.message_id,
+            )
+            row = self._rows.about_gateway(Event.PARKED, now, reason)
+            txn.append((row._replace(message_id=notice.key.message_id),))
+
+        await persist(self._group, step)
 
     async def _post_until_taken(self, notice: OwedNotice) -> None:
         agreement = self._find(notice)

@@ -14,6 +14,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from onceonly.gateway.agreements import Agreements
+from onceonly.gateway.bugs import Bugs, words_for
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.drill import Failpoints
@@ -24,16 +25,20 @@ from onceonly.gateway.receiving.signals import Hop, Signals
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
+from onceonly.message.errors import LocalError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.instant import Now
 from onceonly.message.message import AckRequested, Message
 from onceonly.protocol import receiving
 from onceonly.protocol.effects import Effect, HandOver, Journal, SendReceipt, Withhold
-from onceonly.protocol.events import Transmission
-from onceonly.protocol.receiving import certainly_never_left
+from onceonly.protocol.events import Outcome, Transmission
+from onceonly.protocol.receiving import InboundStatus, certainly_never_left
 from onceonly.store.group import GroupCommit
-from onceonly.store.store import Store, Transaction
+from onceonly.store.store import InboundEntry, Role, Store, Transaction
+
+HANDING_OVER = "handing over"
+"""Where a bug was met, in words for counts and rows."""
 
 HANDED_OVER_PER_STEP = 64
 """Messages of a pair in one step, where more are ready: some 6 ms in which no other step runs."""
@@ -103,6 +108,7 @@ class HandOvers:
         clock: Clock,
         failpoints: Failpoints,
         tasks: Tasks,
+        bugs: Bugs,
         growth: Growth,
     ) -> None:
         self._store = store
@@ -113,19 +119,73 @@ class HandOvers:
         self._clock = clock
         self._failpoints = failpoints
         self._tasks = tasks
+        self._bugs = bugs
         self._growth = growth
         self._lines: dict[Pair, _Line] = {}
 
     async def start(self) -> None:
         """Take up what a stop or a crash left stored: acknowledge it again, hand it over."""
+        for entry in self._store.snapshot().list_stored():
+            await self._bugs.contain(
+                HANDING_OVER,
+                self._take_up(entry),
+                partial(self._park, entry.key, self._agreements.find(entry.agreement_id)),
+                message_id=entry.key.message_id,
+            )
+
+    async def _take_up(self, entry: InboundEntry) -> None:
         snapshot = self._store.snapshot()
-        for entry in snapshot.list_stored():
+        agreement = self._agreements.find(entry.agreement_id)
+        assert agreement is not None, f"{entry.key} names agreement {entry.agreement_id!r}"
+        response = snapshot.get_response(entry.key)
+        send = partial(self._signals.post, agreement.send_to, response)
+        debt = self.debt_of(entry.key, agreement)
+        self.acknowledge(debt._replace(may_have_left=not entry.is_withheld), send)
+
+    async def take_up_parked(self, key: MessageKey, reason: str) -> None:
+        """On an operator's word: hand over what was parked, under the order of its pair.
+
+        Raises `LocalError` (NotFound, NotParked) and `StoreFull`.
+        """
+
+        def step(txn: Transaction) -> InboundEntry:
+            entry = txn.find_inbound(key)
+            if entry is None:
+                raise LocalError("NotFound", f"no message {key.message_id!r} is stored")
+            if entry.parked is None:
+                raise LocalError("NotParked", "the message is not parked; nothing holds it up")
+            now = self._clock.now()
+            txn.put_parked(key, None)
+            txn.resolve_parked(Role.RECEIVER, key.pair, key.message_id, at=now.at)
             agreement = self._agreements.find(entry.agreement_id)
-            assert agreement is not None, f"{entry.key} names agreement {entry.agreement_id!r}"
-            response = snapshot.get_response(entry.key)
-            send = partial(self._signals.post, agreement.send_to, response)
-            debt = self.debt_of(entry.key, agreement)
-            self.acknowledge(debt._replace(may_have_left=not entry.is_withheld), send)
+            assert agreement is not None, f"{key} names agreement {entry.agreement_id!r}"
+            row = Journal(Event.TAKEN_UP, reason=reason)
+            txn.append(self._records(Debt(key, agreement), (row,), entry.digest, now))
+            return entry
+
+        entry = await self._group.transact(step)
+        await self._take_up(entry)
+
+    async def _park(self, key: MessageKey, agreement: Agreement | None, bug: Exception) -> None:
+        """A bug of ours met it: it stays stored, its partner hears nothing else, an operator does.
+
+        Repeats of it are acknowledged as ever; what is behind it in its pair goes on (R-43).
+        """
+        reason = words_for(bug)
+
+        def step(txn: Transaction) -> None:
+            now = self._clock.now()
+            entry = txn.find_inbound(key)
+            if entry is None or entry.status is not InboundStatus.STORED:
+                return
+            txn.put_parked(key, reason)
+            text = f"{reason} ({key.message_id})"
+            txn.open_incident(Role.RECEIVER, key.pair, text, at=now.at, message_id=key.message_id)
+            if agreement is not None:
+                row = Journal(Event.PARKED, reason=reason)
+                txn.append(self._records(Debt(key, agreement), (row,), entry.digest, now))
+
+        await persist(self._group, step)
 
     def debt_of(self, key: MessageKey, agreement: Agreement) -> Debt:
         """What is owed for a message of which no copy is at hand, only what the store knows."""
@@ -142,12 +202,18 @@ class HandOvers:
         """
         place = self._take_place(debt)
 
-        async def acknowledge_in_turn() -> None:
+        async def leave() -> Transmission:
             self._failpoints.reach("before-acknowledge")
             await self.expose(debt)
-            await self._serve_behind(place, await send())
+            return await send()
 
-        self._tasks.start(acknowledge_in_turn())
+        async def acknowledge_in_turn() -> None:
+            left = await self._bugs.contain(
+                "acknowledging", leave(), _not_known, message_id=debt.key.message_id
+            )
+            await self._serve_behind(place, left)
+
+        self._tasks.start(acknowledge_in_turn(), place=HANDING_OVER)
 
     async def acknowledge_in_answer(self, debt: Debt) -> None:
         """Return when the response may go back in the transport's answer, which it does at once.
@@ -157,8 +223,10 @@ class HandOvers:
         """
         place = self._take_place(debt)
         self._failpoints.reach("before-acknowledge")
-        await self.expose(debt)
-        self._tasks.start(self._serve_behind(place, IN_THE_ANSWER))
+        try:
+            await self.expose(debt)
+        finally:
+            self._tasks.start(self._serve_behind(place, IN_THE_ANSWER), place=HANDING_OVER)
 
     def _take_place(self, debt: Debt) -> _Place:
         place = _Place(debt, asyncio.get_running_loop().create_future())
@@ -191,7 +259,11 @@ class HandOvers:
         line.is_served = True
         try:
             while ready := line.list_ready():
-                await self._hand_over_in_order(ready)
+                await self._bugs.contain(
+                    HANDING_OVER,
+                    self._hand_over_in_order(ready),
+                    partial(self._hand_over_apart, ready),
+                )
                 for _ in ready:
                     line.places.popleft().left.set_result(None)
         finally:
@@ -204,6 +276,19 @@ class HandOvers:
         if debt.agreement.terms.strict_release and not certainly_never_left(transmission):
             await self._hand_over_withheld_before(debt)
         await self._hand_over(ready)
+
+    async def _hand_over_apart(
+        self, ready: Sequence[tuple[Debt, Transmission]], bug: Exception
+    ) -> None:
+        """Each in a step of its own, so that only the one with the bug stays behind."""
+        del bug
+        for debt, left in ready:
+            await self._bugs.contain(
+                HANDING_OVER,
+                self._hand_over([(debt, left)]),
+                partial(self._park, debt.key, debt.agreement),
+                message_id=debt.key.message_id,
+            )
 
     async def _hand_over_withheld_before(self, debt: Debt) -> None:
         """What was withheld of the pair goes first, now that acknowledgements leave (I16, R-12).
@@ -255,8 +340,8 @@ class HandOvers:
     ) -> tuple[Effect, ...]:
         now = self._clock.now()
         entry = txn.find_inbound(debt.key)
-        if entry is None:
-            return ()  # Purged meanwhile: a repeat was acknowledged, and its time is over.
+        if entry is None or entry.parked is not None:
+            return ()  # Purged meanwhile, as a repeat may be; or an operator has to look first.
         _, effects = receiving.acknowledged(
             entry.status,
             transmission,
@@ -320,6 +405,11 @@ class HandOvers:
         )
         records = self._records(debt, (sent,), None, self._clock.now())
         await persist(self._group, lambda txn: txn.append(records))
+
+
+async def _not_known(bug: Exception) -> Transmission:
+    """Of an acknowledgement that met a bug on its way out."""
+    return Transmission(Outcome.UNKNOWN, bytes_left=True, detail=words_for(bug))
 
 
 def _expose(txn: Transaction, key: MessageKey) -> None:

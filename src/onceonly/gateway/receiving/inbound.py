@@ -6,44 +6,67 @@ agreement is `arrivals`' to know.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from dataclasses import replace
 
 from onceonly.gateway.agreements import Admitted, Agreements, refuse_signed
+from onceonly.gateway.authority import (
+    Answered,
+    Caller,
+    NotEntitled,
+    caller_of,
+    is_entitled,
+    is_previous_hop,
+    speaks_of_its_exchange,
+)
+from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Agreement
+from onceonly.gateway.config import Agreement, Route
+from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.payloads import keep
 from onceonly.gateway.receiving.arrivals import Arrivals, Received
+from onceonly.gateway.receiving.doorstep import DOORSTEP_PIECE_BYTES, Doorstep, Place
 from onceonly.gateway.receiving.failure_notices import FailureNotices
 from onceonly.gateway.receiving.handovers import HandOvers
 from onceonly.gateway.receiving.replies import Replies
 from onceonly.gateway.receiving.signals import Signals
 from onceonly.gateway.receiving.validation import Validation
 from onceonly.gateway.recovery.inquiries import Inquiries
-from onceonly.gateway.refusals import Refusals
+from onceonly.gateway.refusals import STRANGERS, Refusals
 from onceonly.gateway.relaying.relay import Relay
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.tasks import Tasks
-from onceonly.journal.record import Record
 from onceonly.message.digest import content_digest
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import Pair
 from onceonly.message.message import Message, Profile, SyncReplyMode
-from onceonly.message.signals import Acknowledgment, Assurance, ErrorSignal, Inquiry, Report
+from onceonly.message.signals import (
+    Acknowledgment,
+    Assurance,
+    ErrorSignal,
+    Inquiry,
+    Report,
+    Signal,
+)
 from onceonly.protocol import receiving
 from onceonly.protocol.effects import Journal
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Sink, Spool
-from onceonly.store.store import Role, Store, StoredPayload, StoreFull, Transaction
+from onceonly.store.store import (
+    Role,
+    Store,
+    StoredPayload,
+    StoreExhausted,
+    StoreFull,
+    Transaction,
+)
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.transport.transport import Request, TransferBroken
-from onceonly.wire.envelope import About, Content, Decoder, Envelope, PartHead
+from onceonly.wire.envelope import About, Decoder, Document, Envelope, PartHead
 from onceonly.wire.limits import Limits
 
 TAKEN = TransportAnswer(204)
-
-ANSWERING = frozenset({"http", "https"})
-"""Transports whose answer can carry a package back (seed 001 §1.2.2)."""
 
 
 class Receiver:
@@ -66,6 +89,9 @@ class Receiver:
         relay: Relay,
         signals: Signals,
         refusals: Refusals,
+        error_posts: ErrorPosts,
+        doorstep: Doorstep,
+        bugs: Bugs,
         clock: Clock,
         rows: Rows,
         our_party: str,
@@ -87,6 +113,9 @@ class Receiver:
         self._relay = relay
         self._signals = signals
         self._refusals = refusals
+        self._error_posts = error_posts
+        self._doorstep = doorstep
+        self._bugs = bugs
         self._clock = clock
         self._rows = rows
         self._our_party = our_party
@@ -102,18 +131,29 @@ class Receiver:
 
     async def receive(self, request: Request, chunks: AsyncIterator[bytes]) -> TransportAnswer:
         """The transport's `Receive`: take one package in and answer its transport."""
-        can_answer = request.transport in ANSWERING
-        try:
-            return await self._receive(request, chunks, can_answer=can_answer)
-        except StoreFull:
-            return TransportAnswer(507, "StoreFull")
+        return await self._receive_contained(request, chunks, caller_of(request))
 
     async def receive_reply(
-        self, request: Request, chunks: AsyncIterator[bytes]
+        self, request: Request, chunks: AsyncIterator[bytes], answered: Answered
     ) -> TransportAnswer:
         """The same for a package that came back in an answer, which cannot be answered itself."""
+        caller = Caller(request.transport, request.peer, answered=answered)
+        return await self._receive_contained(request, chunks, caller)
+
+    async def _receive_contained(
+        self,
+        request: Request,
+        chunks: AsyncIterator[bytes],
+        caller: Caller,
+    ) -> TransportAnswer:
         try:
-            return await self._receive(request, chunks, can_answer=False, is_call=False)
+            return await self._bugs.contain(
+                "receiving a package",
+                self._receive(request, chunks, caller),
+                _internal_error,
+            )
+        except StoreExhausted:
+            return TransportAnswer(503, "Busy")
         except StoreFull:
             return TransportAnswer(507, "StoreFull")
 
@@ -121,23 +161,28 @@ class Receiver:
         self,
         request: Request,
         chunks: AsyncIterator[bytes],
-        *,
-        can_answer: bool,
-        is_call: bool = True,
+        caller: Caller,
     ) -> TransportAnswer:
         sinks: list[Sink] = []
         decoder: Decoder | None = None
+        admission = _Admission()
         try:
             self._refuse_announced_excess(request)
-            decoder = Decoder(request.content_type, self._sink_opener(sinks), self._limits)
-            async for chunk in chunks:
-                decoder.feed(chunk)
-            envelope = decoder.finish()
-            if is_call and not self._is_of_its_channel(envelope.content, request):
-                return await self._refuse_channel(decoder.about, request)
-            return await self._take(envelope, sinks, can_answer=can_answer)
+            decoder = Decoder(
+                request.content_type,
+                self._sink_opener(sinks),
+                self._limits,
+                admit=lambda document: admission.note(self._admit(document, caller)),
+            )
+            with self._doorstep.enter(caller.address) as place:
+                async for chunk in chunks:
+                    _feed(decoder, chunk, place)
+                envelope = decoder.finish()
+            return await self._take(envelope, sinks, admission.result, caller)
+        except NotEntitled as error:
+            return await self._refuse_caller(error, decoder.about if decoder else None, request)
         except RemoteError as error:
-            return await self._reject(error, decoder.about if decoder else None, request)
+            return await self._reject(error, decoder.about if decoder else None, request, caller)
         except TransferBroken as broken:
             reason = f"the transfer broke off: {broken}"
             row = self._rows.about_gateway(Event.REJECTED, self._clock.now(), reason)
@@ -153,22 +198,58 @@ class Receiver:
         if request.content_length is not None and request.content_length > most:
             raise RemoteError(ErrorCode.MESSAGE_TOO_LARGE, f"a package has {most} bytes at most")
 
-    def _is_of_its_channel(self, content: Content, request: Request) -> bool:
-        """Whether who called is who may, under the agreement that the package names (R-26, H27)."""
-        header = content if isinstance(content, Message) else content.header
-        agreement = self._agreements.find(header.agreement_id)
-        wanted = None if agreement is None else agreement.caller_certificate
-        return wanted is None or wanted == request.certificate
+    def _admit(self, document: Document, caller: Caller) -> Admitted | Route | None:
+        """Who this is, before anything of a payload is kept (R-44, R-45).
 
-    async def _refuse_channel(self, about: About | None, request: Request) -> TransportAnswer:
+        What holds for a message under its agreement, or the route that it travels; None for a
+        signal, whose caller is asked once more by the thing that it is about. Raises `NotEntitled`
+        and `RemoteError`.
+        """
+        content = document.content
+        if not speaks_of_its_exchange(caller, content):
+            raise NotEntitled("speaks of something else than the message that it answers")
+        if not isinstance(content, Message):
+            self._admit_signal(content, caller)
+            return None
+        route = self._relay.find_route(content)
+        if route is not None:
+            if not is_previous_hop(caller, route):
+                raise NotEntitled(f"does not show what route {route.id!r} asks of its callers")
+            return route
+        agreement = self._agreements.find_ours(content.agreement_id)
+        if agreement is not None and not is_entitled(caller, agreement):
+            raise NotEntitled(f"does not show what agreement {agreement.id!r} asks of its callers")
+        return self._agreements.admit(
+            content, document.routing, profile=document.profile, our_uris=self._our_uris
+        )
+
+    def _admit_signal(self, signal: Signal, caller: Caller) -> None:
+        agreement = self._agreements.find_ours(signal.header.agreement_id)
+        if agreement is None or is_entitled(caller, agreement):
+            return
+        if not self._relay.knows(caller, agreement.id):
+            raise NotEntitled(f"does not show what agreement {agreement.id!r} asks of its callers")
+
+    def _names_nothing(self, signal: Signal, caller: Caller) -> bool:
+        """Whether the signal is under an agreement that nobody here has: it entitles to nothing.
+
+        One without a name has the agreement of what it is about.
+        """
+        named = signal.header.agreement_id
+        is_known = not named or self._agreements.find_ours(named) is not None
+        return not is_known and not self._relay.knows(caller, named)
+
+    async def _refuse_caller(
+        self, error: NotEntitled, about: About | None, request: Request
+    ) -> TransportAnswer:
         """Nobody is told by a message: the partner that is named there did not send this one."""
-        reason = "names an agreement whose partner shows another certificate"
-        row = self._rows.about_gateway(Event.SECURITY_EVENT, self._clock.now(), reason)
+        row = self._rows.about_gateway(Event.SECURITY_EVENT, self._clock.now(), str(error))
         row = row._replace(
             direction=Direction.IN,
             endpoint=request.peer,
             transport=request.transport,
             error_code=ErrorCode.SECURITY_FAILURE.value,
+            message_id=None if about is None else about.message_id,
             agreement_id=None if about is None else about.agreement_id,
         )
         await self._refusals.write(row)
@@ -183,41 +264,44 @@ class Receiver:
         return open_sink
 
     async def _take(
-        self, envelope: Envelope, sinks: Sequence[Sink], *, can_answer: bool
+        self,
+        envelope: Envelope,
+        sinks: Sequence[Sink],
+        admitted: Admitted | Route | None,
+        caller: Caller,
     ) -> TransportAnswer:
         content = envelope.content
         if isinstance(content, Acknowledgment | ErrorSignal):
-            return await self._take_signal(content, envelope.profile)
+            return await self._take_signal(content, envelope.profile, caller)
         if isinstance(content, Inquiry | Report):
-            return await self._inquiries.take(content, envelope.routing)
-        route = self._relay.find_route(content)
-        if route is not None:
-            return await self._relay.take_message(route, envelope, sinks)
-        admitted = self._agreements.admit(
-            content, envelope.routing, profile=envelope.profile, our_uris=self._our_uris
-        )
-        return await self._arrivals.take(await self._keep(admitted, sinks, can_answer=can_answer))
+            return await self._inquiries.take(content, envelope.profile, caller)
+        if isinstance(admitted, Route):
+            return await self._relay.take_message(admitted, envelope, sinks, caller)
+        assert admitted is not None, "a message is admitted or refused"
+        message = replace(admitted.message, payloads=content.payloads)
+        received = await self._keep(admitted._replace(message=message), sinks, caller)
+        return await self._arrivals.take(received)
 
     async def _take_signal(
-        self, signal: Acknowledgment | ErrorSignal, profile: Profile
+        self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller
     ) -> TransportAnswer:
-        agreement = self._agreements.find(signal.header.agreement_id)
-        if agreement is not None and agreement.profile is not profile:
-            return await self._drop_orphan(signal, "is of another profile than its agreement")
+        if self._names_nothing(signal, caller):
+            return await self._drop_orphan(signal, "names an agreement that is not known")
         if isinstance(signal, Acknowledgment):
             refuse_signed(signal.element)
-            fits = await self._dispatch.on_acknowledgment(signal, profile)
+            fits = await self._dispatch.on_acknowledgment(signal, profile, caller)
             if fits and signal.is_receipt:
                 self._relay.pass_receipt(signal)
         else:
-            fits = await self._dispatch.on_error(signal, profile)
-        if fits or await self._relay.take_signal(signal):
+            fits = await self._dispatch.on_error(signal, profile, caller)
+        if fits or await self._relay.take_signal(signal, profile, caller):
             return TAKEN
+        agreement = self._agreements.find_ours(signal.header.agreement_id)
+        if agreement is not None and agreement.profile is not profile:
+            return await self._drop_orphan(signal, "is of another profile than its agreement")
         return await self._drop_orphan(signal, "fits no message of ours and its peer")
 
-    async def _keep(
-        self, admitted: Admitted, sinks: Sequence[Sink], *, can_answer: bool
-    ) -> Received:
+    async def _keep(self, admitted: Admitted, sinks: Sequence[Sink], caller: Caller) -> Received:
         """The message with its payloads where a crash leaves them, and how far it was looked at.
 
         Raises `RemoteError`.
@@ -234,7 +318,8 @@ class Receiver:
             payloads,
             content_digest(message.payloads),
             await self._look_at(admitted, payloads),
-            self._mode_of(admitted, can_answer=can_answer),
+            self._mode_of(admitted, caller),
+            caller,
         )
 
     async def _look_at(self, admitted: Admitted, payloads: Sequence[StoredPayload]) -> Assurance:
@@ -246,10 +331,10 @@ class Receiver:
             return Assurance.STRUCTURE
         return await self._validation.assure(validator, payloads)
 
-    def _mode_of(self, admitted: Admitted, *, can_answer: bool) -> SyncReplyMode:
+    def _mode_of(self, admitted: Admitted, caller: Caller) -> SyncReplyMode:
         """What can go back in the answer: nothing where nobody could carry or await it."""
         mode = admitted.terms.sync_reply_mode
-        if not can_answer or (mode.has_response and not self._replies.has_room):
+        if not caller.awaits_an_answer or (mode.has_response and not self._replies.has_room):
             return SyncReplyMode.NONE
         return mode
 
@@ -284,14 +369,20 @@ class Receiver:
         row = self._rows.about_gateway(event, self._clock.now(), reason)._replace(
             direction=Direction.OUT,
             message_id=signal.header.ref_to_message_id,
-            agreement_id=signal.header.agreement_id,
+            agreement_id=signal.header.agreement_id or None,
         )
-        return await self._reject_row(row, TAKEN.status_code, None)
+        known = self._agreements.find_ours(signal.header.agreement_id)
+        await self._refusals.write(row, agreement_id=STRANGERS if known is None else known.id)
+        return TAKEN
 
     async def _reject(
-        self, error: RemoteError, about: About | None, request: Request
+        self, error: RemoteError, about: About | None, request: Request, caller: Caller
     ) -> TransportAnswer:
-        """One row, nothing stored; an error to the partner where an agreement names one."""
+        """One row, nothing stored; an error to the partner where an agreement names one.
+
+        But not on the word of a caller who does not show what that agreement asks for, and not
+        more often than [limits] say (R-45).
+        """
         row = self._rows.about_gateway(Event.REJECTED, self._clock.now(), error.description)
         row = row._replace(
             direction=Direction.IN,
@@ -307,28 +398,60 @@ class Receiver:
                 agreement_id=about.agreement_id,
                 conversation_id=about.conversation_id,
             )
-        agreement = None if about is None else self._whom_to_answer(about)
+        agreement = None if about is None else self._whom_to_answer(about, caller)
         if agreement is None or about is None:
             await self._refusals.write(row)
             return TransportAnswer(_status_of(error.code), error.code.value)
-        self._tasks.start(self._signals.send_rejection(about, agreement, error))
-        return await self._reject_row(row, TAKEN.status_code, error.code.value)
+        await self._refusals.write(row, agreement_id=agreement.id)
+        if not self._error_posts.spend(agreement.id):
+            return TransportAnswer(_status_of(error.code), error.code.value)
+        self._tasks.start(
+            self._signals.send_rejection(about, agreement, error), place="posting an error"
+        )
+        return TAKEN._replace(error=error.code.value)
 
-    def _whom_to_answer(self, about: About) -> Agreement | None:
-        """An agreement with the sender; a signal is never answered (R-20, R-26)."""
+    def _whom_to_answer(self, about: About, caller: Caller) -> Agreement | None:
+        """An agreement with the sender, if he may be the caller. No signal is answered (R-20)."""
         if about.message_type != "Normal" or about.message_id is None or not about.from_ids:
             return None
         named = {str(party) for party in about.from_ids}
-        agreement = self._agreements.find(about.agreement_id or "")
-        if agreement is not None and named & set(map(str, agreement.their_ids)):
-            return agreement
-        return next(filter(None, map(self._agreements.find_with, sorted(named))), None)
+        agreement = self._agreements.find_ours(about.agreement_id or "")
+        if agreement is None or not named & set(map(str, agreement.their_ids)):
+            found = filter(None, map(self._agreements.find_with, sorted(named)))
+            agreement = next(found, None)
+        if agreement is None or not is_entitled(caller, agreement):
+            return None
+        return agreement
 
-    async def _reject_row(
-        self, row: Record, status_code: int, error: str | None
-    ) -> TransportAnswer:
-        await self._group.transact(lambda txn: txn.append((row,)))
-        return TransportAnswer(status_code, error)
+
+class _Admission:
+    """What `Receiver._admit` said of the package that is being read."""
+
+    def __init__(self) -> None:
+        self.result: Admitted | Route | None = None
+
+    def note(self, result: Admitted | Route | None) -> None:
+        """Keep it for the end of the package."""
+        self.result = result
+
+
+async def _internal_error(bug: Exception) -> TransportAnswer:
+    del bug
+    return TransportAnswer(500, "InternalError")
+
+
+def _feed(decoder: Decoder, chunk: bytes, place: Place) -> None:
+    """Read a piece; until somebody is admitted in small ones: what follows is no concern here."""
+    at = 0
+    while not decoder.is_admitted and at < len(chunk):
+        piece = chunk[at : at + DOORSTEP_PIECE_BYTES]
+        place.take(len(piece))
+        decoder.feed(piece)
+        at += len(piece)
+    if decoder.is_admitted:
+        place.leave()
+        if at < len(chunk):
+            decoder.feed(chunk[at:] if at else chunk)
 
 
 HEADERS_BYTES = 2 << 20

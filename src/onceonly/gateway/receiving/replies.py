@@ -83,6 +83,10 @@ class Replies:
         self._responses[response_id] = exchange
         exchange.reply.add_done_callback(lambda _: self._responses.pop(response_id, None))
 
+    def check(self, outgoing: Outgoing) -> None:
+        """See `Transport.check`."""
+        self._transport.check(outgoing)
+
     async def send(self, outgoing: Outgoing) -> Transmission:
         """Transmit once: into the exchange that waits for it, else as the transport does."""
         exchange = self._responses.pop(outgoing.message_id, None)

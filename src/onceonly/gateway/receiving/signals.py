@@ -198,7 +198,7 @@ class Signals:
             self._our_uri,
             sender_uri or agreement.receiver_uri,
             agreement.profile,
-            agreement.id,
+            about.agreement_id or agreement.id,
             about.conversation_id or "unknown",
         )
         now = self._clock.now()

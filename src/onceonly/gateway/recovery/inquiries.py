@@ -6,10 +6,10 @@ inquiry is the only signal that is ever answered (R-20), and only to an address 
 """
 
 import asyncio
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from onceonly.gateway.agreements import Agreements
+from onceonly.gateway.authority import Caller, is_entitled
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.drill import Failpoints
@@ -18,6 +18,7 @@ from onceonly.gateway.receiving.handovers import HandOvers
 from onceonly.gateway.receiving.signals import Hop, Signals
 from onceonly.gateway.recovery.questions import is_from_partner
 from onceonly.gateway.recovery.reports import Reports
+from onceonly.gateway.refusals import STRANGERS, Refusals
 from onceonly.gateway.relaying.whereabouts import Whereabouts
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.dispatch import Dispatch
@@ -26,7 +27,7 @@ from onceonly.journal.record import Record
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
 from onceonly.message.instant import Now
-from onceonly.message.message import RoutingHeader
+from onceonly.message.message import Profile
 from onceonly.message.package import Package
 from onceonly.message.signals import (
     Inquiry,
@@ -90,6 +91,7 @@ class Inquiries:
         clock: Clock,
         failpoints: Failpoints,
         tasks: Tasks,
+        refusals: Refusals,
         our_uri: str,
     ) -> None:
         self._group = group
@@ -103,33 +105,47 @@ class Inquiries:
         self._clock = clock
         self._failpoints = failpoints
         self._tasks = tasks
+        self._refusals = refusals
         self._our_uri = our_uri
         self.is_draining = False
         """An operator wants no more messages: partners that ask first are told so (S4-15)."""
 
     async def take(
-        self, content: Inquiry | Report, routing: Sequence[RoutingHeader]
+        self, content: Inquiry | Report, profile: Profile, caller: Caller
     ) -> TransportAnswer:
         """Take a question or an answer that arrived; what it causes leaves after the commit.
 
+        Identity is the caller's under the agreement, and so are addresses (R-20, R-26, R-44).
         Raises `StoreFull`, save for a Ping, whose answer says so.
         """
-        del routing  # Identity and addresses are those of the agreement (R-20, R-26).
         if isinstance(content, Report):
-            if not await self._reports.take(content):
+            if not await self._reports.take(content, profile, caller):
                 await self._note_orphan(content)
             return TAKEN
-        agreement = self._agreements.find(content.header.agreement_id)
-        if agreement is None or not is_from_partner(content.header, agreement):
-            if await self._whereabouts.take(content):
-                return TAKEN
-            return await self._refuse(content)
+        agreement = self._find_agreement(content, profile, caller)
+        if agreement is None:
+            if not await self._whereabouts.take(content, profile, caller):
+                await self._refuse(content)
+            return TAKEN
         asked = Asked(content, agreement)
         if content.kind is InquiryKind.PING:
             return await self._take_ping(asked)
         reply = await self._group.transact(lambda txn: self._answer(txn, asked))
         self._tasks.start(self._send(asked, reply))
         return TAKEN
+
+    def _find_agreement(
+        self, inquiry: Inquiry, profile: Profile, caller: Caller
+    ) -> Agreement | None:
+        """The agreement whose partner asks: it is named, and its caller shows what it demands."""
+        agreement = self._agreements.find_ours(inquiry.header.agreement_id)
+        is_its = (
+            agreement is not None
+            and agreement.profile is profile
+            and is_from_partner(inquiry.header, agreement)
+            and is_entitled(caller, agreement)
+        )
+        return agreement if is_its else None
 
     async def _note_orphan(self, report: Report) -> None:
         """Counted and dropped (R-20)."""
@@ -138,26 +154,25 @@ class Inquiries:
         row = row._replace(
             direction=Direction.OUT,
             message_id=report.about or None,
-            agreement_id=report.header.agreement_id,
+            agreement_id=report.header.agreement_id or None,
         )
-        await self._group.transact(lambda txn: txn.append((row,)))
+        await self._refusals.write(row, agreement_id=self._known(report.header.agreement_id))
 
-    async def _refuse(self, inquiry: Inquiry) -> TransportAnswer:
-        """Somebody who is not the agreement's partner; a partner of another one is told so."""
-        asker = ", ".join(map(str, inquiry.header.from_ids))
+    def _known(self, agreement_id: str) -> str:
+        """Whose ration a row about it takes from: whatever is made up is a stranger's."""
+        return STRANGERS if self._agreements.find_ours(agreement_id) is None else agreement_id
+
+    async def _refuse(self, inquiry: Inquiry) -> None:
+        """Somebody who is not the agreement's partner is told nothing, not even that (R-44)."""
+        asker = ", ".join(map(str, inquiry.header.from_ids[:2]))
         reason = f"{inquiry.kind} from {asker}, which is not the agreement's partner"
         row = self._rows.about_gateway(Event.SECURITY_EVENT, self._clock.now(), reason)
         row = row._replace(
             direction=Direction.IN,
             message_id=inquiry.header.ref_to_message_id or None,
-            agreement_id=inquiry.header.agreement_id,
+            agreement_id=inquiry.header.agreement_id or None,
         )
-        await self._group.transact(lambda txn: txn.append((row,)))
-        own = next((one for one in self._agreements if is_from_partner(inquiry.header, one)), None)
-        if own is not None and inquiry.kind is not InquiryKind.PING:
-            reply = Reply(is_accepted=False, status=MessageStatus.UNAUTHORIZED)
-            self._tasks.start(self._send(Asked(inquiry, own), reply))
-        return TAKEN
+        await self._refusals.write(row, agreement_id=self._known(inquiry.header.agreement_id))
 
     async def _take_ping(self, asked: Asked) -> TransportAnswer:
         """Available while messages are taken: not while draining, nor on a full disk (S4-15)."""
@@ -176,11 +191,7 @@ class Inquiries:
         now = self._clock.now()
         entry = txn.find_inbound(asked.key)
         rows = [Journal(Event.INQUIRY_RECEIVED, reason=asked.inquiry.kind.value)]
-        if entry is None and (owner := self._other_owner(txn, asked)) is not None:
-            reason = f"{asked.inquiry.kind} about a message of {owner}"
-            rows.append(Journal(Event.SECURITY_EVENT, reason=reason))
-            reply = Reply(is_accepted=False, status=MessageStatus.UNAUTHORIZED)
-        elif asked.inquiry.kind is InquiryKind.CANCEL:
+        if asked.inquiry.kind is InquiryKind.CANCEL:
             reply = self._cancel(txn, asked, entry, now, rows)
         elif asked.inquiry.kind is InquiryKind.RESPONSE:
             reply = self._find_response(txn, asked, entry)
@@ -188,13 +199,6 @@ class Inquiries:
             reply = self._status(txn, asked, entry)
         txn.append([self._row(asked, row) for row in rows])
         return reply
-
-    def _other_owner(self, txn: Transaction, asked: Asked) -> str | None:
-        """Another partner whose message has this MessageId."""
-        owners = {one.their_party for one in self._agreements} - {asked.agreement.their_party}
-        keys = (asked.key._replace(from_party=owner) for owner in sorted(owners))
-        found = (key.from_party for key in keys if txn.find_inbound(key) is not None)
-        return next(found, None)
 
     def _agreement(self, asked: Asked, entry: InboundEntry | None) -> Agreement:
         """The agreement that the message came under, or else the asker's."""
@@ -270,9 +274,10 @@ class Inquiries:
         is_sent = asyncio.get_running_loop().create_future()
 
         async def send() -> Transmission:
-            transmission = await self._signals.post(asked.agreement.send_to, acknowledgment)
-            is_sent.set_result(None)
-            return transmission
+            try:
+                return await self._signals.post(asked.agreement.send_to, acknowledgment)
+            finally:
+                is_sent.set_result(None)
 
         self._hand_overs.acknowledge(self._hand_overs.debt_of(asked.key, asked.agreement), send)
         await is_sent
@@ -315,9 +320,9 @@ def _state_of(
     """How the message stands; a BestEffort one has no entry, but the inbox may have it (R-16)."""
     if entry is not None:
         return entry.status, entry.processing
-    item = txn.find_inbox_item(key.message_id)
-    if item is not None and item.message.key == key:
-        return InboundStatus.HANDED_OVER, item.processing
+    processing = txn.find_processing_without_key(key)
+    if processing is not None:
+        return InboundStatus.HANDED_OVER, processing
     return None, ProcessingState.NOT_STARTED
 
 

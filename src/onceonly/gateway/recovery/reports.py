@@ -5,6 +5,7 @@ who sends it (R-20). What the answer means is decided in `protocol/sending.py` (
 `protocol/recovering.py` (levels 3 to 5).
 """
 
+from onceonly.gateway.authority import Caller, is_entitled
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.recovery.questions import Questions, is_from_partner, message_row
 from onceonly.gateway.recovery.steps import Asker, Question
@@ -14,12 +15,13 @@ from onceonly.gateway.sending.sender import Sender
 from onceonly.gateway.sending.work import MessageWork, Outcome, RecoveryWork, Work
 from onceonly.message.event import Event
 from onceonly.message.instant import Now
+from onceonly.message.message import Profile
 from onceonly.message.signals import InquiryKind, Report
 from onceonly.protocol import recovering
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import PongReceived
 from onceonly.protocol.sending import was_refused
-from onceonly.store.store import OutboundEntry, Transaction
+from onceonly.store.store import OutboundEntry, Snapshot, Store, Transaction
 
 
 class Reports:
@@ -32,21 +34,25 @@ class Reports:
         steps: SendingSteps,
         dispatch: Dispatch,
         questions: Questions,
+        store: Store,
         clock: Clock,
     ) -> None:
         self._sender = sender
         self._steps = steps
         self._dispatch = dispatch
         self._questions = questions
+        self._store = store
         self._clock = clock
 
-    async def take(self, report: Report) -> bool:
+    async def take(self, report: Report, profile: Profile, caller: Caller) -> bool:
         """Take the answer to an inquiry of ours; False if it fits none (R-20)."""
         question: Question | None = None
+        if self._find_question(self._store.snapshot(), report, profile, caller) is None:
+            return False
 
         def step(txn: Transaction) -> Outcome | None:
             nonlocal question
-            question = self._find_question(txn, report)
+            question = self._find_question(txn, report, profile, caller)
             return None if question is None else self._answer(txn, question, report)
 
         if not await self._dispatch.take(step):
@@ -54,21 +60,29 @@ class Reports:
         self._questions.close(report.header.ref_to_message_id, is_available=report.is_accepted)
         return True
 
-    def _find_question(self, txn: Transaction, report: Report) -> Question | None:
+    def _find_question(
+        self, snapshot: Snapshot, report: Report, profile: Profile, caller: Caller
+    ) -> Question | None:
+        """The inquiry that the report answers, if its caller may answer for the partner (R-44)."""
         inquiry_id = report.header.ref_to_message_id
-        question = self._questions.find(inquiry_id) or self._asked_before(txn, report)
+        question = self._questions.find(inquiry_id) or self._asked_before(snapshot, report)
         if question is None or question.kind is not report.kind:
             return None
-        is_about_it = report.kind is InquiryKind.PING or report.about == question.message_id
-        return (
-            question if is_about_it and is_from_partner(report.header, question.agreement) else None
+        agreement = question.agreement
+        fits = (
+            (report.kind is InquiryKind.PING or report.about == question.message_id)
+            and agreement.profile is profile
+            and is_from_partner(report.header, agreement)
+            and is_entitled(caller, agreement)
+            and report.header.agreement_id in ("", agreement.id)
         )
+        return question if fits else None
 
-    def _asked_before(self, txn: Transaction, report: Report) -> Question | None:
+    def _asked_before(self, snapshot: Snapshot, report: Report) -> Question | None:
         """The inquiry of an earlier life of this process, or one that was forgotten since."""
-        entry = txn.find_outbound(report.about) if report.about else None
+        entry = snapshot.find_outbound(report.about) if report.about else None
         inquiry_id = report.header.ref_to_message_id
-        if entry is None or txn.get_recovery(entry.message_id).inquiry_id != inquiry_id:
+        if entry is None or snapshot.get_recovery(entry.message_id).inquiry_id != inquiry_id:
             return None
         return Question(
             inquiry_id,

@@ -8,8 +8,10 @@ and nothing of it is stored (R-25).
 from collections.abc import Sequence
 from dataclasses import replace
 
+from onceonly.gateway.authority import Caller
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Route
+from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.payloads import keep
 from onceonly.gateway.relaying.custody import Custody
@@ -17,18 +19,20 @@ from onceonly.gateway.relaying.routes import Passage, Routes, is_accepted
 from onceonly.gateway.relaying.transit import Transits
 from onceonly.gateway.relaying.upstream import Subject, Upstream
 from onceonly.gateway.sending.dispatch import Dispatch
+from onceonly.gateway.sending.package_body import PackageBody
 from onceonly.gateway.sending.sender import made_after
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.digest import content_digest
-from onceonly.message.errors import ErrorCode, RemoteError
+from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
 from onceonly.message.message import Message, Profile, RoutingHeader
 from onceonly.message.package import Package
 from onceonly.message.signals import Acknowledgment, ErrorSignal
 from onceonly.protocol.effects import Answer, Journal
-from onceonly.store.spool import Sink
+from onceonly.store.spool import Sink, Spool
 from onceonly.transport.transport import Answer as TransportAnswer
+from onceonly.transport.transport import Outgoing, Transport
 from onceonly.wire.envelope import Envelope, boundary_for, forward
 
 TAKEN = TransportAnswer(204)
@@ -48,6 +52,9 @@ class Relay:
         clock: Clock,
         ids: Identifiers,
         tasks: Tasks,
+        transport: Transport,
+        spool: Spool,
+        error_posts: ErrorPosts,
         our_uri: str,
         payload_bytes_max: int,
     ) -> None:
@@ -59,6 +66,9 @@ class Relay:
         self._clock = clock
         self._ids = ids
         self._tasks = tasks
+        self._transport = transport
+        self._spool = spool
+        self._error_posts = error_posts
         self._our_uri = our_uri
         self._payload_bytes_max = payload_bytes_max
 
@@ -70,10 +80,16 @@ class Relay:
         """The route that the message travels, None where it is not one that passes through us."""
         return self._routes.find_for(message)
 
+    def knows(self, caller: Caller, agreement_id: str) -> bool:
+        """Whether the caller is a neighbour of ours on some route for that agreement."""
+        return self._routes.knows(caller, agreement_id)
+
     async def take_message(
-        self, route: Route, envelope: Envelope, sinks: Sequence[Sink]
+        self, route: Route, envelope: Envelope, sinks: Sequence[Sink], caller: Caller
     ) -> TransportAnswer:
         """Take a message that is for somebody else, and answer its transport.
+
+        The caller is the route's previous hop.
 
         Raises `StoreFull`; then nothing is stored and nobody is told (seed 003 §4).
         """
@@ -81,9 +97,11 @@ class Relay:
         message = _under_names_of(route, envelope.content)
         subject = _subject_of(route, envelope, message)
         try:
-            self._check(route, envelope, message)
+            self._routes.check(route, message, envelope.routing, envelope.profile)
+            self._check_size(message)
             is_ours = is_accepted(route, message, envelope.routing[-1])
             passage = await self._passage(route, envelope, message, sinks)
+            self._check_transport(passage)
             if is_ours:
                 await self._custody.take(passage, subject)
             else:
@@ -91,27 +109,44 @@ class Relay:
         except RemoteError as error:
             return await self._reject(subject, error)
         if message.ref_to_message_id is not None and route.profile is Profile.RM_2001:
-            self._tasks.start(self._hear_response(message))
+            self._tasks.start(self._hear_response(message, caller), place="hearing a response")
         return TAKEN
 
-    async def _hear_response(self, message: Message) -> None:
+    async def _hear_response(self, message: Message, caller: Caller) -> None:
         """A response shows its request to have arrived, whichever way we carried that one."""
         if not await self._dispatch.take(
-            lambda txn: self._dispatch.on_response(txn, message, self._clock.now()),
+            lambda txn: self._dispatch.on_response(txn, message, self._clock.now(), caller),
             waits_for_space=True,
         ):
-            await self._transits.take_response(message)
+            await self._transits.take_response(message, caller)
 
-    async def take_signal(self, signal: Acknowledgment | ErrorSignal) -> bool:
+    async def take_signal(
+        self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller
+    ) -> bool:
         """Take a signal about a message on its way through us; False if it fits none (R-20)."""
-        return await self._transits.take_signal(signal)
+        return await self._transits.take_signal(signal, profile, caller)
 
     def pass_receipt(self, signal: Acknowledgment) -> None:
         """Let a delivery receipt go back that fits a message which we sent: perhaps for another."""
         self._custody.pass_receipt(signal)
 
-    def _check(self, route: Route, envelope: Envelope, message: Message) -> None:
-        self._routes.check(route, envelope, message)
+    def _check_transport(self, passage: Passage) -> None:
+        """What the next hop's transport can never carry is refused before it is stored (R-43)."""
+        body = PackageBody(passage.package, passage.payloads, self._spool)
+        outgoing = Outgoing(
+            passage.route.send_to,
+            passage.package.content_type,
+            body,
+            passage.message.message_id,
+        )
+        try:
+            self._transport.check(outgoing)
+        except LocalError as error:
+            raise RemoteError(
+                ErrorCode.NOT_SUPPORTED, f"the way to the next hop cannot carry it: {error}"
+            ) from error
+
+    def _check_size(self, message: Message) -> None:
         if message.size_bytes > self._payload_bytes_max:
             raise RemoteError(
                 ErrorCode.MESSAGE_TOO_LARGE,
@@ -163,7 +198,8 @@ class Relay:
             reason=error.description,
         )
         await self._upstream.note_rejection(subject, row)
-        self._tasks.start(self._upstream.send_error(subject, answer, Event.ERROR_SENT))
+        if self._error_posts.spend(subject.route.id):
+            self._tasks.start(self._upstream.send_error(subject, answer, Event.ERROR_SENT))
         return TAKEN._replace(error=error.code.value)
 
 

@@ -8,6 +8,7 @@ and 001 §1.3.4; invariant I38.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from onceonly.gateway.authority import Caller, is_next_hop, is_previous_hop
 from onceonly.gateway.config import Agreement, Route
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.identity import PartyId
@@ -15,14 +16,15 @@ from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
     Message,
+    Profile,
     ReliableMessagingMethod,
     RoutingHeader,
     SyncReplyMode,
 )
 from onceonly.message.package import Package
+from onceonly.message.signals import SignalHeader
 from onceonly.message.terms import Intermediary
 from onceonly.store.store import StoredPayload
-from onceonly.wire.envelope import Envelope
 
 
 class Passage(NamedTuple):
@@ -75,31 +77,53 @@ class Routes:
                 return route
         return None
 
-    def leading_to(self, senders: Collection[str]) -> list[Route]:
-        """Routes whose next hop goes by all of these names (R-20)."""
-        names = set(senders)
+    def knows(self, caller: Caller, agreement_id: str) -> bool:
+        """Whether some route for this agreement has the caller as its neighbour."""
+        return any(
+            is_previous_hop(caller, route) or is_next_hop(caller, route)
+            for route in self
+            if _may_name(route, agreement_id)
+        )
+
+    def leading_to(self, header: SignalHeader, profile: Profile, caller: Caller) -> list[Route]:
+        """Routes whose next hop may have sent the signal: by its names and its caller (R-44)."""
+        names = set(map(str, header.from_ids))
         return [
             route
             for route in self
-            if names <= {route.receiver_uri, route.send_to, *map(str, route.to_ids)}
+            if route.profile is profile
+            and names <= {route.receiver_uri, route.send_to, *map(str, route.to_ids)}
+            and _may_name(route, header.agreement_id)
+            and is_next_hop(caller, route)
         ]
 
-    def find_from(self, senders: Collection[str], agreement_id: str) -> Route | None:
-        """The route whose previous hop goes by all of these names, for this agreement."""
-        names = set(senders)
+    def find_from(self, header: SignalHeader, profile: Profile, caller: Caller) -> Route | None:
+        """The route whose previous hop the caller is, by its names and by what it shows."""
+        names = set(map(str, header.from_ids))
         for route in self:
             previous_hop = {route.sender_uri, route.back_to, *map(str, route.from_ids)}
-            if names <= previous_hop and route.agreement_id in (None, agreement_id):
+            if (
+                route.profile is profile
+                and names <= previous_hop
+                and _may_name(route, header.agreement_id)
+                and is_previous_hop(caller, route)
+            ):
                 return route
         return None
 
-    def check(self, route: Route, envelope: Envelope, message: Message) -> None:
-        """Raise `RemoteError` for what must not go on along `route`."""
-        previous = envelope.routing[-1]
-        if envelope.profile is not route.profile:
+    def check(
+        self,
+        route: Route,
+        message: Message,
+        routing: Sequence[RoutingHeader],
+        profile: Profile,
+    ) -> None:
+        """Raise `RemoteError` for what must not go on along `route`; its payloads are no matter."""
+        previous = routing[-1]
+        if profile is not route.profile:
             raise RemoteError(
                 ErrorCode.INCONSISTENT,
-                f"a message of profile {envelope.profile.value} on route {route.id!r}, "
+                f"a message of profile {profile.value} on route {route.id!r}, "
                 f"which is of profile {route.profile.value}",
             )
         if previous.receiver_uri not in self._our_uris:
@@ -108,7 +132,7 @@ class Routes:
                 f"ReceiverURI {previous.receiver_uri!r} is not ours",
             )
         if previous.sender_uri in self._our_uris or any(
-            self._our_uris & {hop.sender_uri, hop.receiver_uri} for hop in envelope.routing[:-1]
+            self._our_uris & {hop.sender_uri, hop.receiver_uri} for hop in routing[:-1]
         ):
             raise RemoteError(ErrorCode.INCONSISTENT, "a loop: the message has been here before")
         if previous.sender_uri != route.sender_uri:
@@ -116,15 +140,20 @@ class Routes:
                 ErrorCode.VALUE_NOT_RECOGNIZED,
                 f"SenderURI {previous.sender_uri!r} is not the previous hop of route {route.id!r}",
             )
-        if len(envelope.routing) >= route.hops_max:
+        if len(routing) >= route.hops_max:
             raise RemoteError(
                 ErrorCode.INCONSISTENT,
-                f"{len(envelope.routing)} hops are behind the message, of {route.hops_max} at most",
+                f"{len(routing)} hops are behind the message, of {route.hops_max} at most",
             )
         if message.sync_reply_mode not in (None, SyncReplyMode.NONE):
             raise RemoteError(
                 ErrorCode.NOT_SUPPORTED, "syncReplyMode does not pass through an intermediary"
             )
+
+
+def _may_name(route: Route, agreement_id: str) -> bool:
+    """Whether what passes along the route may be under the agreement; a signal may name none."""
+    return not agreement_id or route.agreement_id in (None, agreement_id)
 
 
 def is_accepted(route: Route, message: Message, previous: RoutingHeader) -> bool:
@@ -155,6 +184,8 @@ def as_agreement(route: Route) -> Agreement:
         error_to=None,
         receiver_uri=route.receiver_uri,
         terms=route.terms,
+        caller_certificate=route.next_hop_certificate or route.caller_certificate,
+        entrances=route.entrances,
         is_route=True,
     )
 

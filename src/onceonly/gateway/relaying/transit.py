@@ -7,9 +7,13 @@ A copy is stored before its transport is answered and goes on after the commit; 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
+from onceonly.gateway.authority import Caller, is_next_hop
+from onceonly.gateway.bugs import Bugs, words_for
 from onceonly.gateway.clock import Clock
+from onceonly.gateway.config import Route
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.relaying.routes import Passage, Routes
@@ -19,7 +23,7 @@ from onceonly.gateway.tasks import Tasks
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import Pair
-from onceonly.message.message import AcknowledgmentElement, AckRequested, Message
+from onceonly.message.message import AcknowledgmentElement, AckRequested, Message, Profile
 from onceonly.message.package import Package
 from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal, SignalHeader
 from onceonly.protocol import relaying, schedule
@@ -29,13 +33,32 @@ from onceonly.protocol.effects import (
     Effect,
     Forward,
     Journal,
+    OpenIncident,
 )
 from onceonly.protocol.events import AckReceived, ErrorReceived, Restarted, Transmission
-from onceonly.protocol.relaying import Arrived, ForwardEnded, RelayingEvent, Transit, TransitStatus
+from onceonly.protocol.relaying import (
+    Arrived,
+    ForwardEnded,
+    ForwardParked,
+    RelayingEvent,
+    TakenUp,
+    Transit,
+    TransitStatus,
+)
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
-from onceonly.store.store import Store, StoredPayload, Transaction, TransitEntry
+from onceonly.store.store import (
+    Role,
+    Snapshot,
+    Store,
+    StoredPayload,
+    Transaction,
+    TransitEntry,
+)
 from onceonly.transport.transport import Outgoing, Transport
+
+FORWARDING = "sending a message on"
+"""Where a bug was met, in words for counts and rows."""
 
 FORWARDS_MAX = 64
 """Copies on their way to next hops at once: more connections than one peer likes to serve, and
@@ -68,6 +91,7 @@ class Transits:
         clock: Clock,
         failpoints: Failpoints,
         tasks: Tasks,
+        bugs: Bugs,
     ) -> None:
         self._routes = routes
         self._upstream = upstream
@@ -78,6 +102,7 @@ class Transits:
         self._clock = clock
         self._failpoints = failpoints
         self._tasks = tasks
+        self._bugs = bugs
         self._forwards = asyncio.Semaphore(FORWARDS_MAX)
         self._waiting = 0
 
@@ -98,16 +123,19 @@ class Transits:
         self._failpoints.reach("after-commit")
         self._release(heard, package=passage.package, payloads=passage.payloads)
 
-    async def take_signal(self, signal: Acknowledgment | ErrorSignal) -> bool:
-        """Take what a next hop says about a message; False if it fits none in transit (R-20)."""
-        routes = self._routes.leading_to([str(party) for party in signal.header.from_ids])
-        if not routes:
+    async def take_signal(
+        self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller
+    ) -> bool:
+        """Take what a next hop says about a message; False if it fits none in transit.
+
+        It fits by its names, its caller and the agreement of the message (R-20, R-44).
+        """
+        routes = self._routes.leading_to(signal.header, profile, caller)
+        if self._find_spoken_of(self._store.snapshot(), routes, signal.header) is None:
             return False
 
         def step(txn: Transaction) -> Heard | None:
-            about = signal.header.ref_to_message_id
-            found = filter(None, (txn.find_transit(route.id, about) for route in routes))
-            entry = spoken_of(list(found), signal.header)
+            entry = self._find_spoken_of(txn, routes, signal.header)
             return None if entry is None else self._hear(txn, entry, signal)
 
         heard = await self._group.transact(step)
@@ -118,7 +146,15 @@ class Transits:
         self._release(heard, signal=signal)
         return True
 
-    async def take_response(self, response: Message) -> None:
+    def _find_spoken_of(
+        self, snapshot: Snapshot, routes: Sequence[Route], header: SignalHeader
+    ) -> TransitEntry | None:
+        about = header.ref_to_message_id
+        found = filter(None, (snapshot.find_transit(route.id, about) for route in routes))
+        named = [one for one in found if header.agreement_id in ("", one.agreement_id)]
+        return spoken_of(named, header)
+
+    async def take_response(self, response: Message, caller: Caller) -> None:
         """Note that a business response shows its request to have arrived (seed 001 §1.3.3 (8b)).
 
         Nothing is said upstream: the response itself goes there and says it.
@@ -130,7 +166,8 @@ class Transits:
 
         def step(txn: Transaction) -> None:
             for route in self._routes:
-                entry = txn.find_transit(route.id, request_id) if route.pair == back else None
+                is_its = route.pair == back and is_next_hop(caller, route)
+                entry = txn.find_transit(route.id, request_id) if is_its else None
                 if entry is not None and entry.state.status is TransitStatus.FORWARDING:
                     self._advance(txn, entry, [AckReceived(detail)])
 
@@ -197,6 +234,11 @@ class Transits:
             for effect in effects
             if isinstance(effect, Journal)
         )
+        name = entry.key.message_id
+        for effect in effects:
+            if isinstance(effect, OpenIncident):
+                text = f"{effect.reason} ({name})"
+                txn.open_incident(Role.RECEIVER, entry.key.pair, text, at=now.at, message_id=name)
 
     def _release(
         self,
@@ -212,13 +254,19 @@ class Transits:
             match effect:
                 case Forward(copy):
                     self._waiting += 1
-                    self._tasks.start(self._forward(entry, copy, package, payloads))
+                    forwarding = self._bugs.contain(
+                        FORWARDING,
+                        self._forward(entry, copy, package, payloads),
+                        partial(self._park, entry, copy),
+                        message_id=entry.key.message_id,
+                    )
+                    self._tasks.start(forwarding, place=FORWARDING)
                 case AcknowledgeUpstream():
                     assert isinstance(signal, Acknowledgment), "only one brings another"
                     self._tasks.start(self._relay_acknowledgment(entry, signal))
                 case AnswerUpstream():
                     self._tasks.start(self._answer(entry, effect, signal))
-                case Journal():
+                case Journal() | OpenIncident():
                     pass  # Written in the step.
                 case _:
                     raise AssertionError(f"{effect} is no effect of a relay")
@@ -247,6 +295,38 @@ class Transits:
         heard = await persist(self._group, step)
         if heard is not None:
             self._release(heard)
+
+    async def _park(self, entry: TransitEntry, copy: int, bug: Exception) -> None:
+        """A copy met a bug of ours on its way out; no restart takes it up (R-43)."""
+        parked = ForwardParked(copy, words_for(bug))
+
+        def step(txn: Transaction) -> Heard | None:
+            known = txn.find_transit(entry.route_id, entry.key.message_id)
+            return None if known is None else self._advance(txn, known, [parked])
+
+        heard = await persist(self._group, step)
+        if heard is not None:
+            self._release(heard)
+
+    async def take_up_parked(self, message_id: str, reason: str) -> bool:
+        """On an operator's word: send the stored copy on once more; False where there is none.
+
+        Raises `StoreFull`.
+        """
+
+        def step(txn: Transaction) -> Heard | None:
+            found = (txn.find_transit(route.id, message_id) for route in self._routes)
+            entry = next(filter(None, found), None)
+            if entry is None:
+                return None
+            txn.resolve_parked(Role.RECEIVER, entry.key.pair, message_id, at=self._clock.at())
+            return self._advance(txn, entry, [TakenUp(reason)])
+
+        heard = await self._group.transact(step)
+        if heard is None:
+            return False
+        self._release(heard)
+        return True
 
     async def _transmit(
         self, entry: TransitEntry, package: Package | None, payloads: Sequence[StoredPayload]

@@ -5,6 +5,7 @@ nothing of it. It never confirms a cancel, since a copy may be anywhere behind i
 §1.3.4, seed 004 levels 2 and 3.
 """
 
+from onceonly.gateway.authority import Caller
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.receiving.signals import Signals
 from onceonly.gateway.relaying.routes import Routes
@@ -12,6 +13,7 @@ from onceonly.gateway.relaying.upstream import Subject, Upstream, outcome_row
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
+from onceonly.message.message import Profile
 from onceonly.message.package import Package
 from onceonly.message.signals import Inquiry, InquiryKind, MessageStatus, Report
 from onceonly.protocol.effects import Journal
@@ -43,19 +45,22 @@ class Whereabouts:
         self._clock = clock
         self._tasks = tasks
 
-    async def take(self, inquiry: Inquiry) -> bool:
-        """Answer an inquiry; False if it comes from no previous hop (R-20). Raises `StoreFull`."""
+    async def take(self, inquiry: Inquiry, profile: Profile, caller: Caller) -> bool:
+        """Answer an inquiry; False if it comes from no previous hop (R-20, R-44).
+
+        The previous hop is answered under the URI that the route has for it: what it calls itself
+        may be no URI at all. Raises `StoreFull`.
+        """
         header = inquiry.header
-        askers = [str(party) for party in header.from_ids]
-        route = self._routes.find_from(askers, header.agreement_id)
+        route = self._routes.find_from(header, profile, caller)
         if route is None:
             return False
         subject = Subject(
             route,
             MessageKey(*route.pair, header.ref_to_message_id),
-            header.agreement_id,
+            header.agreement_id or route.agreement_id or route.id,
             header.conversation_id,
-            askers[0],
+            route.sender_uri,
             FIRST_HOP,
         )
         status, acknowledgment = await self._group.transact(

@@ -5,9 +5,13 @@ after a restart everything in flight gets `Restarted` instead, and is transmitte
 at once.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 
+from onceonly.gateway.authority import Answered, Caller, is_entitled
+from onceonly.gateway.bugs import Bugs, words_for
 from onceonly.gateway.clock import Clock
+from onceonly.gateway.config import Agreement
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.recovery.questions import Questions, is_from_partner, message_row
@@ -25,8 +29,9 @@ from onceonly.gateway.sending.work import (
     Work,
 )
 from onceonly.gateway.tasks import Tasks
+from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
-from onceonly.message.identity import Pair
+from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.instant import Now
 from onceonly.message.message import Message, Profile, SyncReplyMode
 from onceonly.message.signals import (
@@ -42,6 +47,7 @@ from onceonly.protocol.events import (
     AckReceived,
     DeadlineReached,
     ErrorReceived,
+    Parked,
     Restarted,
     SendingEvent,
     TimePassed,
@@ -53,8 +59,15 @@ from onceonly.protocol.outbound import sent_beside
 from onceonly.protocol.sending import Exposure, OutboundStatus
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
-from onceonly.store.store import OutboundEntry, OwedNotice, Store, StoreFull, Transaction
-from onceonly.transport.transport import Outgoing, Receive, Request, Transport
+from onceonly.store.store import (
+    OutboundEntry,
+    OwedNotice,
+    Snapshot,
+    Store,
+    StoreFull,
+    Transaction,
+)
+from onceonly.transport.transport import Answer, Outgoing, Request, Transport
 
 OVERDUE_BATCH = 200
 """Messages per sweep step: keeps one step short while a backlog expires."""
@@ -68,6 +81,10 @@ HEARS_RECEIPTS = frozenset(
     }
 )
 """Statuses to which the To Party's receipt adds something: also to another's acknowledgement."""
+
+
+ReceiveReply = Callable[[Request, AsyncIterator[bytes], Answered], Awaitable[Answer]]
+"""Takes a package that came in the answer to that POST of ours."""
 
 
 class Dispatch:
@@ -86,6 +103,7 @@ class Dispatch:
         clock: Clock,
         failpoints: Failpoints,
         tasks: Tasks,
+        bugs: Bugs,
     ) -> None:
         self._sender = sender
         self._steps = steps
@@ -97,11 +115,12 @@ class Dispatch:
         self._clock = clock
         self._failpoints = failpoints
         self._tasks = tasks
+        self._bugs = bugs
         self._messages = Deadlines(clock, sender.waits, self._message_is_due)
         self._recoveries = Deadlines(clock, sender.recovery_waits, self._recovery_is_due)
         self.is_draining = False
         """Begins no further transmission."""
-        self.receive: Receive | None = None
+        self.receive: ReceiveReply | None = None
         """Takes packages that come back in the answer of a transport (syncReplyMode)."""
         self.tell_from_party: Callable[[OwedNotice], None] | None = None
         """Posts a DeliveryFailure notice about a message that we sent for somebody else (R-13)."""
@@ -109,14 +128,42 @@ class Dispatch:
     async def start(self) -> None:
         """Take up what a stop or a crash left in flight or unanswered, and the queues behind it."""
 
-        def work(txn: Transaction) -> list[Work]:
+        def work(txn: Snapshot) -> list[Work]:
             return [
                 *(MessageWork(entry.message_id, Restarted()) for entry in txn.list_in_flight()),
                 *(NextWork(pair) for pair in txn.list_waiting_pairs()),
                 *(RecoveryWork(message_id, Restarted()) for message_id in txn.list_recovering()),
             ]
 
-        await self.run(work)
+        await self._run_apart("taking up what was under way", work)
+
+    async def _run_apart(self, place: str, work: Callable[[Snapshot], Sequence[Work]]) -> None:
+        """Carry out, in one step, what `work` finds; where that meets a bug, each by itself (R-43).
+
+        Then only what the bug is in is left behind: a message of it is parked.
+        """
+        await self._bugs.contain(place, self.run(work), partial(self._run_each, place, work))
+
+    async def _run_each(
+        self, place: str, work: Callable[[Snapshot], Sequence[Work]], bug: Exception
+    ) -> None:
+        del bug
+        for one in work(self._store.snapshot()):
+            await self._bugs.contain(
+                place, self.run(partial(_only, one)), partial(self._park_subject, one)
+            )
+
+    async def _park_subject(self, work: Work, bug: Exception) -> None:
+        if isinstance(work, MessageWork):
+            await self._park(work.message_id, bug)
+
+    async def _park(self, message_id: str, bug: Exception) -> None:
+        """Set a message aside that met a bug on its way out (R-43).
+
+        What a transport will not carry it says before a byte leaves, by a `LocalError`.
+        """
+        left = not isinstance(bug, LocalError)
+        await self._persist(MessageWork(message_id, Parked(words_for(bug), left)))
 
     def drain(self) -> None:
         """Begin no further transmission; those under way may end."""
@@ -146,15 +193,19 @@ class Dispatch:
             assert self.tell_from_party is not None, "only routes owe notices"
             self.tell_from_party(notice)
         for departure in outcome.departures:
-            self._tasks.start(self._transmit(departure))
+            self._tasks.start(self._transmit_contained(departure), place="sending a message")
         for question in outcome.questions:
             self._questions.ask(question)
 
-    async def on_acknowledgment(self, signal: Acknowledgment, profile: Profile) -> bool:
+    async def on_acknowledgment(
+        self, signal: Acknowledgment, profile: Profile, caller: Caller
+    ) -> bool:
         """Take an acknowledgement or a receipt; False if it fits no message of ours (R-20)."""
+        if self._find_fitting(self._store.snapshot(), signal.header, profile, caller) is None:
+            return False
 
         def step(txn: Transaction) -> Outcome | None:
-            entry = self._find_fitting(txn, signal.header, profile)
+            entry = self._find_fitting(txn, signal.header, profile, caller)
             if entry is None:
                 return None
             now = self._clock.now()
@@ -172,12 +223,14 @@ class Dispatch:
 
         return await self.take(step)
 
-    async def on_error(self, signal: ErrorSignal, profile: Profile) -> bool:
+    async def on_error(self, signal: ErrorSignal, profile: Profile, caller: Caller) -> bool:
         """Take an ErrorList; False if it fits no message of ours (R-20)."""
+        if self._find_fitting(self._store.snapshot(), signal.header, profile, caller) is None:
+            return False
         events = tuple(map(_error_received, signal.errors))
 
         def step(txn: Transaction) -> Outcome | None:
-            entry = self._find_fitting(txn, signal.header, profile)
+            entry = self._find_fitting(txn, signal.header, profile, caller)
             if entry is None:
                 return None
             work = [MessageWork(entry.message_id, event) for event in events]
@@ -186,14 +239,23 @@ class Dispatch:
         return await self.take(step)
 
     def _find_fitting(
-        self, txn: Transaction, header: SignalHeader, profile: Profile
+        self, snapshot: Snapshot, header: SignalHeader, profile: Profile, caller: Caller
     ) -> OutboundEntry | None:
-        """Ruling R-20: RefToMessageId and the peer's identity must both fit; and the profile."""
-        entry = txn.find_outbound(header.ref_to_message_id)
+        """The message that the signal is about, if its caller may speak about it (R-20, R-44).
+
+        RefToMessageId, the names, the profile and what the caller shows must fit the agreement of
+        the message; and the signal names that agreement, or none.
+        """
+        entry = snapshot.find_outbound(header.ref_to_message_id)
         if entry is None:
             return None
         agreement = self._sender.agreement(entry.agreement_id)
-        fits = agreement.profile is profile and is_from_partner(header, agreement)
+        fits = (
+            agreement.profile is profile
+            and is_from_partner(header, agreement)
+            and is_entitled(caller, agreement)
+            and header.agreement_id in ("", _name_on_wire(snapshot, entry, agreement))
+        )
         return entry if fits else None
 
     async def take(
@@ -220,7 +282,9 @@ class Dispatch:
         self.release(outcome)
         return True
 
-    def on_response(self, txn: Transaction, message: Message, now: Now) -> Outcome | None:
+    def on_response(
+        self, txn: Transaction, message: Message, now: Now, caller: Caller
+    ) -> Outcome | None:
         """In the step that stores an inbound message: what it says about the one it answers.
 
         A business response shows that the request arrived (seed 001 §1.3.3 (8b); in `rm-2000`
@@ -233,6 +297,8 @@ class Dispatch:
         if entry is None or message.pair != Pair(entry.pair.to_party, entry.pair.from_party):
             return None  # What we carry for others is no answer to us, nor the other way round.
         agreement = self._sender.agreement(entry.agreement_id)
+        if not is_entitled(caller, agreement):
+            return None  # The message stands under another agreement than what it answers (R-44).
         work: list[Work] = []
         is_known = entry.state.status is OutboundStatus.ACKNOWLEDGED and entry.state.has_arrived
         is_news = not is_known and entry.state.exposure is not Exposure.NEVER
@@ -249,19 +315,19 @@ class Dispatch:
         at = self._clock.at()
         snapshot = self._store.snapshot()
 
-        def overdue(txn: Transaction) -> list[Work]:
+        def overdue(txn: Snapshot) -> list[Work]:
             entries = txn.list_overdue(at, OVERDUE_BATCH)
             return [MessageWork(entry.message_id, TimePassed()) for entry in entries]
 
-        def unanswered(txn: Transaction) -> list[Work]:
+        def unanswered(txn: Snapshot) -> list[Work]:
             due = txn.list_responses_due(at, OVERDUE_BATCH)
             return [RecoveryWork(name, recovering.ResponseTimePassed()) for name in due]
 
         if snapshot.list_overdue(at, 1):
-            await self.run(overdue)
+            await self._run_apart("ending what is overdue", overdue)
         # Behind it, since what expired before it left has no response to ask about.
         if snapshot.list_responses_due(at, 1):
-            await self.run(unanswered)
+            await self._run_apart("ending what is overdue", unanswered)
 
     async def send_again(self, message_id: str) -> Transmission | None:
         """Transmit the stored package of a message once more, beside the machine of the message.
@@ -308,6 +374,15 @@ class Dispatch:
 
         self.release(await self._group.transact(step))
 
+    async def _transmit_contained(self, departure: Departure) -> None:
+        """Whatever the bytes of the message or the answer of its partner meet ends here."""
+        await self._bugs.contain(
+            "sending a message",
+            self._transmit(departure),
+            partial(self._park, departure.message_id),
+            message_id=departure.message_id,
+        )
+
     async def _transmit(self, departure: Departure) -> None:
         self._failpoints.reach("before-transmit")
         package, payloads = departure.package, departure.payloads
@@ -327,15 +402,18 @@ class Dispatch:
         self._failpoints.reach("after-transmit")
         await self._report(departure.message_id, Transmitted(departure.attempt, transmission))
         if reply is not None and transmission.outcome is TransportOutcome.ACCEPTED:
-            await self._take_reply(endpoint, reply)
+            await self._take_reply(endpoint, reply, Answered(departure.message_id, agreement.id))
 
-    async def _take_reply(self, endpoint: str, reply: "_Reply") -> None:
-        """What came back in the answer is a package like any other (seed 001 §1.2.2)."""
+    async def _take_reply(self, endpoint: str, reply: "_Reply", answered: Answered) -> None:
+        """What came back in the answer is a package like any other (seed 001 §1.2.2).
+
+        But it may speak of the message that was posted alone (R-44).
+        """
         if reply.content_type is None or self.receive is None:
             return
         scheme = endpoint.partition(":")[0]
         request = Request(reply.content_type, len(reply.body), endpoint, scheme)
-        await self.receive(request, reply.chunks())
+        await self.receive(request, reply.chunks(), answered)
 
     async def _report(self, message_id: str, event: SendingEvent) -> None:
         """Tell the machine what happened; it has to know, if need be once there is space."""
@@ -351,10 +429,33 @@ class Dispatch:
         self.release(await persist(self._group, step))
 
     def _message_is_due(self, message_id: str, due_ns: int) -> None:
-        self._tasks.start(self._report(message_id, DeadlineReached(due_ns)))
+        self._ring(MessageWork(message_id, DeadlineReached(due_ns)))
 
     def _recovery_is_due(self, message_id: str, due_ns: int) -> None:
-        self._tasks.start(self._persist(RecoveryWork(message_id, DeadlineReached(due_ns))))
+        self._ring(RecoveryWork(message_id, DeadlineReached(due_ns)))
+
+    def _ring(self, work: MessageWork | RecoveryWork) -> None:
+        place = "waiting for a partner"
+        contained = self._bugs.contain(
+            place,
+            self._persist(work),
+            partial(self._park_subject, work),
+            message_id=work.message_id,
+        )
+        self._tasks.start(contained, place=place)
+
+
+def _name_on_wire(snapshot: Snapshot, entry: OutboundEntry, agreement: Agreement) -> str:
+    """TPAId or CPAId of the message: of what we send for others its own, not our route's."""
+    if not agreement.is_route:
+        return agreement.id
+    taken_over = snapshot.find_inbound(MessageKey(*entry.pair, entry.message_id))
+    return agreement.id if taken_over is None else taken_over.agreement_id
+
+
+def _only(work: Work, txn: Transaction) -> list[Work]:
+    del txn
+    return [work]
 
 
 class _Reply:

@@ -21,6 +21,7 @@ from onceonly.gateway.sending.work import (
     Work,
 )
 from onceonly.journal.record import Record
+from onceonly.message.errors import LocalError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.instant import Now
@@ -53,6 +54,7 @@ from onceonly.protocol.events import (
     Admitted,
     CancelConfirmed,
     Held,
+    Parked,
     Requeued,
     Resumed,
     SendingEvent,
@@ -122,14 +124,19 @@ class Turn:
         if before.due_ns != due_ns:
             before = before._replace(due_ns=due_ns)
         after, effects = sending.step(before, event, self._now, agreement.terms)
+        if isinstance(event, Admitted) and after.status is OutboundStatus.SENDING:
+            refusal = self._prepare(entry._replace(state=after), event)
+            if refusal is not None:
+                # The step is that of another message, too, which must not suffer for it (R-43).
+                number = event.sequence_number
+                event = Parked(str(refusal), bytes_left=False, sequence_number=number)
+                after, effects = sending.step(before, event, self._now, agreement.terms)
         if after.due_ns != before.due_ns:
             self._move_deadline(message_id, after.due_ns)
             before = before._replace(due_ns=after.due_ns)
         entry = self._entries[message_id] = entry._replace(state=after)
         if after != before:
             self._changed_entries.add(message_id)
-        if isinstance(event, Admitted) and after.status is OutboundStatus.SENDING:
-            self._prepare(entry, event)
         follow = self._carry_out_message_effects(entry, agreement, effects)
         return follow + self._tell_recovery(entry, agreement, event, before.status)
 
@@ -143,14 +150,19 @@ class Turn:
         self._sender.waits.put(message_id, due_ns)
         self._deadlines[message_id] = due_ns
 
-    def _prepare(self, entry: OutboundEntry, event: Admitted) -> None:
+    def _prepare(self, entry: OutboundEntry, event: Admitted) -> LocalError | None:
+        """Make the package of the first transmission; what the wire cannot write, it says."""
         draft = self._draft_of(entry.message_id)
         if entry.state.episode > 0 or self._sender.agreement(entry.agreement_id).is_route:
             # Queued again after it was given up, or somebody else's: the stored bytes (R-04, R-13).
             self._package = self._txn.get_package(entry.message_id)
-            return
-        self._package = self._sender.encode(draft.message, event.sequence_number, self._now)
+            return None
+        try:
+            self._package = self._sender.encode(draft.message, event.sequence_number, self._now)
+        except LocalError as refusal:
+            return refusal
         self._txn.put_package(entry.message_id, self._package)
+        return None
 
     def _draft_of(self, message_id: str) -> Draft:
         if self._draft is None or self._draft.message.message_id != message_id:
@@ -191,8 +203,9 @@ class Turn:
         )
 
     def _open_incident(self, entry: OutboundEntry, effect: OpenIncident) -> None:
+        about = entry.message_id if effect.is_parked else None
         reason = f"{effect.reason} ({entry.message_id})"
-        self._txn.open_incident(Role.SENDER, entry.pair, reason, at=self._now.at)
+        self._txn.open_incident(Role.SENDER, entry.pair, reason, at=self._now.at, message_id=about)
 
     def _tell_recovery(
         self,

@@ -165,7 +165,11 @@ class Process:
         enter(self.loop)
         try:
             self.gateway = join(
-                node.configuration, node.store, self._fail, surroundings=surroundings
+                node.configuration,
+                node.store,
+                self._fail,
+                on_bug=self._note_contained,
+                surroundings=surroundings,
             )
         finally:
             enter(None)
@@ -262,6 +266,12 @@ class Process:
             self._find_bug(error)
         self._node.kill("stopped-itself", type(error).__name__)
 
+    def _note_contained(self, place: str, bug: BaseException) -> None:
+        """It ended nobody, and is a finding all the same (R-43)."""
+        del place
+        if not self.loop.is_dead:
+            self._find_bug(bug)
+
     def _note_error(self, error: BaseException) -> None:
         if self.loop.is_dead or isinstance(error, Killed):
             return
@@ -319,6 +329,9 @@ class _Wire:
     def __init__(self, node: Node, process: Process) -> None:
         self._node = node
         self._process = process
+
+    def check(self, outgoing: Outgoing) -> None:
+        """The network of a world carries everything."""
 
     async def send(self, outgoing: Outgoing) -> Transmission:
         """Transmit once, see `Transport.send`."""

@@ -194,7 +194,7 @@ SELECT 'receiver', from_party, to_party, status, reason, sequence_number, NULL, 
 ORDER BY 1 DESC, 2, 3
 
 -- name: add_inbound
-INSERT INTO inbound VALUES (NULL, ?, ?, ?, ?, ?, 'not-started', ?, ?, ?, ?, ?, ?, 0, 0)
+INSERT INTO inbound VALUES (NULL, ?, ?, ?, ?, ?, 'not-started', ?, ?, ?, ?, ?, ?, 0, 0, NULL)
 
 -- name: add_inbound_key
 INSERT INTO inbound_key VALUES (?, ?, ?, ?)
@@ -211,7 +211,7 @@ INSERT INTO inbound_body VALUES (?, ?)
 
 -- name: find_inbound
 SELECT inbound.position, inbound.message_id, inbound.from_party, inbound.to_party, agreement_id,
-    status, processing, digest, received_at, is_withheld
+    status, processing, digest, received_at, is_withheld, parked
   FROM inbound_key CROSS JOIN inbound ON inbound.position = inbound_key.position
   WHERE inbound_key.message_id = ? AND inbound_key.from_party = ? AND inbound_key.to_party = ?
 
@@ -230,6 +230,11 @@ SELECT inbound.position, status, inbox_offset
 
 -- name: find_position_without_key
 SELECT position, status, inbox_offset FROM inbound INDEXED BY inbound_without_key
+  WHERE message_id = ? AND from_party = ? AND to_party = ? AND has_key = 0
+  ORDER BY position DESC LIMIT 1
+
+-- name: find_processing_without_key
+SELECT processing FROM inbound INDEXED BY inbound_without_key
   WHERE message_id = ? AND from_party = ? AND to_party = ? AND has_key = 0
   ORDER BY position DESC LIMIT 1
 
@@ -252,6 +257,9 @@ UPDATE inbound SET processing = ? WHERE inbox_offset = ? AND inbox_offset IS NOT
 -- name: put_withheld
 UPDATE inbound SET is_withheld = ? WHERE position = ?
 
+-- name: put_parked
+UPDATE inbound SET parked = ? WHERE position = ?
+
 -- name: put_refused
 UPDATE inbound SET is_refused = 1 WHERE inbox_offset = ? AND inbox_offset IS NOT NULL
 
@@ -261,8 +269,8 @@ SELECT status, processing, is_refused
 
 -- name: list_stored
 SELECT position, message_id, from_party, to_party, agreement_id, status, processing, digest,
-    received_at, is_withheld
-  FROM inbound WHERE status = 'stored' ORDER BY position
+    received_at, is_withheld, parked
+  FROM inbound WHERE status = 'stored' AND parked IS NULL ORDER BY position
 
 -- name: list_inbox
 SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
@@ -327,19 +335,24 @@ SELECT number, message_id, kind, severity, error_code, reason, episode, at
   FROM notice WHERE number > ? ORDER BY number LIMIT ?
 
 -- name: open_incident
-INSERT INTO incident VALUES (NULL, ?, ?, ?, ?, ?, NULL)
+INSERT INTO incident VALUES (NULL, ?, ?, ?, ?, ?, NULL, ?)
   ON CONFLICT (role, from_party, to_party, reason) WHERE resolved_at IS NULL DO NOTHING
 
 -- name: resolve_incidents
 UPDATE incident SET resolved_at = ?
   WHERE role = ? AND from_party = ? AND to_party = ? AND resolved_at IS NULL
+    AND (message_id IS NULL OR ?)
+
+-- name: resolve_parked
+UPDATE incident SET resolved_at = ?
+  WHERE role = ? AND from_party = ? AND to_party = ? AND resolved_at IS NULL AND message_id = ?
 
 -- name: list_open_incidents
-SELECT incident_id, role, from_party, to_party, reason, opened_at, resolved_at
+SELECT incident_id, role, from_party, to_party, reason, opened_at, resolved_at, message_id
   FROM incident WHERE resolved_at IS NULL ORDER BY incident_id
 
 -- name: list_incidents
-SELECT incident_id, role, from_party, to_party, reason, opened_at, resolved_at
+SELECT incident_id, role, from_party, to_party, reason, opened_at, resolved_at, message_id
   FROM incident ORDER BY incident_id
 
 -- name: append

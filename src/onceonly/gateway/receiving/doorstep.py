@@ -1,0 +1,83 @@
+"""What callers may have in our memory before anybody knows who they are (ruling R-45).
+
+A package says in its first part whom it is from. Until that part is read nothing of it is written
+anywhere, but it is in memory, and so are those of all others that are being read. All together
+have a bound, one address a share of it, and one package no more than a header can need.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from onceonly.message.errors import ErrorCode, RemoteError
+from onceonly.store.store import StoreExhausted
+
+DOORSTEP_PIECE_BYTES: Final = 64 * 1024
+"""Fed at once to a decoder that has not read its header: what is behind it is no concern here."""
+
+HEADER_BYTES_MAX: Final = 2 << 20
+"""Of a package whose header was not whole yet: a document of 1 MiB in base64, with room."""
+
+SHARE_OF_ADDRESS: Final = 4
+"""One address has at most this part of the bound, so that it cannot lock out all others."""
+
+
+class Doorstep:
+    """The packages whose senders are not known yet."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._per_address: Counter[str] = Counter()
+
+    @contextmanager
+    def enter(self, peer: str) -> Iterator["Place"]:
+        """A place for one package from `peer`, which ends with the block or before."""
+        place = Place(self, peer.rpartition(":")[0] or peer)
+        try:
+            yield place
+        finally:
+            place.leave()
+
+    def take(self, address: str, count: int) -> None:
+        """Count bytes of a package from the address. Raises `StoreExhausted`."""
+        most_of_address = max(HEADER_BYTES_MAX, self._bytes_max // SHARE_OF_ADDRESS)
+        if (
+            self._bytes + count > self._bytes_max
+            or self._per_address[address] + count > most_of_address
+        ):
+            raise StoreExhausted("too many packages whose header is not read yet")
+        self._bytes += count
+        self._per_address[address] += count
+
+    def give_back(self, address: str, count: int) -> None:
+        """These were read, or their caller is gone."""
+        self._bytes -= count
+        self._per_address[address] -= count
+        if not self._per_address[address]:
+            del self._per_address[address]
+
+
+class Place:
+    """One package on the doorstep."""
+
+    def __init__(self, doorstep: Doorstep, address: str) -> None:
+        self._doorstep = doorstep
+        self._address = address
+        self._bytes = 0
+
+    def take(self, count: int) -> None:
+        """Read so many bytes more. Raises `RemoteError` (MessageTooLarge) and `StoreExhausted`."""
+        if self._bytes + count > HEADER_BYTES_MAX:
+            raise RemoteError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"no whole header in the first {HEADER_BYTES_MAX} bytes of the package",
+            )
+        self._doorstep.take(self._address, count)
+        self._bytes += count
+
+    def leave(self) -> None:
+        """The header is read, or nobody reads it any more. Harmless when called again."""
+        self._doorstep.give_back(self._address, self._bytes)
+        self._bytes = 0
