@@ -43,7 +43,8 @@ def _conversation(pieces: list[bytes]) -> tuple[list[bytes], bytes]:
         Door("msh@partner.example"),
         Taker(receive, drop, MAIL_BYTES_MAX),
         SmtpLimits(mail_bytes_max=MAIL_BYTES_MAX),
-        lambda _connection: None,
+        lambda _address: True,
+        lambda _connection, _address: None,
     )
     _LOOP.run(_talk(endpoint, pieces, mails, replies := bytearray()))
     return mails, bytes(replies)

@@ -150,9 +150,11 @@ USUAL_STATUS = 400
 
 MEANINGS = {
     "AmbiguousAgreement": "Several agreements are with this partner: name one in `agreement`.",
+    "Busy": "Descriptors or memory are used up for the moment; nothing was accepted. Come again.",
     "Cancelled": "Its sender took the message back before work on it began: do not process it.",
     "ForeignOrigin": "A web page of another origin tried to call the API.",
     "IdempotencyKeyTaken": "Another message was submitted under this key.",
+    "InternalError": "A bug of onceonly; the journal and the log say which. Nothing was accepted.",
     "InvalidField": "A field is missing, unknown, or not legal; the text says which.",
     "InvalidJson": "The body is not a JSON object.",
     "InvalidMultipart": "The submission is not multipart, or its parts are not those expected.",
@@ -166,6 +168,7 @@ MEANINGS = {
     "NeverSent": "No byte of the message has left, so that nobody can know of it.",
     "NotCancellable": "There is a verdict already, or the receiver has to be asked.",
     "NotFound": "No such message, payload or path.",
+    "NotParked": "Nothing holds the message up, so there is nothing to resume.",
     "NotResendable": "The sender has not given up, or the message has expired or lost its number.",
     "PayloadTooLarge": "The payloads are longer than `payload_bytes_max`.",
     "ProcessingWentBack": "A processing state only moves forward.",

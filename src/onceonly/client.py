@@ -142,6 +142,11 @@ class Client:
         path = f"/v1/messages/{_quoted(message_id)}/resend"
         return self._json("POST", path, json={"new_version": new_version})
 
+    def resume_message(self, message_id: str, reason: str) -> JSON:
+        """Let a message go on that a bug of onceonly parked, whichever way it was going."""
+        path = f"/v1/messages/{_quoted(message_id)}/resume"
+        return self._json("POST", path, json={"reason": reason})
+
     def request_status(self, message_id: str) -> JSON:
         """Ask the partner how a message stands; its answer is in `recovery` later."""
         return self._json("POST", f"/v1/messages/{_quoted(message_id)}/status-request")

@@ -151,7 +151,7 @@ class RunningGateway:
             self.configuration,
             self.store,
             self._failures.append,
-            on_bug=lambda place, bug: self._note_bug(place, bug),
+            on_bug=self._note_bug,
             clock=clock,
         )
         await self.parts.receiver.start()

@@ -49,7 +49,7 @@ async def test_a_refusal_is_a_row_with_the_address(gateway):
 
 @pytest.mark.statement(ruling="R-45")
 async def test_what_is_beyond_the_ration_is_one_row_when_the_hour_is_over(gateway):
-    """A flood costs so many rows in an hour and one that counts the others, however long it lasts."""
+    """A flood costs so many rows in an hour, and one that counts the others."""
     for _ in range(ROWS + 60):
         gateway.parts.refusals.note("192.0.2.1:4711", "http", "BareLineFeed")
     await gateway.everything_said()

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Self
 
 import pytest
-from ground import Attack, Case, Ground, M, answer_of
+from ground import REFUSAL_ROWS, Attack, Case, Ground, M, answer_of
 from peer import PATIENCE_S
 
-from onceonly.gateway.refusals import ROW_EVERY_S, ROWS_AT_ONCE
 from onceonly.transport.http_limits import HttpLimits
 from onceonly.transport.http_server import serve_http
 
@@ -437,8 +436,7 @@ CASES = [
         slow_reader,
         "cut",
         "MimeProblem",
-        rows=ROWS_AT_ONCE,
-        rows_every_s=ROW_EVERY_S,
+        rows=REFUSAL_ROWS,
         why="each request is a package that is none; the rows about them are rationed",
     ),
     Case(

@@ -205,7 +205,7 @@ class TestOutbound:
             snapshot.get_package("m-1")
 
     def test_a_message_is_added_once(self, store: Store) -> None:
-        """A second submission under the same MessageId is our bug, and that of its step alone (R-43)."""
+        """A second submission under one MessageId is our bug, that of its step alone (R-43)."""
         submitted(store, "m-1")
         with pytest.raises(StoreMisused):
             submit(store.begin(), message("m-1"))

@@ -89,7 +89,7 @@ def _print_receipt(receipt: JSON, output: str) -> None:
 
 @click.group()
 def message() -> None:
-    """Outbound messages: list, show, status, trace, wait, resend, cancel."""
+    """Outbound messages: list, show, status, trace, wait, resend, resume, cancel."""
 
 
 @message.command("list")
@@ -227,6 +227,20 @@ def resend(
     MessageId is then in the field replaced_by of the old one.
     """
     print_fields(client.resend(message_id, new_version=new_version), output)
+
+
+@message.command()
+@click.argument("message_id")
+@click.option("--reason", required=True, help="Why it may go on now; kept in the journal.")
+@output_option
+@gateway_command
+def resume(client: Client, message_id: str, reason: str, output: str) -> None:
+    """Let a message go on that a bug of onceonly parked: sent, forwarded or received.
+
+    An incident names each of them. What may have left goes out under the same MessageId; of what
+    surely had not, the content goes out as a new message, whose id is in replaced_by.
+    """
+    print_fields(client.resume_message(message_id, reason), output)
 
 
 @message.command()

@@ -21,15 +21,33 @@ from onceonly.gateway.relaying.relay import Relay
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.outbound import SendingSteps
 from onceonly.gateway.sending.sender import resend
-from onceonly.gateway.sending.work import MessageWork, PairWork, RecoveryWork, Work
+from onceonly.gateway.sending.work import (
+    MessageWork,
+    PairWork,
+    RecoveryWork,
+    TakeUpWork,
+    Work,
+)
 from onceonly.message.errors import LocalError
-from onceonly.message.identity import Pair
+from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol import pairing
 from onceonly.protocol.events import Cancelled
 from onceonly.protocol.recovering import CancelWanted, StatusWanted
-from onceonly.protocol.sending import Exposure, OutboundStatus
-from onceonly.store.store import OutboundEntry, PairView, Role, Store, Transaction
+from onceonly.protocol.sending import (
+    Exposure,
+    OutboundStatus,
+    can_be_sent_again,
+    was_parked,
+)
+from onceonly.store.store import (
+    Incident,
+    OutboundEntry,
+    PairView,
+    Role,
+    Store,
+    Transaction,
+)
 
 
 class Operations:
@@ -109,6 +127,48 @@ class Operations:
             return [resend(entry, txn.get_sending_pair(entry.pair), "an operator asked for it")]
 
         await self._dispatch.run(work)
+
+    async def take_up(self, message_id: str, reason: str) -> list[str]:
+        """Let what is parked under this MessageId go on (R-43); what it was, a word each.
+
+        `sent`: the same message waits for its turn again, or its content does as a new one, where
+        no byte of it had left; `forwarded`: the copy of a relay; `handed over`: a received one;
+        `noted`: a notice that nobody sends any more. Raises `LocalError` (NotFound, NotParked,
+        NotResendable) and `StoreFull`.
+        """
+        snapshot = self._store.snapshot()
+        parked = [
+            one for one in snapshot.list_incidents(is_open=True) if one.message_id == message_id
+        ]
+        if not parked:
+            name = "NotParked" if snapshot.list_journal_of(message_id) else "NotFound"
+            raise LocalError(name, f"nothing is parked under MessageId {message_id!r}")
+        return [await self._take_up(one, message_id, reason) for one in parked]
+
+    async def _take_up(self, incident: Incident, message_id: str, reason: str) -> str:
+        if incident.role is Role.SENDER:
+            await self._dispatch.run(partial(self._sent_again, message_id, reason))
+            return "sent"
+        key = MessageKey(*incident.pair, message_id)
+        entry = self._store.snapshot().find_inbound(key)
+        if entry is not None and entry.parked is not None:
+            await self._hand_overs.take_up_parked(key, reason)
+            return "handed over"
+        if await self._relay.take_up_parked(message_id, reason):
+            return "forwarded"
+        await self._dispatch.run(partial(_noted, incident, message_id, self._clock.at()))
+        return "noted"
+
+    def _sent_again(self, message_id: str, reason: str, txn: Transaction) -> list[Work]:
+        entry = _found(txn, message_id)
+        now = self._clock.now()
+        if not (was_parked(entry.state) or can_be_sent_again(entry.state, now)):
+            raise LocalError("NotResendable", _why_not_resendable(entry.state.status))
+        return [TakeUpWork(message_id, reason)]
+
+    def note_bug(self, place: str, bug: Exception) -> None:
+        """A call met one: as for every other conversation (R-43)."""
+        self._bugs.note(place, bug)
 
     async def inquire(self, message_id: str) -> None:
         """Ask the partner how the message stands; no rule acts on the answer.
@@ -236,6 +296,11 @@ class Operations:
 def _fresh(role: Role, pair: Pair, snapshot: Any) -> PairView:
     state = snapshot.get_sending_pair(pair)
     return PairView(role, pair, state.status, None, None, (), 0)
+
+
+def _noted(incident: Incident, message_id: str, at: int, txn: Transaction) -> list[Work]:
+    txn.resolve_parked(incident.role, incident.pair, message_id, at=at)
+    return []
 
 
 def _suspension(pair: Pair, reason: str, txn: Transaction) -> list[Work]:

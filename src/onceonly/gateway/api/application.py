@@ -51,6 +51,7 @@ from onceonly.store.store import (
     Role,
     Snapshot,
     Store,
+    StoreExhausted,
     StoreFailed,
     StoreFull,
 )
@@ -73,6 +74,9 @@ OFFSET_MAX = (1 << 63) - 1
 FORM_BYTES_MAX = 2 * HEADER_BYTES_MAX
 """What a form has beside its payloads: the JSON, and 99 part heads of some 600 bytes."""
 
+REASON_LENGTH_MAX = 500
+"""Of an operator's reason, which becomes a row."""
+
 _STATUS_OF = {
     "LengthRequired": 411,
     "NotFound": 404,
@@ -87,6 +91,7 @@ _STATUS_OF = {
     "NeverSent": 409,
     "JournalForked": 409,
     "NotCancellable": 409,
+    "NotParked": 409,
     "NotResendable": 409,
     "ProcessingWentBack": 409,
     "Refused": 409,
@@ -130,10 +135,19 @@ class Api(JobCalls):
         handlers: dict[Any, Any] = {
             HTTPException: _on_http_exception,
             LocalError: _on_local_error,
+            StoreExhausted: _on_store_exhausted,
             StoreFull: _on_store_full,
             StoreFailed: _on_store_failed,
+            Exception: self._on_bug,
         }
         return access.guard(Starlette(routes=routes, exception_handlers=handlers))
+
+    async def _on_bug(self, request: Request, error: Exception) -> Response:
+        """A value that came in by a partner may be what a call stumbles over (R-43)."""
+        del request
+        self._operations.note_bug("answering a call of the API", error)
+        text = "a bug of onceonly; an incident of this kind is in the journal and in the log"
+        return JSONResponse(shapes.error_shape("InternalError", text), status_code=500)
 
     def _endpoint(self, call: Call) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
@@ -267,6 +281,15 @@ class Api(JobCalls):
             await self._operations.resend(message_id)
         status_code = 202 if wants_new_version else 200
         return JSONResponse(self._message(message_id), status_code=status_code)
+
+    async def resume_message(self, request: Request) -> Response:
+        """Let a message go on that a bug parked, whichever way it was going."""
+        message_id = request.path_params["message_id"]
+        reason = (await json_object(request)).get("reason")
+        if not isinstance(reason, str) or not reason.strip():
+            raise LocalError("InvalidField", "reason says why it is taken up: a text, not empty")
+        taken_up = await self._operations.take_up(message_id, reason.strip()[:REASON_LENGTH_MAX])
+        return JSONResponse({"message_id": message_id, "taken_up": taken_up})
 
     async def request_status(self, request: Request) -> Response:
         """Ask the partner how a message stands; the answer is seen in the message."""
@@ -453,6 +476,7 @@ ROUTES: list[tuple[str, str, Call]] = [
     ("POST", "/v1/messages/{message_id:path}/cancel", Api.cancel_message),
     ("POST", "/v1/messages/{message_id:path}/resend", Api.resend_message),
     ("POST", "/v1/messages/{message_id:path}/status-request", Api.request_status),
+    ("POST", "/v1/messages/{message_id:path}/resume", Api.resume_message),
     ("PUT", "/v1/messages/{message_id:path}", Api.put_message),
     ("GET", "/v1/messages/{message_id:path}", Api.get_message),
     ("GET", "/v1/jobs", Api.list_jobs),
@@ -495,6 +519,12 @@ async def _on_store_full(request: Request, error: StoreFull) -> Response:
     del request, error
     text = "the disk is full; nothing was accepted, try again when there is space"
     return JSONResponse(shapes.error_shape("StoreFull", text), status_code=507)
+
+
+async def _on_store_exhausted(request: Request, error: StoreExhausted) -> Response:
+    """Ruling R-43: descriptors or memory are used up for the moment."""
+    del request
+    return JSONResponse(shapes.error_shape("Busy", str(error)), status_code=503)
 
 
 async def _on_store_failed(request: Request, error: StoreFailed) -> Response:

@@ -59,6 +59,12 @@ OPERATIONS = (
         "/v1/messages/{message_id}/status-request",
         "Ask the partner how a message stands (202); the answer is in `recovery`",
     ),
+    Operation(
+        "post",
+        "/v1/messages/{message_id}/resume",
+        "Let a message go on that a bug of onceonly parked, sent, forwarded or received",
+        body="reason",
+    ),
     Operation("get", "/v1/jobs", "Jobs and what became of their rows, oldest first", _PAGE),
     Operation(
         "put",

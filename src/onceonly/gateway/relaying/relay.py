@@ -80,6 +80,10 @@ class Relay:
         """The route that the message travels, None where it is not one that passes through us."""
         return self._routes.find_for(message)
 
+    async def take_up_parked(self, message_id: str, reason: str) -> bool:
+        """Send a parked copy on once more; False where no relay of ours has it (R-43)."""
+        return await self._transits.take_up_parked(message_id, reason)
+
     def knows(self, caller: Caller, agreement_id: str) -> bool:
         """Whether the caller is a neighbour of ours on some route for that agreement."""
         return self._routes.knows(caller, agreement_id)

@@ -18,10 +18,11 @@ from onceonly.gateway.sending.work import (
     Outcome,
     PairWork,
     RecoveryWork,
+    TakeUpWork,
     Work,
 )
 from onceonly.journal.record import Record
-from onceonly.message.errors import LocalError
+from onceonly.message.errors import ErrorCode, LocalError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.instant import Now
@@ -104,6 +105,8 @@ class Turn:
             return self._queue_next(work.pair)
         if isinstance(work, RecoveryWork):
             return self._step_recovery(work.message_id, work.event)
+        if isinstance(work, TakeUpWork):
+            return self._take_up(work)
         return self._step_pair(work.pair, work.event)
 
     def write(self) -> None:
@@ -137,6 +140,9 @@ class Turn:
         entry = self._entries[message_id] = entry._replace(state=after)
         if after != before:
             self._changed_entries.add(message_id)
+        if before.error_code is ErrorCode.UNKNOWN and after.error_code is None:
+            # It may have been parked, and is settled after all: nobody has to take it up.
+            self._txn.resolve_parked(Role.SENDER, entry.pair, message_id, at=self._now.at)
         follow = self._carry_out_message_effects(entry, agreement, effects)
         return follow + self._tell_recovery(entry, agreement, event, before.status)
 
@@ -273,6 +279,16 @@ class Turn:
         if entry.message_id in pair.in_flight and not _is_closed_by_doubt(pair):
             return []
         return [resend(entry, pair, "not received, says the partner")]
+
+    def _take_up(self, work: TakeUpWork) -> list[Work]:
+        """The same message, if it may have left; else its content as a new one (R-41, I20)."""
+        entry = self._entry(work.message_id)
+        agreement = self._sender.agreement(entry.agreement_id)
+        self._txn.resolve_parked(Role.SENDER, entry.pair, entry.message_id, at=self._now.at)
+        self._note(entry, agreement, Journal(Event.TAKEN_UP, reason=work.reason))
+        if sending.was_parked(entry.state):
+            return self._send_new_version(entry, agreement)
+        return [MessageWork(entry.message_id, Requeued(work.reason))]
 
     def _send_new_version(self, entry: OutboundEntry, agreement: Agreement) -> list[Work]:
         view = self._txn.find_outbound_view(entry.message_id)

@@ -50,6 +50,13 @@ class MessageWork(NamedTuple):
     event: SendingEvent
 
 
+class TakeUpWork(NamedTuple):
+    """On an operator's word: what a bug of ours parked goes out once more (R-43)."""
+
+    message_id: str
+    reason: str
+
+
 class PairWork(NamedTuple):
     """An event for a pair's machine."""
 
@@ -70,4 +77,4 @@ class RecoveryWork(NamedTuple):
     event: recovering.RecoveryEvent
 
 
-Work = MessageWork | PairWork | NextWork | RecoveryWork
+Work = MessageWork | PairWork | NextWork | RecoveryWork | TakeUpWork
