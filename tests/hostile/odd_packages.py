@@ -18,14 +18,14 @@ EXTENSION: Final = "urn:onceonly:extension"
 Fields = Mapping[str, str | None]
 
 VALUES: Final[Mapping[str, tuple[str, ...]]] = {
-    "text": (*odd.TEXTS, *odd.WORDS),
-    "uri": (*odd.URIS, *odd.TEXTS),
-    "party": odd.PARTY_VALUES,
+    "text": odd.TEXTS,
+    "uri": odd.URIS,
+    "party": odd.URIS,
     "party type": odd.PARTY_TYPES,
-    "number": (*odd.NUMBERS, *odd.TEXTS[:12]),
-    "time": (*odd.TIMES, *odd.TEXTS[:12]),
-    "word": (*odd.WORDS, *odd.TEXTS[:40]),
-    "code": (*odd.ERROR_CODES, *odd.TEXTS),
+    "number": odd.NUMBERS,
+    "time": odd.TIMES,
+    "word": odd.WORDS,
+    "code": odd.ERROR_CODES,
     "media type": odd.MEDIA_TYPES,
     "content id": odd.CONTENT_IDS,
     "transfer encoding": odd.TRANSFER_ENCODINGS,
@@ -34,7 +34,7 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "status": odd.STATUSES,
     "charset": ("utf-16", "utf-16-be", "utf-8-sig", "latin-1"),
 }
-"""What a field of each sort is replaced by."""
+"""What a field of each sort is replaced by; any text may stand in any of them, too."""
 
 SORTS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("from_party", "to_party", "ack_party"), "party"),
@@ -59,7 +59,7 @@ SORTS: Final[Mapping[str, str]] = {
 
 
 def values_for(field: str) -> tuple[str, ...]:
-    """Every odd value that the field is tried with."""
+    """The odd values that are made for the field."""
     return VALUES[SORTS.get(field, "text")]
 
 

@@ -6,11 +6,12 @@ stage of its own, so that a finding names the one package that is enough for it.
 """
 
 import random
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from odd_packages import KINDS, fields_of, values_for
+from odd_values import TEXTS, WORDS
 from odd_stage import ROLES, Case, Role, Trouble, case_of, staged
 
 KEPT: Final = Path(__file__).parent / "odd_kept.jsonl"
@@ -18,6 +19,9 @@ KEPT: Final = Path(__file__).parent / "odd_kept.jsonl"
 
 STAGE_CASES: Final = 40
 """More would hide one case's poison behind another's; fewer would pay for many starts."""
+
+MIXED_UP_EVERY: Final = 5
+"""For so many values that are made for a field, one that is made for any other."""
 
 PAIRS: Final = 0.15
 """The share of cases with two odd fields."""
@@ -68,22 +72,36 @@ def ways() -> list[tuple[str, str, str]]:
     return found
 
 
-def cases(seed: int, rounds: int, *, entrances: Sequence[str]) -> Iterator[Case]:
-    """In each round every field of every kind is odd once, whoever sends it and by whatever way."""
+def cases(seed: int, rounds: int, *, entrances: Sequence[str]) -> list[Case]:
+    """In each round every field of every kind has every value that is made for it, and some others.
+
+    By which of the ways, and what else is odd, is chance's; so is the order.
+    """
     chance = random.Random(seed)
     by_kind: dict[str, list[tuple[str, str]]] = {}
     for entrance, role, kind in ways():
         if entrance in entrances:
             by_kind.setdefault(kind, []).append((entrance, role))
+    found = []
     for _ in range(rounds):
         for kind, senders in by_kind.items():
             for field in fields_of(kind, senders[0][0]):
-                entrance, role = chance.choice(senders)
-                changes = {field: chance.choice(values_for(field))}
-                if chance.random() < PAIRS:
-                    other = chance.choice(fields_of(kind, entrance))
-                    changes[other] = chance.choice(values_for(other))
-                yield Case(entrance, role, kind, changes)
+                made = values_for(field)
+                count = 0 if field == "charset" else len(made) // MIXED_UP_EVERY + 1
+                others = chance.sample((*TEXTS, *WORDS), count)
+                for value in (*made, *others):
+                    changes = {**_beside(chance, kind), field: value}
+                    found.append(Case(*chance.choice(senders), kind, changes))
+    chance.shuffle(found)
+    return found
+
+
+def _beside(chance: random.Random, kind: str) -> dict[str, str]:
+    """Seldom, another field that is odd too."""
+    if chance.random() >= PAIRS:
+        return {}
+    other = chance.choice(list(KINDS[kind].fields))
+    return {other: chance.choice(values_for(other))}
 
 
 def kept() -> list[Case]:

@@ -35,13 +35,26 @@ UNKNOWN: Final = "nobody-knows-1"
 THROUGH: Final = "through-1"
 """The agreement of what passes through."""
 
+ARROW: Final = "application/vnd.apache.arrow.stream"
+SHOWN: Final = (
+    *("/v1/journal?limit=1000", "/v1/inbox?limit=1000&payloads=inline", "/v1/messages?limit=1000"),
+    *("/v1/notices?limit=1000", "/v1/incidents?all=1", "/v1/partners"),
+)
+_PLAIN: Final = re.compile(r"[\t -~\x80-\xff]+")
+"""What may stand in a header of HTTP (RFC 9110 §5.5)."""
+
 SETTLED_S: Final = 1.0
 """Real seconds for what goes on after a package; what takes longer waits for somebody."""
 
 NO_CONTENT: Final = b"HTTP/1.1 204 No Content\r\n\r\n"
 _MESSAGE_ID: Final = re.compile(rb"<MessageId>([^<]+)</MessageId>")
 
-LIVE: Final[dict[str, Any]] = {"timeout": 300, "retries": 1, "retry_interval": NEVER_S}
+LIVE: Final[dict[str, Any]] = {
+    "timeout": 300,
+    "retries": 1,
+    "retry_interval": NEVER_S,
+    "on_exhausted": "fail",
+}
 """In a drill of rate 1000: whoever waits for a response in an answer waits 0.3 s."""
 
 HASTY: Final[dict[str, Any]] = {"timeout": 1, "retries": 1, "retry_interval": 1}
@@ -142,25 +155,45 @@ class Role(NamedTuple):
 
 
 def _partners() -> list[Role]:
-    """Partners of agreements, by URI and by type, and strangers that know a partner's name."""
+    """Partners by URI, by type and with an application that looks; a stranger that knows one."""
     roles = []
     for profile in ("rm-2000", "rm-2001"):
         year = profile[3:]
-        plain, typed = f"urn:p:{year}", f"7{year}"
-        named, other = f"agreed-{year}", f"typed-{year}"
-        path = f"partner-{year}"
+        plain, typed, looked_at = f"urn:p:{year}", f"7{year}", f"urn:v:{year}"
         roles += [
-            Role(f"partner {year}", profile, named, plain, path=path, partner=plain),
+            Role(
+                f"partner {year}",
+                profile,
+                f"agreed-{year}",
+                plain,
+                path=f"partner-{year}",
+                partner=plain,
+            ),
             Role(
                 f"typed partner {year}",
                 profile,
-                other,
+                f"typed-{year}",
                 typed,
                 "a_b",
                 path=f"typed-{year}",
                 partner=f"a_b:{typed}",
             ),
-            Role(f"stranger {year}", profile, UNKNOWN, plain, path=path, partner=plain),
+            Role(
+                f"validated partner {year}",
+                profile,
+                f"validated-{year}",
+                looked_at,
+                path=f"validated-{year}",
+                partner=looked_at,
+            ),
+            Role(
+                f"stranger {year}",
+                profile,
+                UNKNOWN,
+                plain,
+                path=f"partner-{year}",
+                partner=plain,
+            ),
         ]
     return roles
 
@@ -317,6 +350,7 @@ class Stage:
             "listen": f"http://127.0.0.1:{free_port()}/msh",
             "api": f"http://127.0.0.1:{free_port()}",
             "store": "gateway.db",
+            "lake": "lake",
         }
         smtp = {
             "mailbox": MAILBOX,
@@ -369,6 +403,13 @@ class Stage:
             "with": [named],
             "send_to": self.neighbour.uri(role.path),
             **LIVE,
+            **(
+                {"validator": self.neighbour.uri("validate"), "ack_status": "content"}
+                if role.name.startswith("validated")
+                else {}
+            ),
+            # So that what is never acknowledged holds nothing back.
+            **({"window": 1000} if role.profile == "rm-2001" else {}),
         }
 
     def _route(self, name: str) -> dict[str, Any]:
@@ -473,7 +514,7 @@ class Stage:
             "status": (f"/v1/messages/{about}/status-request", b"StatusRequest"),
             "cancel": (f"/v1/messages/{about}/cancel", b"CancelRequest"),
         }
-        if about_what not in calls:
+        if about_what not in calls or role in _BEYOND:
             return about
         if about_what == "cancel" and about in self._cancels:
             return self._cancels[about]  # It is asked once, and again only much later.
@@ -484,11 +525,7 @@ class Stage:
             self._calls.append(call)  # It lasts until the Pong comes.
         elif (await call).status != 202:
             return about
-        try:
-            question = await self.neighbour.hear(role.path, word, after=before)
-        except TimeoutError:
-            print("DEBUG", role.name, about_what, about, call.done() and call.result(), self.gateway.state_of(about), [(r.event.value,r.message_id,r.reason,r.outcome) for r in self.gateway.rows()][-12:], self.troubles(), self.neighbour.heard.get(role.path)[-4:])
-            raise
+        question = await self.neighbour.hear(role.path, word, after=before)
         await self.settle()
         found = _MESSAGE_ID.search(question)
         assert found is not None
@@ -602,6 +639,25 @@ class Stage:
         await self.neighbour.hear("bystander", b"Acknowledgement", message_id.encode())
         await self.gateway.until(lambda: message_id in self.gateway.inbox_ids())
 
+    async def read_everything(self) -> None:
+        """What applications, operators and the lake see of what was stored can be written."""
+        for path in SHOWN:
+            await self._get(path)
+        for path in ("/v1/inbox?payloads=inline", "/v1/journal"):
+            await self._get(path, accept=ARROW)
+        for item in (await self._get("/v1/inbox?limit=1000"))["items"]:
+            for payload in item["payloads"]:
+                answer = await self.gateway.api.get(payload["href"])
+                assert answer.status_code == 200, (payload, answer)
+                assert _PLAIN.fullmatch(answer.headers["content-type"]), answer.headers
+        answer = await self.gateway.call("POST", "/v1/lake/publish")
+        assert answer.status == 200, answer
+
+    async def _get(self, path: str, accept: str = "application/json") -> Any:
+        answer = await self.gateway.api.get(path, headers={"Accept": accept})
+        assert answer.status_code == 200, (path, answer)
+        return answer.json() if accept == "application/json" else None
+
     async def look(self) -> list[Trouble]:
         """What there was, also when the gateway starts again over what it stored."""
         troubles = self.troubles()
@@ -610,6 +666,10 @@ class Stage:
         try:
             await self.settle()
             await self.innocent()
+            try:
+                await self.read_everything()
+            except (AssertionError, ValueError, ArithmeticError, TypeError, LookupError) as error:
+                return [*self.troubles(), trouble_of("what is stored cannot be shown", error)]
             await self.gateway.restart()
             await self.settle()
             await self.innocent()

@@ -126,5 +126,3 @@ def _texts() -> tuple[str, ...]:
 
 TEXTS: Final = _texts()
 """For names and identifiers, and for everything else where somebody mixed up the fields."""
-
-PARTY_VALUES: Final = (*URIS, *TEXTS)
