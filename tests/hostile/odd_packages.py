@@ -53,7 +53,9 @@ SORTS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("header_id", "payload_id", "document_id"), "content id"),
     **dict.fromkeys(("header_encoding", "payload_encoding"), "transfer encoding"),
     **dict.fromkeys(("header_field", "payload_field"), "field"),
-    **{"charset": "charset", "outer_field": "outer field", "answer_status": "status"},
+    "charset": "charset",
+    "outer_field": "outer field",
+    "answer_status": "status",
 }
 """Of which sort a field is; the others are text."""
 
@@ -138,9 +140,7 @@ def write_2000(its: Fields) -> str:
             f"<DocumentId>cid:{escape(its['document_id'] or '')}</DocumentId>"
             f"{_leaf('DocumentDescription', its['document_text'])}</DocumentReference></Manifest>"
         )
-    root = _attributes(
-        xmlns=NAMESPACE, Version=its["version"], MessageType=its["message_type"]
-    )
+    root = _attributes(xmlns=NAMESPACE, Version=its["version"], MessageType=its["message_type"])
     return (
         f"<ebXMLHeader{root}>{manifest}<Header>"
         f"{_party('From', its['from_party'], its['from_type'])}"
@@ -391,9 +391,7 @@ def _wrapped(made: Kind, its: Fields) -> Parcel:
         its["header_type"]
         or f'application/vnd.eb+xml; version="{its["header_version"] or its["version"]}"'
     )
-    parts = [
-        (header_type, its["header_id"], its["header_encoding"], its["header_field"], document)
-    ]
+    parts = [(header_type, its["header_id"], its["header_encoding"], its["header_field"], document)]
     if "payload_type" in its:
         parts.append(
             (
@@ -406,8 +404,7 @@ def _wrapped(made: Kind, its: Fields) -> Parcel:
         )
     body = b"".join(_part(*part) for part in parts) + f"--{BOUNDARY}--\r\n".encode()
     package_type = its["package_type"] or (
-        f'multipart/related; type="application/vnd.eb+xml"; version="{said}"; '
-        f'boundary="{BOUNDARY}"'
+        f'multipart/related; type="application/vnd.eb+xml"; version="{said}"; boundary="{BOUNDARY}"'
     )
     return Parcel(package_type, body)
 

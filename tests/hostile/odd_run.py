@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from odd_packages import KINDS, fields_of, values_for
-from odd_values import TEXTS, WORDS
 from odd_stage import ROLES, Case, Role, Trouble, case_of, staged
+from odd_values import TEXTS, WORDS
 
 KEPT: Final = Path(__file__).parent / "odd_kept.jsonl"
 """What once went wrong, one case a line, replayed before everything else."""
@@ -46,11 +46,9 @@ def kinds_for(role: Role) -> list[str]:
     """What the role sends: a hop of a route sends less than a partner does."""
     kinds = [name for name, kind in KINDS.items() if kind.profile == role.profile]
     if role.name.startswith("next hop"):
+        # Of either profile: a signal says by itself what it is about.
         words = ("acknowledgement", "receipt", "error", "failure")
-        kinds = [name for name in kinds if name.endswith(words)]
-        # A signal of the other profile is about the same message.
-        other = "2001" if role.profile == "rm-2000" else "2000"
-        return kinds + [f"{other} acknowledgement", f"{other} error"]
+        return [name for name in KINDS if name.endswith(words)]
     if "origin" in role.name:
         return [name for name in kinds if name.endswith(("message", "response", "request"))]
     return kinds

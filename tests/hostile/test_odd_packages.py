@@ -6,13 +6,12 @@ through, everything stored can be shown, and the gateway starts again over it.
 
     ONCEONLY_ODD_ROUNDS=100 ONCEONLY_ODD_SEED=7 pytest tests/hostile/test_odd_packages.py
 
-is the long run; a round is some 70,000 cases and ten minutes. What it finds is a line that is put into
-`odd_kept.jsonl`, which is replayed first.
+is the long run; a round is some 70,000 cases an entrance, and ten minutes. What it finds is a line
+that is put into `odd_kept.jsonl`, which is replayed first.
 """
 
 import os
 
-import aio_pika
 import odd_run
 import pytest
 from odd_packages import KINDS, fields_of
