@@ -312,25 +312,38 @@ class Stage:
         self.mail = MailSystem()
         self.smtp_port = free_port()
 
-    async def open(self) -> None:
+    async def open(self, stack: AsyncExitStack) -> None:
+        """What is open is closed by the stack, in the opposite order."""
+        loop = asyncio.get_running_loop()
         await self.neighbour.open()
+        stack.push_async_callback(self.neighbour.close)
         await self.mail.open()
+        stack.push_async_callback(self.mail.close)
         self.mail.is_holding.set()
-        asyncio.get_running_loop().set_exception_handler(self._note_bug)
+        before = loop.get_exception_handler()
+        loop.set_exception_handler(self._note_bug)
+        stack.callback(loop.set_exception_handler, before)
         path = self._directory / "gateway.toml"
         path.write_text(self._configuration(), "utf-8")
+        if self._broker_uri is not None:
+            await self._declare(f"{self.queue}-away")
         self.gateway = WatchedGateway(read_configuration(path))
         await self.gateway.start()
+        stack.push_async_callback(self.gateway.stop, 0.0)
+        stack.push_async_callback(self._hang_up)
 
-    async def close(self) -> None:
+    async def _declare(self, queue: str) -> None:
+        """So that what goes to the broker finds a place there."""
+        async with await aio_pika.connect(self._broker_uri) as connection:
+            channel = await connection.channel()
+            await channel.declare_queue(queue)
+
+    async def _hang_up(self) -> None:
+        """Wait for no answer of the API any more."""
         for call in self._calls:
             call.cancel()
         if self._calls:
             await asyncio.wait(self._calls)
-        await self.gateway.stop(0.0)
-        await self.neighbour.close()
-        await self.mail.close()
-        asyncio.get_running_loop().set_exception_handler(None)
 
     def _note_bug(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
@@ -382,14 +395,17 @@ class Stage:
         agreements += [self._agreement(role) for role in _ANSWERERS]
         for mode, agreement in zip(ANSWERING, agreements[-2:], strict=True):
             agreement["sync_reply_mode"] = mode
-        by_mail, by_broker = map(self._agreement, _BEYOND)
+        by_mail, by_broker = (
+            self._agreement(role) | {"receiver_uri": self.neighbour.uri(role.path)}
+            for role in _BEYOND
+        )
         by_mail["send_to"] = "smtp:partner@a.example.com"
         agreements.append(by_mail)
         if self._broker_uri is not None:
             by_broker["send_to"] = f"{self._broker_uri}routing_key={self.queue}-away"
             by_broker["reliable_messaging_method"] = "Transport"
-            for key in ("timeout", "retries"):
-                del by_broker[key]
+            for key in ("timeout", "retries", "on_exhausted"):
+                del by_broker[key]  # Of the acknowledgement protocol, which does not run there.
             agreements.append(by_broker)
         bystander = Role("bystander", "rm-2000", "bystander-1", "urn:bystander", path="bystander")
         return [*agreements, self._agreement(bystander)]
@@ -444,6 +460,8 @@ class Stage:
         if case.entrance == "mail":
             for field in ("header_encoding", "payload_encoding"):
                 changes.setdefault(field, "base64")
+        if role.name == "amqp partner" and kind.is_message:
+            changes = {"method": "Transport", "ack_requested": None, **changes}
         names_party = kind.is_message or (role.party_type is not None and "origin" in role.name)
         if names_party:
             addresses |= {"from_party": role.party, "to_party": role.to_party}
@@ -709,11 +727,8 @@ def _toml(value: Any) -> str:
 async def staged(directory: Path, broker_uri: str | None = None) -> AsyncIterator[Stage]:
     """A fresh stage."""
     stage = Stage(directory, broker_uri)
-    async with AsyncExitStack() as stack:
-        logged = stack.enter_context(structlog.testing.capture_logs())
-        await stage.open()
-        try:
+    with structlog.testing.capture_logs() as logged:
+        async with AsyncExitStack() as stack:
+            await stage.open(stack)
             yield stage
-        finally:
-            await stage.close()
-            assert not [one for one in logged if one.get("exc_info")], logged
+    assert not [one for one in logged if one.get("exc_info")], logged
