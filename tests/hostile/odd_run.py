@@ -153,8 +153,8 @@ class Stages:
         async with staged(directory, self._broker_uri) as stage:
             for index, case in enumerate(batch):
                 await stage.bring(case)
-                if troubles := stage.troubles():
-                    return Finding(batch[: index + 1], troubles, stage.shown())
+                if stage.troubles():
+                    return Finding(batch[: index + 1], await stage.look_again(), stage.shown())
             if troubles := await stage.look():
                 return Finding(batch, troubles, stage.shown())
         return None

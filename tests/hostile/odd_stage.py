@@ -421,7 +421,7 @@ class Stage:
             **LIVE,
             **(
                 {"validator": self.neighbour.uri("validate"), "ack_status": "content"}
-                if role.name.startswith("validated")
+                if role.name.startswith("validated") or role.path == "answer-response"
                 else {}
             ),
             # So that what is never acknowledged holds nothing back.
@@ -675,6 +675,18 @@ class Stage:
         answer = await self.gateway.api.get(path, headers={"Accept": accept})
         assert answer.status_code == 200, (path, answer)
         return answer.json() if accept == "application/json" else None
+
+    async def look_again(self) -> list[Trouble]:
+        """What there was, and what there is again when the gateway starts: poison."""
+        seen = self.troubles()
+        with suppress(AssertionError, TimeoutError, OSError):
+            await self.gateway.restart()
+            await self.settle()
+        again = [one for one in self.troubles() if one not in seen]
+        count = len(self.troubles()) - len(seen)
+        if count and not again:
+            again = seen[-1:]
+        return [*seen, *(one._replace(what=f"{one.what} again at a start") for one in again)]
 
     async def look(self) -> list[Trouble]:
         """What there was, also when the gateway starts again over what it stored."""

@@ -375,7 +375,8 @@ async def speak(let: Let, signals: Signals) -> None:
                 message.service,
             )
             signals.failure_notice(notice, agreement, now)
-    if let.about is not None and let.about.message_id is not None:
+    # Nobody answers a signal.
+    if let.about is not None and let.about.message_id and let.about.message_type == "Normal":
         profile = Profile(KINDS[let.package[0]].profile)
         refusal = let.refusal or RemoteError(ErrorCode.NOT_SUPPORTED, "no")
         await signals.send_rejection(let.about, agreement_like(let.about, profile), refusal)
