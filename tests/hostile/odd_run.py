@@ -131,20 +131,19 @@ class Stages:
 
     async def look_at(self, batch: Sequence[Case]) -> AsyncIterator[Finding]:
         """The findings among the cases, each as small as it can be."""
-        together = await self._try(batch)
-        if together is None:
+        while batch:
+            together = await self._try(batch)
+            if together is None:
+                return
+            if len(together.cases) < len(batch):
+                # It was seen at once, so that the last case is enough, or all of them are needed.
+                yield await self._try(together.cases[-1:]) or together
+                batch = batch[len(together.cases) :]
+                continue
+            alone = [found for case in batch if (found := await self._try([case]))]
+            for finding in alone or [together]:
+                yield finding
             return
-        if len(batch) == 1:
-            yield together
-            return
-        is_explained = False
-        for case in batch:
-            alone = await self._try([case])
-            if alone is not None:
-                is_explained = True
-                yield alone
-        if not is_explained:
-            yield together
 
     async def _try(self, batch: Sequence[Case]) -> Finding | None:
         self._count += 1

@@ -327,10 +327,14 @@ class Stage:
         path.write_text(self._configuration(), "utf-8")
         if self._broker_uri is not None:
             await self._declare(f"{self.queue}-away")
+        await self._begin(path, stack)
+        stack.push_async_callback(self._hang_up)
+
+    async def _begin(self, path: Path, stack: AsyncExitStack) -> None:
+        """The gateway of the configuration, in this process."""
         self.gateway = WatchedGateway(read_configuration(path))
         await self.gateway.start()
         stack.push_async_callback(self.gateway.stop, 0.0)
-        stack.push_async_callback(self._hang_up)
 
     async def _declare(self, queue: str) -> None:
         """So that what goes to the broker finds a place there."""

@@ -6,11 +6,8 @@ store has its own, and when the uploads are over everything is as before.
 """
 
 import asyncio
-import subprocess
-import sys
-import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -18,6 +15,7 @@ import pytest
 from packages import PayloadPart
 from peer import PATIENCE_S, Peer
 from running_gateway import write_configuration
+from served_gateway import open_files, said, serving, until_ready, value_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
@@ -30,49 +28,8 @@ UPLOADS, PARTS = 24, 30
 PART = b"x" * (66 << 10)
 """Just past what stays in memory."""
 
-START_S = 60.0
 TRANSFERRED_S = 15.0
 """For a body of two megabytes on loopback, on a busy machine."""
-
-
-@contextmanager
-def serving(configuration: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A gateway process that may have only so many files open."""
-
-    few = ["/bin/sh", "-c", 'ulimit -n "$0" && exec "$@"', str(FILES_MAX)]
-    command = [*few, sys.executable, "-m", "onceonly", "serve", "-c", str(configuration)]
-    with (configuration.parent / "gateway.log").open("wb") as log:
-        process = subprocess.Popen(command, stderr=log)
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.wait()
-
-
-def value_of(configuration: Path, key: str) -> str:
-    lines = configuration.read_text("utf-8").splitlines()
-    return next(line for line in lines if line.startswith(f"{key} =")).split('"')[1]
-
-
-def said(configuration: Path) -> str:
-    return (configuration.parent / "gateway.log").read_text("utf-8", "replace")[-4000:]
-
-
-async def until_ready(process: subprocess.Popen[bytes], configuration: Path) -> None:
-    """Ask until it is; nobody tells when a process listens."""
-    until = time.monotonic() + START_S
-    async with httpx.AsyncClient(base_url=value_of(configuration, "api")) as api:
-        while time.monotonic() < until:
-            assert process.poll() is None, said(configuration)
-            with suppress(httpx.TransportError):
-                if (await api.get("/readyz")).status_code == 200:
-                    return
-    raise AssertionError(said(configuration))
-
-
-def open_files(process: subprocess.Popen[bytes]) -> int:
-    return len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
 
 
 @asynccontextmanager
@@ -129,7 +86,7 @@ async def test_uploads_of_many_parts_take_no_descriptor_from_anybody(tmp_path):
         peer.gateway_uri = value_of(configuration, "listen")
         await peer.listen()
     try:
-        with serving(configuration) as process:
+        with serving(configuration, files_max=FILES_MAX) as process:
             await until_ready(process, configuration)
             before = open_files(process)
             all_there = asyncio.Barrier(UPLOADS)
@@ -137,7 +94,7 @@ async def test_uploads_of_many_parts_take_no_descriptor_from_anybody(tmp_path):
                 *(upload(attacker, number, all_there) for number in range(UPLOADS))
             )
             assert process.poll() is None, said(configuration)
-            assert 503 in statuses, statuses
+            assert 503 in statuses, (statuses, said(configuration))
             assert set(statuses) <= {0, 204, 503}, statuses
             await assert_honest_message_passes(partner, configuration, "honest")
             assert process.poll() is None, said(configuration)
