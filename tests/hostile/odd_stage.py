@@ -286,12 +286,13 @@ class WatchedGateway(RunningGateway):
         return self._failures
 
     async def stop(self, grace_s: float = 2.0) -> None:
-        self._seen = list(self._failures)
-        self._failures.clear()
+        """Whoever looks at the failures says what is wrong; until then they are only kept."""
+        failures, self._failures = self._failures, []
         try:
             await super().stop(grace_s)
         finally:
-            self._failures[:0] = self._seen
+            # What fails from here on was begun before, and is told to the list that it knows.
+            self._failures = failures
 
 
 class Stage:
@@ -307,7 +308,7 @@ class Stage:
         """MessageId that our next message will have, where its answer is already made."""
         self._cancels: dict[str, str] = {}
         self._calls: list[asyncio.Task[Any]] = []
-        self._numbers: Counter[str] = Counter()
+        self._innocent = 0
         self.neighbour = Neighbour()
         self.mail = MailSystem()
         self.smtp_port = free_port()
@@ -474,9 +475,8 @@ class Stage:
             addresses |= {"from_party": sender_uri, "to_party": self.gateway.uri}
         if not kind.is_message or kind.fields.get("ref") == "":
             addresses |= await self._subject(role, case.kind)
-        if kind.is_message and kind.fields.get("number") == "":
-            self._numbers[role.name] += 1
-            addresses["number"] = str(self._numbers[role.name])
+        # A sequence may begin anew at any time; a number that follows would have to be counted.
+        addresses["number"] = "1" if kind.is_message else None
         return parcel(case.kind, addresses, changes)
 
     def fresh_id(self, prefix: str = "m") -> str:
@@ -521,9 +521,7 @@ class Stage:
             origin = f"origin {role.route}"
             kind = f"{role.profile[3:]} message"
             message_id = self.fresh_id("honest")
-            honest = Case("http", origin, kind, {"message_id": message_id, "number": None})
-            if role.profile == "rm-2000":
-                honest = honest._replace(changes={"message_id": message_id, "number": "1"})
+            honest = Case("http", origin, kind, {"message_id": message_id})
             assert (await self.post(await self.parcel(honest))).startswith(b"HTTP/1.1 204")
             await self.settle()
             self._live[role.route] = message_id
@@ -637,7 +635,7 @@ class Stage:
 
     async def innocent(self, entrance: str = "http") -> None:
         """An honest message of somebody else: acknowledged, and handed over."""
-        self._numbers["bystander"] += 1
+        self._innocent += 1
         message_id = self.fresh_id("innocent")
         addresses = {
             "agreement": "bystander-1",
@@ -647,7 +645,7 @@ class Stage:
             "sender_uri": self.neighbour.uri("bystander"),
             "error_uri": self.neighbour.uri("bystander"),
             "receiver_uri": self.gateway.uri,
-            "number": str(self._numbers["bystander"]),
+            "number": str(self._innocent),
         }
         made = parcel("2000 message", addresses, {})
         if entrance == "http":

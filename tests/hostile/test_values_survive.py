@@ -96,14 +96,16 @@ few = settings(max_examples=20, derandomize=True, print_blob=True)
 
 
 def every_value(profile: str, only: Sequence[str] = ()) -> list[Odd]:
-    """Every odd value of every field of the profile once, whichever kind of package has it."""
+    """Every odd value of every field of the profile, in a message and in a signal that have it."""
     kinds = [name for name, kind in KINDS.items() if kind.profile == profile]
-    fields = dict.fromkeys(field for kind in kinds for field in KINDS[kind].fields)
+    messages = [name for name in kinds if KINDS[name].is_message]
+    signals = [name for name in kinds if not KINDS[name].is_message]
     found: list[Odd] = []
-    for field in only or fields:
-        having = [kind for kind in kinds if field in KINDS[kind].fields]
-        for at, value in enumerate(values_for(field) if having else ()):
-            found.append((having[at % len(having)], {field: value}))
+    for field in only or dict.fromkeys(field for kind in kinds for field in KINDS[kind].fields):
+        for some in (messages, signals):
+            having = [kind for kind in some if field in KINDS[kind].fields]
+            for at, value in enumerate(values_for(field) if having else ()):
+                found.append((having[at % len(having)], {field: value}))
     return found
 
 
