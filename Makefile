@@ -5,7 +5,7 @@ READY := .venv/ready
 export PYTHONUNBUFFERED := 1
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test check bench bench-lake docs conformance coverage excepts nemesis fuzz mutants small-mutants lock clean
+.PHONY: help setup demo test check bench bench-lake docs conformance coverage excepts nemesis fuzz fuzz-packages mutants small-mutants lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
@@ -98,6 +98,10 @@ nemesis-points: $(READY)
 
 fuzz: .venv/fuzz-ready  ## every parser fuzzed; ARGS="--executions 1000000" for the long run
 	$(BIN)/python fuzz/run.py $(ARGS)
+
+fuzz-packages: $(READY)  ## odd packages over every entrance of a whole gateway; ROUNDS=10 SEED=2 for others
+	ONCEONLY_ODD_ROUNDS=$(or $(ROUNDS),1) ONCEONLY_ODD_SEED=$(or $(SEED),1) \
+	  $(BIN)/python -m pytest tests/hostile/test_odd_packages.py $(ARGS)
 
 .venv/fuzz-ready: $(READY) requirements/fuzz.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/fuzz.lock
