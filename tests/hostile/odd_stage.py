@@ -285,8 +285,14 @@ class WatchedGateway(RunningGateway):
     def failures(self) -> list[BaseException]:
         return self._failures
 
+    @property
+    def contained(self) -> list[BaseException]:
+        """What ended nobody, and is a bug of ours all the same (R-43)."""
+        return self._bugs
+
     async def stop(self, grace_s: float = 2.0) -> None:
         """Whoever looks at the failures says what is wrong; until then they are only kept."""
+        self.expects_bugs = True
         failures, self._failures = self._failures, []
         try:
             await super().stop(grace_s)
@@ -358,7 +364,8 @@ class Stage:
     def troubles(self) -> list[Trouble]:
         """Everything since the stage was opened."""
         ended = [trouble_of("the process would end", one) for one in self.gateway.failures]
-        return ended + self._bugs
+        contained = [trouble_of("a contained bug", one) for one in self.gateway.contained]
+        return ended + contained + self._bugs
 
     # --- The configuration ---------------------------------------------------------------------
 

@@ -23,12 +23,16 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^<>\"{}|\\^`]+")
 _TEXT = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]{0,255}")
 
 
+_DOTS = frozenset({".", ".."})
+
+
 def checked_identifier(value: str, name: str) -> str:
     """`value`, if it is an identifier: 1-255 characters, no white space, no control characters.
 
+    Nor one or two dots: it is a step of a URL's path, which every client would take for another.
     Raises `RemoteError` (ValueNotRecognized) that names the field.
     """
-    if _IDENTIFIER.fullmatch(value) is None:
+    if _IDENTIFIER.fullmatch(value) is None or value in _DOTS:
         raise RemoteError(ErrorCode.VALUE_NOT_RECOGNIZED, f"{name} is not an identifier")
     return value
 
@@ -39,7 +43,7 @@ JOB_NAME: Final = "an identifier without a slash, and neither . nor .."
 
 def is_job_name(value: str) -> bool:
     """Whether a job may be called so: by an identifier that can be one step of a URL's path."""
-    is_step = "/" not in value and value not in (".", "..")
+    is_step = "/" not in value and value not in _DOTS
     return is_step and _IDENTIFIER.fullmatch(value) is not None
 
 
