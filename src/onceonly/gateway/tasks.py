@@ -19,17 +19,17 @@ class Tasks:
         self._running: set[asyncio.Task[Any]] = set()
         self._is_over = False
 
-    def start(self, work: Coroutine[Any, Any, Any], *, place: str = "working") -> None:
+    def start(self, work: Coroutine[Any, Any, Any], *, place: str | None = None) -> None:
         """Run `work` to its end. Behind `end` it is left to the next life, as by a crash.
 
-        `place` says in a word or two what it does.
+        `place` says in a word or two what it does; without it the name of the coroutine does.
         """
         if self._is_over:
             work.close()
             return
         task = asyncio.get_running_loop().create_task(work)
         self._running.add(task)
-        task.add_done_callback(partial(self._finish, place))
+        task.add_done_callback(partial(self._finish, place or work.__qualname__))
 
     @property
     def running(self) -> frozenset["asyncio.Task[Any]"]:
