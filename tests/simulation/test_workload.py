@@ -86,7 +86,7 @@ def test_every_kind_of_party_line_and_forgery_occurs() -> None:
     assert {line.profile for line in lines} == set(Profile)
     assert {line.terms.semantics for line in lines} == set(DeliverySemantics)
     assert {mode for line in lines for _, mode in line.through} == set(Intermediary)
-    assert {line.scheme for line in lines} == {"http", "smtp"}
+    assert {line.scheme for line in lines} == {"http", "https", "smtp"}
     assert {len(line.through) for line in lines} == {0, 1, 2, 3}
     assert {len(plan.machines) for plan in plans} >= {2, 3, 4, 5}
     forged = {one.args["kind"] for plan in plans for one in plan.actions if one.kind == "forge"}

@@ -7,7 +7,8 @@ says it, or it is drawn, and then it is written down so that the schedule can sa
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from enum import StrEnum
-from functools import partial
+from functools import lru_cache, partial
+from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
 from onceonly.message.instant import NS_PER_S
@@ -89,6 +90,14 @@ class Packet(NamedTuple):
     content_type: str
     body: bytes
     at_ns: int
+    certificate: str | None = None
+    """What its sender showed for itself; by TLS alone, whatever the package says."""
+
+
+@lru_cache(256)
+def certificate(name: str) -> str:
+    """Hexadecimal SHA-256 of the one certificate of a machine."""
+    return sha256(f"certificate of {name}".encode()).hexdigest()
 
 
 class Weather(NamedTuple):
@@ -150,15 +159,17 @@ class Network:
         name = "nowhere" if target is None else target.name
         link = f"{source.name}>{name}"
         number = self._counts[link] = self._counts.get(link, 0) + 1
+        transport = outgoing.endpoint.partition(":")[0]
         packet = Packet(
             f"{link}#{number}",
             source.name,
             name,
             outgoing.endpoint,
-            outgoing.endpoint.partition(":")[0],
+            transport,
             outgoing.content_type,
             body,
             self._timeline.now_ns,
+            certificate(source.name) if transport == "https" else None,
         )
         fate = Fate.REFUSED if target is None else self._fate(packet.name, link)
         self._seen(packet, fate)
@@ -282,7 +293,9 @@ class _Passage:
     ) -> None:
         packet = self._packet
         self._network.arrived(packet, body, cut_at is None)
-        request = Request(packet.content_type, len(body), packet.source, packet.transport)
+        request = Request(
+            packet.content_type, len(body), packet.source, packet.transport, packet.certificate
+        )
         listener.receive(request, _pieces(body, cut_at), partial(self._note_reply, answer))
 
     def _note_reply(self, tell: Callable[[Answer | None], None], answer: Answer | None) -> None:

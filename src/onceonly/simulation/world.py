@@ -32,7 +32,7 @@ from onceonly.simulation.machine.clock import MachineClock
 from onceonly.simulation.machine.machine_store import MachineStore
 from onceonly.simulation.machine.node import Node, Process
 from onceonly.simulation.machine.silence import silence
-from onceonly.simulation.network import Network, Packet
+from onceonly.simulation.network import Network, Packet, certificate
 from onceonly.simulation.plan import Action, Line, Plan
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
 from onceonly.store.store import InboundEntry, Transaction
@@ -92,7 +92,7 @@ class World:
             store=store,
         )
         self.nodes[name] = node
-        for scheme in ("http", "smtp"):
+        for scheme in ("http", "https", "smtp"):
             self.network.add(uri(name, scheme), node)
         self.applications[name] = Application(node, machine.habits)
 
@@ -290,9 +290,11 @@ class World:
     def _bring(self, node: Node, listener: Process, name: str, forged: Forged) -> None:
         content_type, body, source = forged
         at_ns, endpoint = self.timeline.now_ns, uri(node.name)
-        packet = Packet(name, source, node.name, endpoint, "http", content_type, body, at_ns)
+        scheme = "http" if node.configuration.tls is None else "https"
+        shown = certificate(source) if scheme == "https" and source in self.nodes else None
+        packet = Packet(name, source, node.name, endpoint, scheme, content_type, body, at_ns, shown)
         self.network.arrived(packet, body, True)  # noqa: FBT003 - because the network says it so
-        request = Request(content_type, len(body), source, "http")
+        request = Request(content_type, len(body), source, scheme, shown)
         listener.receive(request, _whole(body), partial(self._hear_as_forger, packet))
 
     def _hear_as_forger(self, packet: Packet, answer: Answer | None) -> None:

@@ -194,7 +194,7 @@ def _while_in_work(case: Case, course: Course, stored: Row) -> Iterator[Violatio
     is_simple = not is_asked and not is_moved
     # Mail and what came in an answer have none to wait in, and a response has no response.
     line = course.line
-    if line is None or {line.scheme, line.resend_scheme} - {"http", ""}:
+    if line is None or {line.scheme, line.resend_scheme} - {"http", "https", ""}:
         return
     if any(one.packet.startswith("answer to") or one.letter.ref for one in course.taken):
         return

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from onceonly.message.event import Direction, Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.terms import DeliveryTerms, Intermediary
-from onceonly.simulation.cast import line_id, name_of, party
+from onceonly.simulation.cast import line_id, name_of, party, path_of
 from onceonly.simulation.checkers.letter import Kind, Letter, read
 from onceonly.simulation.history import (
     Delivered,
@@ -24,7 +24,7 @@ from onceonly.simulation.history import (
     Sent,
     Worked,
 )
-from onceonly.simulation.network import CLIENT_WAIT_NS, Fate
+from onceonly.simulation.network import CLIENT_WAIT_NS, Fate, certificate
 from onceonly.simulation.plan import Line
 from onceonly.simulation.timeline import NS_PER_MS
 from onceonly.simulation.world import World
@@ -88,6 +88,8 @@ class Coming(NamedTuple):
     body: bytes
     packet: str
     is_damaged: bool
+    certificate: str | None = None
+    """What whoever brought it showed."""
 
 
 @dataclass(slots=True)
@@ -328,7 +330,8 @@ class Case:
             if arrived.is_whole:
                 packet, body = arrived.packet, arrived.body
                 place = arrived.order, arrived.at_ns, packet.source, packet.target, read(body), body
-                self._file_coming(Coming(*place, packet.name, is_damaged=body != packet.body))
+                is_damaged = body != packet.body
+                self._file_coming(Coming(*place, packet.name, is_damaged, packet.certificate))
         self._file_replies()
 
     def _file_replies(self) -> None:
@@ -344,7 +347,8 @@ class Case:
             is_first = reply.packet.name not in answered
             answered.add(reply.packet.name)
             if is_first and question is not None and self._is_heard(question, reply):
-                self._file_coming(Coming(*place, is_damaged=False))
+                # Whoever was called had shown his certificate before.
+                self._file_coming(Coming(*place, is_damaged=False, certificate=certificate(source)))
         if self.history.replied:
             for course in self.courses.values():
                 for letters in (
@@ -547,7 +551,18 @@ class Case:
 
     def is_misaddressed(self, copy: Coming) -> bool:
         """Whether the package is not what its sender wrote: then it is refused under no name."""
-        return copy.is_damaged or copy.letter.agreement_id not in self.lines
+        is_known = copy.letter.agreement_id in self.lines
+        return copy.is_damaged or not is_known or self.is_unproven(copy)
+
+    def is_unproven(self, copy: Coming) -> bool:
+        """Whether the package names an agreement whose caller proves himself, and he did not."""
+        line = self.lines.get(copy.letter.agreement_id)
+        if line is None or not line.is_certified:
+            return False
+        path = path_of(line)
+        beside = {one for pair in pairwise(path) if copy.target in pair for one in pair}
+        neighbours = beside - {copy.target}
+        return all(copy.certificate != certificate(one) for one in neighbours)
 
     def comes_from_outside(self, course: Course) -> bool:
         """Whether a copy was damaged or forged: such may be refused for anything, in silence."""

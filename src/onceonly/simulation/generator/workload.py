@@ -7,6 +7,7 @@ minute of virtual time, and now and then a big one. `Plan.tags` names every clas
 that combinations can be counted.
 """
 
+from dataclasses import replace
 from random import Random
 
 from onceonly.gateway.purge import UNMENTIONED_S
@@ -31,7 +32,7 @@ END_MS = 2 * 3_600_000
 
 def plan_of(seed: int) -> Plan:
     """The world of the seed. Pure: the same seed, the same plan, in any process."""
-    return staged.plan_of(seed) or _drawn(seed)
+    return staged.plan_of(seed) or certified(_drawn(seed))
 
 
 def _drawn(seed: int) -> Plan:
@@ -69,6 +70,33 @@ def _drawn(seed: int) -> Plan:
         store=_store(sketch),
         tags=tuple(sorted(sketch.tags)),
     )
+
+
+def certified(plan: Plan) -> Plan:
+    """The same world over TLS, where its seed says so; on most lines callers prove who they are.
+
+    Drawn apart, so that every other world knows nothing of it. Nobody proves anything by mail.
+    """
+    chance = stream(plan.seed, "certificates")
+    is_by_http = any(line.scheme == "http" for line in plan.lines)
+    if chance.random() >= CERTIFIED or not is_by_http:
+        return plan
+    lines = tuple(
+        line._replace(
+            scheme="https", is_certified=not line.resend_scheme and chance.random() < _PROVES
+        )
+        if line.scheme == "http"
+        else line
+        for line in plan.lines
+    )
+    return replace(plan, lines=lines, tags=tuple(sorted({*plan.tags, "certificates"})))
+
+
+CERTIFIED = 0.12
+"""Of the drawn worlds: their lines are by https."""
+
+_PROVES = 0.8
+"""Of these lines: the agreement names the caller's certificate."""
 
 
 def _sketch(chance: Random, scene: Scene | None) -> Sketch:
