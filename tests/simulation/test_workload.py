@@ -13,7 +13,7 @@ from onceonly.message.message import DeliverySemantics, Profile
 from onceonly.message.terms import Intermediary
 from onceonly.simulation.campaign.sometimes import SOMETIMES, reached
 from onceonly.simulation.forgery import KINDS
-from onceonly.simulation.generator import mishaps
+from onceonly.simulation.generator import hostile, mishaps
 from onceonly.simulation.generator.scenes import SCENES
 from onceonly.simulation.generator.workload import plan_of
 from onceonly.simulation.network import FAULTS
@@ -73,7 +73,8 @@ def test_every_class_of_fault_occurs(plans: list[Plan]) -> None:
     tags = Counter(tag for plan in plans for tag in plan.tags)
     wanted = {*mishaps.CLASSES, *SCENES, *(f"net-{fate}" for fate in FAULTS)}
     assert not wanted - tags.keys()
-    kinds = {action.kind for plan in plans for action in plan.actions}
+    everything = [*plans, *map(hostile.drawn, range(100))]
+    kinds = {action.kind for plan in everything for action in plan.actions}
     assert kinds == {name.removeprefix("do_") for name in dir(World) if name.startswith("do_")} - {
         "arm_disk"  # Of exhaustive spaces, which count the operations.
     }

@@ -5,6 +5,7 @@ link and its number on that link, `A>B#3`, and its fate belongs to that name: ei
 says it, or it is drawn, and then it is written down so that the schedule can say it.
 """
 
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from enum import StrEnum
 from functools import lru_cache, partial
@@ -25,6 +26,10 @@ from onceonly.transport.transport import (
 
 CLIENT_WAIT_NS = 20 * NS_PER_S
 """As long as our own HTTP client waits for an answer."""
+
+
+FALSE_ANSWER = "false answer to "
+"""How the name of a package begins that comes in place of an answer of a machine's gateway."""
 
 
 class Fate(StrEnum):
@@ -143,12 +148,20 @@ class Network:
         self._counts: dict[str, int] = {}
         self.cut_links: set[str] = set()
         """Directed links, `A>B`, that let nothing through (fault N6)."""
+        self.false_answers: dict[str, deque[Callable[[Packet], Answer | None]]] = {}
+        """By directed link, `A>B`: what B says in its next answers to A, instead of what its
+        gateway says, where a package may come back in them."""
         self.is_healed = False
         self.told: dict[str, Fate] = {}
 
     def add(self, endpoint: str, host: Host) -> None:
         """From now on the host has this address."""
         self._hosts[endpoint] = host
+
+    def find_host(self, endpoint: str) -> str | None:
+        """Which machine has the address, if any has it."""
+        host = self._hosts.get(endpoint)
+        return None if host is None else host.name
 
     async def send(self, source: Host, outgoing: Outgoing, new_future: Any) -> Transmission:
         """Transmit once, from `source`; `new_future` makes a future of its loop."""
@@ -209,6 +222,11 @@ class Network:
     def later_ns(self, packet: Packet) -> int:
         """How much later a late copy comes."""
         return int(self.weather.late_ms * NS_PER_MS * draw(self._seed, "late", packet.name))
+
+    def find_false_answer(self, packet: Packet) -> Answer | None:
+        """What whoever got the package says in its answer, if that is not his gateway's word."""
+        waiting = self.false_answers.get(f"{packet.source}>{packet.target}")
+        return waiting.popleft()(packet) if waiting else None
 
     def part(self, packet: Packet) -> int:
         """Where in the body something happens to it."""
@@ -301,6 +319,8 @@ class _Passage:
     def _note_reply(self, tell: Callable[[Answer | None], None], answer: Answer | None) -> None:
         if answer is not None and answer.body:
             self._network.replied(self._packet, answer.body)
+        if answer is not None and tell == self._answer and self._take_reply is not None:
+            answer = self._network.find_false_answer(self._packet) or answer
         tell(answer)
 
     def _forget(self, answer: Answer | None) -> None:

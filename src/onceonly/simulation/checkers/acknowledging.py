@@ -39,7 +39,8 @@ def judge(case: Case) -> Iterator[Violation]:
             yield from _while_in_work(case, course, stored)
             yield from _rode(case, course)
             yield from _passed_on(course)
-            yield from _receipt(case, course)
+            if not case.is_his_own(course):
+                yield from _receipt(case, course)
         if course.is_destination:
             yield from _silence(case, course)
             if not case.comes_from_outside(course):

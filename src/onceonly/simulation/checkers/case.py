@@ -17,6 +17,7 @@ from onceonly.message.terms import DeliveryTerms, Intermediary
 from onceonly.simulation.cast import line_id, name_of, party, path_of
 from onceonly.simulation.checkers.letter import Kind, Letter, read
 from onceonly.simulation.history import (
+    Arrived,
     Delivered,
     Happening,
     Replied,
@@ -24,7 +25,9 @@ from onceonly.simulation.history import (
     Sent,
     Worked,
 )
-from onceonly.simulation.network import CLIENT_WAIT_NS, Fate, certificate
+from onceonly.simulation.imposture import impostor
+from onceonly.simulation.knocking import STRANGER
+from onceonly.simulation.network import CLIENT_WAIT_NS, FALSE_ANSWER, Fate, certificate
 from onceonly.simulation.plan import Line
 from onceonly.simulation.timeline import NS_PER_MS
 from onceonly.simulation.world import World
@@ -47,6 +50,9 @@ PAIR_EVENTS = frozenset(
 """Rows about a pair, whichever message they name."""
 
 DEATHS = frozenset({"killed", "power-cut", "stopped-itself"})
+
+FROM_OUTSIDE = ("forged", "posed", "knocked")
+"""What is done by those who are no gateway of the world."""
 
 _ALL = 1 << 30
 """More than any world has of anything."""
@@ -158,6 +164,12 @@ class Case:
         self.end_ns = world.timeline.now_ns
         self.lines = {line_id(line): line for line in self.plan.lines}
         self.machines = {machine.name: machine for machine in self.plan.machines}
+        self.hostile = frozenset(
+            action.args["by"] for action in self.plan.actions if action.kind == "pose"
+        )
+        """Machines whose owners speak in other names, beside what their gateways say."""
+        self.outsiders = frozenset({STRANGER, *map(impostor, self.hostile)})
+        """Sources of packages that no row and no answer is owed."""
         self.terms: dict[tuple[str, str], DeliveryTerms] = {}
         """By machine and the id of an agreement or route."""
         self._about: dict[tuple[str, str, str], Parties] = {}
@@ -362,6 +374,8 @@ class Case:
 
     def _is_heard(self, question: Sent, reply: Replied) -> bool:
         """Whether the process that asked still waits at the other end of the line."""
+        if any(one.packet.name == f"{FALSE_ANSWER}{question.packet.name}" for one in self.posed):
+            return False
         died = self.deaths_between(question.packet.source, question.order, reply.order)
         waits = reply.at_ns < question.packet.at_ns + CLIENT_WAIT_NS
         return question.fate in ANSWERED and waits and not died
@@ -388,7 +402,7 @@ class Case:
         if letter.kind is Kind.MESSAGE:
             key = letter.from_party, letter.to_party, letter.message_id
             self.course(coming.target, key, letter.agreement_id).taken.append(coming)
-            if letter.ref:
+            if letter.ref and coming.source in self.machines:
                 about = letter.to_party, letter.from_party, letter.ref
                 self.course(coming.target, about, letter.agreement_id).heard.append(coming)
             return
@@ -552,21 +566,50 @@ class Case:
     def is_misaddressed(self, copy: Coming) -> bool:
         """Whether the package is not what its sender wrote: then it is refused under no name."""
         is_known = copy.letter.agreement_id in self.lines
-        return copy.is_damaged or not is_known or self.is_unproven(copy)
+        is_no_ones = not is_known or copy.source in self.outsiders
+        return copy.is_damaged or is_no_ones or self.is_unproven(copy)
 
     def is_unproven(self, copy: Coming) -> bool:
         """Whether the package names an agreement whose caller proves himself, and he did not."""
         line = self.lines.get(copy.letter.agreement_id)
         if line is None or not line.is_certified:
             return False
-        path = path_of(line)
-        beside = {one for pair in pairwise(path) if copy.target in pair for one in pair}
-        neighbours = beside - {copy.target}
-        return all(copy.certificate != certificate(one) for one in neighbours)
+        return not any(
+            copy.certificate == certificate(one)
+            for one in path_of(line)
+            if self.are_neighbours(line, copy.target, one)
+        )
+
+    def are_neighbours(self, line: Line, one: str, other: str) -> bool:
+        """Whether the two machines stand side by side on the line."""
+        return any({one, other} == {*pair} for pair in pairwise(path_of(line)))
+
+    @cached_property
+    def posed(self) -> list[Arrived]:
+        """What hostile partners and strangers brought."""
+        return [one for one in self.history.arrived if one.packet.source in self.outsiders]
+
+    @cached_property
+    def brought(self) -> dict[tuple[str, str], list[Coming]]:
+        """What came to a machine under a MessageId, signals and messages alike."""
+        found: dict[tuple[str, str], list[Coming]] = {}
+        taken = (one for course in self.courses.values() for one in course.taken)
+        for one in (*self.heard, *taken):
+            found.setdefault((one.target, one.letter.message_id), []).append(one)
+        return found
 
     def comes_from_outside(self, course: Course) -> bool:
-        """Whether a copy was damaged or forged: such may be refused for anything, in silence."""
+        """Whether a copy was damaged or forged: such may be refused for anything, in silence.
+
+        Odd ones may be read by a gateway under another name than by `letter`.
+        """
+        if not course.taken and self.happened(course.node, *FROM_OUTSIDE):
+            return True
         return any(one.is_damaged or one.source not in self.machines for one in course.taken)
+
+    def is_his_own(self, course: Course) -> bool:
+        """Whether a hostile partner stands behind it: what he says under his own name is his."""
+        return name_of(course.key[0]) in self.hostile
 
     def is_full(self, node: str, at_ns: int) -> bool:
         """Whether the disk may have had no room when what came then was to be stored.

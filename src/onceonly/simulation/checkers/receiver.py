@@ -99,7 +99,7 @@ def _invented(case: Case, course: Course, first: Delivered) -> Iterator[Violatio
     origin = case.at(name_of(course.key[0]), course.key)
     submitted = None if origin is None else origin.first_out(Event.SUBMITTED)
     if origin is None or submitted is None or submitted.order > first.order:
-        if not _is_misread(case, course):
+        if not _is_misread(case, course) and not case.is_his_own(course):
             yield _at("I2", course, "delivered, and nobody had submitted it", first.order)
         return
     # A restored backup forgets what was submitted, and the id is free for another content (C7).

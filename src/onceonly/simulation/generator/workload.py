@@ -1,10 +1,10 @@
 """The generator of worlds: a plan out of a seed, and nothing else.
 
 Draws who takes part and under which terms; `traffic` has what they want of one another, `mishaps`
-what goes wrong; some worlds are `scenes` or `situations`. Must not know how any of it is carried
-out. Worlds are small, so that very many can be run: three messages and a few faults in half a
-minute of virtual time, and now and then a big one. `Plan.tags` names every class that is on, so
-that combinations can be counted.
+what goes wrong; some worlds are `scenes`, some `staged`, some `hostile`. Must not know how any of
+it is carried out. Worlds are small, so that very many can be run: three messages and a few faults
+in half a minute of virtual time, and now and then a big one. `Plan.tags` names every class that is
+on, so that combinations can be counted.
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ from onceonly.gateway.purge import UNMENTIONED_S
 from onceonly.message.message import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.simulation.chance import stream
-from onceonly.simulation.generator import mishaps, staged, traffic
+from onceonly.simulation.generator import hostile, mishaps, staged, traffic
 from onceonly.simulation.generator.agreed import patient, terms_of
 from onceonly.simulation.generator.scenes import Scene, scene_of
 from onceonly.simulation.generator.sketch import Sketch
@@ -32,7 +32,7 @@ END_MS = 2 * 3_600_000
 
 def plan_of(seed: int) -> Plan:
     """The world of the seed. Pure: the same seed, the same plan, in any process."""
-    return staged.plan_of(seed) or certified(_drawn(seed))
+    return staged.plan_of(seed) or hostile.plan_of(seed) or certified(_drawn(seed))
 
 
 def _drawn(seed: int) -> Plan:
