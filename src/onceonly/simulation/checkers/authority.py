@@ -139,7 +139,7 @@ def _told(case: Case) -> Iterator[Violation]:
     }
     for said in case.signals:
         by, letter = asked.get(said.letter.ref), said.letter
-        if letter.kind is not Kind.REPORT or by is None or letter.said("about") in theirs:
+        if letter.kind is not Kind.REPORT or said.target != by or letter.said("about") in theirs:
             continue
         if letter.said("status") not in _NOT_TOLD:
             text = f"{said.source}: {by} asked about {letter.said('about')} of others, and was told"
