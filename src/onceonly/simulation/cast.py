@@ -7,6 +7,7 @@ what happens to them.
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,11 @@ def line_id(line: Line) -> str:
 def path_of(line: Line) -> list[str]:
     """The machines of a line, from its one end to the other."""
     return [line.one, *(relay for relay, _ in line.through), line.other]
+
+
+def are_neighbours(line: Line, one: str, other: str) -> bool:
+    """Whether the two machines stand side by side on the line."""
+    return any({one, other} == {*pair} for pair in pairwise(path_of(line)))
 
 
 def pair_of(line: Line) -> Pair:

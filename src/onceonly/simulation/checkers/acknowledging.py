@@ -11,7 +11,8 @@ from onceonly.message.instant import NS_PER_S
 from onceonly.message.message import AckRequested
 from onceonly.message.terms import ResponseChoice
 from onceonly.simulation.cast import uri
-from onceonly.simulation.checkers.case import NEVER, Case, Course, Leaving
+from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.course import Course, Leaving
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from onceonly.message.event import Event
 from onceonly.simulation.cast import name_of, path_of
-from onceonly.simulation.checkers.case import Case, Coming, Course
+from onceonly.simulation.checkers.case import Case
+from onceonly.simulation.checkers.course import Coming, Course
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.sequence import is_wrong_number
 from onceonly.simulation.checkers.violation import Violation
@@ -50,7 +51,7 @@ _NOT_TOLD = frozenset({"", "NotRecognized"})
 
 def judge(case: Case) -> Iterator[Violation]:
     """Every message of an honest line that demands certificates, and every word to the hostile."""
-    if not any(case.happened(node, "posed", "knocked") for node in case.machines):
+    if not case.outside.visited:
         return
     for course in case.courses.values():
         if _is_protected(case, course):
@@ -63,7 +64,7 @@ def judge(case: Case) -> Iterator[Violation]:
 def honest_lines(case: Case) -> Iterator[Line]:
     """Lines that demand certificates, and along which no machine is hostile."""
     for line in case.plan.lines:
-        if line.is_certified and not case.hostile & set(path_of(line)):
+        if line.is_certified and not case.outside.hostile & set(path_of(line)):
             yield line
 
 
@@ -128,7 +129,7 @@ def _told(case: Case) -> Iterator[Violation]:
     """What the hostile asked under their own names is answered as about an unknown message."""
     asked = {
         one.letter.message_id: name
-        for name in case.hostile
+        for name in case.outside.hostile
         for one in case.heard
         if one.source == impostor(name) and one.letter.kind is Kind.INQUIRY
     }

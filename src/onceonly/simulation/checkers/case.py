@@ -6,38 +6,26 @@ copies that came and left, and what was said of it. Must not judge.
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
 
 from onceonly.message.event import Direction, Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.terms import DeliveryTerms, Intermediary
-from onceonly.simulation.cast import line_id, name_of, party, path_of
+from onceonly.simulation.cast import line_id, name_of, party
+from onceonly.simulation.checkers.course import Coming, Course, Key, Leaving, Parties
 from onceonly.simulation.checkers.letter import Kind, Letter, read
+from onceonly.simulation.checkers.outside import Outside, is_unproven
 from onceonly.simulation.history import (
-    Arrived,
-    Delivered,
     Happening,
     Replied,
     Row,
     Sent,
-    Worked,
 )
-from onceonly.simulation.imposture import impostor
-from onceonly.simulation.knocking import STRANGER
-from onceonly.simulation.network import CLIENT_WAIT_NS, FALSE_ANSWER, Fate, certificate
-from onceonly.simulation.plan import Line
+from onceonly.simulation.network import CLIENT_WAIT_NS, Fate, certificate
 from onceonly.simulation.timeline import NS_PER_MS
 from onceonly.simulation.world import World
 from onceonly.store.store import Notice
-
-Key = tuple[str, str, str]
-"""From Party, To Party, MessageId (R-01)."""
-
-Parties = tuple[str, str]
-"""From and To Party: a Sender-Receiver pair."""
 
 PAIR_EVENTS = frozenset(
     {
@@ -50,9 +38,6 @@ PAIR_EVENTS = frozenset(
 """Rows about a pair, whichever message they name."""
 
 DEATHS = frozenset({"killed", "power-cut", "stopped-itself"})
-
-FROM_OUTSIDE = ("forged", "posed", "knocked")
-"""What is done by those who are no gateway of the world."""
 
 _ALL = 1 << 30
 """More than any world has of anything."""
@@ -70,85 +55,6 @@ NEVER = 1 << 62
 """An order behind everything."""
 
 
-class Leaving(NamedTuple):
-    """A package that a machine gave to its transport, or gave back in an answer."""
-
-    order: int
-    at_ns: int
-    source: str
-    target: str
-    letter: Letter
-    body: bytes
-    packet: str
-    fate: Fate
-
-
-class Coming(NamedTuple):
-    """A whole package that a process took, or got back in an answer."""
-
-    order: int
-    at_ns: int
-    source: str
-    target: str
-    letter: Letter
-    body: bytes
-    packet: str
-    is_damaged: bool
-    certificate: str | None = None
-    """What whoever brought it showed."""
-
-
-@dataclass(slots=True)
-class Course:
-    """One message at one machine; every list in the order of the world."""
-
-    node: str
-    key: Key
-    line: Line | None
-    out: list[Row] = field(default_factory=list)
-    """Rows of whoever sends it, an accepting intermediary among them."""
-    into: list[Row] = field(default_factory=list)
-    """Rows of whoever receives it."""
-    sent: list[Leaving] = field(default_factory=list)
-    """Copies of the message that left."""
-    taken: list[Coming] = field(default_factory=list)
-    """Copies of the message that came."""
-    said: list[Leaving] = field(default_factory=list)
-    """Signals about it that left towards its sender."""
-    heard: list[Coming] = field(default_factory=list)
-    """Signals about it that came from the next hop, and responses to it."""
-    responses: list[Leaving] = field(default_factory=list)
-    """Business responses to it that left."""
-    delivered: list[Delivered] = field(default_factory=list)
-    worked: list[Worked] = field(default_factory=list)
-
-    @property
-    def is_origin(self) -> bool:
-        """Whether its From Party is on this machine."""
-        return name_of(self.key[0]) == self.node
-
-    @property
-    def is_destination(self) -> bool:
-        """Whether its To Party is on this machine."""
-        return name_of(self.key[1]) == self.node
-
-    @property
-    def terms(self) -> DeliveryTerms:
-        """What was agreed about it; the defaults where it is nobody's."""
-        return DeliveryTerms() if self.line is None else self.line.terms
-
-    def first_into(self, event: Event) -> Row | None:
-        """The first receiving row of this event."""
-        return next((row for row in self.into if row.record.event is event), None)
-
-    def first_out(self, event: Event) -> Row | None:
-        """The first sending row of this event."""
-        return next((row for row in self.out if row.record.event is event), None)
-
-    def __str__(self) -> str:
-        return f"{self.key[2]} at {self.node}"
-
-
 def _order(letter: Leaving | Coming) -> int:
     return letter.order
 
@@ -164,12 +70,7 @@ class Case:
         self.end_ns = world.timeline.now_ns
         self.lines = {line_id(line): line for line in self.plan.lines}
         self.machines = {machine.name: machine for machine in self.plan.machines}
-        self.hostile = frozenset(
-            action.args["by"] for action in self.plan.actions if action.kind == "pose"
-        )
-        """Machines whose owners speak in other names, beside what their gateways say."""
-        self.outsiders = frozenset({STRANGER, *map(impostor, self.hostile)})
-        """Sources of packages that no row and no answer is owed."""
+        self.outside = Outside(self.plan, self.history)
         self.terms: dict[tuple[str, str], DeliveryTerms] = {}
         """By machine and the id of an agreement or route."""
         self._about: dict[tuple[str, str, str], Parties] = {}
@@ -374,11 +275,10 @@ class Case:
 
     def _is_heard(self, question: Sent, reply: Replied) -> bool:
         """Whether the process that asked still waits at the other end of the line."""
-        if any(one.packet.name == f"{FALSE_ANSWER}{question.packet.name}" for one in self.posed):
-            return False
         died = self.deaths_between(question.packet.source, question.order, reply.order)
         waits = reply.at_ns < question.packet.at_ns + CLIENT_WAIT_NS
-        return question.fate in ANSWERED and waits and not died
+        is_true = question.packet.name not in self.outside.falsified
+        return question.fate in ANSWERED and waits and is_true and not died
 
     def _file_leaving(self, leaving: Leaving) -> None:
         letter = leaving.letter
@@ -565,51 +465,23 @@ class Case:
 
     def is_misaddressed(self, copy: Coming) -> bool:
         """Whether the package is not what its sender wrote: then it is refused under no name."""
-        is_known = copy.letter.agreement_id in self.lines
-        is_no_ones = not is_known or copy.source in self.outsiders
-        return copy.is_damaged or is_no_ones or self.is_unproven(copy)
-
-    def is_unproven(self, copy: Coming) -> bool:
-        """Whether the package names an agreement whose caller proves himself, and he did not."""
         line = self.lines.get(copy.letter.agreement_id)
-        if line is None or not line.is_certified:
-            return False
-        return not any(
-            copy.certificate == certificate(one)
-            for one in path_of(line)
-            if self.are_neighbours(line, copy.target, one)
-        )
-
-    def are_neighbours(self, line: Line, one: str, other: str) -> bool:
-        """Whether the two machines stand side by side on the line."""
-        return any({one, other} == {*pair} for pair in pairwise(path_of(line)))
-
-    @cached_property
-    def posed(self) -> list[Arrived]:
-        """What hostile partners and strangers brought."""
-        return [one for one in self.history.arrived if one.packet.source in self.outsiders]
-
-    @cached_property
-    def brought(self) -> dict[tuple[str, str], list[Coming]]:
-        """What came to a machine under a MessageId, signals and messages alike."""
-        found: dict[tuple[str, str], list[Coming]] = {}
-        taken = (one for course in self.courses.values() for one in course.taken)
-        for one in (*self.heard, *taken):
-            found.setdefault((one.target, one.letter.message_id), []).append(one)
-        return found
+        is_no_ones = line is None or copy.source in self.outside.sources
+        is_another = is_unproven(line, copy.target, copy.certificate)
+        return copy.is_damaged or is_no_ones or is_another
 
     def comes_from_outside(self, course: Course) -> bool:
         """Whether a copy was damaged or forged: such may be refused for anything, in silence.
 
         Odd ones may be read by a gateway under another name than by `letter`.
         """
-        if not course.taken and self.happened(course.node, *FROM_OUTSIDE):
+        if not course.taken and course.node in self.outside.visited:
             return True
         return any(one.is_damaged or one.source not in self.machines for one in course.taken)
 
     def is_his_own(self, course: Course) -> bool:
         """Whether a hostile partner stands behind it: what he says under his own name is his."""
-        return name_of(course.key[0]) in self.hostile
+        return name_of(course.key[0]) in self.outside.hostile
 
     def is_full(self, node: str, at_ns: int) -> bool:
         """Whether the disk may have had no room when what came then was to be stored.

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S
-from onceonly.simulation.checkers.case import Case, Coming, Leaving
+from onceonly.simulation.cast import are_neighbours
+from onceonly.simulation.checkers.case import Case
+from onceonly.simulation.checkers.course import Coming, Leaving
 from onceonly.simulation.checkers.letter import Kind, read
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.network import certificate
@@ -41,7 +43,7 @@ _POSTED = frozenset({Kind.ERROR, Kind.REPORT})
 def judge(case: Case) -> Iterator[Violation]:
     """Every machine that somebody from outside came to."""
     for node in case.machines:
-        if case.happened(node, "posed", "knocked"):
+        if node in case.outside.visited:
             yield from _rows(case, node)
             yield from _posts(case, node)
 
@@ -56,7 +58,9 @@ def _came(case: Case, node: str) -> tuple[int, int]:
         if one.packet.target == node:
             line = case.lines.get(read(one.body).agreement_id)
             is_asked = line is None or line.is_certified
-            is_unknown = one.packet.source in case.outsiders and one.packet.certificate is None
+            is_unknown = (
+                one.packet.source in case.outside.sources and one.packet.certificate is None
+            )
             strangers += is_asked and is_unknown
             others += not (is_asked and is_unknown)
     return strangers, others
@@ -74,34 +78,43 @@ def _rows(case: Case, node: str) -> Iterator[Violation]:
 
 
 def _posts(case: Case, node: str) -> Iterator[Violation]:
-    posts: dict[str, list[Leaving]] = defaultdict(list)
+    brought = _brought(case, node)
+    errors: dict[str, list[Leaving]] = defaultdict(list)
     for said in case.signals:
+        causes = brought.get(said.letter.ref, [])
         is_post = said.source == node and not said.packet.startswith("answer to ")
-        if not is_post or said.letter.kind not in _POSTED:
+        if not is_post or said.letter.kind not in _POSTED or not _is_of_outsiders(case, causes):
             continue
-        causes = _causes(case, node, said)
-        if not causes:
-            continue
-        posts[said.target].append(said)
+        if said.letter.kind is Kind.ERROR:
+            errors[said.target].append(said)
         if _is_certified(case, node, said.target) and not _is_proven(causes, said.target):
             text = f"{node}: {said.packet} tells {said.target} what somebody else had brought"
             yield Violation("R-45", text, said.order)
-    for target, sent in posts.items():
+    for target, sent in errors.items():
         late = _past_ration(sent)
         if late is not None:
             text = f"{node}: {len(sent)} posts to {target} about what was refused from outside"
             yield Violation("R-45", text, late.order)
 
 
-def _causes(case: Case, node: str, said: Leaving) -> list[Coming]:
-    """The packages that it is about, where none but outsiders brought any."""
-    ids = case.brought.get((node, said.letter.ref), ())
-    return [] if any(one.source not in case.outsiders for one in ids) else list(ids)
+def _brought(case: Case, node: str) -> dict[str, list[Coming]]:
+    """What came to the machine, by MessageId, signals and messages alike."""
+    found: dict[str, list[Coming]] = defaultdict(list)
+    taken = (one for course in case.courses.values() for one in course.taken)
+    for one in (*case.heard, *taken):
+        if one.target == node:
+            found[one.letter.message_id].append(one)
+    return found
+
+
+def _is_of_outsiders(case: Case, causes: list[Coming]) -> bool:
+    """Whether none but outsiders brought what it is about."""
+    return bool(causes) and all(one.source in case.outside.sources for one in causes)
 
 
 def _is_certified(case: Case, node: str, target: str) -> bool:
     """Whether every line on which the two are neighbours demands a certificate."""
-    beside = [line for line in case.plan.lines if case.are_neighbours(line, node, target)]
+    beside = [line for line in case.plan.lines if are_neighbours(line, node, target)]
     return bool(beside) and all(line.is_certified for line in beside)
 
 

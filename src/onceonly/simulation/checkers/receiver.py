@@ -17,7 +17,8 @@ from onceonly.message.terms import DeliveryReceiptProvided, DeliveryTerms
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.acknowledging import SIGNALS, owes_answer, was_long_awake
-from onceonly.simulation.checkers.case import NEVER, Case, Coming, Course
+from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.course import Coming, Course
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.sender import NOT_DELIVERED, is_fence
 from onceonly.simulation.checkers.violation import Violation

@@ -15,7 +15,8 @@ from onceonly.message.instant import US_PER_S
 from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics
 from onceonly.message.terms import DeliveryTerms, OnExhausted
 from onceonly.simulation.cast import name_of, pair_of
-from onceonly.simulation.checkers.case import Case, Course, Parties
+from onceonly.simulation.checkers.case import Case
+from onceonly.simulation.checkers.course import Course, Parties
 from onceonly.simulation.checkers.sender import is_expiry, release_ns
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
