@@ -11,8 +11,10 @@ from onceonly.simulation.cast import (
     party,
     path_of,
     smtp,
+    tls,
     uri,
 )
+from onceonly.simulation.network import certificate
 from onceonly.simulation.plan import Line, Machine, Plan
 
 
@@ -20,9 +22,10 @@ def configuration_text(plan: Plan, machine: Machine) -> str:
     """TOML of the machine; what a key's default says is left to the default."""
     name = machine.name
     own = [line for line in plan.lines if name in path_of(line)]
+    is_https = any(line.scheme == "https" for line in own)
     gateway = {
         "party": [str(party(name))],
-        "listen": listen(name),
+        "listen": listen(name, "https" if is_https else "http"),
         "uri": uri(name),
         "api": "http://127.0.0.1:1",
         "store": f"{name}.db",
@@ -34,6 +37,8 @@ def configuration_text(plan: Plan, machine: Machine) -> str:
     text = _table("[gateway]", gateway)
     if any("smtp" in (line.scheme, line.resend_scheme) for line in own):
         text += _table("[smtp]", _smtp(name))
+    if is_https:
+        text += _table("[tls]", _tls(name))
     for line in own:
         path = path_of(line)
         if name in (path[0], path[-1]):
@@ -56,6 +61,16 @@ def _smtp(name: str) -> dict[str, Any]:
     }
 
 
+def _tls(name: str) -> dict[str, Any]:
+    files = tls(name)
+    return {
+        "certificate": str(files.certificate),
+        "key": str(files.key),
+        "trusted": str(files.trusted),
+        "clients": files.clients,
+    }
+
+
 def _agreement(line: Line, path: list[str]) -> dict[str, Any]:
     terms = line.terms
     keys = {
@@ -65,6 +80,7 @@ def _agreement(line: Line, path: list[str]) -> dict[str, Any]:
         "send_to": uri(path[1], line.scheme),
         "resend_to": uri(path[1], line.resend_scheme) if line.resend_scheme else None,
         "receiver_uri": uri(path[1]),
+        "caller_certificate": certificate(path[1]) if line.is_certified else None,
         "delivery_semantics": terms.semantics.value,
         "window": terms.window,
         "timeout": terms.timeout_s,

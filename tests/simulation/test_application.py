@@ -7,9 +7,10 @@ import pytest
 from onceonly.message.event import Event
 from onceonly.message.message import AckRequested, Profile, SyncReplyMode
 from onceonly.message.terms import DeliveryTerms
-from onceonly.simulation.forgery import FORGER, KINDS
+from onceonly.simulation.forgery import KINDS
 from onceonly.simulation.history import History
 from onceonly.simulation.network import Fate
+from onceonly.simulation.packing import FORGER
 from onceonly.simulation.plan import Action, Habits, Line, Machine, Plan
 from onceonly.simulation.world import World
 

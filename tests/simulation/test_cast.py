@@ -29,6 +29,7 @@ def beside_files(made: Configuration, read: Configuration) -> Configuration:
         store=read.store,
         lake=read.lake,
         publish_interval_s=read.publish_interval_s,
+        tls=made.tls and read.tls,
     )
 
 

@@ -13,7 +13,7 @@ from onceonly.message.message import DeliverySemantics, Profile
 from onceonly.message.terms import Intermediary
 from onceonly.simulation.campaign.sometimes import SOMETIMES, reached
 from onceonly.simulation.forgery import KINDS
-from onceonly.simulation.generator import mishaps
+from onceonly.simulation.generator import hostile, mishaps
 from onceonly.simulation.generator.scenes import SCENES
 from onceonly.simulation.generator.workload import plan_of
 from onceonly.simulation.network import FAULTS
@@ -73,7 +73,8 @@ def test_every_class_of_fault_occurs(plans: list[Plan]) -> None:
     tags = Counter(tag for plan in plans for tag in plan.tags)
     wanted = {*mishaps.CLASSES, *SCENES, *(f"net-{fate}" for fate in FAULTS)}
     assert not wanted - tags.keys()
-    kinds = {action.kind for plan in plans for action in plan.actions}
+    everything = [*plans, *map(hostile.drawn, range(100))]
+    kinds = {action.kind for plan in everything for action in plan.actions}
     assert kinds == {name.removeprefix("do_") for name in dir(World) if name.startswith("do_")} - {
         "arm_disk"  # Of exhaustive spaces, which count the operations.
     }
@@ -86,7 +87,7 @@ def test_every_kind_of_party_line_and_forgery_occurs() -> None:
     assert {line.profile for line in lines} == set(Profile)
     assert {line.terms.semantics for line in lines} == set(DeliverySemantics)
     assert {mode for line in lines for _, mode in line.through} == set(Intermediary)
-    assert {line.scheme for line in lines} == {"http", "smtp"}
+    assert {line.scheme for line in lines} == {"http", "https", "smtp"}
     assert {len(line.through) for line in lines} == {0, 1, 2, 3}
     assert {len(plan.machines) for plan in plans} >= {2, 3, 4, 5}
     forged = {one.args["kind"] for plan in plans for one in plan.actions if one.kind == "forge"}

@@ -7,14 +7,17 @@ what happens to them.
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from onceonly.gateway.config import Agreement, Configuration, Route, Smtp, StartTls
 from onceonly.gateway.config.agreement_keys import WINDOW_2001
+from onceonly.gateway.config.transports import Tls
 from onceonly.message.identity import Pair, PartyId
 from onceonly.message.message import AckRequested
 from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
+from onceonly.simulation.network import certificate
 from onceonly.simulation.plan import Line, Machine, Plan
 
 HOPS_MAX = 6
@@ -27,13 +30,24 @@ def party(name: str) -> PartyId:
 
 
 def uri(name: str, scheme: str = "http") -> str:
-    """Where a machine takes packages by that scheme."""
-    return f"smtp:msh@{name}.example" if scheme == "smtp" else f"http://{name}.example/msh"
+    """Where a machine takes packages by that scheme; what it calls itself is by http always."""
+    return f"smtp:msh@{name}.example" if scheme == "smtp" else f"{scheme}://{name}.example/msh"
 
 
-def listen(name: str) -> str:
+def listen(name: str, scheme: str = "http") -> str:
     """Where a machine would bind, if its network were a real one."""
-    return f"http://{name}.example:80/msh"
+    port = 443 if scheme == "https" else 80
+    return f"{scheme}://{name}.example:{port}/msh"
+
+
+def tls(name: str) -> Tls:
+    """The certificates of a machine that has lines by https: its own, and whose it takes."""
+    return Tls(
+        certificate=Path(f"{name}.pem"),
+        key=Path(f"{name}.key"),
+        trusted=Path("trusted.pem"),
+        clients=True,
+    )
 
 
 def smtp(name: str) -> Smtp:
@@ -65,6 +79,11 @@ def path_of(line: Line) -> list[str]:
     return [line.one, *(relay for relay, _ in line.through), line.other]
 
 
+def are_neighbours(line: Line, one: str, other: str) -> bool:
+    """Whether the two machines stand side by side on the line."""
+    return any({one, other} == {*pair} for pair in pairwise(path_of(line)))
+
+
 def pair_of(line: Line) -> Pair:
     """The pair of a line in the direction in which it is named."""
     return Pair(str(party(line.one)), str(party(line.other)))
@@ -79,7 +98,7 @@ def _configuration(machine: Machine, lines: tuple[Line, ...]) -> Configuration:
     name = machine.name
     agreements: list[Agreement] = []
     routes: list[Route] = []
-    mails = False
+    mails = is_https = False
     for line in lines:
         path = path_of(line)
         if name == line.one:
@@ -91,10 +110,11 @@ def _configuration(machine: Machine, lines: tuple[Line, ...]) -> Configuration:
             routes.append(_route(line, path, name, mode, "there"))
             routes.append(_route(line, path[::-1], name, mode, "back"))
         mails = mails or (name in path and "smtp" in (line.scheme, line.resend_scheme))
+        is_https = is_https or (name in path and line.scheme == "https")
     return Configuration(
         path=Path(f"{name}.toml"),
         party=(party(name),),
-        listen=listen(name),
+        listen=listen(name, "https" if is_https else "http"),
         uri=uri(name),
         api="http://127.0.0.1:1",
         api_token=None,
@@ -107,6 +127,7 @@ def _configuration(machine: Machine, lines: tuple[Line, ...]) -> Configuration:
         drill=None,
         routes=tuple(routes),
         smtp=smtp(name) if mails else None,
+        tls=tls(name) if is_https else None,
         purge_interval_s=machine.purge_interval_s,
         forget_pair_after_s=machine.forget_pair_after_s,
     )
@@ -139,6 +160,7 @@ def _agreement(line: Line, path: list[str]) -> Agreement:
         receiver_uri=uri(path[1]),
         terms=line.terms,
         resend_to=uri(path[1], line.resend_scheme) if line.resend_scheme else None,
+        caller_certificate=certificate(path[1]) if line.is_certified else None,
     )
 
 

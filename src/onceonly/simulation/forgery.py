@@ -1,16 +1,15 @@
 """Packages that nobody of the world sent: forged, foreign, damaged and replayed ones.
 
-Knows how to make them out of what went over the network before, with the real `wire.encode`, so
-that they are refused for what they say and not for how they are written (faults A5, N4; attacks
-on identity). Must not know what a gateway makes of them. A signature is nothing that these
-profiles have, so whoever can name the right party and a message that is under way can say
-anything; what is forged here is what a gateway can see through.
+Knows how to make them out of what went over the network before (faults A5, N4; attacks on
+identity); `packing` writes them. Must not know what a gateway makes of them. A signature is
+nothing that these profiles have, so whoever can name the right party and a message that is under
+way can say anything where no agreement asks for certificates; what is forged here is what a gateway
+can see through. What a partner says in another one's name is `imposture`'s matter.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from typing import NamedTuple
 
 from onceonly.message.errors import ErrorCode, Severity
@@ -19,11 +18,8 @@ from onceonly.message.message import (
     SEQUENCE_NUMBER_MAX,
     DeliverySemantics,
     Message,
-    Payload,
     Profile,
-    RoutingHeader,
 )
-from onceonly.message.package import Package
 from onceonly.message.signals import (
     Acknowledgment,
     ErrorEntry,
@@ -36,12 +32,9 @@ from onceonly.message.signals import (
     SignalHeader,
 )
 from onceonly.simulation.cast import line_id, party, path_of, uri
+from onceonly.simulation.packing import FORGER, Forged, Wrapping, pack_message, pack_signal
 from onceonly.simulation.plan import Line
 from onceonly.store.store import Snapshot
-from onceonly.wire.envelope import boundary_for, encode
-
-FORGER = "forger"
-"""Whose packages they are, on the network and in the histories."""
 
 _STRANGER = PartyId(f"http://{FORGER}.example/msh")
 _FAR = 7
@@ -60,7 +53,7 @@ class Scene(NamedTuple):
     """How many packages were forged before: no two are the same."""
     of: str
     """MessageId of a message of the line, in the direction that suits."""
-    heard: "Sequence[Forged]"
+    heard: Sequence[Forged]
     """What the target was sent before, the oldest first."""
     said: Sequence[bytes] = ()
     """What it sent, the oldest first."""
@@ -70,15 +63,6 @@ class Scene(NamedTuple):
         """The machines of the line, the target first."""
         path = path_of(self.line)
         return path if path[0] == self.target else path[::-1]
-
-
-class Forged(NamedTuple):
-    """A package as it is brought, and who brings it."""
-
-    content_type: str
-    body: bytes
-    source: str = FORGER
-    """The true neighbour, where it is its own package that comes again."""
 
 
 def forge(kind: str, scene: Scene) -> Forged | None:
@@ -243,38 +227,13 @@ def _business(scene: Scene, sender: PartyId) -> Message:
 
 
 def _signal(scene: Scene, signal: Signal, *, sender: str | None = None) -> Forged:
-    routing = _routing(scene, sender or uri(scene.path[1]))
-    package = _encoded(scene, signal, routing)
-    return Forged(package.content_type, b"".join(package.segments))
+    return pack_signal(signal, _wrapping(scene, sender))
 
 
 def _message(scene: Scene, message: Message, body: bytes, *, number: int) -> Forged:
-    payload = Payload(
-        f"forged-{scene.number}", "application/xml", len(body), sha256(body).hexdigest(), "f.xml"
-    )
-    message = replace(message, payloads=(payload,))
-    routing = _routing(scene, uri(scene.path[1]))
-    if scene.line.profile is Profile.RM_2000:
-        routing = replace(routing, sequence_number=number)
-    package = _encoded(scene, message, routing)
-    before, after = package.segments
-    return Forged(package.content_type, before + body + after)
+    return pack_message(message, _wrapping(scene), body, sequence_number=number)
 
 
-def _routing(scene: Scene, sender: str) -> RoutingHeader:
-    return RoutingHeader(
-        sender_uri=sender,
-        receiver_uri=uri(scene.target),
-        error_uri=sender if scene.line.profile is Profile.RM_2000 else None,
-        timestamp_at=scene.at,
-    )
-
-
-def _encoded(scene: Scene, content: Message | Signal, routing: RoutingHeader) -> Package:
-    return encode(
-        content,
-        routing,
-        profile=scene.line.profile,
-        boundary=boundary_for(f"forged{scene.number:016d}"),
-        root_content_id=f"forged-header-{scene.number}",
-    )
+def _wrapping(scene: Scene, sender: str | None = None) -> Wrapping:
+    sender_uri = sender or uri(scene.path[1])
+    return Wrapping(scene.line.profile, sender_uri, scene.target, scene.at, scene.number)

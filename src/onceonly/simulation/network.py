@@ -5,9 +5,11 @@ link and its number on that link, `A>B#3`, and its fate belongs to that name: ei
 says it, or it is drawn, and then it is written down so that the schedule can say it.
 """
 
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from enum import StrEnum
-from functools import partial
+from functools import lru_cache, partial
+from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
 from onceonly.message.instant import NS_PER_S
@@ -24,6 +26,10 @@ from onceonly.transport.transport import (
 
 CLIENT_WAIT_NS = 20 * NS_PER_S
 """As long as our own HTTP client waits for an answer."""
+
+
+FALSE_ANSWER = "false answer to "
+"""How the name of a package begins that comes in place of an answer of a machine's gateway."""
 
 
 class Fate(StrEnum):
@@ -89,6 +95,14 @@ class Packet(NamedTuple):
     content_type: str
     body: bytes
     at_ns: int
+    certificate: str | None = None
+    """What its sender showed for itself; by TLS alone, whatever the package says."""
+
+
+@lru_cache(256)
+def certificate(name: str) -> str:
+    """Hexadecimal SHA-256 of the one certificate of a machine."""
+    return sha256(f"certificate of {name}".encode()).hexdigest()
 
 
 class Weather(NamedTuple):
@@ -134,12 +148,20 @@ class Network:
         self._counts: dict[str, int] = {}
         self.cut_links: set[str] = set()
         """Directed links, `A>B`, that let nothing through (fault N6)."""
+        self.false_answers: dict[str, deque[Callable[[Packet], Answer | None]]] = {}
+        """By directed link, `A>B`: what B says in its next answers to A, instead of what its
+        gateway says, where a package may come back in them."""
         self.is_healed = False
         self.told: dict[str, Fate] = {}
 
     def add(self, endpoint: str, host: Host) -> None:
         """From now on the host has this address."""
         self._hosts[endpoint] = host
+
+    def find_host(self, endpoint: str) -> str | None:
+        """Which machine has the address, if any has it."""
+        host = self._hosts.get(endpoint)
+        return None if host is None else host.name
 
     async def send(self, source: Host, outgoing: Outgoing, new_future: Any) -> Transmission:
         """Transmit once, from `source`; `new_future` makes a future of its loop."""
@@ -150,15 +172,17 @@ class Network:
         name = "nowhere" if target is None else target.name
         link = f"{source.name}>{name}"
         number = self._counts[link] = self._counts.get(link, 0) + 1
+        transport = outgoing.endpoint.partition(":")[0]
         packet = Packet(
             f"{link}#{number}",
             source.name,
             name,
             outgoing.endpoint,
-            outgoing.endpoint.partition(":")[0],
+            transport,
             outgoing.content_type,
             body,
             self._timeline.now_ns,
+            certificate(source.name) if transport == "https" else None,
         )
         fate = Fate.REFUSED if target is None else self._fate(packet.name, link)
         self._seen(packet, fate)
@@ -198,6 +222,11 @@ class Network:
     def later_ns(self, packet: Packet) -> int:
         """How much later a late copy comes."""
         return int(self.weather.late_ms * NS_PER_MS * draw(self._seed, "late", packet.name))
+
+    def find_false_answer(self, packet: Packet) -> Answer | None:
+        """What whoever got the package says in its answer, if that is not his gateway's word."""
+        waiting = self.false_answers.get(f"{packet.source}>{packet.target}")
+        return waiting.popleft()(packet) if waiting else None
 
     def part(self, packet: Packet) -> int:
         """Where in the body something happens to it."""
@@ -282,12 +311,16 @@ class _Passage:
     ) -> None:
         packet = self._packet
         self._network.arrived(packet, body, cut_at is None)
-        request = Request(packet.content_type, len(body), packet.source, packet.transport)
+        request = Request(
+            packet.content_type, len(body), packet.source, packet.transport, packet.certificate
+        )
         listener.receive(request, _pieces(body, cut_at), partial(self._note_reply, answer))
 
     def _note_reply(self, tell: Callable[[Answer | None], None], answer: Answer | None) -> None:
         if answer is not None and answer.body:
             self._network.replied(self._packet, answer.body)
+        if answer is not None and tell == self._answer and self._take_reply is not None:
+            answer = self._network.find_false_answer(self._packet) or answer
         tell(answer)
 
     def _forget(self, answer: Answer | None) -> None:

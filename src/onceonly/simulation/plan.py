@@ -81,6 +81,8 @@ class Line(NamedTuple):
     """SequenceNumber of the last message before the world began; near 999,999,999 it wraps."""
     name: str = ""
     """Where the parties have more than one agreement, what tells them apart."""
+    is_certified: bool = False
+    """Whoever calls under it must show the certificate of the neighbour on its way; by https."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

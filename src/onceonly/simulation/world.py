@@ -5,7 +5,8 @@ carries everything, every machine runs, operators resume what was closed; and by
 plan everything must have its verdict. `run` gives the history, which `checkers` judge.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,17 +23,21 @@ from onceonly.simulation.cast import (
     name_of,
     pair_of,
     party,
+    path_of,
     uri,
     with_terms,
 )
-from onceonly.simulation.forgery import FORGER, Forged, Scene, forge
+from onceonly.simulation.forgery import Scene, forge
 from onceonly.simulation.history import History
+from onceonly.simulation.imposture import OWN, Pose, impostor, speak
+from onceonly.simulation.knocking import STRANGER, Door, knock
 from onceonly.simulation.machine.application import Application
 from onceonly.simulation.machine.clock import MachineClock
 from onceonly.simulation.machine.machine_store import MachineStore
 from onceonly.simulation.machine.node import Node, Process
 from onceonly.simulation.machine.silence import silence
-from onceonly.simulation.network import Network, Packet
+from onceonly.simulation.network import FALSE_ANSWER, Network, Packet, certificate
+from onceonly.simulation.packing import FORGER, Forged
 from onceonly.simulation.plan import Action, Line, Plan
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
 from onceonly.store.store import InboundEntry, Transaction
@@ -92,7 +97,7 @@ class World:
             store=store,
         )
         self.nodes[name] = node
-        for scheme in ("http", "smtp"):
+        for scheme in ("http", "https", "smtp"):
             self.network.add(uri(name, scheme), node)
         self.applications[name] = Application(node, machine.habits)
 
@@ -268,31 +273,138 @@ class World:
         listener = node.listener()
         if listener is None:
             return
-        heard = [
-            Forged(one.packet.content_type, one.body, one.packet.source)
-            for one in self.history.arrived
-            if one.packet.target == node.name
-            and one.packet.source != FORGER
-            and one.is_whole
-            and one.body == one.packet.body
-        ]
-        said = [one.packet.body for one in self.history.sent if one.packet.source == node.name]
         line = next(one for one in self.plan.lines if line_id(one) == agreement)
+        heard, said = self._heard(node), self._said(node)
         scene = Scene(
             node.name, line, node.snapshot(), node.clock.at(), self.history.order, of, heard, said
         )
         forged = forge(kind, scene)
         if forged is not None:
             self.history.happen(self.timeline.now_ns, node.name, "forged", f"{kind} {of}")
+            # What comes again from a true neighbour is his own package.
+            shows = forged.source if forged.source in self.nodes else None
             for copy in range(copies):
-                self._bring(node, listener, f"{FORGER}>{node.name}#{scene.number}.{copy}", forged)
+                name = f"{FORGER}>{node.name}#{scene.number}.{copy}"
+                self._bring(node, listener, name, forged, shows=shows)
 
-    def _bring(self, node: Node, listener: Process, name: str, forged: Forged) -> None:
+    def do_pose(  # noqa: PLR0913 - because these are the ways to lie about oneself
+        self,
+        node: Node,
+        *,
+        by: str,
+        kind: str,
+        agreement: str,
+        of: str,
+        under: str = OWN,
+        is_partner: bool = False,
+        has_certificate: bool = True,
+        is_answer: bool = False,
+        copies: int = 1,
+    ) -> None:
+        """A hostile partner speaks in another's name, or about another's message.
+
+        `is_answer`: in the answer to what the machine sends him next, where one may carry it.
+        """
+        own = next(
+            (
+                one
+                for one in self.plan.lines
+                if {by, node.name} <= set(path_of(one)) and line_id(one) != agreement
+            ),
+            None,
+        )
+        line = next((one for one in self.plan.lines if line_id(one) == agreement), None)
+        if own is None or line is None:
+            return  # A smaller plan has left one of them out.
+
+        def pose() -> Forged | None:
+            heard = [one for one in self._heard(node) if one.source in path_of(line)]
+            place = by, node.name, line, own, under, is_partner, of
+            known = node.snapshot(), node.clock.at(), self.history.order
+            return speak(kind, Pose(*place, *known, heard, self._said(node)))
+
+        told = partial(self.history.happen, node=node.name, what="posed", detail=f"{kind} {of}")
+        if is_answer:
+            waiting = self.network.false_answers.setdefault(f"{node.name}>{by}", deque())
+            waiting.append(partial(self._answer_falsely, by, pose, told))
+            return
+        listener = node.listener()
+        forged = None if listener is None else pose()
+        if listener is None or forged is None:
+            return
+        told(self.timeline.now_ns)
+        for _ in range(copies):
+            name = f"{impostor(by)}>{node.name}#{self.history.order}"
+            self._bring(node, listener, name, forged, shows=by if has_certificate else None)
+
+    def _answer_falsely(
+        self,
+        by: str,
+        pose: Callable[[], Forged | None],
+        told: Callable[[int], None],
+        asked: Packet,
+    ) -> Answer | None:
+        forged = None if self.nodes[asked.source].listener() is None else pose()
+        if forged is None:
+            return None
+        told(self.timeline.now_ns)
+        answer = asked._replace(
+            name=f"{FALSE_ANSWER}{asked.name}",
+            source=impostor(by),
+            target=asked.source,
+            content_type=forged.content_type,
+            body=forged.body,
+            certificate=certificate(by) if asked.transport == "https" else None,
+        )
+        self.network.arrived(answer, forged.body, True)  # noqa: FBT003 - because the network says it so
+        return Answer(200, None, forged.content_type, forged.body)
+
+    def do_knock(
+        self, node: Node, *, kind: str, agreement: str, of: str, is_named: bool, copies: int = 1
+    ) -> None:
+        """A stranger brings packages, each another one; he has no certificate to show."""
+        listener = node.listener()
+        line = next((one for one in self.plan.lines if line_id(one) == agreement), None)
+        if listener is None or line is None:
+            return
+        number = self.history.order
+        self.history.happen(self.timeline.now_ns, node.name, "knocked", kind)
+        for copy in range(copies):
+            door = Door(node.name, line, is_named, of, node.clock.at(), number, copy)
+            name = f"{STRANGER}>{node.name}#{number}.{copy}"
+            self._bring(node, listener, name, knock(kind, door), shows=None)
+
+    def do_slip(self, node: Node, *, to: str, ms: int) -> None:
+        """For so long whatever the machine has to tell the other meets a bug of ours."""
+        self.history.happen(self.timeline.now_ns, node.name, "slip", to)
+        node.slips_to.add(to)
+        self.timeline.call_in(ms * NS_PER_MS, partial(node.slips_to.discard, to))
+
+    def _heard(self, node: Node) -> list[Forged]:
+        """What the machine was sent as its senders wrote it, the oldest first."""
+        return [
+            Forged(one.packet.content_type, one.body, one.packet.source)
+            for one in self.history.arrived
+            if one.packet.target == node.name
+            and one.packet.source in self.nodes
+            and one.is_whole
+            and one.body == one.packet.body
+        ]
+
+    def _said(self, node: Node) -> list[bytes]:
+        """What the machine sent, the oldest first."""
+        return [one.packet.body for one in self.history.sent if one.packet.source == node.name]
+
+    def _bring(
+        self, node: Node, listener: Process, name: str, forged: Forged, *, shows: str | None
+    ) -> None:
         content_type, body, source = forged
         at_ns, endpoint = self.timeline.now_ns, uri(node.name)
-        packet = Packet(name, source, node.name, endpoint, "http", content_type, body, at_ns)
+        scheme = "http" if node.configuration.tls is None else "https"
+        shown = certificate(shows) if scheme == "https" and shows is not None else None
+        packet = Packet(name, source, node.name, endpoint, scheme, content_type, body, at_ns, shown)
         self.network.arrived(packet, body, True)  # noqa: FBT003 - because the network says it so
-        request = Request(content_type, len(body), source, "http")
+        request = Request(content_type, len(body), source, scheme, shown)
         listener.receive(request, _whole(body), partial(self._hear_as_forger, packet))
 
     def _hear_as_forger(self, packet: Packet, answer: Answer | None) -> None:
@@ -304,6 +416,7 @@ class World:
         self.network.is_healed = True
         self.network.cut_links.clear()
         for node in self.nodes.values():
+            node.slips_to.clear()
             node.store.is_full = node.store.is_broken = False
             node.store.disarm()
             self._set_right(node)

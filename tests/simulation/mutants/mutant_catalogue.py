@@ -2,6 +2,7 @@
 
 from answering_mutants import MUTANTS as ANSWERING
 from forgetting_mutants import MUTANTS as FORGETTING
+from hostile_mutants import MUTANTS as HOSTILE
 from receiving_mutants import MUTANTS as RECEIVING
 from recovery_mutants import MUTANTS as RECOVERY
 from relaying_mutants import MUTANTS as RELAYING
@@ -20,6 +21,7 @@ MUTANTS = (
     *RECOVERY,
     *ANSWERING,
     *WIRE,
+    *HOSTILE,
 )
 
 OF_THE_DESIGN = {

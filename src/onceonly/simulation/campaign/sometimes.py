@@ -308,6 +308,10 @@ _STATES: dict[str, State] = {
         "A package of somebody unknown was refused.",
         see.with_code("Rejected", "ValueNotRecognized"),
     ),
+    "unproven": State(
+        "A package was refused that came without the certificate that its agreement demands.",
+        see.with_code("SecurityEvent", "SecurityFailure"),
+    ),
     "large": State("A payload came that is a file of the spool.", see.large),
     "empty": State("An empty payload was delivered.", see.empty),
 }

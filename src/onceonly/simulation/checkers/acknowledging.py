@@ -11,7 +11,8 @@ from onceonly.message.instant import NS_PER_S
 from onceonly.message.message import AckRequested
 from onceonly.message.terms import ResponseChoice
 from onceonly.simulation.cast import uri
-from onceonly.simulation.checkers.case import NEVER, Case, Course, Leaving
+from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.course import Course, Leaving
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
@@ -39,7 +40,8 @@ def judge(case: Case) -> Iterator[Violation]:
             yield from _while_in_work(case, course, stored)
             yield from _rode(case, course)
             yield from _passed_on(course)
-            yield from _receipt(case, course)
+            if not case.is_his_own(course):
+                yield from _receipt(case, course)
         if course.is_destination:
             yield from _silence(case, course)
             if not case.comes_from_outside(course):
@@ -194,7 +196,7 @@ def _while_in_work(case: Case, course: Course, stored: Row) -> Iterator[Violatio
     is_simple = not is_asked and not is_moved
     # Mail and what came in an answer have none to wait in, and a response has no response.
     line = course.line
-    if line is None or {line.scheme, line.resend_scheme} - {"http", ""}:
+    if line is None or {line.scheme, line.resend_scheme} - {"http", "https", ""}:
         return
     if any(one.packet.startswith("answer to") or one.letter.ref for one in course.taken):
         return

@@ -14,7 +14,8 @@ from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.simulation.checkers.acknowledging import was_long_awake
-from onceonly.simulation.checkers.case import NEVER, Case, Course, Leaving
+from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.course import Course, Leaving
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.receiver import is_remembered
 from onceonly.simulation.checkers.sender import NOT_DELIVERED

@@ -16,7 +16,8 @@ from onceonly.message.terms import DeliveryTerms, Remedy
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.cast import name_of
-from onceonly.simulation.checkers.case import NEVER, Case, Course
+from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.receiver import is_remembered
 from onceonly.simulation.checkers.sender import is_fence

@@ -6,35 +6,26 @@ copies that came and left, and what was said of it. Must not judge.
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
 
 from onceonly.message.event import Direction, Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.terms import DeliveryTerms, Intermediary
 from onceonly.simulation.cast import line_id, name_of, party
+from onceonly.simulation.checkers.course import Coming, Course, Key, Leaving, Parties
 from onceonly.simulation.checkers.letter import Kind, Letter, read
+from onceonly.simulation.checkers.outside import Outside, is_unproven
 from onceonly.simulation.history import (
-    Delivered,
     Happening,
     Replied,
     Row,
     Sent,
-    Worked,
 )
-from onceonly.simulation.network import CLIENT_WAIT_NS, Fate
-from onceonly.simulation.plan import Line
+from onceonly.simulation.network import CLIENT_WAIT_NS, Fate, certificate
 from onceonly.simulation.timeline import NS_PER_MS
 from onceonly.simulation.world import World
 from onceonly.store.store import Notice
-
-Key = tuple[str, str, str]
-"""From Party, To Party, MessageId (R-01)."""
-
-Parties = tuple[str, str]
-"""From and To Party: a Sender-Receiver pair."""
 
 PAIR_EVENTS = frozenset(
     {
@@ -64,83 +55,6 @@ NEVER = 1 << 62
 """An order behind everything."""
 
 
-class Leaving(NamedTuple):
-    """A package that a machine gave to its transport, or gave back in an answer."""
-
-    order: int
-    at_ns: int
-    source: str
-    target: str
-    letter: Letter
-    body: bytes
-    packet: str
-    fate: Fate
-
-
-class Coming(NamedTuple):
-    """A whole package that a process took, or got back in an answer."""
-
-    order: int
-    at_ns: int
-    source: str
-    target: str
-    letter: Letter
-    body: bytes
-    packet: str
-    is_damaged: bool
-
-
-@dataclass(slots=True)
-class Course:
-    """One message at one machine; every list in the order of the world."""
-
-    node: str
-    key: Key
-    line: Line | None
-    out: list[Row] = field(default_factory=list)
-    """Rows of whoever sends it, an accepting intermediary among them."""
-    into: list[Row] = field(default_factory=list)
-    """Rows of whoever receives it."""
-    sent: list[Leaving] = field(default_factory=list)
-    """Copies of the message that left."""
-    taken: list[Coming] = field(default_factory=list)
-    """Copies of the message that came."""
-    said: list[Leaving] = field(default_factory=list)
-    """Signals about it that left towards its sender."""
-    heard: list[Coming] = field(default_factory=list)
-    """Signals about it that came from the next hop, and responses to it."""
-    responses: list[Leaving] = field(default_factory=list)
-    """Business responses to it that left."""
-    delivered: list[Delivered] = field(default_factory=list)
-    worked: list[Worked] = field(default_factory=list)
-
-    @property
-    def is_origin(self) -> bool:
-        """Whether its From Party is on this machine."""
-        return name_of(self.key[0]) == self.node
-
-    @property
-    def is_destination(self) -> bool:
-        """Whether its To Party is on this machine."""
-        return name_of(self.key[1]) == self.node
-
-    @property
-    def terms(self) -> DeliveryTerms:
-        """What was agreed about it; the defaults where it is nobody's."""
-        return DeliveryTerms() if self.line is None else self.line.terms
-
-    def first_into(self, event: Event) -> Row | None:
-        """The first receiving row of this event."""
-        return next((row for row in self.into if row.record.event is event), None)
-
-    def first_out(self, event: Event) -> Row | None:
-        """The first sending row of this event."""
-        return next((row for row in self.out if row.record.event is event), None)
-
-    def __str__(self) -> str:
-        return f"{self.key[2]} at {self.node}"
-
-
 def _order(letter: Leaving | Coming) -> int:
     return letter.order
 
@@ -156,6 +70,7 @@ class Case:
         self.end_ns = world.timeline.now_ns
         self.lines = {line_id(line): line for line in self.plan.lines}
         self.machines = {machine.name: machine for machine in self.plan.machines}
+        self.outside = Outside(self.plan, self.history)
         self.terms: dict[tuple[str, str], DeliveryTerms] = {}
         """By machine and the id of an agreement or route."""
         self._about: dict[tuple[str, str, str], Parties] = {}
@@ -328,7 +243,8 @@ class Case:
             if arrived.is_whole:
                 packet, body = arrived.packet, arrived.body
                 place = arrived.order, arrived.at_ns, packet.source, packet.target, read(body), body
-                self._file_coming(Coming(*place, packet.name, is_damaged=body != packet.body))
+                is_damaged = body != packet.body
+                self._file_coming(Coming(*place, packet.name, is_damaged, packet.certificate))
         self._file_replies()
 
     def _file_replies(self) -> None:
@@ -344,7 +260,8 @@ class Case:
             is_first = reply.packet.name not in answered
             answered.add(reply.packet.name)
             if is_first and question is not None and self._is_heard(question, reply):
-                self._file_coming(Coming(*place, is_damaged=False))
+                # Whoever was called had shown his certificate before.
+                self._file_coming(Coming(*place, is_damaged=False, certificate=certificate(source)))
         if self.history.replied:
             for course in self.courses.values():
                 for letters in (
@@ -360,7 +277,8 @@ class Case:
         """Whether the process that asked still waits at the other end of the line."""
         died = self.deaths_between(question.packet.source, question.order, reply.order)
         waits = reply.at_ns < question.packet.at_ns + CLIENT_WAIT_NS
-        return question.fate in ANSWERED and waits and not died
+        is_true = question.packet.name not in self.outside.falsified
+        return question.fate in ANSWERED and waits and is_true and not died
 
     def _file_leaving(self, leaving: Leaving) -> None:
         letter = leaving.letter
@@ -384,7 +302,7 @@ class Case:
         if letter.kind is Kind.MESSAGE:
             key = letter.from_party, letter.to_party, letter.message_id
             self.course(coming.target, key, letter.agreement_id).taken.append(coming)
-            if letter.ref:
+            if letter.ref and coming.source in self.machines:
                 about = letter.to_party, letter.from_party, letter.ref
                 self.course(coming.target, about, letter.agreement_id).heard.append(coming)
             return
@@ -547,11 +465,23 @@ class Case:
 
     def is_misaddressed(self, copy: Coming) -> bool:
         """Whether the package is not what its sender wrote: then it is refused under no name."""
-        return copy.is_damaged or copy.letter.agreement_id not in self.lines
+        line = self.lines.get(copy.letter.agreement_id)
+        is_no_ones = line is None or copy.source in self.outside.sources
+        is_another = is_unproven(line, copy.target, copy.certificate)
+        return copy.is_damaged or is_no_ones or is_another
 
     def comes_from_outside(self, course: Course) -> bool:
-        """Whether a copy was damaged or forged: such may be refused for anything, in silence."""
+        """Whether a copy was damaged or forged: such may be refused for anything, in silence.
+
+        Odd ones may be read by a gateway under another name than by `letter`.
+        """
+        if not course.taken and course.node in self.outside.visited:
+            return True
         return any(one.is_damaged or one.source not in self.machines for one in course.taken)
+
+    def is_his_own(self, course: Course) -> bool:
+        """Whether a hostile partner stands behind it: what he says under his own name is his."""
+        return name_of(course.key[0]) in self.outside.hostile
 
     def is_full(self, node: str, at_ns: int) -> bool:
         """Whether the disk may have had no room when what came then was to be stored.

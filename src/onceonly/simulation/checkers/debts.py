@@ -16,7 +16,8 @@ from onceonly.message.message import DeliverySemantics, Profile
 from onceonly.message.terms import Intermediary
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.checkers.arrival import ACKNOWLEDGED, is_doubt, shows_arrival
-from onceonly.simulation.checkers.case import NEVER, Case, Course
+from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.sender import NOT_DELIVERED
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row

@@ -13,7 +13,8 @@ from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
 from onceonly.protocol.effects import NoticeKind
 from onceonly.simulation.cast import name_of
-from onceonly.simulation.checkers.case import NEVER, Case, Course
+from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.letter import Kind as Letters
 from onceonly.simulation.checkers.receiver import is_remembered
 from onceonly.simulation.checkers.sender import LATE_ROW_NS
@@ -143,7 +144,7 @@ errors and Pongs that nobody waits for any more are told of by other words, or b
 
 def _unheard(case: Case, node: str) -> Iterator[Violation]:
     """A signal that came leaves a row; what is forged or damaged may leave another one."""
-    if case.happened(node, "forged") or any(one.target == node for one in case.strays):
+    if node in case.outside.visited or any(one.target == node for one in case.strays):
         return
     counts = Counter(
         one.letter.kind
@@ -206,8 +207,12 @@ def _overheard(case: Case, node: str) -> Iterator[Violation]:
         if row.record.event in _ACKNOWLEDGED
         and not (row.record.reason or "").startswith(_BY_ANOTHER_WORD)
     ]
+    # What is odd may be read by a gateway as something else than by `letter`.
     came = sum(
-        one.letter.kind in (Letters.ACK, Letters.RECEIPT) and one.target == node
+        one.target == node
+        and (
+            one.letter.kind in (Letters.ACK, Letters.RECEIPT) or one.source in case.outside.sources
+        )
         for one in case.heard
     )
     if len(rows) > came and not case.is_set_back(node):

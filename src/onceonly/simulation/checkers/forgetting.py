@@ -8,7 +8,8 @@ from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.message import DeliverySemantics
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.recovering import RecoveryPhase, ResponseStatus
-from onceonly.simulation.checkers.case import Case, Course
+from onceonly.simulation.checkers.case import Case
+from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.sender import VERDICTS
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row

@@ -6,16 +6,19 @@ from onceonly.simulation.checkers import (
     acknowledging,
     answering,
     asking,
+    authority,
     debts,
     evidence,
     forgetting,
     liveness,
     operating,
+    ration,
     receiver,
     relay,
     responding,
     sender,
     sequence,
+    standing,
     submissions,
     time_and_store,
 )
@@ -39,6 +42,9 @@ JUDGES: tuple[Callable[[Case], Iterable[Violation]], ...] = (
     forgetting.judge,
     liveness.judge,
     evidence.judge,
+    authority.judge,
+    standing.judge,
+    ration.judge,
 )
 """Every judge, each of its own part of the invariants."""
 

@@ -157,7 +157,9 @@ def _letter(
 
 
 def _texts(pairs: list[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
-    return tuple((one.decode(), other.decode()) for one, other in pairs)
+    return tuple(
+        (one.decode(errors="replace"), other.decode(errors="replace")) for one, other in pairs
+    )
 
 
 _HOP_2000 = re.compile(

@@ -15,7 +15,8 @@ from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.outbound import OutboundStatus
 from onceonly.protocol.pairing import PairStatus
 from onceonly.simulation.cast import name_of
-from onceonly.simulation.checkers.case import NEVER, Case, Course
+from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.receiver import is_remembered
 from onceonly.simulation.checkers.sender import VERDICTS, is_expiry, notifies
 from onceonly.simulation.checkers.violation import Violation

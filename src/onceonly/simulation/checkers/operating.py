@@ -11,7 +11,8 @@ from onceonly.message.instant import NS_PER_S
 from onceonly.message.signals import InquiryKind
 from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.acknowledging import was_long_awake
-from onceonly.simulation.checkers.case import NEVER, Case, Course
+from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Operated, Row
 from onceonly.simulation.network import CLIENT_WAIT_NS

@@ -17,7 +17,8 @@ from onceonly.message.terms import DeliveryReceiptProvided, DeliveryTerms
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.acknowledging import SIGNALS, owes_answer, was_long_awake
-from onceonly.simulation.checkers.case import NEVER, Case, Coming, Course
+from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.course import Coming, Course
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.sender import NOT_DELIVERED, is_fence
 from onceonly.simulation.checkers.violation import Violation
@@ -99,7 +100,7 @@ def _invented(case: Case, course: Course, first: Delivered) -> Iterator[Violatio
     origin = case.at(name_of(course.key[0]), course.key)
     submitted = None if origin is None else origin.first_out(Event.SUBMITTED)
     if origin is None or submitted is None or submitted.order > first.order:
-        if not _is_misread(case, course):
+        if not _is_misread(case, course) and not case.is_his_own(course):
             yield _at("I2", course, "delivered, and nobody had submitted it", first.order)
         return
     # A restored backup forgets what was submitted, and the id is free for another content (C7).

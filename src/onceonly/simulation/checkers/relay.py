@@ -16,7 +16,8 @@ from onceonly.message.terms import Intermediary
 from onceonly.protocol.outbound import OutboundStatus
 from onceonly.simulation.cast import HOPS_MAX, name_of
 from onceonly.simulation.checkers.acknowledging import ANSWERED_NS
-from onceonly.simulation.checkers.case import NEVER, Case, Course, Leaving
+from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.course import Course, Leaving
 from onceonly.simulation.checkers.letter import Kind, without_last_hop
 from onceonly.simulation.checkers.receiver import CAUSES, may_have_left
 from onceonly.simulation.checkers.sender import LATE_ROW_NS, NOT_DELIVERED, VERDICTS

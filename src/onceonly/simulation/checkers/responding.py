@@ -28,7 +28,8 @@ from onceonly.simulation.checkers.asking import (
     is_question,
     said_in,
 )
-from onceonly.simulation.checkers.case import NEVER, Case, Course
+from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row

@@ -16,7 +16,8 @@ from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.checkers.arrival import ACKNOWLEDGED, is_doubt, shows_arrival
-from onceonly.simulation.checkers.case import NEVER, Case, Coming, Course, Leaving
+from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.course import Coming, Course, Leaving
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row

@@ -15,7 +15,8 @@ from onceonly.message.instant import US_PER_S
 from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics
 from onceonly.message.terms import DeliveryTerms, OnExhausted
 from onceonly.simulation.cast import name_of, pair_of
-from onceonly.simulation.checkers.case import Case, Course, Parties
+from onceonly.simulation.checkers.case import Case
+from onceonly.simulation.checkers.course import Course, Parties
 from onceonly.simulation.checkers.sender import is_expiry, release_ns
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
@@ -318,7 +319,7 @@ def _numbers_received(case: Case, parties: Parties, rows: list[Row]) -> Iterator
             if number not in (1, successor(last)) and not takes_any:
                 yield _at("I7", row, f"{number} stored after {last}")
             last, takes_any = number, False
-        elif _is_wrong_number(record) and record.sequence_number in (1, successor(last)):
+        elif is_wrong_number(row) and record.sequence_number in (1, successor(last)):
             yield _at("I7", row, f"{record.sequence_number} refused after {last}")
 
 
@@ -341,7 +342,7 @@ def _refused_numbers(case: Case, node: str, rows: list[Row]) -> Iterator[Violati
             refused, resumed = None, row
         elif event is Event.STORED and row.record.sequence_number is not None:
             refused, resumed = None, None
-        elif _is_wrong_number(row.record):
+        elif is_wrong_number(row):
             refused = row
             if resumed is not None and not _lost_between(case, node, resumed, row):
                 yield _at("R-11", row, "refused for its number, and the pair had been resumed")
@@ -349,7 +350,7 @@ def _refused_numbers(case: Case, node: str, rows: list[Row]) -> Iterator[Violati
 
 def _is_wrong_again(before: Row | None, row: Row) -> bool:
     is_same = before is not None and before.record.message_id == row.record.message_id
-    return is_same and _is_wrong_number(row.record)
+    return is_same and is_wrong_number(row)
 
 
 def _withheld_before(case: Case, node: str, rows: list[Row]) -> Iterator[Violation]:
@@ -392,9 +393,10 @@ def _lost_between(case: Case, node: str, first: Row, last: Row) -> bool:
     return any(first.order < one.order < last.order for one in lost)
 
 
-def _is_wrong_number(record: Record) -> bool:
-    is_about_number = record.error_code == ErrorCode.INVALID_SEQUENCE_NUMBER
-    return record.event is Event.REJECTED and is_about_number
+def is_wrong_number(row: Row) -> bool:
+    """Whether a message was refused for its SequenceNumber."""
+    is_about_number = row.record.error_code == ErrorCode.INVALID_SEQUENCE_NUMBER
+    return row.record.event is Event.REJECTED and is_about_number
 
 
 def _at(invariant: str, row: Row, text: str) -> Violation:

@@ -13,7 +13,8 @@ from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
 from onceonly.message.instant import NS_PER_S
 from onceonly.simulation.cast import name_of
-from onceonly.simulation.checkers.case import NEVER, Case, Course
+from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.sender import VERDICTS
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Accepted

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from onceonly.journal.record import CHAIN_START, Record, chain
 from onceonly.message.event import Direction, Event
 from onceonly.protocol.pairing import PairStatus
-from onceonly.simulation.checkers.case import NEVER, Case, Course
+from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.sender import release_ns
 from onceonly.simulation.checkers.violation import Violation

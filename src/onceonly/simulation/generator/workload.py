@@ -1,19 +1,20 @@
 """The generator of worlds: a plan out of a seed, and nothing else.
 
 Draws who takes part and under which terms; `traffic` has what they want of one another, `mishaps`
-what goes wrong; some worlds are `scenes` or `situations`. Must not know how any of it is carried
-out. Worlds are small, so that very many can be run: three messages and a few faults in half a
-minute of virtual time, and now and then a big one. `Plan.tags` names every class that is on, so
-that combinations can be counted.
+what goes wrong; some worlds are `scenes`, some `staged`, some `hostile`. Must not know how any of
+it is carried out. Worlds are small, so that very many can be run: three messages and a few faults
+in half a minute of virtual time, and now and then a big one. `Plan.tags` names every class that is
+on, so that combinations can be counted.
 """
 
+from dataclasses import replace
 from random import Random
 
 from onceonly.gateway.purge import UNMENTIONED_S
 from onceonly.message.message import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.simulation.chance import stream
-from onceonly.simulation.generator import mishaps, staged, traffic
+from onceonly.simulation.generator import hostile, mishaps, staged, traffic
 from onceonly.simulation.generator.agreed import patient, terms_of
 from onceonly.simulation.generator.scenes import Scene, scene_of
 from onceonly.simulation.generator.sketch import Sketch
@@ -31,7 +32,7 @@ END_MS = 2 * 3_600_000
 
 def plan_of(seed: int) -> Plan:
     """The world of the seed. Pure: the same seed, the same plan, in any process."""
-    return staged.plan_of(seed) or _drawn(seed)
+    return staged.plan_of(seed) or hostile.plan_of(seed) or certified(_drawn(seed))
 
 
 def _drawn(seed: int) -> Plan:
@@ -69,6 +70,33 @@ def _drawn(seed: int) -> Plan:
         store=_store(sketch),
         tags=tuple(sorted(sketch.tags)),
     )
+
+
+def certified(plan: Plan) -> Plan:
+    """The same world over TLS, where its seed says so; on most lines callers prove who they are.
+
+    Drawn apart, so that every other world knows nothing of it. Nobody proves anything by mail.
+    """
+    chance = stream(plan.seed, "certificates")
+    is_by_http = any(line.scheme == "http" for line in plan.lines)
+    if chance.random() >= CERTIFIED or not is_by_http:
+        return plan
+    lines = tuple(
+        line._replace(
+            scheme="https", is_certified=not line.resend_scheme and chance.random() < _PROVES
+        )
+        if line.scheme == "http"
+        else line
+        for line in plan.lines
+    )
+    return replace(plan, lines=lines, tags=tuple(sorted({*plan.tags, "certificates"})))
+
+
+CERTIFIED = 0.12
+"""Of the drawn worlds: their lines are by https."""
+
+_PROVES = 0.8
+"""Of these lines: the agreement names the caller's certificate."""
 
 
 def _sketch(chance: Random, scene: Scene | None) -> Sketch:

@@ -41,6 +41,10 @@ class Unanswered(Exception):  # noqa: N818 - because it names what happened to a
     """The process died before it answered, or was not there."""
 
 
+class Slip(Exception):  # noqa: N818 - because it names what somebody made
+    """A bug of ours in a conversation with a peer, planted by the world."""
+
+
 class Node:
     """A machine. `start` boots a process; it may be killed at any time and started again."""
 
@@ -72,6 +76,8 @@ class Node:
         """After its end, somebody starts the process again so much later."""
         self.at_point: Callable[[str], None] | None = None
         """Called when the process reaches a named point; the process may die there."""
+        self.slips_to: set[str] = set()
+        """Machines of which no conversation ends in a value: each meets a bug of ours (R-43)."""
         self._buried: list[Process] = []
         """Dead processes: kept until the end, since collecting a coroutine runs code."""
 
@@ -334,7 +340,10 @@ class _Wire:
         """The network of a world carries everything."""
 
     async def send(self, outgoing: Outgoing) -> Transmission:
-        """Transmit once, see `Transport.send`."""
+        """Transmit once, see `Transport.send`; but raise where the world has planted a bug."""
+        node = self._node
+        if node.slips_to and node.network.find_host(outgoing.endpoint) in node.slips_to:
+            raise Slip(f"nobody had thought of {outgoing.endpoint}")
         return await self._node.network.send(self._node, outgoing, self._process.loop.create_future)
 
     async def close(self) -> None:

@@ -1,0 +1,100 @@
+"""One message at one machine, and the packages about it: what a case is sorted into.
+
+Must not know how it is sorted, nor judge.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from onceonly.message.event import Event
+from onceonly.message.terms import DeliveryTerms
+from onceonly.simulation.cast import name_of
+from onceonly.simulation.checkers.letter import Letter
+from onceonly.simulation.history import Delivered, Row, Worked
+from onceonly.simulation.network import Fate
+from onceonly.simulation.plan import Line
+
+Key = tuple[str, str, str]
+"""From Party, To Party, MessageId (R-01)."""
+
+Parties = tuple[str, str]
+"""From and To Party: a Sender-Receiver pair."""
+
+
+class Leaving(NamedTuple):
+    """A package that a machine gave to its transport, or gave back in an answer."""
+
+    order: int
+    at_ns: int
+    source: str
+    target: str
+    letter: Letter
+    body: bytes
+    packet: str
+    fate: Fate
+
+
+class Coming(NamedTuple):
+    """A whole package that a process took, or got back in an answer."""
+
+    order: int
+    at_ns: int
+    source: str
+    target: str
+    letter: Letter
+    body: bytes
+    packet: str
+    is_damaged: bool
+    certificate: str | None = None
+    """What whoever brought it showed."""
+
+
+@dataclass(slots=True)
+class Course:
+    """One message at one machine; every list in the order of the world."""
+
+    node: str
+    key: Key
+    line: Line | None
+    out: list[Row] = field(default_factory=list)
+    """Rows of whoever sends it, an accepting intermediary among them."""
+    into: list[Row] = field(default_factory=list)
+    """Rows of whoever receives it."""
+    sent: list[Leaving] = field(default_factory=list)
+    """Copies of the message that left."""
+    taken: list[Coming] = field(default_factory=list)
+    """Copies of the message that came."""
+    said: list[Leaving] = field(default_factory=list)
+    """Signals about it that left towards its sender."""
+    heard: list[Coming] = field(default_factory=list)
+    """Signals about it that came from the next hop, and responses to it."""
+    responses: list[Leaving] = field(default_factory=list)
+    """Business responses to it that left."""
+    delivered: list[Delivered] = field(default_factory=list)
+    worked: list[Worked] = field(default_factory=list)
+
+    @property
+    def is_origin(self) -> bool:
+        """Whether its From Party is on this machine."""
+        return name_of(self.key[0]) == self.node
+
+    @property
+    def is_destination(self) -> bool:
+        """Whether its To Party is on this machine."""
+        return name_of(self.key[1]) == self.node
+
+    @property
+    def terms(self) -> DeliveryTerms:
+        """What was agreed about it; the defaults where it is nobody's."""
+        return DeliveryTerms() if self.line is None else self.line.terms
+
+    def first_into(self, event: Event) -> Row | None:
+        """The first receiving row of this event."""
+        return next((row for row in self.into if row.record.event is event), None)
+
+    def first_out(self, event: Event) -> Row | None:
+        """The first sending row of this event."""
+        return next((row for row in self.out if row.record.event is event), None)
+
+    def __str__(self) -> str:
+        return f"{self.key[2]} at {self.node}"

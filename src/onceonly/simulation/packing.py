@@ -1,0 +1,82 @@
+"""Packages that nobody's gateway made, written with the real `wire.encode`.
+
+So that they are refused for what they say and not for how they are written. Knows how a message or
+a signal becomes a package on its way to one machine; must not know who brings it, nor why.
+"""
+
+from dataclasses import replace
+from hashlib import sha256
+from typing import NamedTuple
+
+from onceonly.message.message import Message, Payload, Profile, RoutingHeader
+from onceonly.message.package import Package
+from onceonly.message.signals import Signal
+from onceonly.simulation.cast import uri
+from onceonly.wire.envelope import boundary_for, encode
+
+FORGER = "forger"
+"""Whose packages they are, on the network and in the histories, who is nobody of the world."""
+
+
+class Forged(NamedTuple):
+    """A package as it is brought, and who brings it."""
+
+    content_type: str
+    body: bytes
+    source: str = FORGER
+    """The true neighbour, where it is its own package that comes again."""
+
+
+class Wrapping(NamedTuple):
+    """What a package says of the way that it takes."""
+
+    profile: Profile
+    sender_uri: str
+    target: str
+    """The machine that it is for."""
+    at: int
+    number: int
+    """No two are the same."""
+    receiver_uri: str = ""
+    """Where it says that it goes, if that is elsewhere than to the target."""
+
+    @property
+    def routing(self) -> RoutingHeader:
+        """The one hop of the package."""
+        return RoutingHeader(
+            sender_uri=self.sender_uri,
+            receiver_uri=self.receiver_uri or uri(self.target),
+            error_uri=self.sender_uri if self.profile is Profile.RM_2000 else None,
+            timestamp_at=self.at,
+        )
+
+
+def pack_signal(signal: Signal, wrapping: Wrapping) -> Forged:
+    """A signal, as the machine behind `sender_uri` would send it."""
+    package = _encoded(signal, wrapping, wrapping.routing)
+    return Forged(package.content_type, b"".join(package.segments))
+
+
+def pack_message(
+    message: Message, wrapping: Wrapping, body: bytes, *, sequence_number: int
+) -> Forged:
+    """A message with one payload; the number goes where the profile has one."""
+    payload = Payload(
+        f"forged-{wrapping.number}", "application/xml", len(body), sha256(body).hexdigest(), "f.xml"
+    )
+    routing = wrapping.routing
+    if wrapping.profile is Profile.RM_2000:
+        routing = replace(routing, sequence_number=sequence_number)
+    package = _encoded(replace(message, payloads=(payload,)), wrapping, routing)
+    before, after = package.segments
+    return Forged(package.content_type, before + body + after)
+
+
+def _encoded(content: Message | Signal, wrapping: Wrapping, routing: RoutingHeader) -> Package:
+    return encode(
+        content,
+        routing,
+        profile=wrapping.profile,
+        boundary=boundary_for(f"forged{wrapping.number:016d}"),
+        root_content_id=f"forged-header-{wrapping.number}",
+    )

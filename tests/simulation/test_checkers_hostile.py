@@ -1,0 +1,206 @@
+"""The judges of hostile partners and strangers: what only a gateway that believes them would leave.
+
+Worlds in which E poses and is refused are recorded, and then the row, the word or the post of a
+gateway with a bug is put into their histories.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hostile_worlds import M0, pose, world_of
+from recorded import NUMBERED, WINDOWED, found, insert, place, ran, rewrite
+
+from onceonly.message.errors import ErrorCode
+from onceonly.message.event import Direction, Event
+from onceonly.simulation.checkers import Violation, check, standing
+from onceonly.simulation.history import Happening, Replied, Sent
+from onceonly.simulation.imposture import THEIRS, impostor
+from onceonly.simulation.network import Fate, Packet
+from onceonly.simulation.plan import Action
+
+if TYPE_CHECKING:
+    from onceonly.simulation.history import History
+    from onceonly.simulation.plan import Plan
+    from onceonly.simulation.world import World
+
+REFUSED = pose(1_500, "A", "ack", is_partner=True, under=THEIRS)
+"""It shows E's certificate, and the agreement names B's."""
+
+
+def of(world: World, invariant: str) -> list[Violation]:
+    """The violations of this one."""
+    return [one for one in check(world) if one.invariant == invariant]
+
+
+def certified(*more: Action) -> Plan:
+    """A world whose agreements demand certificates."""
+    return world_of(REFUSED, *more, terms=WINDOWED, is_certified=True)
+
+
+def test_who_is_refused_violates_nothing():
+    """The worlds of these tests, before anything is changed in them."""
+    knock = {"kind": "message", "agreement": "A-B", "of": M0, "is_named": True, "copies": 100}
+    for more in ((), (Action(1_500, "knock", "B", knock),)):
+        with ran(certified(*more)) as world:
+            assert found(world) == set()
+
+
+WORDS = (
+    (Event.ACK_RECEIVED, "m0", "A", Direction.OUT),
+    (Event.RECEIPT_RECEIVED, "m0", "A", Direction.OUT),
+    (Event.ERROR_RECEIVED, "m0", "A", Direction.OUT),
+    (Event.REPORT_RECEIVED, "m1", "A", Direction.OUT),
+    (Event.RESPONSE_RECEIVED, "m1", "A", Direction.OUT),
+    (Event.STORED, "m0", "B", Direction.IN),
+    (Event.COLLISION_DETECTED, "m1", "B", Direction.IN),
+    (Event.INQUIRY_RECEIVED, "m0", "B", Direction.IN),
+    (Event.CANCEL_CONFIRMED, "m0", "B", Direction.IN),
+)
+
+
+@pytest.mark.parametrize(("event", "name", "node", "direction"), WORDS, ids=str)
+def test_a_row_that_no_neighbour_caused_is_found(
+    event: Event, name: str, node: str, direction: Direction
+):
+    """R-44: whatever it says, when nobody but E can have said or brought it."""
+    with ran(certified()) as world:
+        history = world.history
+        like = place(history, Event.SUBMITTED if node == "A" else Event.HANDED_OVER, name)
+        insert(history, like, after=like, event=event, direction=direction)
+        assert any(f"{name}@A.example at {node}: {event}" in one.text for one in of(world, "R-44"))
+
+
+def test_a_refused_number_that_nobody_sent_is_found():
+    """R-44, R-11: two in a row close a pair, and a forger has no part in that."""
+    told = pose(1_500, "A", "wrong-number", is_partner=True, under=THEIRS)
+    with ran(world_of(told, terms=NUMBERED, is_certified=True)) as world:
+        history = world.history
+        like = place(history, Event.HANDED_OVER, "m0")
+        code = ErrorCode.INVALID_SEQUENCE_NUMBER
+        fields = {"message_id": "posed@A.example", "error_code": code, "sequence_number": 9}
+        insert(history, like, after=like, event=Event.REJECTED, **fields)
+        assert of(world, "R-44")
+
+
+def test_rows_are_judged_where_certificates_are_demanded():
+    """R-44: elsewhere identity is what the names say."""
+    told = pose(1_500, "A", "ack", is_partner=True)
+    with ran(world_of(told, terms=WINDOWED)) as world:
+        assert not of(world, "R-44")
+
+
+@pytest.mark.parametrize("word", [b"UnAuthorized", b"Received", b"Processed", b"Forwarded"])
+@pytest.mark.parametrize("is_certified", [True, False])
+def test_what_is_told_of_anothers_message_is_found(word: bytes, is_certified: bool):
+    """R-44: E asks under its own name, and hears more than of a message that nobody knows."""
+    plan = world_of(pose(3_500, "A", "status"), terms=WINDOWED, is_certified=is_certified)
+    with ran(plan) as world:
+        assert found(world) == set()
+        rewrite(world.history, "A>E#1", b"NotRecognized", word)
+        assert of(world, "R-44")
+
+
+def test_a_post_about_what_somebody_else_brought_is_found():
+    """R-45: the partner that a refused package names has not shown itself."""
+    with ran(certified()) as world:
+        _post_error(world.history, about=_posed_id(world.history), at=1)
+        assert of(world, "R-45")
+
+
+def test_more_posts_than_an_hour_has_are_found():
+    """R-45: to E about what E's own hand brought, 60 may go and no more."""
+    plan = world_of(pose(1_500, "A", "ack"), terms=WINDOWED)
+    for count, is_found in ((60, False), (61, True)):
+        with ran(plan) as world:
+            posed_id = _posed_id(world.history)
+            for number in range(count):
+                _post_error(world.history, about=posed_id, at=number, to="E")
+            assert bool(of(world, "R-45")) == is_found
+
+
+def test_what_goes_back_in_the_answer_is_no_post():
+    """R-45: whoever is on the other end of the connection may hear what was wrong."""
+    with ran(certified()) as world:
+        history = world.history
+        [came] = [one for one in history.arrived if one.packet.source == impostor("E")]
+        body = _error(history, _posed_id(history))
+        history.replied.append(Replied(history.order, came.at_ns, came.packet, body))
+        assert not of(world, "R-45")
+
+
+def test_more_rows_than_strangers_have_are_found():
+    """R-45: a row for each package is a disk that anybody fills."""
+    knock = {"kind": "message", "agreement": "A-B", "of": M0, "is_named": False, "copies": 2}
+    with ran(certified(Action(1_500, "knock", "A", knock))) as world:
+        assert not of(world, "R-45")
+        like = place(world.history, Event.STARTED)
+        for number in range(1_100):
+            insert(world.history, like, after=like, event=Event.SECURITY_EVENT, attempt=number)
+        assert of(world, "R-45")
+
+
+@pytest.mark.parametrize(
+    ("what", "detail", "is_found"),
+    [
+        ("stopped-itself", "ValueError", True),
+        ("stopped-itself", "StoreFailed", True),
+        ("killed", "", False),
+    ],
+)
+def test_an_end_that_nobody_brought_about_is_found(what: str, detail: str, *, is_found: bool):
+    """R-43: a process ends for its store, or by the world's hand."""
+    with ran(certified()) as world:
+        history = world.history
+        history.happenings.append(
+            Happening(history.order, world.timeline.now_ns, "A", what, detail)
+        )
+        assert bool(of(world, "R-43")) == is_found
+
+
+def test_an_end_for_a_broken_disk_is_none():
+    """R-22: that is what it is for."""
+    with ran(certified(Action(1_800, "break", "A"))) as world:
+        assert "stopped-itself" in {one.what for one in world.history.happenings}
+        assert not of(world, "R-43")
+
+
+def test_a_conversation_that_ended_in_a_bug_is_found(monkeypatch: pytest.MonkeyPatch):
+    """R-43: its row is a finding, but where the world had planted the bug."""
+    monkeypatch.setattr(standing, "BROKEN_CONVERSATIONS", frozenset({Event.DRILL}))
+    slip = Action(1_000, "slip", "A", {"to": "E", "ms": 10})
+    for more, is_found in (((), True), ((slip,), False)):
+        with ran(certified(*more)) as world:
+            like = place(world.history, Event.STARTED)
+            insert(world.history, like, after=like, event=Event.DRILL, reason="KeyError")
+            assert bool(of(world, "R-43")) == is_found
+
+
+def _posed_id(history: History) -> bytes:
+    [came] = [one for one in history.arrived if one.packet.source == impostor("E")]
+    return came.body.partition(b"<MessageId>")[2].partition(b"<")[0]
+
+
+def _error(history: History, about: bytes) -> bytes:
+    """An acknowledgement that went over the network, made into an error about this package."""
+    model = next(one.packet.body for one in history.sent if b"<RefToMessageId>" in one.packet.body)
+    before, _, rest = model.partition(b"<RefToMessageId>")
+    body = before + b"<RefToMessageId>" + about + b"<" + rest.partition(b"<")[2]
+    for name in (b"Acknowledgment", b"Acknowledgement"):
+        body = body.replace(b"<Action>%s<" % name, b"<Action>MessageError<")
+    return body
+
+
+def _post_error(history: History, *, about: bytes, at: int, to: str = "B") -> None:
+    packet = Packet(
+        f"A>{to}#{900 + at}",
+        "A",
+        to,
+        f"https://{to}.example/msh",
+        "https",
+        "multipart/related",
+        _error(history, about),
+        2_000_000_000 + at,
+    )
+    history.sent.append(Sent(history.order, packet, Fate.LOST))
