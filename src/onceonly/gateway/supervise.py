@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import structlog
 import uvicorn
 
+from onceonly.gateway.api.endpoint import served
 from onceonly.gateway.collector import look_seldom
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.life import Life
@@ -152,13 +153,7 @@ class _Supervisor:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         # Bound here, because uvicorn meets an address that is taken with an exit of its own.
         listener = socket.create_server((host, port), family=family)
-        config = uvicorn.Config(
-            gateway.api.application(gateway.access),
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            timeout_graceful_shutdown=API_DRAIN_S,
-        )
+        config = served(gateway.api.application(gateway.access), drain_s=API_DRAIN_S)
         server = _ApiServer(config)
         running = asyncio.create_task(server.serve([listener]))
         while not server.started and not running.done():  # noqa: ASYNC110 - because uvicorn has no event for it

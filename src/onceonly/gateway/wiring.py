@@ -344,7 +344,9 @@ def join(
         failpoints=failpoints,
         retention=_retention(configuration),
     )
-    access = Access(origin=configuration.api.rstrip("/"), token=configuration.api_token)
+    access = Access(
+        api=configuration.api, token=configuration.api_token, hosts=configuration.api_hosts
+    )
     return Gateway(
         configuration=configuration,
         store=store,
