@@ -25,6 +25,7 @@ from onceonly.gateway.collector import look_seldom
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.life import Life
 from onceonly.gateway.transports import Listeners
+from onceonly.gateway.visible import show_others, visible
 from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
 from onceonly.store.store import StoreFailed
 
@@ -66,11 +67,12 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 def configure_log() -> None:
     """One JSON line per event on stderr; readable colours where stderr is a terminal."""
-    renderer: Any = (
-        structlog.dev.ConsoleRenderer()
+    renderers: list[Any] = (
+        [visible, structlog.dev.ConsoleRenderer()]
         if sys.stderr.isatty()
-        else structlog.processors.JSONRenderer()
+        else [structlog.processors.JSONRenderer()]
     )
+    show_others()
     # aiosmtpd tells the standard library's log about every peer; journal and answers have that.
     logging.getLogger("mail.log").setLevel(logging.CRITICAL)
     structlog.configure(
@@ -78,7 +80,7 @@ def configure_log() -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
-            renderer,
+            *renderers,
         ],
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
