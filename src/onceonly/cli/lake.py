@@ -42,7 +42,7 @@ def _publish_from_store(configuration: object) -> int:
 
     try:
         return publish_offline(configuration)  # type: ignore[arg-type]  # because load_configuration is lazy
-    except (StoreRefused, LocalError) as error:
+    except (StoreRefused, LocalError, OSError) as error:
         raise Failure(Exit.UNEXPECTED, str(error)) from error
 
 

@@ -1,5 +1,6 @@
 """The root command and the commands that stand alone: serve, send, check, demo, version."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -60,6 +61,7 @@ def serve(config: Path | None) -> None:
 def check(config: Path | None) -> None:
     """Check a configuration file and say what it amounts to."""
     from onceonly.gateway.certificates import calling_tls, listening_tls  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.gateway.lake_files import reader_of  # noqa: PLC0415 - because --help must stay quick
 
     configuration = load_configuration(config)
     try:
@@ -67,6 +69,10 @@ def check(config: Path | None) -> None:
         calling_tls(configuration.tls)
     except OSError as error:
         raise Failure(Exit.USAGE, f"{configuration.path}: [tls] {error}") from error
+    try:
+        reader_of(configuration.lake_group)
+    except OSError as error:
+        raise Failure(Exit.USAGE, f"{configuration.path}: {error}") from error
     put(f"party   {', '.join(map(str, configuration.party))}")
     put(f"listen  {configuration.listen}")
     for agreement in configuration.agreements:
@@ -141,8 +147,14 @@ for command in (send, message, inbox, job, partner, lake, simulate):
     cli.add_command(command)
 
 
+CLOSED_TO_OTHERS = 0o027
+"""Of the umask: documents, journals, evidence and reports are nobody else's, whatever the shell
+allows. Spark, its Java and its workers have it from us."""
+
+
 def main() -> None:
     """Entry point: the root command, with a documented exit code for Ctrl-C."""
+    os.umask(os.umask(CLOSED_TO_OTHERS) | CLOSED_TO_OTHERS)
     sys.excepthook = complain_of_bug
     try:
         cli(standalone_mode=False, prog_name="onceonly")

@@ -24,6 +24,7 @@ from onceonly.gateway.api.endpoint import served
 from onceonly.gateway.collector import look_seldom
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.life import Life
+from onceonly.gateway.open_files import find_open
 from onceonly.gateway.transports import Listeners
 from onceonly.gateway.visible import show_others, visible
 from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
@@ -47,6 +48,8 @@ def serve(configuration: Configuration) -> int:
     _allow_many_files()
     clock = clock_of(configuration)
     store = open_store(configuration, clock)
+    for one in find_open(configuration):
+        log.warning("open to other users", **one._asdict())
     try:
         return asyncio.Runner(loop_factory=_new_loop).run(_Supervisor(configuration, store).run())
     finally:
