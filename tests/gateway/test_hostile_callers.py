@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import apsw
+import pyarrow as pa
 import pytest
 from calling import received, refused
 from packages import ORDER
@@ -21,6 +22,7 @@ from running_gateway import Answered, RunningGateway, form, running, serving_api
 from onceonly.client import Client
 from onceonly.gateway.api.access import Access
 from onceonly.gateway.api.application import FORM_BYTES_MAX, ROUTES
+from onceonly.gateway.api.arrow import MEDIA_TYPE
 from onceonly.gateway.api.bounds import BODY_BYTES_MAX
 from onceonly.gateway.api.endpoint import HEAD_BYTES_MAX
 from onceonly.gateway.api.forms import PART_HEAD_BYTES_MAX
@@ -519,13 +521,16 @@ async def test_a_payload_of_any_type_can_be_fetched(gateway, peer, stored, sent)
     assert response.headers["content-type"] == sent
     assert "set-cookie" not in response.headers
     [found] = (await gateway.get("/v1/inbox"))["items"]
-    assert found["payloads"][0]["content_type"] == stored
+    assert found["payloads"][0]["content_type"] == found["payloads"][0]["name"] == stored
+    stream = await gateway.api.get("/v1/inbox", headers={"accept": MEDIA_TYPE})
+    [row] = pa.ipc.open_stream(stream.content).read_all().to_pylist()
+    assert row["content_type"] == row["name"] == stored
 
 
 def with_type(gateway: RunningGateway, content_type: str) -> None:
-    """The first payload is of this type, as a gateway may have stored that knew no better."""
+    """The first payload is of this type, and called so: stored by a gateway that knew no better."""
     with closing(apsw.Connection(str(gateway.configuration.store))) as store:
         store.execute(
-            "UPDATE inbound_message SET payloads = json_set(payloads, '$[0][1]', ?)",
-            (content_type,),
+            "UPDATE inbound_message SET payloads = json_set(payloads, '$[0][1]', ?, '$[0][4]', ?)",
+            (content_type, content_type),
         )

@@ -24,6 +24,9 @@ FILES_MAX: Final = PAYLOADS_MAX + 2
 PART_HEAD_BYTES_MAX: Final = 1 << 13
 """Longest head of a part: a name of 255 characters, escaped, a Content-Type, and some more."""
 
+HELD_BYTES_MAX: Final = 1 << 18
+"""Of a payload in memory before it goes to a file: of a form with all its payloads, 26 MB."""
+
 _CHARSETS: Final = frozenset({b"utf-8", b"utf8", b"us-ascii"})
 """A form's names are UTF-8. Python has codecs that make other things than text of bytes."""
 
@@ -31,6 +34,7 @@ _CHARSETS: Final = frozenset({b"utf-8", b"utf8", b"us-ascii"})
 class _Form(MultiPartParser):
     """Starlette's parser; how long the head of a part may be, only newer libraries bound."""
 
+    spool_max_size = HELD_BYTES_MAX
     _head_bytes = 0
 
     def on_part_begin(self) -> None:
