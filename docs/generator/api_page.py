@@ -8,7 +8,7 @@ from typing import Any
 
 import onceonly
 from generator.words import attribute_docs, table
-from onceonly.gateway.api import reading, shapes
+from onceonly.gateway.api import bounds, endpoint, reading, shapes
 from onceonly.gateway.api.job_calls import BULK_BYTES_MAX, ROWS_MAX
 from onceonly.gateway.api.openapi import OPERATIONS, Operation
 from onceonly.gateway.config import Agreement
@@ -37,7 +37,13 @@ HTTP and JSON at the address `[gateway] api`. The same description, for programs
 
 * Instants are RFC 3339 in UTC with microseconds; sizes are bytes.
 * Where `api_token` is set, every call but `/healthz` and `/readyz` needs
-  `Authorization: Bearer TOKEN`. A request with a foreign `Origin` is refused.
+  `Authorization: Bearer TOKEN`.
+* No web page may call: a request with a foreign `Origin` is refused (403), and one whose `Host` is
+  a name that is not ours (421). Ours are the host of `api`, `localhost` and the names in
+  `api_hosts`; an address is always let in, so that load balancers and tunnels need nothing.
+* A request's head has {endpoint.HEAD_BYTES_MAX} bytes at most, the body of a call without documents
+  {bounds.BODY_BYTES_MAX}, JSON is nested {reading.DEPTH_MAX} deep at most.
+* Answers are JSON in ASCII: whatever else a text has stands as `\\uXXXX`.
 * A MessageId in a path is percent-encoded, slashes too.
 * Pages have at most {reading.LIMIT_MAX} items; go on with `after`.
 * Every call may be repeated. A submission is repeated safely when it has a `message_id`, a `key`
@@ -152,7 +158,12 @@ MEANINGS = {
     "AmbiguousAgreement": "Several agreements are with this partner: name one in `agreement`.",
     "Busy": "Descriptors or memory are used up for the moment; nothing was accepted. Come again.",
     "Cancelled": "Its sender took the message back before work on it began: do not process it.",
+    "BodyTooLarge": "This call takes no documents, and no body of this length.",
+    "CallerGone": "The request ended in the middle of its body; nobody hears this.",
+    "ForeignHost": "The call is for a name that is none of ours: a name bound to our address by "
+    "somebody else, or one that `api_hosts` lacks.",
     "ForeignOrigin": "A web page of another origin tried to call the API.",
+    "HeadTooLarge": "The request's head, with its target, is too long.",
     "IdempotencyKeyTaken": "Another message was submitted under this key.",
     "InternalError": "A bug of onceonly; the journal and the log say which. Nothing was accepted.",
     "InvalidField": "A field is missing, unknown, or not legal; the text says which.",
@@ -236,18 +247,7 @@ def _named_in(node: ast.AST) -> Iterator[tuple[str, int | str | None]]:
         case ast.Call(func=ast.Name(id="LocalError"), args=[ast.Constant(value=str(name)), *_]):
             yield name, None
         case ast.Call(
-            func=ast.Name(id="JSONResponse"),
-            args=[
-                ast.Call(
-                    func=ast.Attribute(attr="error_shape"),
-                    args=[ast.Constant(value=str(name)), *_],
-                )
-            ],
-            keywords=[ast.keyword(arg="status_code", value=ast.Constant(value=int(status))), *_],
-        ):
-            yield name, status
-        case ast.Call(
-            func=ast.Name(id="_json"),
+            func=ast.Name(id="refusal"),
             args=[ast.Constant(value=int(status)), ast.Constant(value=str(name)), *_],
         ):
             yield name, status

@@ -314,6 +314,7 @@ async def test_ping_tells_that_nobody_answers(run, gateway, peer):
 async def test_a_lake_that_cannot_be_written_is_told_by_name(run, gateway):
     """Exit 1: the rows stay in the journal, and go out once the way is free."""
     in_the_way = gateway.configuration.path.with_name("lake")
+    in_the_way.rmdir()
     in_the_way.write_text("a file where the lake should be")
     result = await run("lake", "publish")
     assert result.exit_code == Exit.UNEXPECTED

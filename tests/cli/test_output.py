@@ -1,11 +1,35 @@
 """What is printed is inert, whoever wrote it."""
 
+import ast
 import io
+import json
 import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
 
+import click
 import pytest
+from click.testing import CliRunner
 
-from onceonly.cli.output import print_fields, print_rows, say
+from onceonly import cli
+from onceonly.cli.exits import Exit, Failure
+from onceonly.cli.main import cli as root
+from onceonly.cli.output import (
+    complain,
+    complain_of_bug,
+    inert,
+    print_fields,
+    print_json,
+    print_rows,
+    put,
+    put_lines,
+    say,
+    waiting,
+)
+from onceonly.cli.progress import counted
 
 NASTY = "\x9b2J\x1b[31m two\nlines [/bold] [red]x"
 INERT = "\\x9b2J\\x1b[31m two\\nlines [/bold] [red]x"
@@ -39,3 +63,142 @@ def test_talk_is_one_line_that_steers_no_terminal(capsys):
     """A MessageId among examples, the comment of a pack: no line of its own, nothing hidden."""
     say(f"signed off by {NASTY}")
     assert capsys.readouterr().err == f"signed off by {INERT}\n"
+
+
+BIDI = "abc\u202e\u2066\u200b\ufeff\x85\u2028 [red]x[/red] [link=http://evil]y[/link]"
+SHOWN = "abc\\u202e\\u2066\\u200b\\ufeff\\x85\\u2028 [red]x[/red] [link=http://evil]y[/link]"
+
+
+@pytest.mark.parametrize("nasty", [BIDI, "\x1b[2J\x7f", "\ud800", "\U000e0041"])
+def test_json_is_inert_and_keeps_its_value(capsys, nasty):
+    """A program reads what the partner wrote; a terminal sees escapes."""
+    print_json({nasty: [nasty, "Größe"]})
+    out = capsys.readouterr().out
+    assert json.loads(out) == {nasty: [nasty, "Größe"]}
+    assert "Größe" in out
+    assert all(line.isprintable() for line in out.split("\n"))
+
+
+def test_data_is_inert_in_every_way_that_it_is_printed(capsys):
+    """A line, lines, a row, a field, a refusal, a traceback."""
+    put(BIDI)
+    put_lines(f"{BIDI}\n{BIDI}\n")
+    print_rows([{"action": BIDI}], ("action",), "table")
+    print_fields({"action": BIDI}, "table")
+    complain(Failure(Exit.NOT_FOUND, f"two\nlines {BIDI}"))
+    Failure(Exit.NOT_FOUND, BIDI).show()
+    complain_of_bug(ValueError, ValueError(BIDI), None)
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [SHOWN] * 4 + [f"action           {SHOWN}"]
+    assert err.splitlines()[:2] == [f"Error: two\\nlines {SHOWN}", f"Error: {SHOWN}"]
+    assert err.splitlines()[-1] == f"ValueError: {SHOWN}"
+
+
+def test_what_waits_and_what_is_counted_is_no_markup(monkeypatch):
+    """The spinners and the bar of a terminal."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with waiting(BIDI) as status:
+        status.update(inert(BIDI))
+    with counted(BIDI, 3) as tell:
+        tell(1)
+    shown = sys.stderr.getvalue()
+    assert SHOWN in shown
+    assert "\u202e" not in shown
+    assert "\x1b]8" not in shown, "a link"
+
+
+def test_no_other_module_of_the_command_line_prints():
+    """So that what is inert here is inert everywhere: no echo, no print, no stream, no console."""
+    modules = [*Path(cli.__file__).parent.rglob("*.py")]
+    assert len(modules) > 10
+    found = [
+        f"{module.name}:{node.lineno}"
+        for module in modules
+        if module.name != "output.py"
+        for node in ast.walk(ast.parse(module.read_text("utf-8")))
+        if is_printing(node, module.name)
+    ]
+    assert not found
+
+
+def is_printing(node: ast.AST, module: str) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="print")):
+            return True
+        case ast.Attribute(attr="echo" | "secho" | "echo_via_pager" | "stdout" | "stderr"):
+            return True
+        case ast.ImportFrom(module=str(name)) if name.split(".")[0] == "rich":
+            return module != "progress.py" or name == "rich.markup"
+        case ast.Import(names=names):
+            return any(alias.name.split(".")[0] == "rich" for alias in names)
+    return False
+
+
+REFUSED = json.dumps({"error": {"name": f"Bad{BIDI}", "text": f"\x1b]0;title\x07 {BIDI}"}}).encode()
+
+
+class Hostile(BaseHTTPRequestHandler):
+    """A gateway that answers every call with the same nasty refusal."""
+
+    def handle_one_request(self) -> None:
+        """As the base class does, whatever the method is."""
+        self.raw_requestline = self.rfile.readline()
+        if not self.raw_requestline or not self.parse_request():
+            self.close_connection = True
+            return
+        self.rfile.read(int(self.headers.get("content-length") or 0))
+        self.send_response(400)
+        self.send_header("content-length", str(len(REFUSED)))
+        self.end_headers()
+        self.wfile.write(REFUSED)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+def leaves(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from leaves(command, (*path, name))
+        elif any(parameter.name == "api" for parameter in command.params):
+            yield (*path, name), command
+
+
+def words_for(command: click.Command, file: Path) -> Iterator[str]:
+    """The least that the command wants to be told."""
+    for parameter in command.params:
+        if not parameter.required:
+            continue
+        kind = parameter.type
+        word = kind.choices[0] if isinstance(kind, click.Choice) else "x"
+        word = str(file) if isinstance(kind, click.Path) else word
+        yield from [word] if isinstance(parameter, click.Argument) else [parameter.opts[0], word]
+
+
+def test_every_command_shows_a_nasty_refusal_inert(tmp_path):
+    """Walks all commands that call a gateway, so that a new one is covered on its own."""
+    file = tmp_path / "order.xml"
+    file.write_text("<a/>")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hostile)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        found = list(leaves(root))
+        assert len(found) > 15
+        for path, command in found:
+            words = [
+                *path,
+                *words_for(command, file),
+                "--api",
+                f"http://127.0.0.1:{server.server_port}",
+            ]
+            result = CliRunner().invoke(root, words)
+            assert result.exit_code not in (0, 1), (words, result.output)
+            assert SHOWN in result.stderr, words
+            assert all(line.isprintable() for line in result.output.split("\n")), words
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -12,6 +12,7 @@ import httpx
 import uvicorn
 from peer import PATIENCE_S, Peer
 
+from onceonly.gateway.api.endpoint import served
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration, read_configuration
 from onceonly.gateway.supervise import api_address
@@ -335,15 +336,10 @@ class _QuietServer(uvicorn.Server):
 async def serving_api(alive: RunningGateway) -> AsyncIterator[str]:
     """The API of the gateway on its real port."""
     host, port = api_address(alive.configuration.api)
-    config = uvicorn.Config(
-        alive.parts.api.application(alive.parts.access),
-        host=host,
-        port=port,
-        log_config=None,
-        lifespan="off",
-    )
+    config = served(alive.parts.api.application(alive.parts.access))
     server = _QuietServer(config)
-    with socket.create_server((host, port)) as listener:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family) as listener:
         task = asyncio.create_task(server.serve(sockets=[listener]))
         try:
             yield alive.configuration.api

@@ -295,6 +295,10 @@ def test_a_pack_of_another_version_is_verified_and_its_maker_named(
         ("policy", {"retries": "x"}),
         ("policy", "strict"),
         ("signed_off", {"by": 1, "comment": "", "at": ""}),
+        ("between", ["\ud800", "urn:two"]),
+        ("rows", {"\udfff": 1}),
+        ("as_of", 1 << 60),
+        ("as_of", float("nan")),
     ],
 )
 def test_a_summary_that_is_none_is_named(world: World, tmp_path: Path, place: str, value: object):
@@ -321,21 +325,18 @@ def test_the_sums_of_a_summary_are_made_anew(world: World, tmp_path: Path):
 
 
 def test_what_nobody_computes_anew_is_no_part_of_a_pack(world: World, tmp_path: Path):
-    """Verdicts that other readers find: hidden, under a folder that Spark believes, by a link."""
+    """Verdicts that other readers find: hidden, or under a folder that Spark believes."""
     pack = resealed(world, tmp_path / "pack")
     verdicts = pq.read_table(pack / "verdicts")
     names = [Verdict.MATCHED.value] * len(verdicts)
     agreed = verdicts.set_column(verdicts.schema.names.index("verdict"), "verdict", [names])
     pq.write_table(agreed, pack / "verdicts" / "_all.parquet")
-    (pack / "lifecycle").rename(tmp_path / "lifecycle")
-    (pack / "lifecycle").symlink_to(tmp_path / "lifecycle")
     inside = pack / "verdicts" / "standing=agreed"
     inside.mkdir()
     pq.write_table(agreed.slice(0, 0), inside / "part-0.parquet")
     (pack / "verdicts.csv").write_text("all,MATCHED")
     seal.close(pack, sign=None)
     assert [one.place for one in jobs.verify(pack).disagreements] == [
-        "lifecycle",
         "verdicts/_all.parquet",
         "verdicts/standing=agreed",
         "verdicts/standing=agreed/part-0.parquet",
@@ -348,6 +349,16 @@ def test_a_summary_that_is_all_brackets_is_named(tmp_path: Path):
     (tmp_path / "summary.json").write_text("[" * 200_000)
     with pytest.raises(LocalError, match="is no summary of a pack"):
         summary.read(tmp_path)
+
+
+def test_a_pack_with_a_link_in_it_is_not_read(world: World, tmp_path: Path):
+    """It may lead anywhere on this machine; the command names it, and nothing else is opened."""
+    pack = resealed(world, tmp_path / "pack")
+    (pack / "lifecycle").rename(tmp_path / "lifecycle")
+    (pack / "lifecycle").symlink_to(tmp_path / "lifecycle")
+    found = CliRunner().invoke(cli, ["lake", "verify", str(pack)])
+    assert found.exit_code == 11
+    assert found.stdout == "lifecycle\tis a link, and nothing that a pack has\n"
 
 
 def one_of(folder: Path) -> Path:

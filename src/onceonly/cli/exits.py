@@ -1,8 +1,11 @@
 """Exit codes: what a script can tell from `$?`. One place, shown by `onceonly --help`."""
 
 from enum import IntEnum
+from typing import IO, Any
 
 import click
+
+from onceonly.cli.output import complain
 
 
 class Exit(IntEnum):
@@ -44,6 +47,11 @@ class Failure(click.ClickException):
     def __init__(self, code: Exit, text: str) -> None:
         super().__init__(text)
         self.exit_code = int(code)  # type: ignore[misc]  # because click reads it from the instance
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """As click asks for where it has the last word."""
+        del file
+        complain(self)
 
 
 _NOT_FOUND = {"NotFound", "Cancelled", "UnknownPartner", "UnknownAgreement"}

@@ -8,7 +8,7 @@ import click
 
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import gateway_command
-from onceonly.cli.output import JSON, limit_option, output_option, print_json, print_rows, say
+from onceonly.cli.output import JSON, limit_option, output_option, print_json, print_rows, put, say
 from onceonly.client import Client
 
 PAGE = 1_000
@@ -64,7 +64,7 @@ def take(client: Client, message_id: str, into: Path, output: str) -> None:
         print_json({"message_id": message_id, "files": [str(path) for path in files]})
         return
     for path in files:
-        click.echo(path)
+        put(path)
 
 
 @inbox.command()

@@ -9,7 +9,7 @@ import click
 
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.gateway_option import configuration_option, load_configuration
-from onceonly.cli.output import output_option, print_json, print_rows, say
+from onceonly.cli.output import output_option, print_json, print_rows, put, say
 from onceonly.cli.progress import of_spark
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.message.errors import LocalError
@@ -42,7 +42,7 @@ def _publish_from_store(configuration: object) -> int:
 
     try:
         return publish_offline(configuration)  # type: ignore[arg-type]  # because load_configuration is lazy
-    except (StoreRefused, LocalError) as error:
+    except (StoreRefused, LocalError, OSError) as error:
         raise Failure(Exit.UNEXPECTED, str(error)) from error
 
 
@@ -360,4 +360,4 @@ def report(  # noqa: PLR0913 - because each is one of the command's options
             sla=jobs.SlaTarget(round(sla_within_h * US_PER_H), sla_share),
         )
     )
-    click.echo(page)
+    put(page)

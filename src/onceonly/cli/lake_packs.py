@@ -17,7 +17,7 @@ from onceonly.cli.lake import (
     spark_options,
     with_spark,
 )
-from onceonly.cli.output import output_option, print_rows, say
+from onceonly.cli.output import output_option, print_rows, put, say
 
 
 @click.command()
@@ -75,7 +75,7 @@ def pack(
     )
     counts = made.counts.verdicts
     say(f"{sum(counts.values())} messages, {made.differences} differences")
-    click.echo(out)
+    put(out)
 
 
 @click.command()

@@ -1,5 +1,6 @@
 """The root command and the commands that stand alone: serve, send, check, demo, version."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from onceonly.cli.lake import lake
 from onceonly.cli.lake_advise import advise
 from onceonly.cli.lake_packs import pack, verify
 from onceonly.cli.message import message, send
+from onceonly.cli.output import complain, complain_of_bug, put, say
 from onceonly.cli.partner import partner
 from onceonly.cli.simulate import simulate
 from onceonly.message.message import Profile
@@ -59,6 +61,7 @@ def serve(config: Path | None) -> None:
 def check(config: Path | None) -> None:
     """Check a configuration file and say what it amounts to."""
     from onceonly.gateway.certificates import calling_tls, listening_tls  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.gateway.lake_files import reader_of  # noqa: PLC0415 - because --help must stay quick
 
     configuration = load_configuration(config)
     try:
@@ -66,20 +69,24 @@ def check(config: Path | None) -> None:
         calling_tls(configuration.tls)
     except OSError as error:
         raise Failure(Exit.USAGE, f"{configuration.path}: [tls] {error}") from error
-    click.echo(f"party   {', '.join(map(str, configuration.party))}")
-    click.echo(f"listen  {configuration.listen}")
+    try:
+        reader_of(configuration.lake_group)
+    except OSError as error:
+        raise Failure(Exit.USAGE, f"{configuration.path}: {error}") from error
+    put(f"party   {', '.join(map(str, configuration.party))}")
+    put(f"listen  {configuration.listen}")
     for agreement in configuration.agreements:
-        click.echo(
+        put(
             f"agreement {agreement.id}: {agreement.profile.value} with "
             f"{agreement.their_party} at {agreement.send_to}; {_verdict_of(agreement.terms)}"
         )
     for route in configuration.routes:
-        click.echo(
+        put(
             f"route {route.id}: {route.profile.value}, {route.intermediary.value}, from "
             f"{route.pair.from_party} to {route.pair.to_party} at {route.send_to}"
         )
     if configuration.drill is not None:
-        click.echo("THIS IS A DRILL: times and faults are not real", err=True)
+        say("THIS IS A DRILL: times and faults are not real")
 
 
 def _verdict_of(terms: DeliveryTerms) -> str:
@@ -93,7 +100,7 @@ def _verdict_of(terms: DeliveryTerms) -> str:
 @cli.command()
 def version() -> None:
     """Print the version."""
-    click.echo(__version__)
+    put(__version__)
 
 
 @cli.command()
@@ -140,12 +147,19 @@ for command in (send, message, inbox, job, partner, lake, simulate):
     cli.add_command(command)
 
 
+CLOSED_TO_OTHERS = 0o027
+"""Of the umask: documents, journals, evidence and reports are nobody else's, whatever the shell
+allows. Spark, its Java and its workers have it from us."""
+
+
 def main() -> None:
     """Entry point: the root command, with a documented exit code for Ctrl-C."""
+    os.umask(os.umask(CLOSED_TO_OTHERS) | CLOSED_TO_OTHERS)
+    sys.excepthook = complain_of_bug
     try:
         cli(standalone_mode=False, prog_name="onceonly")
     except click.Abort:
         sys.exit(Exit.INTERRUPTED)
     except click.ClickException as error:
-        error.show()
+        complain(error)
         sys.exit(error.exit_code)

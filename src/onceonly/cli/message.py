@@ -11,13 +11,15 @@ from onceonly.cli.exits import Exit, Failure, exit_of_message
 from onceonly.cli.gateway_option import gateway_command
 from onceonly.cli.output import (
     JSON,
+    inert,
     limit_option,
     output_option,
     print_fields,
     print_json,
     print_rows,
+    put,
     say,
-    talk,
+    waiting,
 )
 from onceonly.client import Client, Document
 
@@ -84,7 +86,7 @@ def _print_receipt(receipt: JSON, output: str) -> None:
     if output == "json":
         print_json(receipt)
     elif output == "table":
-        click.echo(receipt["message_id"])
+        put(receipt["message_id"])
 
 
 @click.group()
@@ -274,7 +276,7 @@ def _is_cancelling(found: JSON) -> bool:
 def _until(client: Client, message_id: str, timeout_s: float, ends: Callable[[JSON], bool]) -> JSON:
     """The message once `ends` says so, or as it is when the time is over."""
     until = time.monotonic() + timeout_s
-    with talk().status("waiting for the partner's answer"):
+    with waiting("waiting for the partner's answer"):
         while True:
             found = client.get(message_id)
             if ends(found) or time.monotonic() >= until:
@@ -296,7 +298,7 @@ def _wait(client: Client, message_ids: list[str], timeout_s: float) -> list[JSON
 
 def _until_over(client: Client, message_ids: list[str], until: float) -> list[JSON]:
     fates: dict[str, JSON] = {}
-    with talk().status("waiting for the acknowledgement") as status:
+    with waiting("waiting for the acknowledgement") as status:
         while True:
             for message_id in message_ids:
                 if message_id not in fates or not _is_over(fates[message_id]):
@@ -304,7 +306,8 @@ def _until_over(client: Client, message_ids: list[str], until: float) -> list[JS
             open_ids = [name for name in message_ids if not _is_over(fates[name])]
             if not open_ids or time.monotonic() >= until:
                 return [fates[message_id] for message_id in message_ids]
-            status.update(f"waiting for {len(open_ids)} (attempt {fates[open_ids[0]]['attempt']})")
+            attempt = fates[open_ids[0]]["attempt"]
+            status.update(inert(f"waiting for {len(open_ids)} (attempt {attempt})"))
             time.sleep(POLL_S)
 
 

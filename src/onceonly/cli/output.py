@@ -1,15 +1,25 @@
-"""Data on stdout: a table for people, one JSON document for programs."""
+"""Data on stdout, a table for people, one JSON document for programs; talk on stderr.
 
+Every text of a command goes to the terminal from here, and a test says so: much of it was written
+by partners, and nothing in it may steer a terminal or be taken for markup (attack X16).
+"""
+
+import io
 import json
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from types import TracebackType
 from typing import Any, TextIO
 
 import click
 from rich.console import Console
+from rich.status import Status
 from rich.table import Table
 from rich.text import Text
+
+from onceonly.message.printable import printable, printable_json, printable_lines
 
 JSON = dict[str, Any]
 
@@ -40,7 +50,17 @@ def limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def print_json(value: Any) -> None:
     """One JSON document."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    click.echo(printable_json(json.dumps(value, indent=2, ensure_ascii=False)))
+
+
+def put(text: Any) -> None:
+    """Data: one line on stdout."""
+    click.echo(printable(str(text)))
+
+
+def put_lines(text: str) -> None:
+    """Data of our own that has lines."""
+    click.echo(printable_lines(text.removesuffix("\n")))
 
 
 def print_rows(rows: Sequence[JSON], columns: Sequence[str], output: str) -> None:
@@ -50,11 +70,11 @@ def print_rows(rows: Sequence[JSON], columns: Sequence[str], output: str) -> Non
         return
     if not sys.stdout.isatty():
         for row in rows:
-            click.echo("\t".join(printable(row.get(column)) for column in columns))
+            click.echo("\t".join(_cell(row.get(column)) for column in columns))
         return
     table = Table(*columns, box=None, header_style="bold")
     for row in rows:
-        table.add_row(*(Text(printable(row.get(column))) for column in columns))
+        table.add_row(*(Text(_cell(row.get(column))) for column in columns))
     Console().print(table)
 
 
@@ -65,15 +85,11 @@ def print_fields(value: JSON, output: str) -> None:
         return
     for name, field in value.items():
         if field is not None and not isinstance(field, list | dict):
-            click.echo(f"{name:16} {printable(field)}")
+            click.echo(f"{name:16} {_cell(field)}")
 
 
-def printable(value: Any) -> str:
-    """The value as one line that steers no terminal, whoever wrote it (attack X16)."""
-    text = "" if value is None else str(value)
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+def _cell(value: Any) -> str:
+    return "" if value is None else printable(str(value))
 
 
 def talk() -> Console:
@@ -89,3 +105,31 @@ def _console(stream: TextIO) -> Console:
 def say(text: str) -> None:
     """Talk: one line on stderr; names and comments in it may be a stranger's (attack X16)."""
     talk().print(Text(printable(text)), soft_wrap=True)
+
+
+def inert(text: str) -> Text:
+    """The text for rich: what looks like markup in it is none."""
+    return Text(printable(text))
+
+
+def waiting(text: str) -> Status:
+    """A spinner with the text while the `with` lasts; nothing where there is no terminal."""
+    return talk().status(inert(text))
+
+
+def complain(error: click.ClickException) -> None:
+    """What ended the command, on stderr: one line, or several where click explains the usage."""
+    said = io.StringIO()
+    if isinstance(error, click.UsageError):
+        error.show(said)
+        click.echo(printable_lines(said.getvalue()), err=True, nl=False)
+    else:
+        click.echo(f"Error: {printable(error.format_message())}", err=True)
+
+
+def complain_of_bug(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """`sys.excepthook`: a traceback ends in a text that a partner may have written."""
+    lines = "".join(traceback.format_exception(kind, error, trace))
+    click.echo(printable_lines(lines), err=True, nl=False)

@@ -11,13 +11,18 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.spinner import Spinner
 
-from onceonly.cli.output import printable, talk
+from onceonly.cli.output import inert, talk
 
 
 @contextmanager
 def counted(what: str, wanted: int) -> Iterator[Callable[[int], None]]:
     """A bar; yields who is told how many are done."""
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn(inert(what).plain, markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=talk(), disable=not talk().is_terminal) as progress:
         task = progress.add_task(what, total=wanted)
         yield lambda done: progress.update(task, completed=done)
@@ -38,7 +43,7 @@ def of_spark(verb: str, ask: Callable[[], Any]) -> Iterator[None]:
             return ""
         tasks = f" {now.done}/{now.tasks} tasks," if now.tasks else ""
         elapsed = timedelta(seconds=round(time.monotonic() - began))
-        spinner.update(text=f"{verb}: {printable(', '.join(now.steps))},{tasks} {elapsed}")
+        spinner.update(text=inert(f"{verb}: {', '.join(now.steps)},{tasks} {elapsed}"))
         return spinner
 
     # What is said meanwhile comes by the same console, which draws around it.

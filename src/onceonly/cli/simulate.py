@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onceonly.cli.exits import Exit, Failure
-from onceonly.cli.output import output_option, print_json, say
+from onceonly.cli.output import output_option, print_json, put, put_lines, say
 from onceonly.cli.progress import counted
 from onceonly.message.errors import LocalError
 
@@ -151,8 +151,8 @@ def _replay(what: str, output: str, *, is_traced: bool) -> None:
         print_json(_result_json(result) | ({"trace": trace} if is_traced else {}))
     else:
         for line in trace:
-            click.echo(line)
-        click.echo(f"seed {result.seed}: {result.events} events, trace {result.trace_hash}")
+            put(line)
+        put(f"seed {result.seed}: {result.events} events, trace {result.trace_hash}")
         for violation in result.violations:
             say(f"VIOLATED {violation.invariant}: {violation.text}")
     sys.exit(Exit.DIFFERENCES if result.violations else Exit.OK)
@@ -183,7 +183,7 @@ def _shrink(what: str, invariant: str | None, out: Path | None) -> None:
     before, after = shrink.size_of(plan), shrink.size_of(small)
     say(f"{invariant}: {after} events left in {runs} runs; the plan had {before} and chance")
     if out is None:
-        click.echo(small.to_json(), nl=False)
+        put_lines(small.to_json())
     else:
         out.write_text(small.to_json(), "utf-8")
     sys.exit(Exit.DIFFERENCES)
@@ -203,7 +203,7 @@ def _campaign(options: dict[str, Any]) -> None:
     if options["output"] == "json":
         print_json(report.as_json(summary) | others)
     elif seeds is not None:
-        click.echo(report.as_text(summary))
+        put_lines(report.as_text(summary))
     holds = summary.holds
     for line in report.complaints(summary):
         say(line)

@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
+from onceonly.message.printable import printable
+
 LINE_EVERY_S = 3.0
 """Plain lines are for logs: often enough to see life, seldom enough to read."""
 
@@ -46,7 +48,9 @@ class Display:
         """One line about what happens now."""
         if self._console.is_terminal:
             elapsed = monotonic() - self._started
-            self._console.print(f"[dim]{elapsed:6.1f} s[/]  {escape(text)}", highlight=False)
+            self._console.print(
+                f"[dim]{elapsed:6.1f} s[/]  {escape(printable(text))}", highlight=False
+            )
         else:
             self._line(text)
 
@@ -85,5 +89,5 @@ class Display:
         self._last_line = monotonic()
         elapsed = self._last_line - self._started
         self._console.print(
-            f"{elapsed:6.1f} s  {text}", highlight=False, markup=False, soft_wrap=True
+            f"{elapsed:6.1f} s  {printable(text)}", highlight=False, markup=False, soft_wrap=True
         )

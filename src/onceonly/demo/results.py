@@ -20,6 +20,7 @@ from onceonly.demo.options import DemoOptions
 from onceonly.demo.proof import AGREED, Proof
 from onceonly.demo.verdict import Outcome
 from onceonly.message.event import Event
+from onceonly.message.printable import printable
 
 EXIT_HELD = 0
 EXIT_IN_DOUBT = 7
@@ -118,7 +119,7 @@ def show(results: Results, console: Console) -> None:
         soft_wrap=True,
     )
     for line in (*results.broken[:SHOWN_MAX], *results.outcome.unsettled):
-        console.print(f"[bold red]![/] {escape(line)}", highlight=False, soft_wrap=True)
+        console.print(f"[bold red]![/] {escape(printable(line))}", highlight=False, soft_wrap=True)
     if results.exit_code == EXIT_HELD:
         console.print("[bold green]What was promised held.[/]", highlight=False)
     else:

@@ -11,6 +11,7 @@ from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.drill import Failpoints
+from onceonly.gateway.lake_files import reader_of
 from onceonly.gateway.metrics import render
 from onceonly.gateway.publish import publish
 from onceonly.gateway.receiving.handovers import HandOvers
@@ -272,6 +273,7 @@ class Operations:
             party=str(self._configuration.party[0]),
             lake=self._configuration.lake,
             failpoints=self._failpoints,
+            reader=reader_of(self._configuration.lake_group),
         )
 
     def health(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ already. Publishing behind those would leave rows out in silence, so it is refus
 
 import os
 import re
+from pathlib import Path
 from typing import Any
 
 import fsspec
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from onceonly.gateway.drill import Failpoints
+from onceonly.gateway.lake_files import Reader, create, make_folders
 from onceonly.journal.segment import segment_name, to_parquet
 from onceonly.message.errors import LocalError
 from onceonly.store.store import Snapshot
@@ -26,16 +28,27 @@ ROWS_PER_SEGMENT_MAX = 50_000
 _SEGMENT = re.compile(r"segment-\d{20}-(\d{20})\.parquet")
 
 
-def publish(snapshot: Snapshot, *, party: str, lake: str, failpoints: Failpoints) -> int:
+def publish(
+    snapshot: Snapshot,
+    *,
+    party: str,
+    lake: str,
+    failpoints: Failpoints,
+    reader: Reader = Reader(),  # noqa: B008 - because a Reader is frozen
+) -> int:
     """Publish every committed row that is in no segment yet; returns how many.
 
-    `lake` is a path or an fsspec URL. Raises `OSError` when it cannot be written; nothing is lost
-    then, the next call goes on. Raises `LocalError` (JournalForked) where what was published last
-    is no row of this journal (I35).
+    `lake` is a path, which `reader` may read and nobody else, or an fsspec URL. Raises `OSError`
+    when it cannot be written; nothing is lost then, the next call goes on. Raises `LocalError`
+    (JournalForked) where what was published last is no row of this journal (I35).
     """
     filesystem, root = fsspec.core.url_to_fs(lake)
     directory = f"{root}/{segment_name(party, 1, 1)}".rpartition("/")[0]
-    filesystem.makedirs(directory, exist_ok=True)
+    is_local = "file" in filesystem.protocol
+    if is_local:
+        make_folders(Path(directory), reader)
+    else:
+        filesystem.makedirs(directory, exist_ok=True)
     names = [path.rpartition("/")[2] for path in filesystem.ls(directory, detail=False)]
     last = max(filter(_SEGMENT.fullmatch, names), key=_last_seq, default=None)
     after = 0 if last is None else _last_seq(last)
@@ -48,9 +61,10 @@ def publish(snapshot: Snapshot, *, party: str, lake: str, failpoints: Failpoints
         final = f"{root}/{segment_name(party, records[0].seq, records[-1].seq)}"
         temporary = f"{directory}/_{final.rpartition('/')[2]}.tmp"
         failpoints.reach("before-publish")
-        with filesystem.open(temporary, "wb") as file:
+        opened = create(Path(temporary), reader) if is_local else filesystem.open(temporary, "wb")
+        with opened as file:
             file.write(to_parquet(records))
-            if "file" in filesystem.protocol:
+            if is_local:
                 # The name says "published" for good, so the bytes must be there after a crash.
                 file.flush()
                 os.fsync(file.fileno())

@@ -20,11 +20,14 @@ from urllib.parse import urlsplit
 import structlog
 import uvicorn
 
+from onceonly.gateway.api.endpoint import served
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.collector import look_seldom
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.life import Life
+from onceonly.gateway.open_files import find_open
 from onceonly.gateway.transports import Listeners
+from onceonly.gateway.visible import show_others, visible
 from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
 from onceonly.store.store import StoreFailed
 
@@ -46,6 +49,8 @@ def serve(configuration: Configuration) -> int:
     _allow_many_files()
     clock = clock_of(configuration)
     store = open_store(configuration, clock)
+    for one in find_open(configuration):
+        log.warning("open to other users", **one._asdict())
     try:
         return asyncio.Runner(loop_factory=_new_loop).run(_Supervisor(configuration, store).run())
     finally:
@@ -66,11 +71,12 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 def configure_log() -> None:
     """One JSON line per event on stderr; readable colours where stderr is a terminal."""
-    renderer: Any = (
-        structlog.dev.ConsoleRenderer()
+    renderers: list[Any] = (
+        [visible, structlog.dev.ConsoleRenderer()]
         if sys.stderr.isatty()
-        else structlog.processors.JSONRenderer()
+        else [structlog.processors.JSONRenderer()]
     )
+    show_others()
     # aiosmtpd tells the standard library's log about every peer; journal and answers have that.
     logging.getLogger("mail.log").setLevel(logging.CRITICAL)
     structlog.configure(
@@ -78,7 +84,7 @@ def configure_log() -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
-            renderer,
+            *renderers,
         ],
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
@@ -158,13 +164,7 @@ class _Supervisor:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         # Bound here, because uvicorn meets an address that is taken with an exit of its own.
         listener = socket.create_server((host, port), family=family)
-        config = uvicorn.Config(
-            gateway.api.application(gateway.access),
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            timeout_graceful_shutdown=API_DRAIN_S,
-        )
+        config = served(gateway.api.application(gateway.access), drain_s=API_DRAIN_S)
         server = _ApiServer(config)
         running = asyncio.create_task(server.serve([listener]))
         while not server.started and not running.done():  # noqa: ASYNC110 - because uvicorn has no event for it

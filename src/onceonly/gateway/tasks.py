@@ -29,7 +29,8 @@ class Tasks:
             return
         task = asyncio.get_running_loop().create_task(work)
         self._running.add(task)
-        task.add_done_callback(partial(self._finish, place or work.__qualname__))
+        name = place or str(getattr(work, "__qualname__", "working"))
+        task.add_done_callback(partial(self._finish, name))
 
     @property
     def running(self) -> frozenset["asyncio.Task[Any]"]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.api.access import Access
@@ -14,7 +15,9 @@ from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.growth import Growth
 from onceonly.gateway.ids import Identifiers
+from onceonly.gateway.lake_files import make_folders, reader_of
 from onceonly.gateway.mail import AutomaticMail
+from onceonly.gateway.open_files import spool_of
 from onceonly.gateway.operations import Operations
 from onceonly.gateway.publish import publish
 from onceonly.gateway.purge import Purge, Retention
@@ -83,9 +86,23 @@ class Gateway:
 
 
 def open_store(configuration: Configuration, clock: Clock) -> SqliteStore:
-    """The store of the configuration. Raises `StoreRefused`."""
+    """The store of the configuration. Raises `StoreRefused`, and `OSError` for a bad lake_group."""
+    _make_lake(configuration)
     make_parents(configuration.store)
     return open_sqlite(configuration.store, party=str(configuration.party[0]), clock_at=clock.at)
+
+
+def _make_lake(configuration: Configuration) -> None:
+    """Before the store's folders, which are closed: a lake beside the store stays in reach."""
+    reader = reader_of(configuration.lake_group)
+    if "://" in configuration.lake:
+        return
+    try:
+        make_folders(Path(configuration.lake), reader)
+    except OSError:
+        # Without a lake messages go on; whoever publishes is told. A promise to a group is none.
+        if configuration.lake_group is not None:
+            raise
 
 
 def clock_of(configuration: Configuration) -> Clock:
@@ -115,10 +132,7 @@ def surroundings_of(configuration: Configuration, clock: Clock) -> Surroundings:
         ids=Identifiers(configuration.uri),
         failpoints=Failpoints(drill.failpoints if drill else None),
         transport=sending_transport(configuration, clock),
-        spool=Spool(
-            configuration.store.with_name(f"{configuration.store.name}-spool"),
-            files_open_max=shares().uploads,
-        ),
+        spool=Spool(spool_of(configuration.store), files_open_max=shares().uploads),
     )
 
 
@@ -390,7 +404,9 @@ def join(
         failpoints=failpoints,
         retention=_retention(configuration),
     )
-    access = Access(origin=configuration.api.rstrip("/"), token=configuration.api_token)
+    access = Access(
+        api=configuration.api, token=configuration.api_token, hosts=configuration.api_hosts
+    )
     return Gateway(
         configuration=configuration,
         store=store,
@@ -461,6 +477,7 @@ def publish_offline(configuration: Configuration) -> int:
             party=str(configuration.party[0]),
             lake=configuration.lake,
             failpoints=Failpoints(),
+            reader=reader_of(configuration.lake_group),
         )
     finally:
         store.close()

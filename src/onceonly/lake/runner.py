@@ -44,6 +44,8 @@ _LOCAL_SETTINGS: Final = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": str(_TASKS),
+    # Hadoop gives files the modes of an umask of its own, whatever that of the process is.
+    "spark.hadoop.fs.permissions.umask-mode": "027",
 }
 
 PARTITIONS: Final = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"

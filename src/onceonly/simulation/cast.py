@@ -160,7 +160,7 @@ def _agreement(line: Line, path: list[str]) -> Agreement:
         receiver_uri=uri(path[1]),
         terms=line.terms,
         resend_to=uri(path[1], line.resend_scheme) if line.resend_scheme else None,
-        caller_certificate=certificate(path[1]) if line.is_certified else None,
+        caller_certificate=(certificate(path[1]),) if line.is_certified else (),
     )
 
 
@@ -179,6 +179,8 @@ def _route(line: Line, path: list[str], name: str, mode: Intermediary, direction
         receiver_uri=uri(path[at + 1]),
         terms=_route_terms(line.terms, mode),
         hops_max=HOPS_MAX,
+        caller_certificate=(certificate(path[at - 1]),) if line.is_certified else (),
+        next_hop_certificate=(certificate(path[at + 1]),) if line.is_certified else (),
     )
 
 

@@ -7,6 +7,7 @@ the real one. Every call may raise `OSError`, which `failures` gives the contrac
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import mkstemp
 from typing import NamedTuple, Protocol
@@ -50,8 +51,16 @@ class FileSystem(Protocol):
         """Make the name of `path` durable, its bytes are not worth more (fault D7)."""
         ...
 
-    def make_directory(self, path: Path, *, mode: int = 0o700) -> bool:
-        """Make the directory, for our eyes only by default; False where it is there already."""
+    def make_directory(self, path: Path) -> bool:
+        """Make the directory, for our eyes only; False where it is there already."""
+        ...
+
+    def make_private(self, path: Path) -> None:
+        """Make an empty file, for our eyes only; nothing where it is there already.
+
+        SQLite makes its database as the umask has it, and whatever lies beside it as the database
+        is; it takes an empty file for a new database. A disk with one user has nothing to do.
+        """
         ...
 
     def create_temporary(self, directory: Path, prefix: str) -> tuple[int, Path]:
@@ -115,12 +124,16 @@ class OperatingSystem:
         finally:
             os.close(descriptor)
 
-    def make_directory(self, path: Path, *, mode: int = 0o700) -> bool:
+    def make_directory(self, path: Path) -> bool:
         try:
-            path.mkdir(mode=mode)
+            path.mkdir(mode=0o700)
         except FileExistsError:
             return False
         return True
+
+    def make_private(self, path: Path) -> None:
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
     def create_temporary(self, directory: Path, prefix: str) -> tuple[int, Path]:
         file, name = mkstemp(prefix=prefix, dir=directory)
@@ -178,8 +191,9 @@ OPERATING_SYSTEM = OperatingSystem()
 def make_parents(path: Path, *, files: FileSystem = OPERATING_SYSTEM) -> None:
     """Make the directories above `path` that are missing, each with a durable name (fault D7).
 
-    A store whose own directory a power cut takes away is lost, however well it was synced.
+    A store whose own directory a power cut takes away is lost, however well it was synced. They
+    are for our eyes only, as what will lie in them.
     """
     for directory in reversed(path.parents):
-        if files.make_directory(directory, mode=0o777):
+        if files.make_directory(directory):
             files.sync_entry(directory)

@@ -102,6 +102,7 @@ class SqliteStore(Store):
         with ExitStack() as undo:
             self._lock = self._files.lock(path.with_name(path.name + ".lock"))
             undo.callback(self._lock.release)
+            self._make_private(path)
             self._writer = self._connect(apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
             undo.callback(self._writer.close)
             _make_durable(self._writer)
@@ -111,6 +112,13 @@ class SqliteStore(Store):
             self._journal_seq, self._chain_hash = _verified_journal_end(self._writer)
             self._sync_entry()
             undo.pop_all()
+
+    def _make_private(self, path: Path) -> None:
+        """Before SQLite makes it as the umask has it: no moment in which it is others' to read."""
+        try:
+            self._files.make_private(path)
+        except OSError as error:
+            raise from_system(error, "the store") from error
 
     def _connect(self, flags: int) -> apsw.Connection:
         connection = apsw.Connection(

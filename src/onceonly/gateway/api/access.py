@@ -1,15 +1,26 @@
 """Who may call the application API: this machine, or whoever has the token; no foreign web page.
 
-A browser on this machine could be told by any page to post to us, so a request that names an
-Origin is refused unless it is our own.
+A browser on this machine can be told by any page to call us. Two heads tell: `Origin`, which a
+page of another origin cannot leave out when it posts; and `Host`, which a page cannot choose at
+all. It is the page's own name where somebody else's name was bound to our address (DNS rebinding),
+and to the browser such a page is of our origin. So whoever calls by a name must call by one of
+ours. An address is nobody's to bind, and `localhost` no server answers for: whoever writes those
+meant this machine. The port tells nothing: tunnels and containers change it, attackers need not.
+
+All of it is decided by the head alone, before a byte of the body is read.
 """
 
 import hmac
+import re
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any
+from urllib.parse import urlsplit
 
-from starlette.responses import JSONResponse
+from starlette.responses import Response
 
-from onceonly.gateway.api.shapes import error_shape
+from onceonly.gateway.api.answers import refusal
+from onceonly.message.printable import printable
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 """What a load balancer asks without a token; they say nothing about messages."""
@@ -17,16 +28,26 @@ OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 UNSNIFFED = (b"x-content-type-options", b"nosniff")
 """On every answer: what partners wrote must not be taken for a page by a browser (X17)."""
 
+SEEN_LENGTH_MAX = 120
+"""Of a foreign Host, what the refusal repeats: more than any name of ours has."""
+
+_HOST = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{0,5})?")
+_LOCAL_NAMES = frozenset({"localhost"})
+"""Every resolver has it for this machine (RFC 6761), so that nobody else can bind it."""
+
 
 class Access:
-    """Guards an ASGI application."""
+    """Guards an ASGI application that listens at `api`; `hosts` are further names of it."""
 
-    def __init__(self, *, origin: str, token: str | None) -> None:
-        self._origin = origin
+    def __init__(self, *, api: str, token: str | None, hosts: Iterable[str] = ()) -> None:
+        self._origin = api.rstrip("/")
         self._token = token
+        named = urlsplit(api).hostname
+        assert named is not None, "configuration has checked the URI"
+        self._names = _LOCAL_NAMES | {_folded(name) for name in (named, *hosts)}
 
     def guard(self, application: Any) -> Any:
-        """The application behind the two checks, and no answer guessed at."""
+        """The application behind the checks, and no answer guessed at."""
 
         async def guarded(scope: Any, receive: Any, send: Any) -> None:
             async def send_unsniffed(message: Any) -> None:
@@ -34,23 +55,57 @@ class Access:
                     message = {**message, "headers": [*message["headers"], UNSNIFFED]}
                 await send(message)
 
-            refusal = self._refusal(scope) if scope["type"] == "http" else None
-            await (refusal or application)(scope, receive, send_unsniffed)
+            refused = self._refusal(scope) if scope["type"] == "http" else None
+            await (refused or application)(scope, receive, send_unsniffed)
 
         return guarded
 
-    def _refusal(self, scope: Any) -> Any:
-        headers = dict(scope["headers"])
-        origin = headers.get(b"origin")
-        if origin is not None and origin.decode("latin-1") != self._origin:
-            return _json(403, "ForeignOrigin", "a page of another origin may not call this API")
+    def _refusal(self, scope: Any) -> Response | None:
+        hosts = _all(scope, b"host")
+        if not self._is_ours(hosts, scope.get("http_version", "1.1")):
+            return refusal(421, "ForeignHost", self._foreign(hosts))
+        if any(origin != self._origin for origin in _all(scope, b"origin")):
+            return refusal(403, "ForeignOrigin", "a page of another origin may not call this API")
         if self._token is None or scope["path"] in OPEN_PATHS:
             return None
-        given = headers.get(b"authorization", b"")
-        if hmac.compare_digest(given, f"Bearer {self._token}".encode()):
+        given = _all(scope, b"authorization")
+        expected = f"Bearer {self._token}".encode()
+        if len(given) == 1 and hmac.compare_digest(given[0].encode("latin-1"), expected):
             return None
-        return _json(401, "Unauthorized", "the API token is missing or wrong")
+        return refusal(401, "Unauthorized", "the API token is missing or wrong")
+
+    def _is_ours(self, hosts: Sequence[str], version: str) -> bool:
+        if not hosts:
+            # Health checks of HTTP/1.0 name no host; every browser does.
+            return version == "1.0"
+        found = _HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
+        if found is None:
+            return False
+        if found["six"] is not None:
+            return _is(IPv6Address, found["six"])
+        return _folded(found["name"]) in self._names or _is(IPv4Address, found["name"])
+
+    def _foreign(self, hosts: Sequence[str]) -> str:
+        names = ", ".join(sorted(self._names))
+        seen = "no Host" if not hosts else "several of them" if len(hosts) > 1 else f"{hosts[0]!r}"
+        return (
+            f"the Host of a call is an address, or one of {names}; here it is "
+            f"{printable(seen[:SEEN_LENGTH_MAX])}. A name that is rightly ours belongs into "
+            "api_hosts of [gateway]"
+        )
 
 
-def _json(status_code: int, name: str, text: str) -> JSONResponse:
-    return JSONResponse(error_shape(name, text), status_code=status_code)
+def _all(scope: Any, name: bytes) -> list[str]:
+    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+
+
+def _folded(name: str) -> str:
+    return name.lower().removesuffix(".")
+
+
+def _is(kind: type[IPv4Address | IPv6Address], text: str) -> bool:
+    try:
+        kind(text)
+    except ValueError:
+        return False
+    return True

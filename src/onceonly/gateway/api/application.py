@@ -11,27 +11,31 @@ from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from onceonly.gateway.api import shapes
 from onceonly.gateway.api.access import Access
+from onceonly.gateway.api.answers import Json, refusal, sendable_type
 from onceonly.gateway.api.arrow import MEDIA_TYPE, inbox_stream, journal_stream
+from onceonly.gateway.api.bounds import announced, read_on, read_whole
+from onceonly.gateway.api.forms import HEADER_BYTES_MAX, form_of
 from onceonly.gateway.api.job_calls import JobCalls
 from onceonly.gateway.api.openapi import openapi_document
 from onceonly.gateway.api.reading import (
-    HEADER_BYTES_MAX,
     count,
     flag,
     header_json,
     json_object,
     limit_of,
     number,
-    one_line,
     one_of,
+    reason_of,
+    shown,
     submission_of,
     too_large,
     whole,
@@ -39,7 +43,7 @@ from onceonly.gateway.api.reading import (
 from onceonly.gateway.operations import Operations
 from onceonly.gateway.receiving.inbox import Inbox
 from onceonly.gateway.sending.jobs import Jobs
-from onceonly.gateway.sending.submit import PAYLOADS_MAX, Part, Submission, Submissions
+from onceonly.gateway.sending.submit import Part, Submission, Submissions
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState
@@ -64,9 +68,6 @@ PING_WAIT_S = 10.0
 
 COPY_BYTES = 1 << 18
 """Piece in which an upload goes to the spool."""
-
-FILES_MAX = PAYLOADS_MAX + 2
-"""Files in a form: the JSON may be one, and one payload too many is still refused by name."""
 
 OFFSET_MAX = (1 << 63) - 1
 """Above every offset."""
@@ -95,12 +96,22 @@ _STATUS_OF = {
     "NotResendable": 409,
     "ProcessingWentBack": 409,
     "Refused": 409,
+    "BodyTooLarge": 413,
     "PayloadTooLarge": 413,
     "TooManyPayloads": 413,
     "TooManyRows": 413,
     "QueueFull": 503,
     "LakeFailed": 503,
 }
+
+
+class _Number(IntegerConvertor):
+    """A number in a path, of as many digits as any number of a payload has."""
+
+    regex = "[0-9]{1,9}"
+
+
+register_url_convertor("number", _Number())
 
 Call = Callable[["Api", Request], Awaitable[Response]]
 
@@ -139,6 +150,7 @@ class Api(JobCalls):
             StoreFull: _on_store_full,
             StoreFailed: _on_store_failed,
             Exception: self._on_bug,
+            ClientDisconnect: _on_disconnect,
         }
         return access.guard(Starlette(routes=routes, exception_handlers=handlers))
 
@@ -147,10 +159,12 @@ class Api(JobCalls):
         del request
         self._operations.note_bug("answering a call of the API", error)
         text = "a bug of onceonly; an incident of this kind is in the journal and in the log"
-        return JSONResponse(shapes.error_shape("InternalError", text), status_code=500)
+        return refusal(500, "InternalError", text)
 
     def _endpoint(self, call: Call) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
+            if call not in _READ_ON:
+                request = await read_whole(request)
             return await call(self, request)
 
         return endpoint
@@ -171,48 +185,38 @@ class Api(JobCalls):
         async with self._submission(request, message_id) as submission:
             receipt = await self._submissions.submit(submission)
         shape = {**self._message(receipt.message_id), "replayed": receipt.is_replayed}
-        return JSONResponse(shape, status_code=200 if receipt.is_replayed else 201)
+        return Json(shape, status_code=200 if receipt.is_replayed else 201)
 
     @asynccontextmanager
     async def _submission(
         self, request: Request, message_id: str | None
     ) -> AsyncIterator[Submission]:
-        self._refuse_too_large(request)
-        try:
-            form = await request.form(
-                max_files=FILES_MAX, max_fields=1, max_part_size=HEADER_BYTES_MAX
-            )
-        except HTTPException as error:  # what Starlette makes of a MultiPartException
-            raise LocalError("InvalidMultipart", error.detail) from error
+        if announced(request) is None:
+            raise LocalError("LengthRequired", "a submission says its Content-Length")
+        refused = too_large(self._payload_bytes_max)
+        counted = read_on(request, self._payload_bytes_max + FORM_BYTES_MAX, refused)
         sinks: list[Sink] = []
         try:
-            header: Any = None
-            parts: list[Part] = []
-            room = self._payload_bytes_max
-            for name, value in form.multi_items():
-                if name == "message":
-                    header = await header_json(value)
-                elif isinstance(value, UploadFile):
-                    part, room = await self._spooled(value, sinks, room)
-                    parts.append(part)
-                else:
-                    raise LocalError("InvalidMultipart", f"part {name!r} is no file")
-            if header is None:
-                raise LocalError("InvalidMultipart", "the part 'message' with the JSON is missing")
-            key = request.headers.get("idempotency-key")
-            yield submission_of(header, parts, message_id, key)
+            async with form_of(counted) as form:
+                header: Any = None
+                parts: list[Part] = []
+                room = self._payload_bytes_max
+                for name, value in form.multi_items():
+                    if name == "message":
+                        header = await header_json(value)
+                    elif isinstance(value, UploadFile):
+                        part, room = await self._spooled(value, sinks, room)
+                        parts.append(part)
+                    else:
+                        raise LocalError("InvalidMultipart", f"part {shown(name)} is no file")
+                if header is None:
+                    text = "the part 'message' with the JSON is missing"
+                    raise LocalError("InvalidMultipart", text)
+                key = request.headers.get("idempotency-key")
+                yield submission_of(header, parts, message_id, key)
         finally:
             for sink in sinks:
                 sink.discard()
-            await form.close()
-
-    def _refuse_too_large(self, request: Request) -> None:
-        """By the announced length: a form of any length would fill the disk before we see it."""
-        length = request.headers.get("content-length")
-        if length is None:
-            raise LocalError("LengthRequired", "a submission says its Content-Length")
-        if not length.isdecimal() or int(length) > self._payload_bytes_max + FORM_BYTES_MAX:
-            raise too_large(self._payload_bytes_max)
 
     async def _spooled(self, upload: UploadFile, sinks: list[Sink], room: int) -> tuple[Part, int]:
         """The payload in a sink, and how many bytes are left for the next ones."""
@@ -244,7 +248,7 @@ class Api(JobCalls):
         message_id = request.path_params["message_id"]
         message = self._message(message_id)
         records = self._snapshot.list_journal_of(message_id)
-        return JSONResponse({**message, **shapes.history_shape(records)})
+        return Json({**message, **shapes.history_shape(records)})
 
     async def list_messages(self, request: Request) -> Response:
         """A page of outbound messages."""
@@ -252,7 +256,7 @@ class Api(JobCalls):
         status = query.get("state")
         if status is not None and status not in list(OutboundStatus):
             legal = ", ".join(OutboundStatus)
-            raise LocalError("InvalidField", f"state {status!r} is none of {legal}")
+            raise LocalError("InvalidField", f"state {shown(status)} is none of {legal}")
         page = self._snapshot.list_messages(
             MessageFilter(
                 status=None if status is None else OutboundStatus(status),
@@ -263,13 +267,13 @@ class Api(JobCalls):
             )
         )
         items = [shapes.message_shape(view, None, None) for view in page.messages]
-        return JSONResponse({"messages": items, "next_after": page.next_after})
+        return Json({"messages": items, "next_after": page.next_after})
 
     async def cancel_message(self, request: Request) -> Response:
         """Take a message back, if need be by asking the receiver: then 202."""
         message_id = request.path_params["message_id"]
         is_done = await self._operations.cancel(message_id)
-        return JSONResponse(self._message(message_id), status_code=200 if is_done else 202)
+        return Json(self._message(message_id), status_code=200 if is_done else 202)
 
     async def resend_message(self, request: Request) -> Response:
         """Send a message again that was given up, or its content as a new version: then 202."""
@@ -280,7 +284,7 @@ class Api(JobCalls):
         else:
             await self._operations.resend(message_id)
         status_code = 202 if wants_new_version else 200
-        return JSONResponse(self._message(message_id), status_code=status_code)
+        return Json(self._message(message_id), status_code=status_code)
 
     async def resume_message(self, request: Request) -> Response:
         """Let a message go on that a bug parked, whichever way it was going."""
@@ -289,13 +293,13 @@ class Api(JobCalls):
         if not isinstance(reason, str) or not reason.strip():
             raise LocalError("InvalidField", "reason says why it is taken up: a text, not empty")
         taken_up = await self._operations.take_up(message_id, reason.strip()[:REASON_LENGTH_MAX])
-        return JSONResponse({"message_id": message_id, "taken_up": taken_up})
+        return Json({"message_id": message_id, "taken_up": taken_up})
 
     async def request_status(self, request: Request) -> Response:
         """Ask the partner how a message stands; the answer is seen in the message."""
         message_id = request.path_params["message_id"]
         await self._operations.inquire(message_id)
-        return JSONResponse(self._message(message_id), status_code=202)
+        return Json(self._message(message_id), status_code=202)
 
     async def list_inbox(self, request: Request) -> Response:
         """Received messages above an offset, with their payloads where that is asked for."""
@@ -314,20 +318,20 @@ class Api(JobCalls):
         else:
             shown = [shapes.inbox_shape(item) for item in items]
         last_offset, store_id = self._inbox.last_offset(), self._store_id()
-        return JSONResponse({"items": shown, "last_offset": last_offset, "store_id": store_id})
+        return Json({"items": shown, "last_offset": last_offset, "store_id": store_id})
 
     async def post_processing_range(self, request: Request) -> Response:
         """The application's processing state of everything up to an offset."""
         body = await json_object(request)
         after, up_to = count(body, "after", 0), count(body, "up_to", None)
         moved = await self._inbox.report_range(after, up_to, _processing(body))
-        return JSONResponse({"moved": moved})
+        return Json({"moved": moved})
 
     async def get_inbox_item(self, request: Request) -> Response:
         """One received message, the newest with this MessageId unless `offset` says which."""
         offset = whole(request, "offset", 0) or None
         item = self._inbox.get(request.path_params["message_id"], offset)
-        return JSONResponse(shapes.inbox_shape(item))
+        return Json(shapes.inbox_shape(item))
 
     async def get_payload(self, request: Request) -> Response:
         """The bytes of one payload."""
@@ -337,7 +341,7 @@ class Api(JobCalls):
         )
         headers = {
             # A payload is never shown as a page of ours (attack R6).
-            "content-type": stored.payload.content_type,
+            "content-type": sendable_type(stored.payload.content_type),
             "content-disposition": "attachment",
             "content-security-policy": "sandbox",
             "content-length": str(stored.payload.size_bytes),
@@ -357,43 +361,43 @@ class Api(JobCalls):
         message_id = request.path_params["message_id"]
         offset = whole(request, "offset", 0) or None
         item = await self._inbox.report(message_id, processing, offset)
-        return JSONResponse(shapes.inbox_shape(item))
+        return Json(shapes.inbox_shape(item))
 
     async def refuse_message(self, request: Request) -> Response:
         """The application will not process a message."""
         body = await json_object(request)
-        reason = one_line(body.get("reason") or "refused by the application", "reason")
+        reason = reason_of(body, "refused by the application")
         message_id = request.path_params["message_id"]
         item = await self._inbox.refuse(message_id, reason, whole(request, "offset", 0) or None)
-        return JSONResponse(shapes.inbox_shape(item))
+        return Json(shapes.inbox_shape(item))
 
     async def list_notices(self, request: Request) -> Response:
         """Notices for the application."""
         notices = self._snapshot.list_notices(whole(request, "after", 0), limit_of(request))
-        return JSONResponse({"notices": [shapes.notice_shape(*notice) for notice in notices]})
+        return Json({"notices": [shapes.notice_shape(*notice) for notice in notices]})
 
     async def list_partners(self, request: Request) -> Response:
         """Pairs with every partner."""
         del request
-        return JSONResponse({"partners": self._operations.partners()})
+        return Json({"partners": self._operations.partners()})
 
     async def suspend_partner(self, request: Request) -> Response:
         """Suspend sending."""
         body = await json_object(request)
-        reason = one_line(body.get("reason") or "asked for over the API", "reason")
+        reason = reason_of(body, "asked for over the API")
         partners = await self._operations.suspend(request.path_params["partner"], reason)
-        return JSONResponse({"partners": partners})
+        return Json({"partners": partners})
 
     async def resume_partner(self, request: Request) -> Response:
         """Resume both directions."""
         partners = await self._operations.resume(request.path_params["partner"])
-        return JSONResponse({"partners": partners})
+        return Json({"partners": partners})
 
     async def ping_partner(self, request: Request) -> Response:
         """Ask a partner whether it takes messages."""
         wait_s = min(number(request, "wait", PING_WAIT_S), WAIT_S_MAX)
         pings = await self._operations.ping(request.path_params["partner"], wait_s)
-        return JSONResponse({"pings": pings})
+        return Json({"pings": pings})
 
     async def set_draining(self, request: Request) -> Response:
         """Whether partners that ask first are told to send nothing."""
@@ -402,12 +406,12 @@ class Api(JobCalls):
             raise LocalError("InvalidField", "draining is missing")
         is_draining = flag(body, "draining")
         self._operations.set_draining(is_draining=is_draining)
-        return JSONResponse({"draining": is_draining})
+        return Json({"draining": is_draining})
 
     async def list_incidents(self, request: Request) -> Response:
         """What an operator has to look at."""
         incidents = self._snapshot.list_incidents(is_open=request.query_params.get("all") is None)
-        return JSONResponse({"incidents": [shapes.incident_shape(one) for one in incidents]})
+        return Json({"incidents": [shapes.incident_shape(one) for one in incidents]})
 
     async def list_journal(self, request: Request) -> Response:
         """Journal rows above a seq, or every row about one message."""
@@ -420,7 +424,7 @@ class Api(JobCalls):
             return Response(journal_stream(records), media_type=MEDIA_TYPE)
         shown = [shapes.record_shape(record) for record in records]
         last_seq, store_id = self._snapshot.last_seq(), self._store_id()
-        return JSONResponse({"records": shown, "last_seq": last_seq, "store_id": store_id})
+        return Json({"records": shown, "last_seq": last_seq, "store_id": store_id})
 
     def _store_id(self) -> str | None:
         """Whose numbers these are: the hash of the journal's first row, which no other store has.
@@ -433,18 +437,18 @@ class Api(JobCalls):
     async def publish(self, request: Request) -> Response:
         """Publish the new journal rows."""
         del request
-        return JSONResponse({"published": await self._operations.publish()})
+        return Json({"published": await self._operations.publish()})
 
     async def healthz(self, request: Request) -> Response:
         """Alive."""
         del request
-        return JSONResponse(self._operations.health())
+        return Json(self._operations.health())
 
     async def readyz(self, request: Request) -> Response:
         """Taking work."""
         del request
         is_ready = self._operations.is_ready
-        return JSONResponse({"ready": is_ready}, status_code=200 if is_ready else 503)
+        return Json({"ready": is_ready}, status_code=200 if is_ready else 503)
 
     async def metrics(self, request: Request) -> Response:
         """Prometheus text."""
@@ -455,7 +459,7 @@ class Api(JobCalls):
     async def openapi(self, request: Request) -> Response:
         """The description of this API."""
         del request
-        return JSONResponse(openapi_document())
+        return Json(openapi_document())
 
 
 def _wants_arrow(request: Request) -> bool:
@@ -464,9 +468,9 @@ def _wants_arrow(request: Request) -> bool:
 
 def _processing(body: dict[str, Any]) -> ProcessingState:
     word = body.get("processing")
-    if word not in list(ProcessingState):
+    if not isinstance(word, str) or word not in list(ProcessingState):
         legal = ", ".join(ProcessingState)
-        raise LocalError("InvalidField", f"processing {word!r} is none of {legal}")
+        raise LocalError("InvalidField", f"processing {shown(word)} is none of {legal}")
     return ProcessingState(word)
 
 
@@ -488,7 +492,7 @@ ROUTES: list[tuple[str, str, Call]] = [
     ("DELETE", "/v1/jobs/{job}", Api.drop_job),
     ("GET", "/v1/inbox", Api.list_inbox),
     ("POST", "/v1/inbox/processing", Api.post_processing_range),
-    ("GET", "/v1/inbox/{message_id:path}/payloads/{n:int}", Api.get_payload),
+    ("GET", "/v1/inbox/{message_id:path}/payloads/{n:number}", Api.get_payload),
     ("GET", "/v1/inbox/{message_id:path}", Api.get_inbox_item),
     ("POST", "/v1/inbox/{message_id:path}/processing", Api.post_processing),
     ("POST", "/v1/inbox/{message_id:path}/refuse", Api.refuse_message),
@@ -509,22 +513,27 @@ ROUTES: list[tuple[str, str, Call]] = [
 """Every route; `openapi.py` must describe each, and a test says so."""
 
 
+_READ_ON = frozenset(
+    {Api.post_message, Api.put_message, Api.put_job_message, Api.post_job_messages}
+)
+"""Calls that take documents, and bound what they read while they read it (`read_on`)."""
+
+
 async def _on_local_error(request: Request, error: LocalError) -> Response:
     del request
-    status = _STATUS_OF.get(error.name, 400)
-    return JSONResponse(shapes.error_shape(error.name, str(error)), status_code=status)
+    return refusal(_STATUS_OF.get(error.name, 400), error.name, str(error))
 
 
 async def _on_store_full(request: Request, error: StoreFull) -> Response:
     del request, error
     text = "the disk is full; nothing was accepted, try again when there is space"
-    return JSONResponse(shapes.error_shape("StoreFull", text), status_code=507)
+    return refusal(507, "StoreFull", text)
 
 
 async def _on_store_exhausted(request: Request, error: StoreExhausted) -> Response:
     """Ruling R-43: descriptors or memory are used up for the moment."""
     del request
-    return JSONResponse(shapes.error_shape("Busy", str(error)), status_code=503)
+    return refusal(503, "Busy", str(error))
 
 
 async def _on_store_failed(request: Request, error: StoreFailed) -> Response:
@@ -532,13 +541,18 @@ async def _on_store_failed(request: Request, error: StoreFailed) -> Response:
     del request
     context = {"message": "a call met a broken store", "exception": error}
     asyncio.get_running_loop().call_exception_handler(context)
-    text = "the store failed; the gateway stops"
-    return JSONResponse(shapes.error_shape("StoreFailed", text), status_code=500)
+    return refusal(500, "StoreFailed", "the store failed; the gateway stops")
+
+
+async def _on_disconnect(request: Request, error: ClientDisconnect) -> Response:
+    """Nobody hears it: the caller went away in the middle of its request."""
+    del request, error
+    return refusal(400, "CallerGone", "the request ended before its body did")
 
 
 async def _on_http_exception(request: Request, error: HTTPException) -> Response:
     del request
     name = {404: "NotFound", 405: "MethodNotAllowed"}.get(error.status_code, "InvalidRequest")
-    return JSONResponse(
+    return Json(
         shapes.error_shape(name, error.detail), status_code=error.status_code, headers=error.headers
     )

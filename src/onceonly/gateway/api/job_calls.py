@@ -4,7 +4,6 @@ Reads what comes in and shows what came of it; `gateway.sending.jobs` has the ru
 """
 
 import asyncio
-import json
 from abc import ABC, abstractmethod
 from base64 import b64decode
 from binascii import Error as NotBase64
@@ -13,10 +12,12 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from onceonly.gateway.api import shapes
-from onceonly.gateway.api.reading import limit_of, submission_of, too_large, whole
+from onceonly.gateway.api.answers import Json
+from onceonly.gateway.api.bounds import announced, read_on
+from onceonly.gateway.api.reading import limit_of, parsed, shown, submission_of, too_large, whole
 from onceonly.gateway.sending.jobs import Jobs
 from onceonly.gateway.sending.places import NUMBER_BITS, RowAnswer, StagedRow
 from onceonly.gateway.sending.submit import Part, Submission
@@ -60,16 +61,14 @@ class JobCalls(ABC):
         if answer.error is not None:
             raise answer.error
         is_new = answer.outcome is RowOutcome.ACCEPTED
-        return JSONResponse(_row_shape(answer), status_code=201 if is_new else 200)
+        return Json(_row_shape(answer), status_code=201 if is_new else 200)
 
     async def post_job_messages(self, request: Request) -> Response:
         """Stage the rows of the body, one JSON object per line."""
-        length = request.headers.get("content-length")
-        if length is None:
+        if announced(request) is None:
             raise LocalError("LengthRequired", "a request of many rows says its Content-Length")
-        if not length.isdecimal() or int(length) > BULK_BYTES_MAX:
-            raise LocalError("PayloadTooLarge", f"a request has {BULK_BYTES_MAX} bytes at most")
-        body = await request.body()
+        refused = LocalError("PayloadTooLarge", f"a request has {BULK_BYTES_MAX} bytes at most")
+        body = await read_on(request, BULK_BYTES_MAX, refused).body()
         sinks: list[Sink] = []
         try:
             rows = [self._staged_row(row, sinks) for row in _rows_of(body)]
@@ -78,12 +77,12 @@ class JobCalls(ABC):
         finally:
             for sink in sinks:
                 sink.discard()
-        return JSONResponse({"job": job, "rows": [_row_shape(one) for one in answers]})
+        return Json({"job": job, "rows": [_row_shape(one) for one in answers]})
 
     def _staged_row(self, row: dict[str, Any], sinks: list[Sink]) -> StagedRow:
         number = row.pop("row", None)
         if not (number is None or (type(number) is int and number >= 0)):
-            raise LocalError("InvalidField", f"row {number!r} is no whole number")
+            raise LocalError("InvalidField", f"row {shown(number)} is no whole number")
         _checked_row(number or 0)
         named = row.get("message_id")
         named = named if isinstance(named, str) else None
@@ -121,10 +120,8 @@ class JobCalls(ABC):
         sink = self._spool.open_sink()
         sinks.append(sink)
         sink.write(content)
-        kind, name = payload.get("content_type") or _USUAL_TYPE, payload.get("name") or ""
-        if not isinstance(kind, str) or not isinstance(name, str):
-            raise LocalError("InvalidField", "content_type and name of a payload are texts")
-        return Part(sink, kind, name), room - len(content)
+        kind, name = (_text(payload.get(field)) for field in ("content_type", "name"))
+        return Part(sink, kind or _USUAL_TYPE, name), room - len(content)
 
     async def list_jobs(self, request: Request) -> Response:
         """A page of jobs with their counts."""
@@ -132,12 +129,12 @@ class JobCalls(ABC):
         found = await asyncio.to_thread(self._jobs.list_page, after, limit)
         items = [shapes.job_shape(job, counts) for job, counts in found]
         next_after = found[-1][0].number if len(found) == limit else None
-        return JSONResponse({"jobs": items, "next_after": next_after})
+        return Json({"jobs": items, "next_after": next_after})
 
     async def get_job(self, request: Request) -> Response:
         """One job and its counts."""
         job, counts = await asyncio.to_thread(self._jobs.get, request.path_params["job"])
-        return JSONResponse(shapes.job_shape(job, counts))
+        return Json(shapes.job_shape(job, counts))
 
     async def list_rejects(self, request: Request) -> Response:
         """A page of the rows that were rejected, and why."""
@@ -146,7 +143,7 @@ class JobCalls(ABC):
         rows = await asyncio.to_thread(self._list_rejects, job_id, after, limit)
         next_after = rows[-1].row + 1 if len(rows) == limit else None
         shape = {"rejects": [shapes.reject_shape(row) for row in rows], "next_after": next_after}
-        return JSONResponse(shape)
+        return Json(shape)
 
     def _list_rejects(self, job_id: str, after: int, limit: int) -> Sequence[JobRow]:
         return self._store.snapshot().list_rejects(job_id, after, limit)
@@ -156,14 +153,12 @@ class JobCalls(ABC):
         staged = whole(request, "staged", -1)
         expected = None if staged < 0 else staged
         job = await self._jobs.release(request.path_params["job"], _run_of(request), expected)
-        return JSONResponse(shapes.release_shape(job))
+        return Json(shapes.release_shape(job))
 
     async def drop_job(self, request: Request) -> Response:
         """Forget what is staged and not released."""
         job_id = request.path_params["job"]
-        return JSONResponse(
-            {"job": job_id, "dropped": await self._jobs.drop(job_id, _run_of(request))}
-        )
+        return Json({"job": job_id, "dropped": await self._jobs.drop(job_id, _run_of(request))})
 
 
 def _checked_row(number: int) -> int:
@@ -187,10 +182,7 @@ def _rows_of(body: bytes) -> list[dict[str, Any]]:
         lines = [line for line in text.split("\n") if line.strip()]
         if len(lines) > ROWS_MAX:
             raise LocalError("TooManyRows", f"a request has {ROWS_MAX} rows at most")
-        rows = [json.loads(line) for line in lines]
-        if "\\ud" in text.lower():
-            # JSON can escape half a surrogate pair, which no store or document could carry.
-            json.dumps(rows, ensure_ascii=False).encode()
+        rows = [parsed(line) for line in lines]
     except (ValueError, RecursionError) as error:
         raise LocalError("InvalidJson", f"a line is no JSON: {error}") from error
     if not all(isinstance(row, dict) for row in rows):
@@ -208,6 +200,12 @@ def _content(payload: dict[str, Any]) -> bytes:
         return b64decode(encoded, validate=True)
     except (NotBase64, ValueError) as error:
         raise LocalError("InvalidField", f"payload_base64 is no base64: {error}") from error
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str | None):
+        raise LocalError("InvalidField", "content_type and name of a payload are texts")
+    return value or ""
 
 
 def _row_shape(answer: RowAnswer) -> dict[str, Any]:

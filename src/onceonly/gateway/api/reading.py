@@ -5,12 +5,15 @@ legal.
 """
 
 import json
+import re
 from collections.abc import Sequence
-from typing import Any
+from reprlib import Repr
+from typing import Any, NoReturn
 
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
+from onceonly.gateway.api.forms import HEADER_BYTES_MAX
 from onceonly.gateway.sending.submit import Part, Submission
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.identity import checked_text
@@ -18,8 +21,8 @@ from onceonly.message.identity import checked_text
 LIMIT_MAX = 1000
 """Most items of one page."""
 
-HEADER_BYTES_MAX = 1 << 16
-"""Largest `message` JSON of a submission."""
+DEPTH_MAX = 32
+"""Deepest JSON of a caller; a row of a job with its payloads is three deep."""
 
 
 def too_large(payload_bytes_max: int) -> LocalError:
@@ -32,17 +35,55 @@ async def header_json(value: str | UploadFile) -> Any:
     """The `message` JSON of a submission."""
     try:
         text = value if isinstance(value, str) else await value.read(HEADER_BYTES_MAX + 1)
-        return _parsed(text)
-    except (ValueError, RecursionError) as error:
+        return parsed(text)
+    except ValueError as error:
         raise LocalError("InvalidMultipart", f"the part 'message' is no JSON: {error}") from error
 
 
-def _parsed(text: str | bytes) -> Any:
-    """The JSON value. Raises `ValueError`, also where a string in it is no Unicode text."""
-    value = json.loads(text)
-    # JSON can escape half a surrogate pair, which no store, document or answer could carry.
-    json.dumps(value, ensure_ascii=False).encode()
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_NESTING = {"[": 1, "{": 1, "]": -1, "}": -1}
+
+
+def parsed(text: str | bytes) -> Any:
+    """The JSON value, nested to `DEPTH_MAX` at most.
+
+    Raises `ValueError`, also where a string in it is no Unicode text, and where a number is none
+    of JSON (NaN).
+    """
+    text = text if isinstance(text, str) else text.decode("utf-8-sig")
+    _check_depth(text)
+    value = json.loads(text, parse_constant=_refuse_constant)
+    if "\\ud" in text.lower():
+        # JSON can escape half a surrogate pair, which no store, document or answer could carry.
+        json.dumps(value, ensure_ascii=False).encode()
+    elif not text.isascii():
+        # A form's field may bring one as it is.
+        text.encode()
     return value
+
+
+def _check_depth(text: str) -> None:
+    """Before anything is built: what reads, shows and writes values calls itself for each level."""
+    if text.count("[") + text.count("{") <= DEPTH_MAX:
+        return
+    depth = 0
+    for sign in re.findall(r"[][{}]", _STRING.sub("", text)):
+        depth += _NESTING[sign]
+        if depth > DEPTH_MAX:
+            raise ValueError(f"it is nested more than {DEPTH_MAX} deep")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+_SHOWN = Repr()
+_SHOWN.maxstring = _SHOWN.maxother = 120
+
+
+def shown(value: Any) -> str:
+    """A value of a caller's, in a refusal: as much of it as tells which one is meant."""
+    return _SHOWN.repr(value)
 
 
 async def json_object(request: Request) -> dict[str, Any]:
@@ -51,8 +92,8 @@ async def json_object(request: Request) -> dict[str, Any]:
     if not body:
         return {}
     try:
-        value = _parsed(body)
-    except (ValueError, RecursionError) as error:
+        value = parsed(body)
+    except ValueError as error:
         raise LocalError("InvalidJson", str(error)) from error
     if not isinstance(value, dict):
         raise LocalError("InvalidJson", "the body is not a JSON object")
@@ -81,7 +122,7 @@ def submission_of(
     for name, value in header.items():
         if name not in SUBMISSION_FIELDS:
             legal = ", ".join(SUBMISSION_FIELDS)
-            raise LocalError("InvalidField", f"{name!r} is no field; legal: {legal}")
+            raise LocalError("InvalidField", f"{shown(name)} is no field; legal: {legal}")
         if value is not None and not isinstance(value, str):
             raise LocalError("InvalidField", f"{name} is not a text")
     for name in ("to", "service", "action"):
@@ -107,13 +148,19 @@ def one_line(value: Any, name: str) -> str:
         raise LocalError("InvalidField", error.description) from error
 
 
+def reason_of(body: dict[str, Any], default: str) -> str:
+    """The reason that a body gives, or the default where it gives none."""
+    value = body.get("reason")
+    return default if value is None or value == "" else one_line(value, "reason")
+
+
 def whole(request: Request, name: str, default: int) -> int:
     """A whole number of the query."""
     text = request.query_params.get(name)
     if text is None:
         return default
     if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) < 1 << 63):
-        raise LocalError("InvalidField", f"{name} {text!r} is not a whole number")
+        raise LocalError("InvalidField", f"{name} {shown(text)} is not a whole number")
     return int(text)
 
 
@@ -123,9 +170,9 @@ def number(request: Request, name: str, default: float) -> float:
     try:
         value = default if text is None else float(text)
     except ValueError as error:
-        raise LocalError("InvalidField", f"{name} {text!r} is not a number") from error
+        raise LocalError("InvalidField", f"{name} {shown(text)} is not a number") from error
     if not 0 <= value < float("inf"):
-        raise LocalError("InvalidField", f"{name} {text!r} is not a time")
+        raise LocalError("InvalidField", f"{name} {shown(text)} is not a time")
     return value
 
 
@@ -146,7 +193,7 @@ def count(body: dict[str, Any], name: str, default: int | None) -> int:
     """A whole number of the body, which has to be there where there is no default."""
     value = body.get(name, default)
     if type(value) is not int or not 0 <= value < 1 << 63:
-        raise LocalError("InvalidField", f"{name} {value!r} is not a whole number")
+        raise LocalError("InvalidField", f"{name} {shown(value)} is not a whole number")
     return value
 
 
@@ -154,5 +201,5 @@ def one_of(request: Request, name: str, words: Sequence[str]) -> str:
     """A word of the query, the first of `words` where it is not there."""
     word = request.query_params.get(name, words[0])
     if word not in words:
-        raise LocalError("InvalidField", f"{name} {word!r} is none of {', '.join(words)}")
+        raise LocalError("InvalidField", f"{name} {shown(word)} is none of {', '.join(words)}")
     return word

@@ -154,6 +154,10 @@ class Configuration:
     """A sender's counter that was idle for so long is dropped (S0-56); None: never."""
     forget_job_after_s: int = 7 * 86_400
     """Rows that were staged in a job and not released for so long are dropped."""
+    api_hosts: tuple[str, ...] = ()
+    """Names that callers of the API may know it by, besides those that nobody can forge."""
+    lake_group: str | None = None
+    """Whose group may read what is published; None: that of the process."""
 
 
 def read_configuration(path: Path) -> Configuration:
@@ -194,6 +198,8 @@ def read_configuration(path: Path) -> Configuration:
         archive_duration_s=gateway["archive_duration"],
         forget_pair_after_s=gateway["forget_pair_after"],
         forget_job_after_s=gateway["forget_job_after"],
+        api_hosts=gateway["api_hosts"],
+        lake_group=gateway["lake_group"],
     )
 
 

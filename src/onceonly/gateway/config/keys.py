@@ -61,6 +61,16 @@ GATEWAY_KEYS = table_of(
         "Secret that API callers send as `Authorization: Bearer …`.",
     ),
     Key(
+        "api_hosts",
+        read.host_names,
+        "a list of names of hosts, without ports",
+        "Further names by which callers reach the API, such as a proxy's. A call whose Host is "
+        "neither one of these, nor the host of `api`, nor `localhost`, nor an address is refused: "
+        "it may come from a web page.",
+        default=(),
+        default_text="none",
+    ),
+    Key(
         "store",
         read.text,
         "a path",
@@ -74,6 +84,14 @@ GATEWAY_KEYS = table_of(
         "Where journal segments are published.",
         default="lake",
         default_text='`"lake"`',
+    ),
+    Key(
+        "lake_group",
+        read.text,
+        "a group of this machine",
+        "Who may read the segments besides us, where `lake` is a path: folders and files get this "
+        "group. The account must be in it.",
+        default_text="the group of the process",
     ),
     Key(
         "publish_interval",

@@ -143,6 +143,19 @@ def uris(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+_HOST_NAME = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*")
+
+
+def host_names(value: Any) -> tuple[str, ...]:
+    """Names of hosts, without ports."""
+    if not isinstance(value, list):
+        raise Illegal(f"{value!r} is not a list of names")
+    for entry in value:
+        if not isinstance(entry, str) or _HOST_NAME.fullmatch(entry) is None:
+            raise Illegal(f"{entry!r} is not the name of a host")
+    return tuple(value)
+
+
 _MAILBOX_LOCAL = re.compile(r"[A-Za-z0-9!$&'*+=_~.-]+")
 """Of what mail allows, what a URI has as it is."""
 

@@ -19,7 +19,7 @@ import os
 import re
 import resource
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
@@ -152,12 +152,11 @@ SCHEMA: Final = pa.schema([pa.field(name, _ARROW_TYPES[kind]) for name, kind in 
 """`Look` in Arrow's types."""
 
 
-class _FaultError(Exception):
+class FaultError(Exception):
     """Why no row of the segment counts."""
 
     def __init__(self, text: str, bad_seq: int | None = None) -> None:
-        # Names of columns and parties come from strangers.
-        super().__init__("".join(c if c.isprintable() else "?" for c in text)[:FAULT_CHARS_MAX])
+        super().__init__(_line(text))
         self.bad_seq = bad_seq
 
 
@@ -181,19 +180,22 @@ def look_apart(asked: list[tuple[str, Look]]) -> list[Look]:
     """
     found: list[Look] = []
     while len(found) < len(asked):
-        some, fault = _look_in_child(asked[len(found) :])
-        found += some
+        some, fault = apart(lambda one: look(*one), asked[len(found) :])
+        found += [Look(*one) for one in some]
         if len(found) < len(asked):
             found.append(asked[len(found)][1]._replace(fault=fault))
     return found
 
 
-def _look_in_child(asked: list[tuple[str, Look]]) -> tuple[list[Look], str]:
-    """The looks of a child process, as far as it came, and what ended it there."""
+def apart(ask: Callable[[Any], Any], asked: Sequence[Any]) -> tuple[list[Any], str]:
+    """What `ask` says of each in a child process, as far as it came, and what ended it there.
+
+    What is said is JSON. The child has as much time as whole files take.
+    """
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        _be_the_child(asked, writer)
+        _be_the_child(ask, asked, writer)
     os.close(writer)
     with os.fdopen(reader, "rb") as source:
         said = source.read()
@@ -204,10 +206,10 @@ def _look_in_child(asked: list[tuple[str, Look]]) -> tuple[list[Look], str]:
         fault = f"{_DISTURBED}no process could be made ready to read it"
     elif code < 0 and -code not in OF_THE_BYTES:
         fault = f"{_DISTURBED}{signal.strsignal(-code)} of the process that reads it"
-    return [Look(*json.loads(line)) for line in lines], fault
+    return [json.loads(line) for line in lines], fault
 
 
-def _be_the_child(asked: list[tuple[str, Look]], writer: int) -> None:
+def _be_the_child(ask: Callable[[Any], Any], asked: Sequence[Any], writer: int) -> None:
     code = _UNREADY
     try:
         _limit_its_time()
@@ -216,8 +218,8 @@ def _be_the_child(asked: list[tuple[str, Look]], writer: int) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         code = 0
         with os.fdopen(writer, "wb") as sink:
-            for url, one in asked:
-                sink.write(json.dumps(look(url, one)).encode() + b"\n")
+            for one in asked:
+                sink.write(json.dumps(ask(one)).encode() + b"\n")
                 sink.flush()
     finally:
         # Not a thing of the worker's may be ended twice.
@@ -239,7 +241,7 @@ def look(url: str, asked: Look) -> Look:
         found = found._replace(first_seq=first, last_seq=last)
         with closing(_Source(url)) as source:
             return _read(pa.PythonFile(source, mode="r"), found)
-    except _FaultError as fault:
+    except FaultError as fault:
         return found._replace(fault=str(fault), bad_seq=fault.bad_seq)
     except (OSError, ImportError, ValueError, pa.ArrowException) as error:
         if source is None or source.has_failed:
@@ -274,18 +276,19 @@ class _Source:
         self._file.close()
 
 
-def _line(error: Exception) -> str:
-    return "".join(c if c.isprintable() else " " for c in str(error))[:FAULT_CHARS_MAX]
+def _line(error: Exception | str) -> str:
+    """Names of columns and parties come from strangers."""
+    return "".join(c if c.isprintable() else "?" for c in str(error))[:FAULT_CHARS_MAX]
 
 
 def _numbers(url: str) -> tuple[int, int]:
     name = url.rpartition("/")[2]
     found = NAME.fullmatch(name)
     if found is None:
-        raise _FaultError("misnamed: it is not called as a segment is")
+        raise FaultError("misnamed: it is not called as a segment is")
     first, last = int(found[1]), int(found[2])
     if not 0 < first <= last <= SEQ_MAX:
-        raise _FaultError(f"misnamed: no journal rows are numbered {first} to {last}")
+        raise FaultError(f"misnamed: no journal rows are numbered {first} to {last}")
     return first, last
 
 
@@ -293,7 +296,7 @@ def _read(source: Any, found: Look) -> Look:
     parquet = pq.ParquetFile(source, pre_buffer=False)
     names = parquet.schema_arrow.names
     _check_columns(parquet.schema_arrow)
-    _check_size(parquet)
+    check_size(parquet)
     texts = [field.name for field in parquet.schema_arrow if field.type != pa.int64()]
     # In this thread and no other: a worker ends while other threads still hold the file.
     parquet = pq.ParquetFile(source, pre_buffer=False, read_dictionary=texts)
@@ -303,62 +306,66 @@ def _read(source: Any, found: Look) -> Look:
     )
     expected_seq, version = found.first_seq, 0
     for batch in parquet.iter_batches(ROWS_AT_ONCE, use_threads=False):
-        _check_lengths(batch, expected_seq)
+        check_lengths(batch, expected_seq)
         found = found._replace(party=_check_rows(batch, expected_seq, found.party))
         version = max(version, pc.max(batch.column("schema_version")).as_py() or 0)
         found = _check_chain(batch, expected_seq, found)
         expected_seq += batch.num_rows
     if expected_seq <= found.last_seq:
-        raise _FaultError(f"cut short: its rows end at {expected_seq - 1}", expected_seq)
+        raise FaultError(f"cut short: its rows end at {expected_seq - 1}", expected_seq)
     if expected_seq > found.last_seq + 1:
         after = found.last_seq + 1
-        raise _FaultError(f"misnumbered: row {after} stands behind the last of its name", after)
+        raise FaultError(f"misnumbered: row {after} stands behind the last of its name", after)
     return found._replace(schema_version=version or SCHEMA_VERSION)
 
 
 def _check_columns(schema: pa.Schema) -> None:
     missing = [name for name in _ALWAYS if name not in schema.names]
     if missing:
-        raise _FaultError(f"no journal: it lacks {', '.join(missing)}")
+        raise FaultError(f"no journal: it lacks {', '.join(missing)}")
     known = [name for name in schema.names if name in _KNOWN]
     unknown = [name for name in schema.names if name not in _KNOWN]
     # The chain is over what is in the columns, not over their names: no name may be exchanged.
     if known != [name for name in _KNOWN if name in known]:
-        raise _FaultError("no journal: its columns are not in their order")
+        raise FaultError("no journal: its columns are not in their order")
     if unknown and len(known) < len(_KNOWN):
         gone = next(name for name in _KNOWN if name not in known)
-        raise _FaultError(f"no journal: it has {unknown[0]} and lacks {gone}")
+        raise FaultError(f"no journal: it has {unknown[0]} and lacks {gone}")
     # Spark does not tell capitals apart in the names of columns.
     folded = [name.lower() for name in schema.names]
     if len(set(folded)) != len(folded):
-        raise _FaultError("no journal: two of its columns have one name")
+        raise FaultError("no journal: two of its columns have one name")
     for field in schema:
         of = pa.utf8() if field.type == pa.large_utf8() else field.type
         if field.name.lower() in _KNOWN and of != _KNOWN.get(field.name):
-            raise _FaultError(
+            raise FaultError(
                 f"no journal: {field.name} is {field.type} and not {_KNOWN[field.name.lower()]}"
             )
         if of not in _CHAINABLE:
             # What a stranger called his column must not begin a fault: it might say "disturbed".
-            raise _FaultError(
+            raise FaultError(
                 f"no journal: {field.name} is {field.type}, which no chain of this version covers"
             )
 
 
-def _check_size(parquet: pq.ParquetFile) -> None:
+def check_size(parquet: pq.ParquetFile) -> None:
+    """Raises `FaultError` where the pages of a file are no segment's."""
     metadata = parquet.metadata
     size = 0
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         for column in map(group.column, range(group.num_columns)):
             size += column.total_uncompressed_size
             if column.compression not in _CODECS:
-                raise _FaultError(f"compressed by {column.compression}, which Spark cannot read")
+                raise FaultError(f"compressed by {column.compression}, which Spark cannot read")
     if size > SEGMENT_BYTES_MAX:
-        raise _FaultError(f"no journal: {size} bytes of pages are no segment of a gateway")
+        raise FaultError(f"no journal: {size} bytes of pages are no segment of a gateway")
 
 
-def _check_lengths(batch: pa.RecordBatch, first_seq: int) -> None:
-    """A dictionary says much with few bytes: it is measured before its texts are written out."""
+def check_lengths(batch: pa.RecordBatch, first_seq: int) -> None:
+    """A dictionary says much with few bytes: it is measured before its texts are written out.
+
+    Raises `FaultError`.
+    """
     size = 0
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if not pa.types.is_dictionary(column.type):
@@ -366,34 +373,35 @@ def _check_lengths(batch: pa.RecordBatch, first_seq: int) -> None:
         lengths = pc.binary_length(column.dictionary).take(column.indices)
         if (pc.max(lengths).as_py() or 0) > FIELD_BYTES_MAX:
             at = pc.index(pc.greater(lengths, FIELD_BYTES_MAX), value=True).as_py()
-            raise _FaultError(
+            raise FaultError(
                 f"no journal: {name} is longer than {FIELD_BYTES_MAX} bytes", first_seq + at
             )
         size += pc.sum(lengths).as_py() or 0
     if size > BYTES_AT_ONCE:
-        raise _FaultError("no journal: its rows are far larger than any row", first_seq)
+        raise FaultError("no journal: its rows are far larger than any row", first_seq)
 
 
 def _check_rows(batch: pa.RecordBatch, first_seq: int, party: str | None) -> str | None:
     for name in _ALWAYS:
         if batch.column(name).null_count:
             at = pc.index(batch.column(name).is_null(), value=True).as_py()
-            raise _FaultError(f"no journal: a row lacks its {name}", first_seq + at)
+            raise FaultError(f"no journal: a row lacks its {name}", first_seq + at)
     expected = pa.array(range(first_seq, first_seq + batch.num_rows), pa.int64())
     wrong = pc.index(pc.equal(batch.column("seq"), expected), value=False).as_py()
     if wrong >= 0:
         seq, right = batch.column("seq")[wrong].as_py(), first_seq + wrong
-        raise _FaultError(f"misnumbered: row {seq} stands where {right} belongs", right)
-    _check_bounds(batch, first_seq)
+        raise FaultError(f"misnumbered: row {seq} stands where {right} belongs", right)
+    check_bounds(batch, first_seq)
     holders = batch.column("party").dictionary_decode()
     party = holders[0].as_py() if party is None else party
     other = pc.index(pc.equal(holders, party), value=False).as_py()
     if other >= 0:
-        raise _FaultError(f"mixed: a row is of another party than {party}", first_seq + other)
+        raise FaultError(f"mixed: a row is of another party than {party}", first_seq + other)
     return party
 
 
-def _check_bounds(batch: pa.RecordBatch, first_seq: int) -> None:
+def check_bounds(batch: pa.RecordBatch, first_seq: int) -> None:
+    """Raises `FaultError` for a number that no row has."""
     for field in batch.schema:
         if field.type != pa.int64() or field.name not in _KNOWN:
             continue
@@ -402,7 +410,7 @@ def _check_bounds(batch: pa.RecordBatch, first_seq: int) -> None:
         is_outside = pc.or_(pc.less(values, low), pc.greater(values, high))
         at = pc.index(is_outside, value=True).as_py()
         if at >= 0:
-            raise _FaultError(
+            raise FaultError(
                 f"no journal: {field.name} is {values[at].as_py()}, and no row has that",
                 first_seq + at,
             )
@@ -418,7 +426,7 @@ def _check_chain(batch: pa.RecordBatch, first_seq: int, found: Look) -> Look:
         else:
             is_right = chained(previous, text) == claimed
         if not is_right:
-            raise _FaultError(f"edited: row {seq} does not give its hash", seq)
+            raise FaultError(f"edited: row {seq} does not give its hash", seq)
         previous = claimed
     if found.head is None and rows:
         found = found._replace(head=rows[0], head_hash=hashes[0])

@@ -1,13 +1,11 @@
 """`pack` and `verify`: evidence about two parties, made by one of them, verified by either."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +16,7 @@ from onceonly.journal.segment import party_folder
 from onceonly.lake import invariants, model, progress, runner, schemas
 from onceonly.lake.jobs.case import ROWS_MAX, Case, open_case
 from onceonly.lake.jobs.session import APP_NAME, Lakes, directories, start
-from onceonly.lake.packs import agreement, contents, seal, summary
+from onceonly.lake.packs import agreement, bounds, contents, seal, summary
 from onceonly.lake.packs.contents import Pair
 from onceonly.lake.packs.summary import Counts, Summary
 from onceonly.lake.verdicts import Policy, Verdict, verdict, witnesses
@@ -29,6 +27,12 @@ LIFECYCLE: Final = "lifecycle"
 VERDICTS: Final = "verdicts"
 EXAMPLES_MAX: Final = 20
 """Most rows or messages that are named for one reason."""
+
+FAULTS_MAX: Final = 1_000
+"""Most files that are named."""
+
+_DOCUMENTS: Final = {summary.FILE: 1 << 20, seal.DIGESTS: 1 << 22, seal.SIGNATURE: 1 << 16}
+"""Files without rows, and how long each may be: some 10,000 names, and one signature."""
 
 _JOURNAL_SCHEMA: Final = StructType(
     [
@@ -228,6 +232,9 @@ def verify(
     """
     if not where.is_dir():
         raise LocalError("NoPack", f"there is no pack {where}")
+    misshapen = _as_disagreements(bounds.misshapen(where, _DOCUMENTS))
+    if misshapen:
+        return Verification(None, misshapen, None, 0)
     signed = None if key is None else seal.is_signed_by(where, key)
     found = [Disagreement("files", what) for what in seal.broken(where)]
     if signed is False:
@@ -238,9 +245,9 @@ def verify(
     except LocalError as error:
         return Verification(None, [*found, Disagreement(summary.FILE, str(error))], signed, 0)
     found += [Disagreement(summary.FILE, what) for what in summary.differing(where, claimed)]
-    lacking = [*_strange(where), *_lacking(where)]
-    if lacking:
-        return Verification(claimed, [*found, *lacking], signed, 0)
+    strange = _strange(where) or _unreadable(where)
+    if strange:
+        return Verification(claimed, [*found, *strange], signed, 0)
     spark = runner.session(master, APP_NAME, journal_bytes=None)
     try:
         with progress.step(spark, "rows, lives and verdicts anew"):
@@ -254,35 +261,33 @@ def verify(
 def _strange(where: Path) -> list[Disagreement]:
     """What would be in the pack unverified.
 
-    Spark passes over hidden files, takes a column from the name of a folder rather than from the
-    files in it, and follows links that no digest is of.
+    Spark passes over hidden files, and takes a column from the name of a folder rather than from
+    the files in it.
     """
     found = []
     for path in sorted(where.rglob("*")):
         name, folder = path.relative_to(where).as_posix(), path.parent.relative_to(where).as_posix()
-        is_of_rows = folder in _SCHEMAS and not path.name.startswith((".", "_"))
-        if path.is_symlink():
-            found.append(Disagreement(name, "is a link, and nothing that a pack has"))
-        elif path.is_dir():
+        is_of_rows = folder in _SCHEMAS and bounds.ROW_FILE.fullmatch(path.name) is not None
+        if path.is_dir():
             if name not in _SCHEMAS:
                 found.append(Disagreement(name, "is no folder of a pack"))
         elif not is_of_rows and name not in (summary.FILE, seal.DIGESTS, seal.SIGNATURE):
             found.append(Disagreement(name, "is no file of a pack: nothing in it is verified"))
-    return found
+    return found[:FAULTS_MAX]
 
 
-def _lacking(where: Path) -> list[Disagreement]:
-    """Columns that files of the pack do not have: Spark would read them as null."""
-    found = []
-    for name, schema in _SCHEMAS.items():
-        for file in sorted(path for path in (where / name).rglob("*") if path.is_file()):
-            try:
-                gone = sorted(set(schema.names).difference(pq.read_schema(file).names))
-            except (OSError, pa.ArrowException) as error:
-                found.append(Disagreement(name, f"cannot be read: {error}"[:200]))
-                continue
-            found += [Disagreement(name, f"{file.name} lacks the column {one}") for one in gone]
-    return found
+def _unreadable(where: Path) -> list[Disagreement]:
+    """What no reader of rows may be given: other columns, other sizes, other numbers than rows."""
+    files = [
+        (file, schema.names)
+        for name, schema in _SCHEMAS.items()
+        for file in sorted((where / name).iterdir() if (where / name).is_dir() else ())
+    ]
+    return _as_disagreements(bounds.unreadable(files))
+
+
+def _as_disagreements(faults: Iterable[bounds.Fault]) -> list[Disagreement]:
+    return [Disagreement(*one) for one in faults][:FAULTS_MAX]
 
 
 def _compare(

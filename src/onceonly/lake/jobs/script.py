@@ -25,6 +25,7 @@ from onceonly.lake.jobs.reporting import report
 from onceonly.lake.jobs.session import NOT_THE_CALLERS
 from onceonly.lake.verdicts import Policy
 from onceonly.message.errors import LocalError, OnceonlyError
+from onceonly.message.printable import printable
 
 _UNEXPECTED: Final = 1
 _USAGE: Final = 2
@@ -70,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code, found = _run(given)
     except OnceonlyError as error:
-        sys.stderr.write(f"{error}\n")
+        _tell(str(error))
         is_callers = isinstance(error, LocalError) and error.name not in NOT_THE_CALLERS
         return _USAGE if is_callers else _UNEXPECTED
     sys.stdout.write(json.dumps(found) + "\n")
@@ -141,4 +142,5 @@ def _span(text: str) -> float:
 
 
 def _tell(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
+    # Names and faults in it are strangers' (attack X16).
+    sys.stderr.write(f"{printable(line)}\n")

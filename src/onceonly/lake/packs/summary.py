@@ -25,6 +25,8 @@ _NUMBER_MAX: Final = 1 << 53
 
 _LINE_MAX: Final = 200
 """Characters of one difference."""
+_FAULT_MAX: Final = 400
+"""Characters of what is wrong with a whole summary, with its path."""
 
 
 class SignOff(NamedTuple):
@@ -101,7 +103,8 @@ def read(pack: Path) -> Summary:
             *_texts([found["made_by"]]),
         )
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise LocalError("BadPack", f"{path} is no summary of a pack: {error!r}") from error
+        text = f"{path} is no summary of a pack: {error!r}"[:_FAULT_MAX]
+        raise LocalError("BadPack", text) from error
 
 
 def differing(pack: Path, found: Summary) -> list[str]:
@@ -126,12 +129,14 @@ def _number(value: Any) -> int:
 def _numbers(value: Any) -> dict[str, int]:
     if not isinstance(value, dict):
         raise TypeError(f"{value!r} are no counts")
-    return {name: _number(count) for name, count in value.items()}
+    return {name: _number(value[name]) for name in _texts(list(value))}
 
 
 def _texts(value: Any) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         raise TypeError(f"{value!r} are no names")
+    # JSON can escape half a surrogate pair, which neither Spark nor a report could carry.
+    "".join(value).encode()
     return value
 
 

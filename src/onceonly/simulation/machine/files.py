@@ -55,9 +55,11 @@ class DiskFiles:
     def sync_entry(self, path: Path) -> None:
         self._disk.sync_directory(str(path.parent), life=self._life)
 
-    def make_directory(self, path: Path, *, mode: int = 0o700) -> bool:
-        del mode  # there is one user
+    def make_directory(self, path: Path) -> bool:
         return self._disk.make_directory(str(path), life=self._life)
+
+    def make_private(self, path: Path) -> None:
+        """There is one user, and SQLite makes the file."""
 
     def create_temporary(self, directory: Path, prefix: str) -> tuple[int, Path]:
         number = next(self._numbers)

@@ -1,0 +1,74 @@
+"""The HTTP server of the application API: uvicorn, with a bound on what is no body.
+
+uvicorn over httptools keeps request targets, header fields and trailers of any length in memory
+before anybody can look at them, also those of a caller without a token.
+"""
+
+from typing import Any, Final
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from onceonly.gateway.api.answers import refusal
+
+HEAD_BYTES_MAX: Final = 1 << 16
+"""Longest head of a request; a MessageId and a PartyId, escaped, take two thousand bytes."""
+
+LINGER_S: Final = 1.0
+"""How long what a refused caller still sends is thrown away, so that the refusal is read."""
+
+
+class BoundedHead(HttpToolsProtocol):
+    """One connection. What arrives without completing a head or a piece of a body is counted."""
+
+    _pending_bytes = 0
+    _is_refused = False
+
+    def data_received(self, data: bytes) -> None:
+        """Called by the event loop with some bytes of the connection."""
+        if self._is_refused:
+            return
+        self._pending_bytes += len(data)
+        super().data_received(data)
+        if self._pending_bytes > HEAD_BYTES_MAX and not self.transport.is_closing():
+            self._refuse()
+
+    def on_headers_complete(self) -> None:
+        """Called by the parser behind a head."""
+        self._pending_bytes = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Called by the parser with a piece of a body."""
+        self._pending_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Called by the parser at the end of a request."""
+        self._pending_bytes = 0
+        super().on_message_complete()
+
+    def _refuse(self) -> None:
+        answer = refusal(
+            431, "HeadTooLarge", f"a request's head has {HEAD_BYTES_MAX} bytes at most"
+        )
+        head = [b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n"]
+        head += [b"%b: %b\r\n" % field for field in answer.raw_headers]
+        self.transport.write(b"".join([*head, b"\r\n", bytes(answer.body)]))
+        # Closed at once, what is still coming in would take the answer away with it.
+        self._is_refused = True
+        self.transport.write_eof()
+        self.loop.call_later(LINGER_S, self.transport.close)
+
+
+def served(application: Any, *, drain_s: int | None = None) -> uvicorn.Config:
+    """How uvicorn serves the application; `drain_s` is for calls under way when it is to end."""
+    return uvicorn.Config(
+        application,
+        http=BoundedHead,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=drain_s,
+    )

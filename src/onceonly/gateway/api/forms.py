@@ -1,0 +1,84 @@
+"""A submission's form, read with bounds: parts, their heads, the JSON; payloads go to files.
+
+Knows multipart/form-data; must not know what the parts mean.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final, cast
+
+from python_multipart.multipart import parse_options_header
+from starlette.datastructures import FormData
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import Request
+
+from onceonly.gateway.sending.submit import PAYLOADS_MAX
+from onceonly.message.errors import LocalError
+
+HEADER_BYTES_MAX: Final = 1 << 16
+"""Largest `message` JSON of a submission."""
+
+FILES_MAX: Final = PAYLOADS_MAX + 2
+"""Files in a form: the JSON may be one, and one payload too many is still refused by name."""
+
+PART_HEAD_BYTES_MAX: Final = 1 << 13
+"""Longest head of a part: a name of 255 characters, escaped, a Content-Type, and some more."""
+
+HELD_BYTES_MAX: Final = 1 << 18
+"""Of a payload in memory before it goes to a file: of a form with all its payloads, 26 MB."""
+
+_CHARSETS: Final = frozenset({b"utf-8", b"utf8", b"us-ascii"})
+"""A form's names are UTF-8. Python has codecs that make other things than text of bytes."""
+
+
+class _Form(MultiPartParser):
+    """Starlette's parser; how long the head of a part may be, only newer libraries bound."""
+
+    spool_max_size = HELD_BYTES_MAX
+    _head_bytes = 0
+
+    def on_part_begin(self) -> None:
+        super().on_part_begin()
+        self._head_bytes = 0
+
+    def on_header_field(self, data: bytes, start: int, end: int) -> None:
+        self._count(end - start)
+        super().on_header_field(data, start, end)
+
+    def on_header_value(self, data: bytes, start: int, end: int) -> None:
+        self._count(end - start)
+        super().on_header_value(data, start, end)
+
+    def _count(self, size_bytes: int) -> None:
+        self._head_bytes += size_bytes
+        if self._head_bytes > PART_HEAD_BYTES_MAX:
+            raise MultiPartException(f"the head of a part has {PART_HEAD_BYTES_MAX} bytes at most")
+
+
+@asynccontextmanager
+async def form_of(request: Request) -> AsyncIterator[FormData]:
+    """The form of the request; its files are gone afterwards.
+
+    Raises `LocalError` (InvalidMultipart), and what the request's reader raises.
+    """
+    kind, options = parse_options_header(request.headers.get("content-type", ""))
+    if kind.lower() != b"multipart/form-data":
+        raise LocalError("InvalidMultipart", "a submission is a form: multipart/form-data")
+    if options.get(b"charset", b"utf-8").lower() not in _CHARSETS:
+        raise LocalError("InvalidMultipart", "a form is UTF-8")
+    parser = _Form(
+        request.headers,
+        # It is a generator, which Starlette's annotation does not say.
+        cast("Any", request.stream()),
+        max_files=FILES_MAX,
+        max_fields=1,
+        max_part_size=HEADER_BYTES_MAX,
+    )
+    try:
+        form = await parser.parse()
+    except MultiPartException as error:
+        raise LocalError("InvalidMultipart", error.message) from error
+    try:
+        yield form
+    finally:
+        await form.close()

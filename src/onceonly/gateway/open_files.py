@@ -1,0 +1,74 @@
+"""Which of a gateway's files are open to other users, and the command that closes each.
+
+What the gateway makes is closed. What was there before stays as its owner left it, and is named at
+every start. Knows modes; changes nothing.
+"""
+
+import shlex
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from onceonly.gateway.config import Configuration
+
+ANYBODY_ELSE: Final = 0o077
+OTHERS: Final = 0o007
+"""Where a group is a way to share: the configuration, a key, a lake."""
+WRITABLE: Final = 0o002
+STORE_PARTS: Final = ("", "-wal", "-shm", "-journal", ".lock")
+"""What lies beside the database under its name."""
+
+
+class OpenFile(NamedTuple):
+    """A file or folder that somebody else may read, or write where it must not be."""
+
+    path: str
+    mode: str
+    """Octal, as `chmod` takes it."""
+    mend: str
+    """The command that closes it."""
+
+
+def find_open(configuration: Configuration) -> list[OpenFile]:
+    """Everything of this gateway that is there and open."""
+    return list(_found(configuration))
+
+
+def _found(configuration: Configuration) -> Iterator[OpenFile]:
+    store = configuration.store
+    for part in STORE_PARTS:
+        yield from _look(store.with_name(store.name + part), ANYBODY_ELSE, "go-rwx")
+    yield from _look(spool_of(store), ANYBODY_ELSE, "go-rwx", is_deep=True)
+    # Whoever may write there can put another store in the place of ours.
+    yield from _look(store.parent, WRITABLE, "o-w", is_sticky_enough=True)
+    if "://" not in configuration.lake:
+        yield from _look(Path(configuration.lake), OTHERS, "o-rwx", is_deep=True)
+    if has_secrets(configuration):
+        yield from _look(configuration.path, OTHERS, "o-rwx")
+    if configuration.tls is not None and configuration.tls.key is not None:
+        yield from _look(configuration.tls.key, OTHERS, "o-rwx")
+
+
+def spool_of(store: Path) -> Path:
+    """Where the large payloads of a store are."""
+    return store.with_name(f"{store.name}-spool")
+
+
+def has_secrets(configuration: Configuration) -> bool:
+    """Whether the file holds what lets somebody in."""
+    smtp, amqp = configuration.smtp, configuration.amqp
+    passwords = () if smtp is None else (smtp.password, smtp.listen_password)
+    return any((configuration.api_token, *passwords, amqp is not None))
+
+
+def _look(
+    path: Path, bits: int, change: str, *, is_deep: bool = False, is_sticky_enough: bool = False
+) -> Iterator[OpenFile]:
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        return
+    if mode & bits and not (is_sticky_enough and mode & stat.S_ISVTX):
+        command = ["chmod", *(["-R"] if is_deep else []), change, str(path)]
+        yield OpenFile(str(path), f"{mode:04o}", shlex.join(command))
