@@ -330,6 +330,23 @@ async def test_a_large_upload_is_no_large_head(gateway, peer):
         assert (await asyncio.to_thread(call))[1:] == ["ok"] * 3
 
 
+async def test_a_caller_that_goes_away_is_nobodys_bug(gateway, caplog):
+    """In the middle of a small body, and of a form: nothing is raised, and others are served."""
+    async with serving_api(gateway) as api:
+        for path in (b"/v1/drain", b"/v1/messages"):
+            _, writer = await asyncio.open_connection(urlsplit(api).hostname, urlsplit(api).port)
+            writer.write(
+                b"POST %b HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n"
+                b"Content-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n" % path
+            )
+            await writer.drain()
+            writer.close()
+            await writer.wait_closed()
+        request = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+        assert (await answer_to(api, request)).startswith(b"HTTP/1.1 200")
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 async def answer_to(api: str, *pieces: bytes) -> bytes:
     """What the API says to bytes on a connection of their own, up to its end."""
     reader, writer = await asyncio.open_connection(urlsplit(api).hostname, urlsplit(api).port)

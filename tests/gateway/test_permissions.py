@@ -9,16 +9,24 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from running_gateway import running, write_configuration
 
+from onceonly.cli.exits import Exit
+from onceonly.cli.main import cli
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import read_configuration
-from onceonly.gateway.lake_files import FILE_MODE, FOLDER_MODE, create, make_folders, reader_of
+from onceonly.gateway.lake_files import (
+    FILE_MODE,
+    FOLDER_MODE,
+    Reader,
+    create,
+    make_folders,
+    reader_of,
+)
 from onceonly.gateway.open_files import find_open
 from onceonly.gateway.wiring import open_store, publish_offline
 from onceonly.store.spool import INLINE_BYTES_MAX
-
-SECRET = 'api_token = "s3cret"'
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o077], ids=oct)
@@ -125,6 +133,44 @@ def test_a_file_that_is_there_is_not_written(tmp_path):
     with pytest.raises(FileExistsError):
         create(tmp_path / "segment", reader_of(None))
     assert (tmp_path / "victim").read_text() == "mine"
+
+
+def test_a_group_that_may_not_be_given_leaves_nothing_open(tmp_path, monkeypatch):
+    """The error says so; the file that was begun is for our eyes only."""
+
+    def refuse(_file: int, _user: int, _group: int) -> None:
+        raise PermissionError("not yours to give")
+
+    monkeypatch.setattr(os, "fchown", refuse)
+    with pytest.raises(PermissionError):
+        create(tmp_path / "segment", Reader(os.getegid()))
+    assert modes(tmp_path) == {"segment": 0o600}
+
+
+def test_a_lake_that_a_group_waits_for_must_be_there(tmp_path):
+    """Without a group messages go on, and whoever publishes is told."""
+    group = grp.getgrgid(os.getegid()).gr_name
+    (tmp_path / "lake").write_text("a file is in the way")
+    for keys in ({"lake_group": group}, {}):
+        configuration = read_configuration(write_configuration(tmp_path, [], gateway=keys))
+        if keys:
+            with pytest.raises(NotADirectoryError):
+                open_store(configuration, Clock())
+        else:
+            open_store(configuration, Clock()).close()
+
+
+def test_a_group_that_is_not_there_is_named(tmp_path):
+    """By whoever checks a configuration, too."""
+    with pytest.raises(OSError, match="there is no group 'no-such-group'"):
+        reader_of("no-such-group")
+    config = write_configuration(tmp_path, [], gateway={"lake_group": "no-such-group"})
+    checked = CliRunner().invoke(cli, ["check", "-c", str(config)])
+    assert checked.exit_code == Exit.USAGE
+    assert "lake_group" in checked.stderr
+    published = CliRunner().invoke(cli, ["lake", "publish", "-c", str(config)])
+    assert published.exit_code == Exit.UNEXPECTED
+    assert "lake_group" in published.stderr
 
 
 @pytest.mark.parametrize("command", ["serve", "check"])
