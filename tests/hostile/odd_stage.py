@@ -569,6 +569,10 @@ class Stage:
         match case.entrance:
             case "http":
                 await self.post(made, case.changes.get("outer_field"))
+                if KINDS[case.kind].is_message:
+                    # Its repeat has an answer of its own.
+                    await self.settle()
+                    await self.post(made, case.changes.get("outer_field"))
             case "mail":
                 await self._mail(made, case.changes.get("outer_field"))
             case "amqp":

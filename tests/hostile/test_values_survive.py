@@ -19,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+import httpx
 import pyarrow as pa
 import pytest
 import structlog
@@ -86,6 +87,7 @@ ADDRESSES: Fields = {
     "ref": "m-0@us.example",
     "about": "m-0@us.example",
 }
+ONE_LINE = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]*")
 HEADER_VALUE = re.compile(r"[\t -~\x80-\xff]*")
 
 Odd = tuple[str, dict[str, str]]
@@ -513,7 +515,15 @@ def look_at_shown(lets: Sequence[Let], store: SqliteStore, surprises: Surprises)
     snapshot = store.snapshot()
     for let, item in zip(lets, snapshot.list_inbox(0, len(lets) + 1), strict=True):
         with surprises.of(let):
-            assert_one_can_be_shown(shapes.inbox_shape(item))
+            shape = shapes.inbox_shape(item)
+            assert_one_can_be_shown(shape)
+            for text in (
+                *shape.values(),
+                *(one for part in shape["payloads"] for one in part.values()),
+            ):
+                assert not isinstance(text, str) or ONE_LINE.fullmatch(text), text
+            for shown in shape["payloads"]:
+                assert httpx.URL(f"http://h{shown['href']}").raw_path.decode() == shown["href"]
             for payload in item.message.payloads:
                 head = Response(b"", headers={"content-type": payload.content_type}).headers
                 assert HEADER_VALUE.fullmatch(head["content-type"])
