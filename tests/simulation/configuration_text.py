@@ -164,6 +164,8 @@ def _route(line: Line, path: list[str], name: str, direction: str) -> dict[str, 
         "send_to": uri(path[at + 1], line.scheme),
         "receiver_uri": uri(path[at + 1]),
         "hops_max": HOPS_MAX,
+        "caller_certificate": certificate(path[at - 1]) if line.is_certified else None,
+        "next_hop_certificate": certificate(path[at + 1]) if line.is_certified else None,
         "retry_interval": terms.retry_interval_s,
         **_times(terms),
     }

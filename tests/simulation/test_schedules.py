@@ -34,7 +34,6 @@ def test_what_is_open_goes_right(schedule: Path):
     assert run_plan(read(schedule)).violations == ()
 
 
-@pytest.mark.xfail(reason="R-43 to R-45 are not kept yet; see each story")
 @pytest.mark.parametrize("schedule", HOSTILE, ids=lambda path: path.stem)
 def test_what_the_hostile_did_does_no_harm(schedule: Path):
     """Neither what they say in other names, nor what they ask, nor how often."""

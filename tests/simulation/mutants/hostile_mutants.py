@@ -1,22 +1,34 @@
 """Bugs that only a hostile partner finds: whose word counts, and what his word can stop.
 
 `FAIL_STOP` shows in hostile worlds with a planted slip, `AUTHORITY` in those whose agreements
-demand certificates; both in the share that `generator.hostile.PART` gives them. A mutant without
-edits waits for the code that it is to break, and is not in the catalogue until then.
+demand certificates; both in the share that `generator.hostile.PART` gives them.
 """
 
-from mutant import Mutant
+from mutant import Edit, Mutant
 
 FAIL_STOP = Mutant(
     "fail_stop_from_a_peers_task",
     "R-43",
     "An exception in a conversation with a peer stops the process, as a failed store does.",
+    Edit(
+        "gateway/bugs.py",
+        "        if isinstance(bug, StoreFailed):\n",
+        "        if isinstance(bug, Exception):\n",
+    ),
 )
 
 AUTHORITY = Mutant(
     "authority_by_name",
     "R-44",
     "A signal counts if the agreement that it names entitles its caller, whatever it is about.",
+    Edit(
+        "gateway/sending/dispatch.py",
+        """            and is_entitled(caller, agreement)
+            and header.agreement_id in ("", _name_on_wire(snapshot, entry, agreement))
+""",
+        """            and is_entitled(caller, self._sender.agreement(header.agreement_id))
+""",
+    ),
 )
 
-MUTANTS = tuple(one for one in (FAIL_STOP, AUTHORITY) if one.edits)
+MUTANTS = (FAIL_STOP, AUTHORITY)

@@ -308,6 +308,9 @@ _STATES: dict[str, State] = {
         "A package of somebody unknown was refused.",
         see.with_code("Rejected", "ValueNotRecognized"),
     ),
+    "posed": State("A hostile partner said something.", see.happened("posed")),
+    "knocked": State("A stranger sent something.", see.happened("knocked")),
+    "slipped": State("A bug was planted in what a machine said to another.", see.happened("slip")),
     "unproven": State(
         "A package was refused that came without the certificate that its agreement demands.",
         see.with_code("SecurityEvent", "SecurityFailure"),

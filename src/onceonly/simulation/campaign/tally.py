@@ -55,6 +55,9 @@ _BY_PHASE: dict[str, tuple[Event, ...]] = {
     "repeating": (Event.DUPLICATE_ELIMINATED, Event.COLLISION_DETECTED),
     "refusing": (
         Event.REJECTED,
+        Event.INTERNAL_ERROR,
+        Event.PARKED,
+        Event.TAKEN_UP,
         Event.ERROR_SENT,
         Event.WITHHELD,
         Event.APPLICATION_REFUSED,

@@ -6,13 +6,14 @@ in the journal; in a world that is a finding, whether or not anything came of it
 
 from collections.abc import Iterator
 
+from onceonly.message.event import Event
 from onceonly.simulation.checkers.case import Case
 from onceonly.simulation.checkers.violation import Violation
 
 STORE_ERRORS = frozenset({"StoreFailed", "StoreFull", "StoreRefused"})
 """What a process may end with, where its disk is full or broken."""
 
-BROKEN_CONVERSATIONS: frozenset[str] = frozenset()
+BROKEN_CONVERSATIONS: frozenset[str] = frozenset({Event.INTERNAL_ERROR, Event.PARKED})
 """Events of the rows about conversations that ended in a bug of ours."""
 
 

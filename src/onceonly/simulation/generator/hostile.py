@@ -29,9 +29,8 @@ from onceonly.simulation.knocking import KINDS
 from onceonly.simulation.network import Fate, Weather
 from onceonly.simulation.plan import Action, Habits, Line, Machine, Plan
 
-PART = 0.0
-"""Of all worlds. None yet: gateways still believe whoever names the right party, and most of these
-worlds show it. To be 0.06 with the gateway that does not."""
+PART = 0.06
+"""Of all worlds."""
 
 _END_MS = 2 * 3_600_000
 """From healing until everything must have its verdict, as in other worlds."""

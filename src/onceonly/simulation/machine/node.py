@@ -273,9 +273,9 @@ class Process:
         self._node.kill("stopped-itself", type(error).__name__)
 
     def _note_contained(self, place: str, bug: BaseException) -> None:
-        """It ended nobody, and is a finding all the same (R-43)."""
+        """It ended nobody, and is a finding all the same (R-43), unless the world made it."""
         del place
-        if not self.loop.is_dead:
+        if not (self.loop.is_dead or isinstance(bug, Slip)):
             self._find_bug(bug)
 
     def _note_error(self, error: BaseException) -> None:
