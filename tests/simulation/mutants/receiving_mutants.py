@@ -468,7 +468,7 @@ ACKNOWLEDGING = (
         Edit(
             "gateway/sending/dispatch.py",
             """\
-            await self._take_reply(endpoint, reply)
+            await self._take_reply(endpoint, reply, Answered(departure.message_id, agreement.id))
 """,
             """\
             await self._report(departure.message_id, AckReceived("in the answer"))
@@ -482,18 +482,16 @@ ACKNOWLEDGING = (
         Edit(
             "gateway/receiving/inbound.py",
             """\
-            async for chunk in chunks:
-                decoder.feed(chunk)
-            envelope = decoder.finish()
+                async for chunk in chunks:
+                    _feed(decoder, chunk, place)
 """,
             """\
-            try:
-                async for chunk in chunks:
-                    decoder.feed(chunk)
-            except TransferBroken:
-                boundary = request.content_type.split('boundary="')[1].split('"')[0]
-                decoder.feed(b"\\r\\n--" + boundary.encode() + b"--\\r\\n")
-            envelope = decoder.finish()
+                try:
+                    async for chunk in chunks:
+                        _feed(decoder, chunk, place)
+                except TransferBroken:
+                    boundary = request.content_type.split('boundary="')[1].split('"')[0]
+                    decoder.feed(b"\\r\\n--" + boundary.encode() + b"--\\r\\n")
 """,
         ),
     ),

@@ -169,11 +169,9 @@ MUTANTS = (
         Edit(
             "gateway/recovery/reports.py",
             """\
-            question if is_about_it and is_from_partner(report.header, question.agreement) else None
+            and is_from_partner(report.header, agreement)
 """,
-            """\
-            question if is_about_it else None
-""",
+            "",
         ),
     ),
     Mutant(
@@ -183,10 +181,10 @@ MUTANTS = (
         Edit(
             "gateway/recovery/reports.py",
             """\
-        is_about_it = report.kind is InquiryKind.PING or report.about == question.message_id
+            (report.kind is InquiryKind.PING or report.about == question.message_id)
 """,
             """\
-        is_about_it = True
+            True
 """,
         ),
     ),

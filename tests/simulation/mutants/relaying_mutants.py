@@ -31,10 +31,16 @@ MUTANTS = (
         Edit(
             "gateway/relaying/transit.py",
             """\
+            return None if known is None else self._advance(txn, known, [ended])
+
+        heard = await persist(self._group, step)
         if heard is not None:
             self._release(heard)
 """,
             """\
+            return None if known is None else self._advance(txn, known, [ended])
+
+        heard = await persist(self._group, step)
         if heard is not None:
             from types import SimpleNamespace
             from onceonly.message.signals import PLAIN_ACK

@@ -471,13 +471,13 @@ VERDICTS = (
         "An acknowledgement in the words of the other profile counts.",
         Edit(
             "gateway/sending/dispatch.py",
-            "agreement.profile is profile and is_from_partner(header, agreement)",
-            "is_from_partner(header, agreement)",
-        ),
-        Edit(
-            "gateway/receiving/inbound.py",
-            "if agreement is not None and agreement.profile is not profile:",
-            "if agreement is not None and agreement.profile is None:",
+            """\
+            agreement.profile is profile
+            and is_from_partner(header, agreement)
+""",
+            """\
+            is_from_partner(header, agreement)
+""",
         ),
     ),
     Mutant(

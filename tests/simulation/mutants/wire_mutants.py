@@ -81,9 +81,8 @@ MUTANTS = (
         Edit(
             "gateway/receiving/inbound.py",
             """\
-        return await self._reject_row(row, TAKEN.status_code, None)
-
-    async def _reject(
+        await self._refusals.write(row, agreement_id=STRANGERS if known is None else known.id)
+        return TAKEN
 """,
             """\
         agreement = self._agreements.find(signal.header.agreement_id)
@@ -91,9 +90,8 @@ MUTANTS = (
             about = About("Signal", agreement.id, (), signal.header.message_id)
             error = RemoteError(ErrorCode.UNKNOWN, reason)
             self._tasks.start(self._signals.send_rejection(about, agreement, error))
-        return await self._reject_row(row, TAKEN.status_code, None)
-
-    async def _reject(
+        await self._refusals.write(row, agreement_id=STRANGERS if known is None else known.id)
+        return TAKEN
 """,
         ),
     ),

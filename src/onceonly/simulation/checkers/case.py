@@ -12,7 +12,7 @@ from itertools import pairwise
 from onceonly.message.event import Direction, Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.terms import DeliveryTerms, Intermediary
-from onceonly.simulation.cast import line_id, name_of, party
+from onceonly.simulation.cast import line_id, name_of, party, path_of
 from onceonly.simulation.checkers.course import Coming, Course, Key, Leaving, Parties
 from onceonly.simulation.checkers.letter import Kind, Letter, read
 from onceonly.simulation.checkers.outside import Outside, is_unproven
@@ -480,8 +480,12 @@ class Case:
         return any(one.is_damaged or one.source not in self.machines for one in course.taken)
 
     def is_his_own(self, course: Course) -> bool:
-        """Whether a hostile partner stands behind it: what he says under his own name is his."""
-        return name_of(course.key[0]) in self.outside.hostile
+        """Whether a hostile partner stands behind it: what he says under his own name is his.
+
+        So is what travels a line that he stands on, of which he may say what he likes.
+        """
+        on_its_way = () if course.line is None else path_of(course.line)
+        return bool(self.outside.hostile & {name_of(course.key[0]), *on_its_way})
 
     def is_full(self, node: str, at_ns: int) -> bool:
         """Whether the disk may have had no room when what came then was to be stored.

@@ -54,7 +54,8 @@ def judge(case: Case) -> Iterator[Violation]:
             yield from _kept_back(case, course, stored)
             yield from _known_is_known(case, course, stored)
             yield from _in_time(case, course, stored)
-            yield from _not_supported(course, stored)
+            if not case.is_his_own(course):
+                yield from _not_supported(course, stored)
             yield from _no_zombie(case, course, stored)
         if course.is_destination:
             yield from _refused_in_time(case, course)

@@ -35,7 +35,7 @@ def judge(case: Case) -> Iterator[Violation]:
     for course in case.courses.values():
         if course.is_origin or course.is_destination or case.is_set_back(course.node):
             continue
-        if course.node not in case.modes(course):
+        if course.node not in case.modes(course) or case.is_his_own(course):
             continue
         for copy in course.sent:
             yield from _one_hop_more(course, copy)
