@@ -161,10 +161,9 @@ system's trust anchors and show nothing. The files are read at start.
 
 LIMITS = """## `[limits]`
 
-What callers may cost us before an agreement admits them, and what may be caused in a partner's name
-(R-45). Every key has a default that suits one gateway with some hundred partners; without the table
-all of them hold. Which bounds there are beside these, and what each is against, stands in
-[Security](../explanation/security.md#what-a-stranger-can-cost).
+What callers may cost us before an agreement admits them, and how many posts may be caused in a
+partner's name (R-45). Without the table the defaults hold. The bounds that have no key, and what each
+one is against, stand in [Security](../explanation/security.md#what-a-stranger-can-cost).
 
 ```toml
 [limits]
