@@ -162,8 +162,8 @@ system's trust anchors and show nothing. The files are read at start.
 LIMITS = """## `[limits]`
 
 What callers may cost us before an agreement admits them, and how many posts may be caused in a
-partner's name (R-45). Without the table the defaults hold. The bounds that have no key, and what each
-one is against, stand in [Security](../explanation/security.md#what-a-stranger-can-cost).
+partner's name (R-45). Without the table the defaults hold. The bounds that have no key stand with
+these in [Security](../explanation/security.md#what-a-stranger-can-cost).
 
 ```toml
 [limits]
