@@ -165,7 +165,8 @@ MEANINGS = {
     "ForeignOrigin": "A web page of another origin tried to call the API.",
     "HeadTooLarge": "The request's head, with its target, is too long.",
     "IdempotencyKeyTaken": "Another message was submitted under this key.",
-    "InternalError": "A bug of onceonly; the journal and the log say which. Nothing was accepted.",
+    "InternalError": "A bug of onceonly; the journal and the log say which. What the call had "
+    "done by then is not said: look, or repeat a call that may be repeated.",
     "InvalidField": "A field is missing, unknown, or not legal; the text says which.",
     "InvalidJson": "The body is not a JSON object.",
     "InvalidMultipart": "The submission is not multipart, or its parts are not those expected.",
@@ -179,7 +180,7 @@ MEANINGS = {
     "NeverSent": "No byte of the message has left, so that nobody can know of it.",
     "NotCancellable": "There is a verdict already, or the receiver has to be asked.",
     "NotFound": "No such message, payload or path.",
-    "NotParked": "Nothing holds the message up, so there is nothing to resume.",
+    "NotParked": "No open incident names this message as parked, so there is nothing to take up.",
     "NotResendable": "The sender has not given up, or the message has expired or lost its number.",
     "PayloadTooLarge": "The payloads are longer than `payload_bytes_max`.",
     "ProcessingWentBack": "A processing state only moves forward.",

@@ -8,6 +8,7 @@ from onceonly.gateway.config.keys import (
     AMQP_KEYS,
     DRILL_KEYS,
     GATEWAY_KEYS,
+    LIMITS_KEYS,
     ROUTE_KEYS,
     SMTP_KEYS,
     TLS_KEYS,
@@ -109,6 +110,18 @@ COMBINATIONS = (
     ("`strict_release`", "without `passed_on` and `notify_failures`"),
     ("`sync_reply_mode`", "with an http or https `send_to`"),
     ("a mailbox", "with `relay` in `[smtp]`"),
+    (
+        "`caller_certificate`, `next_hop_certificate`",
+        "with an https `listen` and `clients = true` in `[tls]`: who is not asked shows nothing",
+    ),
+    (
+        "`caller_certificate` and `entrances`",
+        "`entrances` has https, the only way by which a certificate can be shown",
+    ),
+    (
+        "`caller_certificate` and `resend_to`",
+        "a `resend_to` by mail needs `mail` in `entrances`: no certificate is shown there",
+    ),
     ("`ftp:`", "refused: the seed's section on FTP is an empty heading"),
 )
 
@@ -146,6 +159,19 @@ Our certificate, and whose certificates we take. Without the table we call https
 system's trust anchors and show nothing. The files are read at start.
 """
 
+LIMITS = """## `[limits]`
+
+What callers may cost us before an agreement admits them, and how many posts may be caused in a
+partner's name (R-45). Without the table the defaults hold. The bounds that have no key stand with
+these in [Security](../explanation/security.md#what-a-stranger-can-cost).
+
+```toml
+[limits]
+refusal_rows_per_hour = 5000       # many partners, and somebody who reads the rows
+connections_per_address_max = 256  # behind a proxy, where all partners have one address
+```
+"""
+
 DRILL = """
 For demonstrations and tests. A gateway with a drill says so at start, in `/healthz` and in its
 journal: what it does under a drill proves nothing about real time.
@@ -174,6 +200,8 @@ def page() -> str:
             _keys(AMQP_KEYS),
             TLS,
             _keys(TLS_KEYS),
+            LIMITS,
+            _keys(LIMITS_KEYS),
             "## `[drill]`\n",
             DRILL,
             _keys(DRILL_KEYS),

@@ -135,6 +135,8 @@ def _transit_events() -> list[Any]:
         *(events.ErrorReceived(code, Severity.ERROR) for code in codes),
         events.AckReceived(),
         events.Restarted(),
+        relaying.ForwardParked(1, "a bug"),
+        relaying.TakenUp("an operator has looked"),
     ]
 
 
@@ -249,6 +251,9 @@ def _sending_events(state: Outbound, terms: DeliveryTerms) -> list[Any]:
         events.Cancelled(),
         events.CancelConfirmed(),
         events.Requeued("the rule of the agreement"),
+        *(events.Parked("a bug", bytes_left=flag) for flag in (False, True)),
+        # The turn of a queued one has come, and it does not get as far as taking its number.
+        events.Parked("a bug", bytes_left=False, sequence_number=1),
     ]
 
 

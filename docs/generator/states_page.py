@@ -67,8 +67,9 @@ INTRODUCTION = """# State tables
 
 The tables and diagrams of this page are not written by hand. They are what the state machines did
 when they were run from their first state with every event in every kind of circumstance, until
-no new state appeared. An event that a table lacks is illegal in that state: the gateway would
-stop rather than guess.
+no new state appeared. An event that a table lacks is illegal in that state: a bug of onceonly. Its
+step is taken back rather than guessed at, and the message is
+[parked](../how-to/incidents.md#parked-a-bug-of-onceonly).
 
 *Writes* names the [journal events](journal.md) of the step, *wants* the effects that the shell
 carries out. What leaves the house (`Transmit`, `Acknowledge`, `Answer`) is released only after

@@ -15,12 +15,12 @@ import pytest
 from onceonly.cli.exits import Exit
 from onceonly.cli.main import cli
 from onceonly.gateway.api.application import ROUTES
-from onceonly.gateway.config import read_configuration
+from onceonly.gateway.config import Limits, read_configuration
 from onceonly.gateway.config.keys import AGREEMENT_KEYS, GATEWAY_KEYS, ROUTE_KEYS, TABLES
 from onceonly.journal.record import COLUMNS
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
-from onceonly.protocol import pairing, recovering, sending
+from onceonly.protocol import pairing, recovering, relaying, sending
 
 FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 
@@ -108,13 +108,15 @@ def test_the_configuration_example_of_the_reference_can_be_read(
     generated: dict[str, str], tmp_path: Path
 ) -> None:
     """The example at the top of the reference is a whole configuration."""
-    example, route = blocks(generated["reference/configuration.md"], "toml")
+    example, route, limits = blocks(generated["reference/configuration.md"], "toml")
     file = tmp_path / "gateway.toml"
     file.write_text(example, "utf-8")
     assert set(tomllib.loads(example)["gateway"]) <= set(GATEWAY_KEYS)
     assert len(read_configuration(file).agreements) == 1
-    file.write_text(example.replace("111111111", "333333333") + route, "utf-8")
-    assert len(read_configuration(file).routes) == 1
+    file.write_text(example.replace("111111111", "333333333") + route + limits, "utf-8")
+    found = read_configuration(file)
+    assert len(found.routes) == 1
+    assert found.limits != Limits()
 
 
 def commands(group: click.Group, path: str = "onceonly") -> Iterator[tuple[str, click.Command]]:
@@ -160,6 +162,7 @@ def test_every_row_of_the_state_tables_was_seen_to_happen(generated: dict[str, s
         (machines.sending_rows(), sending.TABLE),
         (machines.pair_rows(), pairing.TABLE),
         (machines.recovery_rows(), recovering.TABLE),
+        (machines.transit_rows(), relaying.TABLE),
     ):
         assert len(rows) == len(table)
         unseen = [row for row in rows if not row.seen.becomes | row.seen.refusals]
