@@ -25,7 +25,7 @@ def report_of(arrival: Arrival) -> Mapping[str, str]:
 async def ask(peer: Peer, kind: str, about: str = "", **fields: Any) -> tuple[str, Reply]:
     """Post an inquiry about a message; its MessageId and the answer of HTTP."""
     message_id = peer.fresh_id("q")
-    return message_id, await peer.post(_signal(peer, kind, about, message_id=message_id, **fields))
+    return message_id, await peer.post(inquiry(peer, kind, about, message_id=message_id, **fields))
 
 
 async def report(peer: Peer, asked: Arrival, **attributes: str) -> Reply:
@@ -36,10 +36,10 @@ async def report(peer: Peer, asked: Arrival, **attributes: str) -> Reply:
         said.setdefault("about", reference.text or "")
     words = " ".join(f'{name}="{value}"' for name, value in said.items())
     element = f'  <Report xmlns="{EXTENSION}" {words}/>\n'
-    return await peer.post(_signal(peer, ANSWER_TO[asked.kind], asked.message_id, errors=element))
+    return await peer.post(inquiry(peer, ANSWER_TO[asked.kind], asked.message_id, errors=element))
 
 
-def _signal(peer: Peer, kind: str, ref: str, **fields: Any) -> Parcel:
+def inquiry(peer: Peer, kind: str, ref: str, **fields: Any) -> Parcel:
     values = {
         "namespace": NAMESPACE,
         "kind": kind,

@@ -17,7 +17,7 @@ from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration, read_configuration
 from onceonly.gateway.supervise import api_address
 from onceonly.gateway.transports import Listeners
-from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
+from onceonly.gateway.wiring import Gateway, Surroundings, clock_of, join, open_store
 from onceonly.journal.record import Record
 from onceonly.message.event import Event
 from onceonly.message.identity import Pair
@@ -154,6 +154,7 @@ class RunningGateway:
             self._failures.append,
             on_bug=self._note_bug,
             clock=clock,
+            surroundings=self.surroundings(clock),
         )
         await self.parts.receiver.start()
         self._listeners = Listeners()
@@ -171,6 +172,10 @@ class RunningGateway:
         await self.parts.relay.start()
         self.parts.jobs.sweep()
         self.parts.operations.is_ready = True
+
+    def surroundings(self, clock: Clock) -> Surroundings | None:
+        """Something else than the real ones, where a test has planted a bug there."""
+        del clock
 
     def _note_bug(self, place: str, bug: BaseException) -> None:
         bug.add_note(f"while {place}")

@@ -16,27 +16,40 @@ LEAST = 16
 would be of no use, and running out is refused and not fatal."""
 
 
+DESCRIPTORS_PER_CALL = 2
+
+UNLIMITED = 1 << 20
+"""Where the system sets no limit: the bounds that the configuration sets are reached before."""
+
+
 class Shares(NamedTuple):
-    """Most descriptors of each kind."""
+    """Most descriptors of each kind; together less than what is shared out."""
 
     connections: int
-    """To our endpoints."""
+    """To our HTTP endpoint."""
+    mails: int
+    """To our mail endpoint."""
     calls: int
-    """To others' endpoints."""
+    """To others' endpoints, each with the file of a payload beside it."""
     uploads: int
     """Payloads on their way into the spool."""
+    api: int
+    """Calls of the application API."""
 
 
 def shares_of(descriptors_max: int) -> Shares:
     """The shares of so many descriptors."""
-    free = max(LEAST, descriptors_max - RESERVED)
-    return Shares(connections=free // 2, calls=free // 4, uploads=free // 4)
+    sixteenth = max(LEAST, descriptors_max - RESERVED) / 16
+    return Shares(
+        connections=int(6 * sixteenth),
+        mails=int(sixteenth),
+        calls=int(4 * sixteenth / DESCRIPTORS_PER_CALL),
+        uploads=int(2 * sixteenth),
+        api=int(2 * sixteenth),
+    )
 
 
 def shares() -> Shares:
     """The shares of what this process may open."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return shares_of(UNLIMITED if soft == resource.RLIM_INFINITY else soft)
-
-
-UNLIMITED = 1 << 20

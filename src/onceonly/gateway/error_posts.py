@@ -10,14 +10,14 @@ from onceonly.gateway.ration import Ration
 
 
 class ErrorPosts:
-    """One ration for each agreement and route, which are as many as are configured."""
+    """One ration for each partner, under however many agreements and routes it calls us."""
 
     def __init__(self, *, per_hour: int, clock: Clock) -> None:
         self._per_hour = per_hour
         self._clock = clock
         self._rations: dict[str, Ration] = {}
 
-    def spend(self, agreement_id: str) -> bool:
-        """Whether one more error may be posted under the agreement, which must be a known one."""
-        ration = self._rations.setdefault(agreement_id, Ration(self._per_hour, self._clock))
+    def spend(self, partner: str) -> bool:
+        """Whether one more error may be posted to the partner, who must be a known one."""
+        ration = self._rations.setdefault(partner, Ration(self._per_hour, self._clock))
         return ration.spend()

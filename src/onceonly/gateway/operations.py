@@ -38,7 +38,6 @@ from onceonly.protocol.recovering import CancelWanted, StatusWanted
 from onceonly.protocol.sending import (
     Exposure,
     OutboundStatus,
-    can_be_sent_again,
     was_parked,
 )
 from onceonly.store.store import (
@@ -138,34 +137,41 @@ class Operations:
         NotResendable) and `StoreFull`.
         """
         snapshot = self._store.snapshot()
-        parked = [
-            one for one in snapshot.list_incidents(is_open=True) if one.message_id == message_id
-        ]
-        if not parked:
+        # Also one that was closed with its pair: what it was about may be parked still.
+        incidents = {
+            (one.role, one.pair): one
+            for one in snapshot.list_incidents(is_open=False)
+            if one.message_id == message_id
+        }
+        taken_up = [await self._take_up(one, message_id, reason) for one in incidents.values()]
+        if not any(taken_up):
             name = "NotParked" if snapshot.list_journal_of(message_id) else "NotFound"
             raise LocalError(name, f"nothing is parked under MessageId {message_id!r}")
-        return [await self._take_up(one, message_id, reason) for one in parked]
+        return [word for word in taken_up if word is not None]
 
-    async def _take_up(self, incident: Incident, message_id: str, reason: str) -> str:
+    async def _take_up(self, incident: Incident, message_id: str, reason: str) -> str | None:
         if incident.role is Role.SENDER:
-            await self._dispatch.run(partial(self._sent_again, message_id, reason))
-            return "sent"
+            return await self._send_again(message_id, reason)
         key = MessageKey(*incident.pair, message_id)
         entry = self._store.snapshot().find_inbound(key)
         if entry is not None and entry.parked is not None:
             await self._hand_overs.take_up_parked(key, reason)
             return "handed over"
-        if await self._relay.take_up_parked(message_id, reason):
+        if incident.resolved_at is not None:
+            return None
+        if await self._relay.take_up_parked(key, reason):
             return "forwarded"
         await self._dispatch.run(partial(_noted, incident, message_id, self._clock.at()))
         return "noted"
 
-    def _sent_again(self, message_id: str, reason: str, txn: Transaction) -> list[Work]:
-        entry = _found(txn, message_id)
-        now = self._clock.now()
-        if not (was_parked(entry.state) or can_be_sent_again(entry.state, now)):
-            raise LocalError("NotResendable", _why_not_resendable(entry.state.status))
-        return [TakeUpWork(message_id, reason)]
+    async def _send_again(self, message_id: str, reason: str) -> str | None:
+        entry = self._store.snapshot().find_outbound(message_id)
+        is_parked = entry is not None and (
+            was_parked(entry.state) or entry.state.status is OutboundStatus.IN_DOUBT
+        )
+        if is_parked:
+            await self._dispatch.run(partial(_taken_up, message_id, reason))
+        return "sent" if is_parked else None
 
     def note_bug(self, place: str, bug: Exception) -> None:
         """A call met one: as for every other conversation (R-43)."""
@@ -298,6 +304,11 @@ class Operations:
 def _fresh(role: Role, pair: Pair, snapshot: Any) -> PairView:
     state = snapshot.get_sending_pair(pair)
     return PairView(role, pair, state.status, None, None, (), 0)
+
+
+def _taken_up(message_id: str, reason: str, txn: Transaction) -> list[Work]:
+    del txn
+    return [TakeUpWork(message_id, reason)]
 
 
 def _noted(incident: Incident, message_id: str, at: int, txn: Transaction) -> list[Work]:

@@ -42,13 +42,16 @@ class Refusals:
         self._tasks.start(self.write(row))
 
     async def write(self, row: Record, *, agreement_id: str = STRANGERS) -> bool:
-        """Append the row or count it; whether it is there. Does not raise on a full disk.
+        """Append the row or count it; whether it was within its ration. Never raises `StoreFull`.
 
         What comes in a partner's name, and may be his, has a ration of its own.
         """
         await self.sweep()
         ration = self._ration_of(agreement_id)
-        return ration.spend() and await self._append(row, ration, counts=1)
+        if not ration.spend():
+            return False
+        await self._append(row, ration, counts=1)
+        return True
 
     async def sweep(self) -> None:
         """Say how many had no row, once their hour is over."""
@@ -64,13 +67,11 @@ class Refusals:
     def _ration_of(self, agreement_id: str) -> Ration:
         return self._rations.setdefault(agreement_id, Ration(self._rows_per_hour, self._clock))
 
-    async def _append(self, row: Record, ration: Ration, *, counts: int) -> bool:
+    async def _append(self, row: Record, ration: Ration, *, counts: int) -> None:
         try:
             await self._group.transact(lambda txn: txn.append((row,)))
         except StoreFull:
             ration.hold_back(counts)
-            return False
-        return True
 
 
 def _more(count: int) -> str:

@@ -24,6 +24,7 @@ from onceonly.gateway.api.endpoint import served
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.collector import look_seldom
 from onceonly.gateway.config import Configuration
+from onceonly.gateway.descriptors import shares
 from onceonly.gateway.life import Life
 from onceonly.gateway.open_files import find_open
 from onceonly.gateway.transports import Listeners
@@ -155,7 +156,10 @@ class _Supervisor:
             self._fail(error)
         if error is None or self._bugs is None:
             log.error("bug", text=context.get("message"), exc_info=error)
-        elif not isinstance(error, OSError):
+        elif isinstance(error, OSError):
+            # What the network or the system does to one connection, such as no descriptor for it.
+            log.warning("connection trouble", text=context.get("message"), error=str(error))
+        else:
             self._bugs.note("serving a connection", error)
 
     @contextlib.asynccontextmanager
@@ -164,7 +168,9 @@ class _Supervisor:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         # Bound here, because uvicorn meets an address that is taken with an exit of its own.
         listener = socket.create_server((host, port), family=family)
-        config = served(gateway.api.application(gateway.access), drain_s=API_DRAIN_S)
+        config = served(
+            gateway.api.application(gateway.access), drain_s=API_DRAIN_S, calls_max=shares().api
+        )
         server = _ApiServer(config)
         running = asyncio.create_task(server.serve([listener]))
         while not server.started and not running.done():  # noqa: ASYNC110 - because uvicorn has no event for it

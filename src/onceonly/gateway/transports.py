@@ -119,7 +119,7 @@ class Listeners:
                 limits=SmtpLimits(
                     mail_bytes_max=mail_bytes_max,
                     data_rate_min=configuration.limits.body_rate_min,
-                    connections_max=min(SmtpLimits().connections_max, most),
+                    connections_max=min(SmtpLimits().connections_max, shares().mails),
                     connections_per_address_max=configuration.limits.connections_per_address_max,
                 ),
             )

@@ -22,6 +22,7 @@ class SignalHeader:
     from_ids: tuple[PartyId, ...]
     to_ids: tuple[PartyId, ...]
     agreement_id: str
+    """Empty where the signal names none: then it has that of what it is about (R-44)."""
     conversation_id: str
     timestamp_at: int
     ref_to_message_id: str
@@ -29,7 +30,8 @@ class SignalHeader:
 
     def __post_init__(self) -> None:
         checked_identifier(self.message_id, "MessageId")
-        checked_identifier(self.agreement_id, "TPAId")
+        if self.agreement_id:
+            checked_identifier(self.agreement_id, "TPAId")
         checked_identifier(self.conversation_id, "ConversationId")
         if self.ref_to_message_id:
             checked_identifier(self.ref_to_message_id, "RefToMessageId")

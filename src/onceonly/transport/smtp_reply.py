@@ -7,6 +7,7 @@ there, programs go by the code. 4xx means: the sender's mail system tries again;
 import re
 from typing import Final
 
+from onceonly.message.errors import ErrorCode
 from onceonly.transport.transport import Answer
 
 LINE_TOO_LONG: Final = Answer(500, "LineTooLong")
@@ -35,6 +36,9 @@ _ENHANCED: Final = {
     553: "5.1.3",
     554: "5.6.0",
 }
+_FOR_GOOD: Final = {403: 550, 413: 552}
+_POLICY: Final = "5.7.1"
+"""Of a 550 that is about who may speak, and not about a mailbox."""
 _TEMPORARY: Final = frozenset({408, 425, 429})
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _ENHANCED_CODE: Final = re.compile(r"[245]\.\d{1,3}\.\d{1,3} ?")
@@ -53,14 +57,15 @@ def to_smtp(answer: Answer) -> Answer:
     """The gateway's answer, whose status is HTTP's, in SMTP's words.
 
     A full store, a drain and our own errors are 451: the sender's mail system keeps the mail and
-    tries again. Too large is 552. All else that is no success is no package: 554.
+    tries again. Too large is 552. Whoever may not speak here gets 550. All else that is no success
+    is no package: 554.
     """
     status = answer.status_code
     if 200 <= status < 300:
         return Answer(250, answer.error)
     if status >= 500 or status in _TEMPORARY:
         return Answer(451, answer.error)
-    return Answer(552 if status == 413 else 554, answer.error)
+    return Answer(_FOR_GOOD.get(status, 554), answer.error)
 
 
 def render_reply(answer: Answer) -> bytes:
@@ -68,7 +73,8 @@ def render_reply(answer: Answer) -> bytes:
     name = answer.error or "OK"
     assert _NAME.fullmatch(name), "an error name is one word"
     status = answer.status_code
-    return f"{status} {_ENHANCED[status]} {name}\r\n".encode("ascii")
+    is_policy = name == ErrorCode.SECURITY_FAILURE.value
+    return f"{status} {_POLICY if is_policy else _ENHANCED[status]} {name}\r\n".encode("ascii")
 
 
 def read_detail(text: str) -> str:

@@ -216,7 +216,7 @@ def _read_signal_header(
         message_id=get_text(message_data, "MessageId"),
         from_ids=read_party(get(header, "From"), _PARTY, limits),
         to_ids=read_party(get(header, "To"), _PARTY, limits),
-        agreement_id=get_text(header, "CPAId"),
+        agreement_id=find_text(header, "CPAId") or "",
         conversation_id=get_text(header, "ConversationId"),
         timestamp_at=read_timestamp(get_trimmed(message_data, "Timestamp")),
         ref_to_message_id=get_reference(message_data, message_type),

@@ -61,8 +61,13 @@ class BoundedHead(HttpToolsProtocol):
         self.loop.call_later(LINGER_S, self.transport.close)
 
 
-def served(application: Any, *, drain_s: int | None = None) -> uvicorn.Config:
-    """How uvicorn serves the application; `drain_s` is for calls under way when it is to end."""
+def served(
+    application: Any, *, drain_s: int | None = None, calls_max: int | None = None
+) -> uvicorn.Config:
+    """How uvicorn serves the application; `drain_s` is for calls under way when it is to end.
+
+    Past `calls_max` connections a call is answered 503.
+    """
     return uvicorn.Config(
         application,
         http=BoundedHead,
@@ -70,5 +75,6 @@ def served(application: Any, *, drain_s: int | None = None) -> uvicorn.Config:
         lifespan="off",
         log_config=None,
         access_log=False,
+        limit_concurrency=calls_max,
         timeout_graceful_shutdown=drain_s,
     )

@@ -152,7 +152,9 @@ class Receiver:
                 self._receive(request, chunks, caller),
                 _internal_error,
             )
-        except StoreExhausted:
+        except StoreExhausted as error:
+            row = self._rows.about_gateway(Event.REJECTED, self._clock.now(), str(error))
+            await self._refusals.write(row._replace(endpoint=request.peer))
             return TransportAnswer(503, "Busy")
         except StoreFull:
             return TransportAnswer(507, "StoreFull")
@@ -403,7 +405,7 @@ class Receiver:
             await self._refusals.write(row)
             return TransportAnswer(_status_of(error.code), error.code.value)
         await self._refusals.write(row, agreement_id=agreement.id)
-        if not self._error_posts.spend(agreement.id):
+        if not self._error_posts.spend(agreement.their_party):
             return TransportAnswer(_status_of(error.code), error.code.value)
         self._tasks.start(
             self._signals.send_rejection(about, agreement, error), place="posting an error"

@@ -137,15 +137,20 @@ class Inquiries:
     def _find_agreement(
         self, inquiry: Inquiry, profile: Profile, caller: Caller
     ) -> Agreement | None:
-        """The agreement whose partner asks: it is named, and its caller shows what it demands."""
-        agreement = self._agreements.find_ours(inquiry.header.agreement_id)
-        is_its = (
-            agreement is not None
-            and agreement.profile is profile
-            and is_from_partner(inquiry.header, agreement)
-            and is_entitled(caller, agreement)
-        )
-        return agreement if is_its else None
+        """The agreement whose partner asks: its names fit, and its caller shows what it demands.
+
+        Where none is named, the only one that is the asker's.
+        """
+        header = inquiry.header
+        possible = [
+            one
+            for one in self._agreements
+            if header.agreement_id in ("", one.id)
+            and one.profile is profile
+            and is_from_partner(header, one)
+            and is_entitled(caller, one)
+        ]
+        return possible[0] if len(possible) == 1 else None
 
     async def _note_orphan(self, report: Report) -> None:
         """Counted and dropped (R-20)."""

@@ -82,12 +82,15 @@ class Reports:
         """The inquiry of an earlier life of this process, or one that was forgotten since."""
         entry = snapshot.find_outbound(report.about) if report.about else None
         inquiry_id = report.header.ref_to_message_id
-        if entry is None or snapshot.get_recovery(entry.message_id).inquiry_id != inquiry_id:
+        agreement = None if entry is None else self._sender.find_agreement(entry.agreement_id)
+        if entry is None or agreement is None:
+            return None
+        if snapshot.get_recovery(entry.message_id).inquiry_id != inquiry_id:
             return None
         return Question(
             inquiry_id,
             report.kind,
-            self._sender.agreement(entry.agreement_id),
+            agreement,
             Asker.RECOVERY,
             entry.message_id,
             report.header.conversation_id,

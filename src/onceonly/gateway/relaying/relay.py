@@ -80,9 +80,9 @@ class Relay:
         """The route that the message travels, None where it is not one that passes through us."""
         return self._routes.find_for(message)
 
-    async def take_up_parked(self, message_id: str, reason: str) -> bool:
+    async def take_up_parked(self, key: MessageKey, reason: str) -> bool:
         """Send a parked copy on once more; False where no relay of ours has it (R-43)."""
-        return await self._transits.take_up_parked(message_id, reason)
+        return await self._transits.take_up_parked(key, reason)
 
     def knows(self, caller: Caller, agreement_id: str) -> bool:
         """Whether the caller is a neighbour of ours on some route for that agreement."""
@@ -202,7 +202,7 @@ class Relay:
             reason=error.description,
         )
         await self._upstream.note_rejection(subject, row)
-        if self._error_posts.spend(subject.route.id):
+        if self._error_posts.spend(subject.key.from_party):
             self._tasks.start(self._upstream.send_error(subject, answer, Event.ERROR_SENT))
         return TAKEN._replace(error=error.code.value)
 

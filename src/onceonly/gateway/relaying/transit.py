@@ -22,7 +22,7 @@ from onceonly.gateway.sending.package_body import PackageBody
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
-from onceonly.message.identity import Pair
+from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import AcknowledgmentElement, AckRequested, Message, Profile
 from onceonly.message.package import Package
 from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal, SignalHeader
@@ -35,7 +35,13 @@ from onceonly.protocol.effects import (
     Journal,
     OpenIncident,
 )
-from onceonly.protocol.events import AckReceived, ErrorReceived, Restarted, Transmission
+from onceonly.protocol.events import (
+    AckReceived,
+    ErrorReceived,
+    Outcome,
+    Restarted,
+    Transmission,
+)
 from onceonly.protocol.relaying import (
     Arrived,
     ForwardEnded,
@@ -52,6 +58,7 @@ from onceonly.store.store import (
     Snapshot,
     Store,
     StoredPayload,
+    StoreFull,
     Transaction,
     TransitEntry,
 )
@@ -108,6 +115,9 @@ class Transits:
 
     async def start(self) -> None:
         """Send on what a stop or a crash left without an answer from the next hop."""
+        await self._bugs.contain(FORWARDING, self._take_up_all(), _leave_it)
+
+    async def _take_up_all(self) -> None:
         for entry in self._store.snapshot().list_forwarding():
             route = self._routes.find(entry.route_id)
             if route is None:
@@ -221,6 +231,10 @@ class Transits:
             state, more = relaying.step(state, event, self._subject(entry).route.terms)
             effects += more
         if state != entry.state:
+            if entry.state.status is TransitStatus.REFUSED:
+                # It may have been parked, and goes on after all (R-43).
+                at, name = self._clock.at(), entry.key.message_id
+                txn.resolve_parked(Role.RECEIVER, entry.key.pair, name, at=at)
             entry = entry._replace(state=state)
             txn.put_transit(entry)
         self._note(txn, entry, effects)
@@ -282,6 +296,9 @@ class Transits:
         try:
             async with self._forwards:
                 transmission = await self._transmit(entry, package, payloads)
+        except StoreFull as full:
+            # A payload could not be read for now: what left of it is not known.
+            transmission = Transmission(Outcome.UNKNOWN, bytes_left=True, detail=str(full))
         finally:
             self._waiting -= 1
         if transmission is None:
@@ -308,18 +325,18 @@ class Transits:
         if heard is not None:
             self._release(heard)
 
-    async def take_up_parked(self, message_id: str, reason: str) -> bool:
+    async def take_up_parked(self, key: MessageKey, reason: str) -> bool:
         """On an operator's word: send the stored copy on once more; False where there is none.
 
         Raises `StoreFull`.
         """
 
         def step(txn: Transaction) -> Heard | None:
-            found = (txn.find_transit(route.id, message_id) for route in self._routes)
-            entry = next(filter(None, found), None)
+            found = (txn.find_transit(route.id, key.message_id) for route in self._routes)
+            entry = next((one for one in found if one is not None and one.key == key), None)
             if entry is None:
                 return None
-            txn.resolve_parked(Role.RECEIVER, entry.key.pair, message_id, at=self._clock.at())
+            txn.resolve_parked(Role.RECEIVER, key.pair, key.message_id, at=self._clock.at())
             return self._advance(txn, entry, [TakenUp(reason)])
 
         heard = await self._group.transact(step)
@@ -393,6 +410,11 @@ class Transits:
             entry.upstream_uri,
             entry.hop,
         )
+
+
+async def _leave_it(bug: Exception) -> None:
+    """A relay owes nothing: what was not taken up comes again from its origin."""
+    del bug
 
 
 def spoken_of(found: Sequence[TransitEntry], header: SignalHeader) -> TransitEntry | None:

@@ -154,8 +154,13 @@ class Dispatch:
             )
 
     async def _park_subject(self, work: Work, bug: Exception) -> None:
+        """What the bug is in; of a queue the message at its head, so that the others go on."""
         if isinstance(work, MessageWork):
             await self._park(work.message_id, bug)
+        elif isinstance(work, NextWork):
+            head = self._store.snapshot().find_next_queued(work.pair)
+            if head is not None:
+                await self._park(head.message_id, bug)
 
     async def _park(self, message_id: str, bug: Exception) -> None:
         """Set a message aside that met a bug on its way out (R-43).
@@ -247,9 +252,9 @@ class Dispatch:
         the message; and the signal names that agreement, or none.
         """
         entry = snapshot.find_outbound(header.ref_to_message_id)
-        if entry is None:
-            return None
-        agreement = self._sender.agreement(entry.agreement_id)
+        agreement = None if entry is None else self._sender.find_agreement(entry.agreement_id)
+        if entry is None or agreement is None:
+            return None  # Nobody's, or settled under an agreement that is configured no more.
         fits = (
             agreement.profile is profile
             and is_from_partner(header, agreement)
@@ -296,8 +301,8 @@ class Dispatch:
         entry = txn.find_outbound(message.ref_to_message_id)
         if entry is None or message.pair != Pair(entry.pair.to_party, entry.pair.from_party):
             return None  # What we carry for others is no answer to us, nor the other way round.
-        agreement = self._sender.agreement(entry.agreement_id)
-        if not is_entitled(caller, agreement):
+        agreement = self._sender.find_agreement(entry.agreement_id)
+        if agreement is None or not is_entitled(caller, agreement):
             return None  # The message stands under another agreement than what it answers (R-44).
         work: list[Work] = []
         is_known = entry.state.status is OutboundStatus.ACKNOWLEDGED and entry.state.has_arrived
@@ -398,7 +403,11 @@ class Dispatch:
             departure.message_id,
             None if reply is None else reply.take,
         )
-        transmission = await self._transport.send(outgoing)
+        try:
+            transmission = await self._transport.send(outgoing)
+        except StoreFull as full:
+            # A payload could not be read for now: what left of it is not known.
+            transmission = Transmission(TransportOutcome.UNKNOWN, bytes_left=True, detail=str(full))
         self._failpoints.reach("after-transmit")
         await self._report(departure.message_id, Transmitted(departure.attempt, transmission))
         if reply is not None and transmission.outcome is TransportOutcome.ACCEPTED:

@@ -41,9 +41,13 @@ class Sender:
         self.recovery_waits = Waits()
         """Until when recoveries wait; one that waits for nothing is at rest."""
 
+    def find_agreement(self, agreement_id: str) -> Agreement | None:
+        """The agreement of a stored message; None where it is settled and the agreement is gone."""
+        return self._agreements.find(agreement_id)
+
     def agreement(self, agreement_id: str) -> Agreement:
-        """The agreement of a stored message; start-up has made sure that it is configured."""
-        agreement = self._agreements.find(agreement_id)
+        """The agreement of a message without a verdict; start-up has seen that it is configured."""
+        agreement = self.find_agreement(agreement_id)
         assert agreement is not None, f"a stored message names agreement {agreement_id!r}"
         return agreement
 

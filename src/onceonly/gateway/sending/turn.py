@@ -22,7 +22,7 @@ from onceonly.gateway.sending.work import (
     Work,
 )
 from onceonly.journal.record import Record
-from onceonly.message.errors import ErrorCode, LocalError
+from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.instant import Now
@@ -62,7 +62,15 @@ from onceonly.protocol.events import (
 )
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.sending import OutboundStatus
-from onceonly.store.store import Notice, OutboundEntry, OwedNotice, Role, Transaction
+from onceonly.store.store import (
+    Notice,
+    OutboundEntry,
+    OwedNotice,
+    Role,
+    StoreFailed,
+    StoreFull,
+    Transaction,
+)
 
 
 class Turn:
@@ -156,19 +164,24 @@ class Turn:
         self._sender.waits.put(message_id, due_ns)
         self._deadlines[message_id] = due_ns
 
-    def _prepare(self, entry: OutboundEntry, event: Admitted) -> LocalError | None:
-        """Make the package of the first transmission; what the wire cannot write, it says."""
+    def _prepare(self, entry: OutboundEntry, event: Admitted) -> Exception | None:
+        """Make the package of the first transmission; what keeps us from it, it says (R-43)."""
+        try:
+            self._make_package(entry, event)
+        except (StoreFull, StoreFailed):
+            raise
+        except Exception as bug:  # noqa: BLE001 - because it is in one message, and the step is another's, too
+            return bug
+        return None
+
+    def _make_package(self, entry: OutboundEntry, event: Admitted) -> None:
         draft = self._draft_of(entry.message_id)
         if entry.state.episode > 0 or self._sender.agreement(entry.agreement_id).is_route:
             # Queued again after it was given up, or somebody else's: the stored bytes (R-04, R-13).
             self._package = self._txn.get_package(entry.message_id)
-            return None
-        try:
-            self._package = self._sender.encode(draft.message, event.sequence_number, self._now)
-        except LocalError as refusal:
-            return refusal
+            return
+        self._package = self._sender.encode(draft.message, event.sequence_number, self._now)
         self._txn.put_package(entry.message_id, self._package)
-        return None
 
     def _draft_of(self, message_id: str) -> Draft:
         if self._draft is None or self._draft.message.message_id != message_id:
@@ -281,14 +294,20 @@ class Turn:
         return [resend(entry, pair, "not received, says the partner")]
 
     def _take_up(self, work: TakeUpWork) -> list[Work]:
-        """The same message, if it may have left; else its content as a new one (R-41, I20)."""
+        """The same message, if it may have left; its content as a new one, if it surely had not."""
         entry = self._entry(work.message_id)
         agreement = self._sender.agreement(entry.agreement_id)
         self._txn.resolve_parked(Role.SENDER, entry.pair, entry.message_id, at=self._now.at)
         self._note(entry, agreement, Journal(Event.TAKEN_UP, reason=work.reason))
-        if sending.was_parked(entry.state):
-            return self._send_new_version(entry, agreement)
-        return [MessageWork(entry.message_id, Requeued(work.reason))]
+        if sending.can_be_sent_again(entry.state, self._now):
+            return [MessageWork(entry.message_id, Requeued(work.reason))]
+        if not sending.was_parked(entry.state):
+            # Its number was taken back and a copy may be out: only behind a cancel (R-08, R-10).
+            wanted = recovering.CancelWanted(is_for_new_version=True)
+            return [RecoveryWork(entry.message_id, wanted)]
+        if agreement.is_route:
+            return []  # Its From Party was told that it was not delivered, and may send it again.
+        return self._send_new_version(entry, agreement)
 
     def _send_new_version(self, entry: OutboundEntry, agreement: Agreement) -> list[Work]:
         view = self._txn.find_outbound_view(entry.message_id)
