@@ -28,7 +28,14 @@ from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.recovering import Recovery, ResponseStatus
 from onceonly.protocol.sending import Outbound, OutboundStatus
 from onceonly.store.jobs import Job, JobRow, RowOutcome
-from onceonly.store.store import InboxItem, Incident, Notice, OutboundView, PairView, Role
+from onceonly.store.store import (
+    InboxItem,
+    Incident,
+    Notice,
+    OutboundView,
+    PairView,
+    Role,
+)
 
 INTRODUCTION = f"""# Application API
 

@@ -21,8 +21,13 @@ from onceonly.gateway.wiring import Gateway, Surroundings, clock_of, join, open_
 from onceonly.journal.record import Record
 from onceonly.message.event import Event
 from onceonly.message.identity import Pair
+from onceonly.store.conditions import StoreFull
 from onceonly.store.sqlite import SqliteStore
-from onceonly.store.store import Role, Snapshot, StoreFull, Transaction
+from onceonly.store.store import (
+    Role,
+    Snapshot,
+    Transaction,
+)
 from ports import free_port
 
 T = TypeVar("T")

@@ -9,7 +9,8 @@ from onceonly.gateway.config import read_configuration
 from onceonly.gateway.wiring import join, open_store, publish_offline
 from onceonly.journal.record import CHAIN_START, chain
 from onceonly.message.event import Event
-from onceonly.store.store import Role, StoreRefused
+from onceonly.store.conditions import StoreRefused
+from onceonly.store.store import Role
 
 pytestmark = pytest.mark.anyio
 

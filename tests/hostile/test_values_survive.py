@@ -64,7 +64,13 @@ from onceonly.protocol.sending import Outbound
 from onceonly.store.group import GroupCommit
 from onceonly.store.memory import MemoryStore
 from onceonly.store.sqlite import SqliteStore, open_sqlite
-from onceonly.store.store import OwedNotice, Store, StoredPayload, Transaction, TransitEntry
+from onceonly.store.store import (
+    OwedNotice,
+    Store,
+    StoredPayload,
+    Transaction,
+    TransitEntry,
+)
 from onceonly.transport import amqp_client
 from onceonly.transport.http_client import HttpTransport
 from onceonly.transport.smtp_client import SmtpTransport

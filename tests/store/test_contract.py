@@ -30,14 +30,13 @@ from onceonly.message.event import Event
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import ReceivingPair
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
+from onceonly.store.conditions import StoreMisused, StoreRefused
 from onceonly.store.store import (
     COUNTED_AS,
     MessageFilter,
     Role,
     Store,
     StoredPayload,
-    StoreMisused,
-    StoreRefused,
 )
 
 

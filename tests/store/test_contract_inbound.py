@@ -21,11 +21,8 @@ from store_samples import (
 from onceonly.message.identity import MessageKey
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
-from onceonly.store.store import (
-    Role,
-    Store,
-    StoreMisused,
-)
+from onceonly.store.conditions import StoreMisused
+from onceonly.store.store import Role, Store
 
 
 class TestInbound:

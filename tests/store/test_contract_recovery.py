@@ -35,11 +35,11 @@ from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import Transit, TransitStatus
 from onceonly.protocol.sending import OutboundStatus
+from onceonly.store.conditions import StoreMisused
 from onceonly.store.store import (
     MessageFilter,
     OwedNotice,
     Store,
-    StoreMisused,
     TransitEntry,
 )
 

@@ -15,8 +15,9 @@ from store_samples import message, row, stored, submit
 
 from onceonly.journal.record import CHAIN_START, chain
 from onceonly.message.event import Event
+from onceonly.store.conditions import StoreFull
 from onceonly.store.sqlite import SqliteStore
-from onceonly.store.store import Snapshot, StoreFull
+from onceonly.store.store import Snapshot
 
 Open = Callable[[Path], SqliteStore]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from onceonly.store.conditions import StoreRefused
 from onceonly.store.files import CHUNK_BYTES, OPERATING_SYSTEM, OperatingSystem, make_parents
 from onceonly.store.spool import INLINE_BYTES_MAX, Spool
 from onceonly.store.sqlite import open_sqlite
-from onceonly.store.store import StoreRefused
 
 
 @pytest.fixture(params=[0o000, 0o022], ids=oct)

@@ -14,9 +14,10 @@ from store_samples import message, submit
 from onceonly.journal.record import Record, chain
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.event import Event
+from onceonly.store.conditions import StoreFailed, StoreFull
 from onceonly.store.group import STEPS_MAX, WAITING_MAX, GroupCommit
 from onceonly.store.memory import MemoryStore
-from onceonly.store.store import Store, StoreFailed, StoreFull, Transaction
+from onceonly.store.store import Store, Transaction
 
 pytestmark = pytest.mark.parametrize("thread", [True, False], ids=["thread", "inline"])
 

@@ -25,7 +25,12 @@ from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silenc
 from onceonly.store.migrate import get_version, read_migrations
 from onceonly.store.queries import SQL_FILES
 from onceonly.store.sqlite import SqliteStore
-from onceonly.store.store import InboxStanding, MessageFilter, Notice, Role
+from onceonly.store.store import (
+    InboxStanding,
+    MessageFilter,
+    Notice,
+    Role,
+)
 
 Open = Callable[[Path], SqliteStore]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from onceonly.store.conditions import StoreFailed, StoreFull
 from onceonly.store.failures import from_system
 from onceonly.store.files import CHUNK_BYTES
 from onceonly.store.spool import INLINE_BYTES_MAX, Sink, Spool
-from onceonly.store.store import StoreFailed, StoreFull
 
 LARGE = bytes(range(256)) * 1024 * 3
 

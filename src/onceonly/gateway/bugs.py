@@ -17,7 +17,7 @@ from onceonly.gateway.refusals import Refusals
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.event import Event
-from onceonly.store.store import StoreFailed, StoreFull
+from onceonly.store.conditions import StoreFailed, StoreFull
 
 T = TypeVar("T")
 

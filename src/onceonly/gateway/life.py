@@ -13,7 +13,7 @@ import structlog
 from onceonly.gateway.wiring import Gateway
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
-from onceonly.store.store import StoreFull
+from onceonly.store.conditions import StoreFull
 
 SWEEP_S = 1.0
 """Between looks for messages whose time has passed."""

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
+from onceonly.store.conditions import StoreFull
 from onceonly.store.group import GroupCommit
-from onceonly.store.store import StoreFull, Transaction
+from onceonly.store.store import Transaction
 
 T = TypeVar("T")
 

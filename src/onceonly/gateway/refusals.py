@@ -13,8 +13,8 @@ from onceonly.gateway.rows import Rows
 from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
 from onceonly.message.event import Direction, Event
+from onceonly.store.conditions import StoreFull
 from onceonly.store.group import GroupCommit
-from onceonly.store.store import StoreFull
 
 STRANGERS = ""
 """In the place of an agreement: all callers that no agreement admits, together."""

@@ -12,9 +12,10 @@ import apsw
 
 from onceonly.message.message import Payload
 from onceonly.store import rows
+from onceonly.store.conditions import StoreFailed
 from onceonly.store.failures import from_sqlite
 from onceonly.store.queries import SQL
-from onceonly.store.store import StoredPayload, StoreFailed
+from onceonly.store.store import StoredPayload
 
 
 class SqliteQuestions:

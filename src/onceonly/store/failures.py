@@ -10,7 +10,12 @@ import errno
 
 import apsw
 
-from onceonly.store.store import StoreExhausted, StoreFailed, StoreFull, StoreMisused
+from onceonly.store.conditions import (
+    StoreExhausted,
+    StoreFailed,
+    StoreFull,
+    StoreMisused,
+)
 
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Disk full, quota used up, file-size limit reached: fault D4."""

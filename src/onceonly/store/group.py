@@ -18,7 +18,8 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from onceonly.message.errors import LocalError, RemoteError
-from onceonly.store.store import Store, StoreFailed, StoreFull, Transaction
+from onceonly.store.conditions import StoreFailed, StoreFull
+from onceonly.store.store import Store, Transaction
 
 T = TypeVar("T")
 

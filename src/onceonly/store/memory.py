@@ -9,15 +9,11 @@ from collections.abc import Callable
 from random import Random
 
 from onceonly.protocol.sending import OutboundStatus
+from onceonly.store.conditions import StoreFailed, StoreFull, StoreRefused
 from onceonly.store.memory_reading import MemorySnapshot
 from onceonly.store.memory_tables import PendingTables, Tables
 from onceonly.store.memory_writing import MemoryTransaction
-from onceonly.store.store import (
-    Store,
-    StoreFailed,
-    StoreFull,
-    StoreRefused,
-)
+from onceonly.store.store import Store
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 

@@ -14,6 +14,7 @@ from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import FINAL, Outbound
+from onceonly.store.conditions import StoreMisused
 from onceonly.store.memory_jobs import MemoryJobWriting
 from onceonly.store.memory_reading import MemorySnapshot
 from onceonly.store.memory_tables import Incoming, Outgoing, Passing, Tables
@@ -24,7 +25,6 @@ from onceonly.store.store import (
     OwedNotice,
     Role,
     StoredPayload,
-    StoreMisused,
     Transaction,
     TransitEntry,
 )

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import apsw
 
+from onceonly.store.conditions import StoreRefused
 from onceonly.store.queries import SQL_FILES
-from onceonly.store.store import StoreRefused
 
 
 class Migration(NamedTuple):

@@ -17,9 +17,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from onceonly.store.conditions import StoreExhausted, StoreFailed
 from onceonly.store.failures import from_sync, from_system
 from onceonly.store.files import OPERATING_SYSTEM, FileStatus, FileSystem
-from onceonly.store.store import StoreExhausted, StoreFailed
 
 INLINE_BYTES_MAX = 64 * 1024
 """Largest body that lives in a row. Up to here a row is cheaper than a file of its own (40 times

@@ -22,12 +22,18 @@ import apsw
 
 from onceonly.journal.record import CHAIN_START, chain
 from onceonly.message.errors import OnceonlyError
+from onceonly.store.conditions import (
+    StoreFailed,
+    StoreFull,
+    StoreMisused,
+    StoreRefused,
+)
 from onceonly.store.failures import from_commit, from_sqlite, from_system
 from onceonly.store.files import OPERATING_SYSTEM, FileSystem
 from onceonly.store.migrate import migrate
 from onceonly.store.queries import SQL
 from onceonly.store.reading import SqliteSnapshot
-from onceonly.store.store import Store, StoreFailed, StoreFull, StoreMisused, StoreRefused
+from onceonly.store.store import Store
 from onceonly.store.writing import SqliteTransaction
 
 SQLITE_VERSION_MIN = (3, 51, 3)

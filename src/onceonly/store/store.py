@@ -19,7 +19,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from onceonly.journal.record import Record
-from onceonly.message.errors import ErrorCode, OnceonlyError, Severity
+from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import AckRequested, DeliverySemantics, Message, Payload
 from onceonly.message.package import Package
@@ -30,26 +30,6 @@ from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.relaying import Transit
 from onceonly.protocol.sending import Outbound, OutboundStatus
 from onceonly.store.jobs import JobSnapshot, JobTransaction
-
-
-class StoreFull(OnceonlyError):  # noqa: N818 - because it is a condition that ends, see R-28
-    """No space: the transaction was rolled back, nothing of it is stored (ruling R-28)."""
-
-
-class StoreExhausted(StoreFull):
-    """No descriptor or no memory, before anything was durable: as for `StoreFull` (ruling R-43)."""
-
-
-class StoreMisused(OnceonlyError):  # noqa: N818 - because it names what happened, like StoreFull
-    """A step asked for what the tables do not allow: our bug, and no word about the disk (R-43)."""
-
-
-class StoreFailed(OnceonlyError):  # noqa: N818 - because it names what happened, like StoreFull
-    """An I/O error, a failed fsync or a foreign writer: the process must stop (R-22, R-23)."""
-
-
-class StoreRefused(OnceonlyError):  # noqa: N818 - because it names what happened, like StoreFull
-    """The store cannot be opened safely: locked, too new, damaged, or not durable here."""
 
 
 class Role(StrEnum):

@@ -48,6 +48,7 @@ from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.sending import OutboundStatus
+from onceonly.store.conditions import StoreExhausted, StoreFailed, StoreFull
 from onceonly.store.spool import Sink, Spool
 from onceonly.store.store import (
     MessageFilter,
@@ -55,9 +56,6 @@ from onceonly.store.store import (
     Role,
     Snapshot,
     Store,
-    StoreExhausted,
-    StoreFailed,
-    StoreFull,
 )
 
 WAIT_S_MAX = 60.0

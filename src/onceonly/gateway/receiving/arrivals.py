@@ -42,6 +42,7 @@ from onceonly.protocol.effects import (
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.outbound import Exposure
 from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Known, Reception
+from onceonly.store.conditions import StoreFull
 from onceonly.store.group import GroupCommit
 from onceonly.store.store import (
     InboundEntry,
@@ -49,7 +50,6 @@ from onceonly.store.store import (
     Snapshot,
     Store,
     StoredPayload,
-    StoreFull,
     Transaction,
 )
 from onceonly.transport.transport import Answer as TransportAnswer

@@ -26,7 +26,12 @@ from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.store.group import GroupCommit
-from onceonly.store.store import OwedNotice, Role, Store, Transaction
+from onceonly.store.store import (
+    OwedNotice,
+    Role,
+    Store,
+    Transaction,
+)
 
 RETRIES_MAX = 60
 """Of a notice, whatever Retries of its message: it is the last word about it. With the default

@@ -35,7 +35,12 @@ from onceonly.protocol.effects import Effect, HandOver, Journal, SendReceipt, Wi
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.receiving import InboundStatus, certainly_never_left
 from onceonly.store.group import GroupCommit
-from onceonly.store.store import InboundEntry, Role, Store, Transaction
+from onceonly.store.store import (
+    InboundEntry,
+    Role,
+    Store,
+    Transaction,
+)
 
 HANDING_OVER = "handing over"
 """Where a bug was met, in words for counts and rows."""

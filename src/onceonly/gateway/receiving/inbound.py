@@ -51,14 +51,13 @@ from onceonly.message.signals import (
 )
 from onceonly.protocol import receiving
 from onceonly.protocol.effects import Journal
+from onceonly.store.conditions import StoreExhausted, StoreFull
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Sink, Spool
 from onceonly.store.store import (
     Role,
     Store,
     StoredPayload,
-    StoreExhausted,
-    StoreFull,
     Transaction,
 )
 from onceonly.transport.transport import Answer as TransportAnswer

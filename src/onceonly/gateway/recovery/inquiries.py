@@ -41,8 +41,9 @@ from onceonly.protocol import keeping, schedule
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Transmission
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
+from onceonly.store.conditions import StoreFull
 from onceonly.store.group import GroupCommit
-from onceonly.store.store import InboundEntry, StoreFull, Transaction
+from onceonly.store.store import InboundEntry, Transaction
 from onceonly.transport.transport import Answer as TransportAnswer
 
 TAKEN = TransportAnswer(204)

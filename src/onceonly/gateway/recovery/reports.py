@@ -21,7 +21,12 @@ from onceonly.protocol import recovering
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import PongReceived
 from onceonly.protocol.sending import was_refused
-from onceonly.store.store import OutboundEntry, Snapshot, Store, Transaction
+from onceonly.store.store import (
+    OutboundEntry,
+    Snapshot,
+    Store,
+    Transaction,
+)
 
 
 class Reports:

@@ -30,8 +30,9 @@ from onceonly.protocol import receiving, schedule
 from onceonly.protocol.effects import Acknowledge, Answer, Effect, Journal
 from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Known, ReceivingPair
 from onceonly.protocol.sending import Outbound
+from onceonly.store.conditions import StoreFull
 from onceonly.store.group import GroupCommit
-from onceonly.store.store import Store, StoreFull, Transaction
+from onceonly.store.store import Store, Transaction
 
 
 class Verdict(NamedTuple):

@@ -51,6 +51,7 @@ from onceonly.protocol.relaying import (
     Transit,
     TransitStatus,
 )
+from onceonly.store.conditions import StoreFull
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
 from onceonly.store.store import (
@@ -58,7 +59,6 @@ from onceonly.store.store import (
     Snapshot,
     Store,
     StoredPayload,
-    StoreFull,
     Transaction,
     TransitEntry,
 )

@@ -57,6 +57,7 @@ from onceonly.protocol.events import (
 from onceonly.protocol.events import Outcome as TransportOutcome
 from onceonly.protocol.outbound import sent_beside
 from onceonly.protocol.sending import Exposure, OutboundStatus
+from onceonly.store.conditions import StoreFull
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
 from onceonly.store.store import (
@@ -64,7 +65,6 @@ from onceonly.store.store import (
     OwedNotice,
     Snapshot,
     Store,
-    StoreFull,
     Transaction,
 )
 from onceonly.transport.transport import Answer, Outgoing, Request, Transport

@@ -14,7 +14,11 @@ from onceonly.gateway.sending.work import Draft, Outcome, Work
 from onceonly.message.instant import Now
 from onceonly.protocol import schedule, sending
 from onceonly.protocol.pairing import PairStatus
-from onceonly.store.store import OutboundEntry, Snapshot, Transaction
+from onceonly.store.store import (
+    OutboundEntry,
+    Snapshot,
+    Transaction,
+)
 
 
 class SendingSteps:

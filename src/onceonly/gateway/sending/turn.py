@@ -62,13 +62,12 @@ from onceonly.protocol.events import (
 )
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.sending import OutboundStatus
+from onceonly.store.conditions import StoreFailed, StoreFull
 from onceonly.store.store import (
     Notice,
     OutboundEntry,
     OwedNotice,
     Role,
-    StoreFailed,
-    StoreFull,
     Transaction,
 )
 

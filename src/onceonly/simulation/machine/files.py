@@ -14,8 +14,8 @@ from pathlib import Path
 
 from onceonly.simulation.machine.disk import Disk, OpenFile
 from onceonly.simulation.machine.vfs import DiskVfs
+from onceonly.store.conditions import StoreRefused
 from onceonly.store.files import CHUNK_BYTES, FileStatus
-from onceonly.store.store import StoreRefused
 
 _VFS_NUMBERS = count(1)
 

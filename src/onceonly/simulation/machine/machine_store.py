@@ -16,11 +16,16 @@ from onceonly.journal.record import Record
 from onceonly.simulation.machine.clock import MachineClock
 from onceonly.simulation.machine.disk import Disk, Kind, Operation, PowerLostError
 from onceonly.simulation.machine.files import DiskFiles
+from onceonly.store.conditions import StoreFailed
 from onceonly.store.memory import MemoryStore
 from onceonly.store.memory_tables import Tables
 from onceonly.store.spool import Spool
 from onceonly.store.sqlite import SqliteStore, open_sqlite
-from onceonly.store.store import Snapshot, Store, StoreFailed, Transaction
+from onceonly.store.store import (
+    Snapshot,
+    Store,
+    Transaction,
+)
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 

@@ -26,7 +26,8 @@ from onceonly.simulation.machine.loop import Killed, ProcessLoop, enter
 from onceonly.simulation.machine.machine_store import MachineStore
 from onceonly.simulation.network import Network
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
-from onceonly.store.store import Snapshot, StoreFailed, StoreFull, StoreRefused
+from onceonly.store.conditions import StoreFailed, StoreFull, StoreRefused
+from onceonly.store.store import Snapshot
 from onceonly.transport.transport import Answer, Outgoing, Request
 
 RESTART_MS = 1000
