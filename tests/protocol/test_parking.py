@@ -1,4 +1,4 @@
-"""What a bug of ours met is set aside: certain or not, its pair goes on, nobody repeats it (R-43)."""
+"""What a bug of ours met is set aside: its pair goes on, and nobody repeats it (R-43)."""
 
 import pytest
 
