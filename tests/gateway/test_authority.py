@@ -14,7 +14,7 @@ import packages
 import packages_2001
 import pytest
 from asking import inquiry, report_of
-from configuration_file import ROUTE
+from configuration_file import ROUTE, SMALLEST, read
 from packages import Parcel
 from peer import Peer
 from peer_2001 import Peer2001
@@ -258,27 +258,6 @@ async def test_an_answer_speaks_of_its_own_exchange_alone(stage: Stage):
     assert stage.gateway.state_of(to_b) == "acknowledged"
 
 
-@pytest.mark.parametrize("kind", ["StatusRequest", "CancelRequest", "ResponseRequest", "Ping"])
-async def test_a_question_in_another_name_makes_us_post_to_nobody(tmp_path, kind):
-    """Neither to whom it names nor to whoever brought it; and it changes nothing."""
-    async with staged(tmp_path, "rm-2000") as stage:
-        own = Says("https", OF_A, "A", "agreement of A")
-        await stage.bring(own, stage.a.normal("m-1@a.example.com", 1))
-        await stage.a.hear("Acknowledgement")
-        await stage.gateway.until_handed_over("m-1@a.example.com")
-        about = "" if kind == "Ping" else "m-1@a.example.com"
-        for how in every_way():
-            by = stage.a if how.names == "A" else stage.b
-            is_own = how in (own, Says("https", OF_B, "B", "agreement of B"))
-            if not is_own:
-                agreement = stage.named(how.agreement)
-                await stage.bring(how, inquiry(by, kind, about, agreement=agreement))
-        await stage.nobody_was_told()
-        assert stage.gateway.inbox_ids() == ["m-1@a.example.com"]
-        await stage.bring(own, inquiry(stage.a, kind, about))
-        assert report_of(await stage.a.hear())
-
-
 async def test_mail_is_heard_where_the_agreement_says_so(tmp_path):
     """`entrances` opens a way on which no certificate can be shown."""
     async with staged(tmp_path, "rm-2000") as stage:
@@ -294,8 +273,7 @@ async def test_mail_is_heard_where_the_agreement_says_so(tmp_path):
 
 
 def agreement_of(tmp_path, **keys: Any) -> Agreement:
-    path = write_configuration(tmp_path, (Peer("urn:duns:111111111"),))
-    (agreement,) = read_configuration(path).agreements
+    (agreement,) = read(tmp_path, SMALLEST).agreements
     return replace(agreement, **keys)
 
 
