@@ -6,21 +6,25 @@ gateway with a bug is put into their histories.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hostile_worlds import M0, pose, world_of
-from recorded import NUMBERED, WINDOWED, found, insert, place, ran, rewrite
+from hostile_worlds import M0, beside_b, pose, world_of
+from recorded import NUMBERED, WINDOWED, drop, found, insert, place, ran, rewrite
 
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Direction, Event
+from onceonly.message.message import AckRequested, DeliverySemantics, SyncReplyMode
+from onceonly.message.terms import Intermediary
 from onceonly.simulation.checkers import Violation, check, standing
 from onceonly.simulation.history import Happening, Replied, Sent
 from onceonly.simulation.imposture import THEIRS, impostor
 from onceonly.simulation.network import Fate, Packet
-from onceonly.simulation.plan import Action
+from onceonly.simulation.plan import Action, Line, Machine
 
 if TYPE_CHECKING:
+    from onceonly.message.terms import DeliveryTerms
     from onceonly.simulation.history import History
     from onceonly.simulation.plan import Plan
     from onceonly.simulation.world import World
@@ -175,6 +179,81 @@ def test_a_conversation_that_ended_in_a_bug_is_found(monkeypatch: pytest.MonkeyP
             like = place(world.history, Event.STARTED)
             insert(world.history, like, after=like, event=Event.DRILL, reason="KeyError")
             assert bool(of(world, "R-43")) == is_found
+
+
+def with_terms(plan: Plan, one: str, terms: DeliveryTerms) -> Plan:
+    """Other terms on the lines of that machine's own."""
+    lines = (line._replace(terms=terms) if line.one == one else line for line in plan.lines)
+    return replace(plan, lines=tuple(lines))
+
+
+@pytest.mark.parametrize("whose", ["A", "E"])
+def test_a_refused_copy_brings_no_terms_of_another_line(whose: str):
+    """I44: B hears of m0 under E's agreement first, and m0 is judged by that of A and B."""
+    asks_first = replace(WINDOWED, reports_processing=True)
+    told = pose(900, "B", "forestall", is_partner=True)
+    plan = beside_b(world_of(told, terms=WINDOWED, is_certified=True))
+    with ran(with_terms(plan, whose, asks_first)) as world:
+        history = world.history
+        rejected = history.rows[place(history, Event.REJECTED, "m0")]
+        stored = history.rows[place(history, Event.STORED, "m0")]
+        assert rejected.order < stored.order
+        assert rejected.record.agreement_id == "E-B"
+        assert found(world) == set()
+        if whose == "A":
+            drop(history, Event.PROCESSING_CHANGED, "m0")
+            assert of(world, "I44")
+
+
+def own_message(terms: DeliveryTerms = WINDOWED) -> Plan:
+    """E, under its own name, hands B a message that its gateway did not write."""
+    plan = beside_b(world_of(pose(1_500, "B", "message"), terms=WINDOWED))
+    return with_terms(plan, "E", terms)
+
+
+def test_an_acknowledgement_in_the_answer_to_the_hostile_is_one():
+    """I4: E's own message is stored and acknowledged as anybody's, on the same connection."""
+    signals_only = replace(WINDOWED, sync_reply_mode=SyncReplyMode.SIGNALS_ONLY)
+    with ran(own_message(signals_only)) as world:
+        history = world.history
+        assert [one.packet.source for one in history.replied] == [impostor("E")]
+        assert found(world) == set()
+        history.replied.clear()
+        assert [one.text[:5] for one in of(world, "I4")] == ["posed"]
+
+
+@pytest.mark.parametrize(
+    ("package", "of_whom", "is_found"),
+    [("B>E#1", b"E", False), ("B>E#1", b"B", True), ("B>A#3", b"A", True)],
+    ids=["its SenderURI", "our own", "of an honest one"],
+)
+def test_where_an_acknowledgement_is_for_is_found(package: str, of_whom: bytes, *, is_found: bool):
+    """I6: To is the SenderURI of the copy; in E's own that is whatever E wrote."""
+    with ran(own_message()) as world:
+        assert found(world) == set()
+        there = b"http://%s.example/msh" % of_whom
+        rewrite(world.history, package, there, b"file:///etc/passwd")
+        assert bool(of(world, "I6")) == is_found
+
+
+def test_an_intermediary_is_not_what_makes_a_package_honest():
+    """L4: what E hands to R is refused behind R as it was not agreed, and m0 never is."""
+    through = (("R", Intermediary.RELAY),)
+    own = replace(
+        WINDOWED, semantics=DeliverySemantics.BEST_EFFORT, ack_requested=AckRequested.NONE
+    )
+    plan = world_of(pose(1_500, "R", "message"), terms=WINDOWED)
+    honest = plan.lines[0]._replace(through=through)
+    lines = (honest, Line("E", "B", honest.profile, own, through))
+    machines = tuple(map(Machine, "ABER"))
+    with ran(replace(plan, machines=machines, lines=lines, fates={})) as world:
+        history = world.history
+        at = place(history, Event.REJECTED, "posed")
+        assert history.rows[at].node == "B"
+        assert found(world) == set()
+        like = place(history, Event.STORED, "m0")
+        insert(history, like, after=like, event=Event.REJECTED, error_code=ErrorCode.INCONSISTENT)
+        assert of(world, "L4")
 
 
 def _posed_id(history: History) -> bytes:

@@ -73,6 +73,21 @@ class Bugs:
             self.note(place, bug, message_id=message_id)
             return await instead(bug)
 
+    def start(
+        self,
+        place: str,
+        work: Callable[[], Awaitable[Any]],
+        instead: Callable[[Exception], Awaitable[Any]],
+        *,
+        message_id: str | None = None,
+    ) -> None:
+        """Begin `work` beside the caller, contained; behind the end nothing of it is made."""
+
+        async def contained() -> None:
+            await self.contain(place, work(), instead, message_id=message_id)
+
+        self._tasks.start(contained(), place=place)
+
     def note(self, place: str, bug: BaseException, *, message_id: str | None = None) -> None:
         """Count it, and write its row and its log line beside the caller."""
         if isinstance(bug, StoreFailed):

@@ -310,7 +310,6 @@ def join(
         rows=rows,
         clock=clock,
         failpoints=failpoints,
-        tasks=tasks,
         bugs=bugs,
         our_uri=configuration.uri,
     )

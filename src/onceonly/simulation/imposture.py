@@ -50,6 +50,11 @@ def impostor(name: str) -> str:
     return f"{name}*"
 
 
+def unmasked(source: str) -> str:
+    """The machine whose owner sent it; any other source is itself."""
+    return source.removesuffix(impostor(""))
+
+
 class Pose(NamedTuple):
     """Who speaks to whom, as whom, about which message."""
 

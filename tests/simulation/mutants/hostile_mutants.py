@@ -26,8 +26,7 @@ AUTHORITY = Mutant(
         """            and is_entitled(caller, agreement)
             and header.agreement_id in ("", _name_on_wire(snapshot, entry, agreement))
 """,
-        """            and is_entitled(caller, self._sender.agreement(header.agreement_id))
-""",
+        "",
     ),
 )
 

@@ -18,7 +18,6 @@ from onceonly.gateway.persistence import persist
 from onceonly.gateway.receiving.signals import Signals
 from onceonly.gateway.relaying.routes import Routes, as_previous_hop
 from onceonly.gateway.rows import Rows
-from onceonly.gateway.tasks import Tasks
 from onceonly.message.event import Direction, Event
 from onceonly.message.instant import NS_PER_S
 from onceonly.message.message import Profile
@@ -57,7 +56,6 @@ class FailureNotices:
         rows: Rows,
         clock: Clock,
         failpoints: Failpoints,
-        tasks: Tasks,
         bugs: Bugs,
         our_uri: str,
     ) -> None:
@@ -70,7 +68,6 @@ class FailureNotices:
         self._rows = rows
         self._clock = clock
         self._failpoints = failpoints
-        self._tasks = tasks
         self._bugs = bugs
 
     async def start(self) -> None:
@@ -85,13 +82,12 @@ class FailureNotices:
 
     def release(self, notice: OwedNotice) -> None:
         """After the commit: post the notice beside the caller."""
-        contained = self._bugs.contain(
+        self._bugs.start(
             "posting a DeliveryFailure notice",
-            self._post_until_taken(notice),
+            partial(self._post_until_taken, notice),
             partial(self._park, notice),
             message_id=notice.key.message_id,
         )
-        self._tasks.start(contained, place="posting a DeliveryFailure notice")
 
     async def _park(self, notice: OwedNotice, bug: Exception) -> None:
         """It met a bug of ours: it is owed no more, and an operator is told so (R-43)."""

@@ -268,13 +268,12 @@ class Transits:
             match effect:
                 case Forward(copy):
                     self._waiting += 1
-                    forwarding = self._bugs.contain(
+                    self._bugs.start(
                         FORWARDING,
-                        self._forward(entry, copy, package, payloads),
+                        partial(self._forward, entry, copy, package, payloads),
                         partial(self._park, entry, copy),
                         message_id=entry.key.message_id,
                     )
-                    self._tasks.start(forwarding, place=FORWARDING)
                 case AcknowledgeUpstream():
                     assert isinstance(signal, Acknowledgment), "only one brings another"
                     self._tasks.start(self._relay_acknowledgment(entry, signal))

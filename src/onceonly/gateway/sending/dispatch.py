@@ -444,14 +444,12 @@ class Dispatch:
         self._ring(RecoveryWork(message_id, DeadlineReached(due_ns)))
 
     def _ring(self, work: MessageWork | RecoveryWork) -> None:
-        place = "waiting for a partner"
-        contained = self._bugs.contain(
-            place,
-            self._persist(work),
+        self._bugs.start(
+            "waiting for a partner",
+            partial(self._persist, work),
             partial(self._park_subject, work),
             message_id=work.message_id,
         )
-        self._tasks.start(contained, place=place)
 
 
 def _name_on_wire(snapshot: Snapshot, entry: OutboundEntry, agreement: Agreement) -> str:

@@ -58,7 +58,7 @@ def _signals(case: Case, course: Course) -> Iterator[Violation]:
     is_relay = stored is None and not course.is_destination
     for said in course.said:
         if said.letter.kind in SIGNALS:
-            yield from _form(course, said)
+            yield from _form(case, course, said)
             if not is_relay and (stored is None or stored.order > said.order):
                 text = f"acknowledged before it was stored ({said.packet})"
                 yield _at("I3", course, text, said.order)
@@ -77,8 +77,11 @@ def _response_before_store(case: Case, course: Course, copy: Leaving) -> Iterato
         yield _at("I3", course, f"acknowledges {letter.ref} before it was stored", copy.order)
 
 
-def _form(course: Course, said: Leaving) -> Iterator[Violation]:
+def _form(case: Case, course: Course, said: Leaving) -> Iterator[Violation]:
+    """To is the SenderURI of the copy; a hostile partner writes what he likes there in his own."""
     letter = said.letter
+    is_odd = case.is_his_own(course) and case.comes_from_outside(course)
+    to = letter.to_party if is_odd else uri(said.target)
     wrong = [
         what
         for what, is_wrong in (
@@ -86,8 +89,8 @@ def _form(course: Course, said: Leaving) -> Iterator[Violation]:
             ("a SequenceNumber", bool(letter.numbers)),
             ("another semantics than BestEffort", not letter.is_best_effort),
             ("another From", letter.from_party != uri(said.source)),
-            ("another To", letter.to_party != uri(said.target)),
-            ("another RoutingHeader", letter.hops != ((uri(said.source), uri(said.target)),)),
+            ("another To", letter.to_party != to),
+            ("another RoutingHeader", letter.hops != ((uri(said.source), to),)),
         )
         if is_wrong
     ]

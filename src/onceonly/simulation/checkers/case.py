@@ -22,6 +22,7 @@ from onceonly.simulation.history import (
     Row,
     Sent,
 )
+from onceonly.simulation.imposture import unmasked
 from onceonly.simulation.network import CLIENT_WAIT_NS, Fate, certificate
 from onceonly.simulation.timeline import NS_PER_MS
 from onceonly.simulation.world import World
@@ -208,13 +209,17 @@ class Case:
     # Filing.
 
     def course(self, node: str, key: Key, agreement_id: str | None) -> Course:
-        """The course of the message at the machine."""
+        """The course of the message at the machine.
+
+        Its line is one between its parties, whatever a package in their names said: a copy under
+        another line's agreement is refused, and the terms of that line are not the message's.
+        """
         found = self.courses.get((node, key))
         if found is None:
-            found = self.courses[node, key] = Course(node, key, self.lines.get(agreement_id or ""))
+            found = self.courses[node, key] = Course(node, key, None)
             self.of_key.setdefault(key, []).append(found)
-        elif found.line is None:
-            found.line = self.lines.get(agreement_id or "")
+        if found.line is None and self.is_between(agreement_id or "", key[:2]):
+            found.line = self.lines[agreement_id or ""]
         return found
 
     def _file_rows(self) -> None:
@@ -252,7 +257,8 @@ class Case:
         asked = {sent.packet.name: sent for sent in self.history.sent}
         answered: set[str] = set()
         for reply in self.history.replied:
-            source, target = reply.packet.target, reply.packet.source
+            # What is told to whoever speaks for a machine is told to its owner.
+            source, target = reply.packet.target, unmasked(reply.packet.source)
             letter, name = read(reply.body), f"answer to {reply.packet.name}"
             place = reply.order, reply.at_ns, source, target, letter, reply.body, name
             self._file_leaving(Leaving(*place, Fate.DELIVERED))
@@ -473,11 +479,18 @@ class Case:
     def comes_from_outside(self, course: Course) -> bool:
         """Whether a copy was damaged or forged: such may be refused for anything, in silence.
 
-        Odd ones may be read by a gateway under another name than by `letter`.
+        Odd ones may be read by a gateway under another name than by `letter`. What a hostile
+        partner says under his own name may have come to an intermediary, who sends it on as it is.
         """
         if not course.taken and course.node in self.outside.visited:
             return True
-        return any(one.is_damaged or one.source not in self.machines for one in course.taken)
+        if any(one.is_damaged or one.source not in self.machines for one in course.taken):
+            return True
+        return self.is_his_own(course) and any(
+            one.source in self.outside.sources
+            for place in self.of_key[course.key]
+            for one in place.taken
+        )
 
     def is_his_own(self, course: Course) -> bool:
         """Whether a hostile partner stands behind it: what he says under his own name is his.
