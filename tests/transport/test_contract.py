@@ -66,7 +66,7 @@ class MailLine(Line):
         if status_code < 300:
             return 250
         is_temporary = status_code >= 500 or status_code in (408, 429)
-        return 451 if is_temporary else 552 if status_code == 413 else 554
+        return 451 if is_temporary else {403: 550, 413: 552}.get(status_code, 554)
 
 
 @asynccontextmanager

@@ -355,7 +355,7 @@ async def test_an_answer_before_the_end_comes_behind_the_dot():
         await client.greet()
         assert (
             await client.mail(mail((b"x" * 76 + b"\r\n") * 10_000))
-            == "554 5.6.0 SecurityFailure\r\n"
+            == "550 5.7.1 SecurityFailure\r\n"
         )
 
 
