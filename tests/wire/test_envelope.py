@@ -32,11 +32,11 @@ from wire_samples import (
     written,
 )
 
-from onceonly.message.errors import ErrorCode, LocalError, Severity
+from onceonly.message.errors import ErrorCode, LocalError, RemoteError, Severity
 from onceonly.message.identity import PartyId
 from onceonly.message.message import DeliverySemantics, Message, Profile, RoutingHeader
 from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal
-from onceonly.wire.envelope import Content, boundary_for, encode
+from onceonly.wire.envelope import Content, Decoder, boundary_for, encode
 
 TRANSIENT = ErrorEntry(
     code=ErrorCode.TRANSIENT_ERROR,
@@ -359,3 +359,20 @@ def test_a_token_that_is_no_token_is_refused(token):
     """Too short to be random, too long or not alphanumeric."""
     with pytest.raises(LocalError):
         boundary_for(token)
+
+
+@pytest.mark.statement(ruling="R-45")
+def test_a_package_is_admitted_before_a_byte_of_a_payload_is_kept():
+    """Whoever is refused by his header leaves no sink behind; before that nobody is admitted."""
+    opened = []
+
+    def refuse(document):
+        raise RemoteError(ErrorCode.SECURITY_FAILURE, document.content.message_id)
+
+    package = sample_body()
+    decoder = Decoder(PACKAGE_TYPE, opened.append, admit=refuse)
+    assert not decoder.is_admitted
+    with pytest.raises(RemoteError, match="SecurityFailure"):
+        decoder.feed(package)
+    assert not decoder.is_admitted
+    assert opened == []

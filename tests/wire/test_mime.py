@@ -12,12 +12,14 @@ from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.wire.limits import Limits
 from onceonly.wire.mime import (
     PADDING_BYTES_MAX,
+    UNKNOWN_TYPE,
     MediaType,
     PartBegun,
     PartBytes,
     PartEnded,
     PartHead,
     Splitter,
+    carried_type,
     parse_media_type,
     parse_part_head,
 )
@@ -390,3 +392,19 @@ def test_other_transfer_encodings_are_refused(encoding):
     with pytest.raises(RemoteError) as refused:
         transfer_of(encoding)
     assert refused.value.code is ErrorCode.MIME_PROBLEM
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ("application/xml", "application/xml"),
+        ("a/b;\tname=x", "a/b; name=x"),
+        ("a/b; charset=utf-8; name=" + "x" * 1000, "a/b; charset=utf-8"),
+        ("a/b; name=" + "x" * 1000, "a/b"),
+        ('a/b; charset="' + "x" * 1000 + '"', "a/b"),
+        ("a/" + "b" * 1000, UNKNOWN_TYPE),
+    ],
+)
+def test_a_type_is_carried_in_one_line_that_every_transport_has(value, kept):
+    """R-42, R-43: printable, and short enough for a line of a mail; the essence is never cut."""
+    assert carried_type(value) == kept

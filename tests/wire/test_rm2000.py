@@ -433,3 +433,14 @@ def test_an_acknowledgement_with_errors_is_refused():
     """Only an Error has an ErrorList; a signal is one thing."""
     edits = ("</ebXMLHeader>", ERROR_LIST + "</ebXMLHeader>")
     assert refusal(edits, document=ACKNOWLEDGEMENT) is ErrorCode.OTHER_XML
+
+
+@pytest.mark.statement(ruling="R-44")
+@pytest.mark.parametrize("without", ["", "<TPAId/>"])
+def test_a_signal_may_name_no_agreement(without):
+    """Then it has that of the message that it is about."""
+    document = ACKNOWLEDGEMENT.replace("<TPAId>tpa-ab-1</TPAId>", without)
+    assert document != ACKNOWLEDGEMENT
+    content = decode_document(document).content
+    assert isinstance(content, Acknowledgment)
+    assert content.header.agreement_id == ""
