@@ -40,7 +40,7 @@ from onceonly.lake.marks import RECEIVER_EVENTS, SENDER_EVENTS
 from onceonly.lake.schemas import KEY
 from onceonly.lake.verdicts import is_promised
 from onceonly.message.errors import Severity
-from onceonly.message.event import Direction, Event
+from onceonly.message.event import Event
 from onceonly.message.message import DeliverySemantics
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.events import Outcome
@@ -137,8 +137,6 @@ def _outcome(name: str, event: Event, outcome: Outcome) -> Fold:
     return _count(name, event, meaning=meaning, only=f"outcome = '{outcome.value}'")
 
 
-_OF_SENDER = f"direction = '{Direction.OUT.value}' AND hop IS NULL"
-"""A row of the party that sends the message, where several write the same word."""
 _FAILURE_TOLD = f"reason = '{NoticeKind.DELIVERY_FAILURE.value}'"
 
 
@@ -210,8 +208,7 @@ FOLDS: Final = (
         "given_up_seq",
         How.MAX,
         "seq",
-        f"{_is(Event.EXHAUSTED)} OR ({_is(Event.PARKED)} AND {_OF_SENDER})"
-        f" OR ({_is(Event.NOTIFIED)} AND {_FAILURE_TOLD})",
+        f"{_is(Event.EXHAUSTED)} OR ({_is(Event.NOTIFIED)} AND {_FAILURE_TOLD})",
         "journal number of the last row that gives the message up",
     ),
     Fold(

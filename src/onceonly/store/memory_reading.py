@@ -17,10 +17,10 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState, Receivin
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import TransitStatus
 from onceonly.protocol.sending import OutboundStatus
+from onceonly.store.counting import COUNTED, COUNTED_AS
 from onceonly.store.memory_jobs import MemoryJobReading
 from onceonly.store.memory_tables import Incoming, Outgoing
 from onceonly.store.store import (
-    COUNTED_AS,
     InboundEntry,
     InboxItem,
     InboxStanding,
@@ -320,15 +320,12 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
         return [row for row in self._tables.journal.values() if row.message_id == message_id]
 
     def count_by_status(self) -> dict[str, int]:
-        counts = dict.fromkeys(_COUNTED, 0)
+        counts = dict.fromkeys(COUNTED, 0)
         for outgoing in self._tables.outbound.values():
             counts[outgoing.state.status] += 1
         for incoming in self._tables.inbound.values():
             counts[COUNTED_AS[incoming.status]] += 1
         return counts
-
-
-_COUNTED = (*(word.value for word in OutboundStatus), *COUNTED_AS.values())
 
 
 def _fits(row: Outgoing, wanted: MessageFilter) -> bool:

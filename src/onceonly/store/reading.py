@@ -18,9 +18,9 @@ from onceonly.protocol.receiving import ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store import rows
+from onceonly.store.counting import COUNTED
 from onceonly.store.job_reading import SqliteJobReading
 from onceonly.store.store import (
-    COUNTED_AS,
     InboundEntry,
     InboxItem,
     InboxStanding,
@@ -38,7 +38,6 @@ from onceonly.store.store import (
 )
 
 _PAIR_STATUS = {word.value: word for word in PairStatus}
-_OUTBOUND_WORDS = tuple(word.value for word in OutboundStatus)
 _COMMON_ENDS = (OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT)
 """How nearly all messages end: no way to find few of them."""
 
@@ -228,7 +227,7 @@ class SqliteSnapshot(SqliteJobReading, Snapshot):
         return [rows.to_record(row) for row in self._list("list_journal_of", message_id)]
 
     def count_by_status(self) -> dict[str, int]:
-        counts: dict[str, int] = dict.fromkeys((*_OUTBOUND_WORDS, *COUNTED_AS.values()), 0)
+        counts: dict[str, int] = dict.fromkeys(COUNTED, 0)
         counts.update(self._list("count_by_status"))
         return counts
 

@@ -39,15 +39,6 @@ class Role(StrEnum):
     RECEIVER = "receiver"
 
 
-COUNTED_AS = {
-    InboundStatus.STORED: "stored",
-    InboundStatus.HANDED_OVER: "handed_over",
-    InboundStatus.FORWARDED: "forwarded",
-    InboundStatus.CANCELLED: "cancelled_by_sender",
-}
-"""Under which words inbound messages are counted; `cancelled` is an outbound one's word."""
-
-
 class StoredPayload(NamedTuple):
     """A payload part and its bytes; `body` is None where they are in the spool by digest."""
 
@@ -241,11 +232,8 @@ class Snapshot(JobSnapshot, Protocol):
         ...
 
     def list_unsettled_agreements(self) -> Sequence[str]:
-        """Agreements of messages that may still need them.
-
-        Outbound ones without a final status, in recovery, or with an awaited response, and
-        inbound ones that are only stored.
-        """
+        """Agreements that messages still need: outbound ones without a final status, in recovery
+        or with an awaited response, and inbound ones that are only stored."""
         ...
 
     def get_sending_pair(self, pair: Pair) -> SendingPair:
@@ -392,7 +380,7 @@ class Snapshot(JobSnapshot, Protocol):
         ...
 
     def count_by_status(self) -> dict[str, int]:
-        """Outbound messages per status word, and inbound ones per word of `COUNTED_AS`."""
+        """Messages per word of `store/counting.py`."""
         ...
 
 

@@ -20,12 +20,12 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState, Receivin
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import FINAL, Outbound
 from onceonly.store import rows
+from onceonly.store.counting import COUNTED_AS
 from onceonly.store.job_writing import SqliteJobWriting
 from onceonly.store.reading import SqliteSnapshot
 from onceonly.store.rows import Way
 from onceonly.store.spool import INLINE_BYTES_MAX
 from onceonly.store.store import (
-    COUNTED_AS,
     Notice,
     OutboundEntry,
     OwedNotice,

@@ -167,7 +167,11 @@ WAITS = (
         Edit(
             "gateway/sending/dispatch.py",
             """\
-        transmission = await self._transport.send(outgoing)
+        try:
+            transmission = await self._transport.send(outgoing)
+        except StoreFull as full:
+            # A payload could not be read for now: what left of it is not known.
+            transmission = Transmission(TransportOutcome.UNKNOWN, bytes_left=True, detail=str(full))
         self._failpoints.reach("after-transmit")
         await self._report(departure.message_id, Transmitted(departure.attempt, transmission))
 """,

@@ -1,0 +1,17 @@
+"""Under which words messages are counted, the same in every store."""
+
+from typing import Final
+
+from onceonly.protocol.receiving import InboundStatus
+from onceonly.protocol.sending import OutboundStatus
+
+COUNTED_AS: Final = {
+    InboundStatus.STORED: "stored",
+    InboundStatus.HANDED_OVER: "handed_over",
+    InboundStatus.FORWARDED: "forwarded",
+    InboundStatus.CANCELLED: "cancelled_by_sender",
+}
+"""The words of inbound messages; `cancelled` is an outbound one's word."""
+
+COUNTED: Final = (*(word.value for word in OutboundStatus), *COUNTED_AS.values())
+"""Every word of `Snapshot.count_by_status`."""
