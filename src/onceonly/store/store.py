@@ -232,8 +232,10 @@ class Snapshot(JobSnapshot, Protocol):
         ...
 
     def list_unsettled_agreements(self) -> Sequence[str]:
-        """Agreements that messages still need: outbound ones without a final status, in recovery
-        or with an awaited response, and inbound ones that are only stored."""
+        """Agreements that messages still need: unsettled outbound, or merely stored ones.
+
+        Outbound: no final status, in recovery, or a response is awaited.
+        """
         ...
 
     def get_sending_pair(self, pair: Pair) -> SendingPair:
