@@ -44,7 +44,13 @@ HTTP and JSON at the address `[gateway] api`. The same description, for programs
 * A request's head has {endpoint.HEAD_BYTES_MAX} bytes at most, the body of a call without documents
   {bounds.BODY_BYTES_MAX}, JSON is nested {reading.DEPTH_MAX} deep at most.
 * Answers are JSON in ASCII: whatever else a text has stands as `\\uXXXX`.
-* A MessageId in a path is percent-encoded, slashes too.
+* A MessageId in a path is one step, percent-encoded: a slash in it is `%2F`, and an escaped slash
+  separates nothing. So is a PartyId.
+* An item of the inbox is addressed by its `offset`. By a MessageId it is where it alone has that:
+  two partners may use one, and what came as BestEffort may have come twice. Otherwise the answer is
+  409 `Ambiguous`, with the `offsets` as a member of the error.
+* What a call does not read is refused by name: query parameters, members of JSON, parts of a form;
+  and whatever is there twice.
 * Pages have at most {reading.LIMIT_MAX} items; go on with `after`.
 * Every call may be repeated. A submission is repeated safely when it has a `message_id`, a `key`
   or an `Idempotency-Key`: the same content returns the first one (200 instead of 201, and
@@ -155,6 +161,8 @@ USUAL_STATUS = 400
 """Status of a refusal that the API gives no other one."""
 
 MEANINGS = {
+    "Ambiguous": "Several items of the inbox have this MessageId: address one by its offset; "
+    "`error.offsets` has them.",
     "AmbiguousAgreement": "Several agreements are with this partner: name one in `agreement`.",
     "Busy": "Descriptors or memory are used up for the moment; nothing was accepted. Come again.",
     "Cancelled": "Its sender took the message back before work on it began: do not process it.",

@@ -5,7 +5,7 @@ It knows HTTP and the API's JSON, nothing of the gateway's inside.
 
 import json
 import mimetypes
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -260,19 +260,22 @@ class Client:
         return self._json("POST", path, json={"reason": reason})
 
     def find_inbox_item(self, message_id: str) -> JSON | None:
-        """The newest inbox item with this MessageId; None where there is none.
+        """The inbox item with this MessageId; None where there is none.
+
+        Raises `LocalError` (Cancelled) where its sender took it back, and (Ambiguous) where several
+        have it: `facts["offsets"]` of the error says which, for `find_inbox_item_at`.
+        """
+        return _none_if_not_found(lambda: self._json("GET", f"/v1/inbox/{_quoted(message_id)}"))
+
+    def find_inbox_item_at(self, offset: int) -> JSON | None:
+        """The inbox item at this offset; None where there is none.
 
         Raises `LocalError` (Cancelled) where its sender took it back.
         """
-        try:
-            return self._json("GET", f"/v1/inbox/{_quoted(message_id)}")
-        except LocalError as error:
-            if error.name == "NotFound":
-                return None
-            raise
+        return _none_if_not_found(lambda: self._json("GET", f"/v1/inbox/items/{offset}"))
 
     def get_inbox_item(self, message_id: str, offset: int) -> JSON:
-        """The inbox item at this offset."""
+        """The inbox item at this offset, which has this MessageId."""
         return self._json("GET", f"/v1/inbox/{_quoted(message_id)}?offset={offset}")
 
     def notices(self, after: int = 0, limit: int = 100) -> Sequence[JSON]:
@@ -428,10 +431,19 @@ def _authorization(token: str) -> bytes:
 
 def _refusal(response: httpx.Response) -> LocalError:
     try:
-        refused = response.json()["error"]
-        return LocalError(refused["name"], refused["text"])
+        refused = dict(response.json()["error"])
+        return LocalError(refused.pop("name"), refused.pop("text"), refused)
     except (ValueError, KeyError, TypeError):
         return _unexpected(response)
+
+
+def _none_if_not_found(call: Callable[[], JSON]) -> JSON | None:
+    try:
+        return call()
+    except LocalError as error:
+        if error.name == "NotFound":
+            return None
+        raise
 
 
 def _unexpected(response: httpx.Response) -> LocalError:

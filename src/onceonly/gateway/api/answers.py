@@ -7,6 +7,8 @@ and steer no terminal on their way to one (attack X16).
 
 import json
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse
@@ -29,9 +31,11 @@ class Json(JSONResponse):
         ).encode("ascii")
 
 
-def refusal(status_code: int, name: str, text: str) -> Json:
-    """A refusal with a name that stays."""
-    return Json(error_shape(name, text), status_code=status_code)
+def refusal(
+    status_code: int, name: str, text: str, facts: Mapping[str, Any] = MappingProxyType({})
+) -> Json:
+    """A refusal with a name that stays, and what a program may want to know of it."""
+    return Json(error_shape(name, text, facts), status_code=status_code)
 
 
 def sendable_type(content_type: str) -> str:

@@ -6,7 +6,7 @@ legal.
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from reprlib import Repr
 from typing import Any, NoReturn
 
@@ -14,6 +14,7 @@ from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
 from onceonly.gateway.api.forms import HEADER_BYTES_MAX
+from onceonly.gateway.api.openapi import Operation, members_of
 from onceonly.gateway.sending.submit import Part, Submission
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.identity import checked_text
@@ -52,7 +53,7 @@ def parsed(text: str | bytes) -> Any:
     """
     text = text if isinstance(text, str) else text.decode("utf-8-sig")
     _check_depth(text)
-    value = json.loads(text, parse_constant=_refuse_constant)
+    value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
     if "\\ud" in text.lower():
         # JSON can escape half a surrogate pair, which no store, document or answer could carry.
         json.dumps(value, ensure_ascii=False).encode()
@@ -73,6 +74,16 @@ def _check_depth(text: str) -> None:
             raise ValueError(f"it is nested more than {DEPTH_MAX} deep")
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Two members of one name would be read in two ways."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{shown(twice)} is there more than once")
+    return found
+
+
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
 
@@ -84,6 +95,28 @@ _SHOWN.maxstring = _SHOWN.maxother = 120
 def shown(value: Any) -> str:
     """A value of a caller's, in a refusal: as much of it as tells which one is meant."""
     return _SHOWN.repr(value)
+
+
+def check_query(request: Request, operation: Operation) -> None:
+    """Nothing but what the call reads, and each once: what is not read is not meant."""
+    legal = [name for name, _ in operation.query]
+    given = [name for name, _ in request.query_params.multi_items()]
+    _check_names(given, legal, "parameter")
+    twice = next((name for name in given if given.count(name) > 1), None)
+    if twice is not None:
+        raise LocalError("InvalidField", f"the parameter {twice} is given more than once")
+
+
+def check_members(body: dict[str, Any], operation: Operation) -> None:
+    """Nothing but what the call reads; `parsed` sees to it that no member is there twice."""
+    _check_names(body, members_of(operation), "member")
+
+
+def _check_names(given: Iterable[str], legal: Sequence[str], kind: str) -> None:
+    for name in given:
+        if name not in legal:
+            there = f"legal: {', '.join(legal)}" if legal else "there are none"
+            raise LocalError("InvalidField", f"{shown(name)} is no {kind} of this call; {there}")
 
 
 async def json_object(request: Request) -> dict[str, Any]:
