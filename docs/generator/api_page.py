@@ -66,7 +66,8 @@ SUBMISSION = f"""
 ## Submitting
 
 `multipart/form-data` with one part `message` (the JSON object below) and one part `payload` per
-document, each with its own `Content-Type` and, if it has one, a file name.
+document, each with its own `Content-Type` and a `filename`, which may be empty. The content is the
+same where bytes, types and names of the payloads are.
 
 | Field of `message` | Meaning |
 |---|---|
@@ -75,7 +76,7 @@ document, each with its own `Content-Type` and, if it has one, a file name.
 | `action` | **required** what the partner should do |
 | `agreement` | TPAId, where several agreements are with the partner |
 | `message_id` | the MessageId to use; chosen by the gateway if absent |
-| `key` | a business key; the same again returns the first submission |
+| `key` | a business key, one line of 1-255 characters; the same again returns the first submission |
 | `conversation` | ConversationId to join; a new one if absent |
 | `ref` | MessageId that this message answers |
 

@@ -20,10 +20,10 @@ from starlette.routing import Route
 
 from onceonly.gateway.api import shapes
 from onceonly.gateway.api.access import Access
-from onceonly.gateway.api.answers import Json, refusal, sendable_type
+from onceonly.gateway.api.answers import Json, refusal, sendable_type, shown
 from onceonly.gateway.api.arrow import MEDIA_TYPE, inbox_stream, journal_stream
 from onceonly.gateway.api.bounds import announced, read_on, read_whole
-from onceonly.gateway.api.forms import HEADER_BYTES_MAX, form_of
+from onceonly.gateway.api.forms import HEADER_BYTES_MAX, HEADER_PART, form_of
 from onceonly.gateway.api.job_calls import JobCalls
 from onceonly.gateway.api.openapi import OPERATIONS, Operation, openapi_document
 from onceonly.gateway.api.paths import on_steps
@@ -34,11 +34,11 @@ from onceonly.gateway.api.reading import (
     flag,
     header_json,
     json_object,
+    key_of,
     limit_of,
     number,
     one_of,
     reason_of,
-    shown,
     submission_of,
     too_large,
     whole,
@@ -213,18 +213,15 @@ class Api(JobCalls):
                 parts: list[Part] = []
                 room = self._payload_bytes_max
                 for name, value in form.multi_items():
-                    if name == "message":
+                    if name == HEADER_PART:
                         header = await header_json(value)
                     elif isinstance(value, UploadFile):
                         part, room = await self._spooled(value, sinks, room)
                         parts.append(part)
-                    else:
-                        raise LocalError("InvalidMultipart", f"part {shown(name)} is no file")
                 if header is None:
                     text = "the part 'message' with the JSON is missing"
                     raise LocalError("InvalidMultipart", text)
-                key = request.headers.get("idempotency-key")
-                yield submission_of(header, parts, message_id, key)
+                yield submission_of(header, parts, message_id, key_of(request))
         finally:
             for sink in sinks:
                 sink.discard()

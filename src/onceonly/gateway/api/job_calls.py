@@ -13,9 +13,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from onceonly.gateway.api import shapes
-from onceonly.gateway.api.answers import Json
+from onceonly.gateway.api.answers import Json, shown
 from onceonly.gateway.api.bounds import announced, read_on
-from onceonly.gateway.api.reading import limit_of, parsed, shown, submission_of, too_large, whole
+from onceonly.gateway.api.reading import limit_of, parsed, submission_of, too_large, whole
 from onceonly.gateway.sending.jobs import Jobs
 from onceonly.gateway.sending.places import NUMBER_BITS, RowAnswer, StagedRow
 from onceonly.gateway.sending.submit import Part, Submission

@@ -7,17 +7,17 @@ legal.
 import json
 import re
 from collections.abc import Iterable, Sequence
-from reprlib import Repr
 from typing import Any, NoReturn
 
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
+from onceonly.gateway.api.answers import shown
 from onceonly.gateway.api.forms import HEADER_BYTES_MAX
 from onceonly.gateway.api.openapi import Operation, members_of
 from onceonly.gateway.sending.submit import Part, Submission
 from onceonly.message.errors import LocalError, RemoteError
-from onceonly.message.identity import checked_text
+from onceonly.message.identity import checked_key, checked_text
 
 LIMIT_MAX = 1000
 """Most items of one page."""
@@ -88,15 +88,6 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
 
 
-_SHOWN = Repr()
-_SHOWN.maxstring = _SHOWN.maxother = 120
-
-
-def shown(value: Any) -> str:
-    """A value of a caller's, in a refusal: as much of it as tells which one is meant."""
-    return _SHOWN.repr(value)
-
-
 def check_query(request: Request, operation: Operation) -> None:
     """Nothing but what the call reads, and each once: what is not read is not meant."""
     legal = [name for name, _ in operation.query]
@@ -149,7 +140,7 @@ SUBMISSION_FIELDS = {
 def submission_of(
     header: Any, parts: list[Part], message_id: str | None, key: str | None
 ) -> Submission:
-    """What is asked for; `message_id` of the path and `key` of the head win."""
+    """What is asked for; `message_id` of the path and `key` of the head are never contradicted."""
     if not isinstance(header, dict):
         raise LocalError("InvalidMultipart", "the part 'message' is no JSON object")
     for name, value in header.items():
@@ -162,13 +153,39 @@ def submission_of(
         if not header.get(name):
             raise LocalError("InvalidField", f"{name} is missing")
     fields = {SUBMISSION_FIELDS[name]: value for name, value in header.items()}
-    if message_id is not None and fields.get("message_id", message_id) != message_id:
-        raise LocalError("InvalidField", "message_id in the JSON is not the one in the path")
-    if message_id is not None:
-        fields["message_id"] = message_id
-    if key is not None:
-        fields["idempotency_key"] = key
+    _put_said(fields, "message_id", message_id, "message_id in the JSON is not the one in the path")
+    _put_said(fields, "idempotency_key", key, "key in the JSON is not the Idempotency-Key")
+    if fields.get("idempotency_key") is not None:
+        _check_key(fields["idempotency_key"])
     return Submission(parts=parts, **fields)
+
+
+def _put_said(fields: dict[str, Any], name: str, said: str | None, contradiction: str) -> None:
+    """Put what was said outside of the JSON, where that says nothing else."""
+    if said is None:
+        return
+    if fields.get(name) not in (None, said):
+        raise LocalError("InvalidField", contradiction)
+    fields[name] = said
+
+
+def _check_key(key: str) -> None:
+    """A key that nobody can have meant would make every other submission one with it."""
+    try:
+        checked_key(key)
+    except RemoteError as error:
+        raise LocalError("InvalidField", error.description) from error
+
+
+def key_of(request: Request) -> str | None:
+    """The business key of the head, which is the text that its bytes are in UTF-8."""
+    given = request.headers.getlist("idempotency-key")
+    if len(given) > 1:
+        raise LocalError("InvalidField", "the Idempotency-Key is given more than once")
+    try:
+        return given[0].encode("latin-1").decode() if given else None
+    except UnicodeDecodeError as error:
+        raise LocalError("InvalidField", "the Idempotency-Key is not UTF-8") from error
 
 
 def one_line(value: Any, name: str) -> str:
