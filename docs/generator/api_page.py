@@ -76,7 +76,7 @@ same where bytes, types and names of the payloads are.
 | `action` | **required** what the partner should do |
 | `agreement` | TPAId, where several agreements are with the partner |
 | `message_id` | the MessageId to use; chosen by the gateway if absent |
-| `key` | a business key, one line of 1-255 characters; the same again returns the first submission |
+| `key` | business key, a line of 1-255 characters; the same again returns the first submission |
 | `conversation` | ConversationId to join; a new one if absent |
 | `ref` | MessageId that this message answers |
 
