@@ -5,12 +5,14 @@ import threading
 from typing import Any
 
 import pytest
+from asking import report
 from calling import received
 from peer import PATIENCE_S
 from running_gateway import running
 
 from onceonly.gateway.api.application import READERS_MAX
 from onceonly.gateway.api.openapi import OPERATIONS, Operation
+from onceonly.message.event import Event
 
 pytestmark = pytest.mark.anyio
 
@@ -92,3 +94,32 @@ async def test_only_so_many_read_at_once(gated):
         assert gate.waiting.empty()
         gate.open()
         assert [answer.status_code for answer in await reading] == [200] * (READERS_MAX + 3)
+
+
+class MovingSnapshot:
+    """The store's reads, of which the first of a message is of the instant before a commit."""
+
+    def __init__(self, snapshot: Any, before: Any) -> None:
+        self._snapshot = snapshot
+        self._before = [before]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._snapshot, name)
+
+    def find_outbound_view(self, message_id: str) -> Any:
+        return self._before.pop() if self._before else self._snapshot.find_outbound_view(message_id)
+
+
+async def test_a_message_is_shown_at_one_instant(gateway, peer, monkeypatch):
+    """A commit may come between two reads: never the old state beside the new recovery."""
+    message_id = await gateway.submit(b"x", to=peer)
+    await peer.hear("Normal")
+    await gateway.until_row(Event.TRANSMITTED)
+    before = gateway.store.snapshot().find_outbound_view(message_id)
+    await gateway.call("POST", f"/v1/messages/{message_id}/cancel")
+    await report(peer, await peer.hear("CancelRequest"))
+    await gateway.until_state(message_id, "cancelled")
+    snapshot = gateway.store.snapshot
+    monkeypatch.setattr(gateway.store, "snapshot", lambda: MovingSnapshot(snapshot(), before))
+    shape = await gateway.get(f"/v1/messages/{message_id}")
+    assert (shape["state"], shape["recovery"]["phase"]) == ("cancelled", "at-rest")

@@ -33,6 +33,7 @@ from onceonly.gateway.api.reading import (
     count,
     flag,
     header_json,
+    item_of,
     json_object,
     key_of,
     limit_of,
@@ -239,11 +240,19 @@ class Api(JobCalls):
         return Part(sink, content_type, upload.filename or ""), room
 
     def _message(self, message_id: str) -> dict[str, Any]:
-        view = self._snapshot.find_outbound_view(message_id)
-        if view is None:
-            raise LocalError("NotFound", f"no outbound message {message_id!r}")
-        recovery = self._snapshot.get_recovery(message_id)
-        return shapes.message_shape(view, self._pair_view(view.message.pair), recovery)
+        """The message at one instant: commits go on while this reads.
+
+        Its recovery and its pair are looked up again where the message has moved meanwhile.
+        """
+        snapshot = self._snapshot
+        view = snapshot.find_outbound_view(message_id)
+        while view is not None:
+            recovery = snapshot.get_recovery(message_id)
+            pair = self._pair_view(view.message.pair)
+            before, view = view, snapshot.find_outbound_view(message_id)
+            if view == before:
+                return shapes.message_shape(view, pair, recovery)
+        raise LocalError("NotFound", f"no outbound message {message_id!r}")
 
     def _pair_view(self, pair: Pair) -> PairView:
         state = self._snapshot.get_sending_pair(pair)
@@ -340,11 +349,11 @@ class Api(JobCalls):
 
     def get_inbox_item(self, request: Request) -> Response:
         """One received message, by its offset or by a MessageId that it alone has."""
-        return Json(shapes.inbox_shape(self._inbox.get(*_item_of(request))))
+        return Json(shapes.inbox_shape(self._inbox.get(*item_of(request))))
 
     def get_payload(self, request: Request) -> Response:
         """The bytes of one payload."""
-        message_id, offset = _item_of(request)
+        message_id, offset = item_of(request)
         stored = self._inbox.payload(message_id, request.path_params["n"], offset)
         headers = {
             # A payload is never shown as a page of ours (attack R6).
@@ -365,7 +374,7 @@ class Api(JobCalls):
     async def post_processing(self, request: Request) -> Response:
         """The application's processing state."""
         processing = _processing(await json_object(request))
-        message_id, offset = _item_of(request)
+        message_id, offset = item_of(request)
         item = await self._inbox.report(message_id, processing, offset)
         return Json(shapes.inbox_shape(item))
 
@@ -373,7 +382,7 @@ class Api(JobCalls):
         """The application will not process a message."""
         body = await json_object(request)
         reason = reason_of(body, "refused by the application")
-        message_id, offset = _item_of(request)
+        message_id, offset = item_of(request)
         item = await self._inbox.refuse(message_id, reason, offset)
         return Json(shapes.inbox_shape(item))
 
@@ -470,20 +479,6 @@ class Api(JobCalls):
 
 def _wants_arrow(request: Request) -> bool:
     return MEDIA_TYPE in request.headers.get("accept", "")
-
-
-_ITEMS = "items"
-"""The step behind which an offset stands, or a MessageId in the query; and a legal MessageId."""
-
-
-def _item_of(request: Request) -> tuple[str | None, int | None]:
-    """MessageId and offset of the inbox item that a call is about; one of them may be missing."""
-    if "offset" in request.path_params:
-        return None, request.path_params["offset"]
-    named = request.query_params.get("message_id", _ITEMS)
-    message_id = request.path_params.get("message_id", named)
-    is_there = "offset" in request.query_params
-    return message_id, whole(request, "offset", 0) if is_there else None
 
 
 def _processing(body: dict[str, Any]) -> ProcessingState:

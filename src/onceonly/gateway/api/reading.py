@@ -214,6 +214,20 @@ def whole(request: Request, name: str, default: int) -> int:
     return int(text)
 
 
+_ITEMS = "items"
+"""The step behind which an offset stands, or a MessageId in the query; and a legal MessageId."""
+
+
+def item_of(request: Request) -> tuple[str | None, int | None]:
+    """MessageId and offset of the inbox item that a call is about; one of them may be missing."""
+    if "offset" in request.path_params:
+        return None, request.path_params["offset"]
+    named = request.query_params.get("message_id", _ITEMS)
+    message_id = request.path_params.get("message_id", named)
+    is_there = "offset" in request.query_params
+    return message_id, whole(request, "offset", 0) if is_there else None
+
+
 def number(request: Request, name: str, default: float) -> float:
     """A finite number of the query, not below zero."""
     text = request.query_params.get(name)
