@@ -40,6 +40,18 @@ async def test_take_writes_files_under_names_of_our_own(run, gateway, tmp_path):
 
 
 @pytest.mark.usefixtures("received")
+async def test_a_folder_that_cannot_be_written_is_told_in_one_line(run, tmp_path):
+    """Exit 1 and no traceback; the message can be taken again."""
+    (tmp_path / "file").touch()
+    result = await run("inbox", "take", M, "--into", tmp_path / "file" / "taken")
+    assert result.exit_code == Exit.UNEXPECTED
+    assert "cannot be written" in result.stderr
+    assert isinstance(result.exception, SystemExit)
+    again = await run("inbox", "take", M, "--into", tmp_path / "taken")
+    assert again.exit_code == Exit.OK
+
+
+@pytest.mark.usefixtures("received")
 async def test_take_reports_progress_and_may_be_repeated(run, gateway, tmp_path):
     """In progress once; the files are the same again."""
     into = tmp_path / "taken"

@@ -101,8 +101,12 @@ def take(client: Client, item: JSON, into: Path, output: str) -> None:
     """
     if item["processing"] == "not-started":
         client.report(item, "in-progress")
-    into.mkdir(parents=True, exist_ok=True)
-    files = [_write(client, item, number, into) for number in range(len(item["payloads"]))]
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        files = [_write(client, item, number, into) for number in range(len(item["payloads"]))]
+    except OSError as error:
+        text = f"{error.filename or into} cannot be written: {error.strerror}; take it again"
+        raise Failure(Exit.UNEXPECTED, text) from error
     if output == "json":
         named = {name: item[name] for name in ("message_id", "offset")}
         print_json({**named, "files": [str(path) for path in files]})
