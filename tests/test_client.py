@@ -149,6 +149,41 @@ async def test_the_inbox_is_read_and_reported_on(client, gateway, peer):
     assert await beside(client.inbox, item["offset"]) == []
 
 
+async def test_an_ambiguous_id_is_refused_with_its_offsets(tmp_path, peer):
+    """For programs as numbers; each item is found by its own."""
+    other = Peer("urn:duns:333333333", "tpa-cb-1")
+    await other.listen()
+    async with running(tmp_path, peer, other) as gateway, serving_api(gateway) as api:
+        for count, partner in enumerate((peer, other), 1):
+            await partner.send(M, 1)
+            await gateway.until(lambda count=count: len(gateway.inbox_ids()) == count)
+        with Client(api) as client:
+            with pytest.raises(LocalError) as caught:
+                await beside(client.find_inbox_item, M)
+            assert (caught.value.name, caught.value.facts) == ("Ambiguous", {"offsets": [1, 2]})
+            items = [await beside(client.find_inbox_item_at, offset) for offset in (1, 2)]
+            assert [item["from"] for item in items] == [[peer.party], [other.party]]
+            assert await beside(client.find_inbox_item_at, 3) is None
+            await beside(client.report, items[0], "complete")
+            found = await beside(client.inbox)
+            assert [item["processing"] for item in found] == ["complete", "not-started"]
+    await other.close()
+
+
+async def test_every_id_is_addressed_as_it_is(client, gateway, peer):
+    """Whatever has a meaning in a URL: in the item's own calls, its link, and by its offset."""
+    for number, name in enumerate(("x", "x/payloads/0", "a%2Fb", "a?b#c", "..;+&=", "items"), 1):
+        part = PayloadPart("p@a", "text/plain", name.encode())
+        await peer.send(name, number, payloads=[part])
+        await gateway.until(lambda count=number: len(gateway.inbox_ids()) == count)
+        item = await beside(client.find_inbox_item, name)
+        assert (item["message_id"], item["offset"]) == (name, number)
+        assert await beside(client.get_inbox_item, name, number) == item
+        content = await beside(lambda item=item: b"".join(client.payload(item, 0)))
+        assert content == name.encode()
+        assert (await beside(client.refuse, item, "no"))["message_id"] == name
+
+
 async def test_operators_see_and_steer(client, gateway, peer):
     """Partners, incidents, notices, journal, publishing, health."""
     header = {"to": peer.party, "service": "S", "action": "A"}

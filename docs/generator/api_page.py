@@ -51,7 +51,13 @@ HTTP and JSON at the address `[gateway] api`. The same description, for programs
 * A request's head has {endpoint.HEAD_BYTES_MAX} bytes at most, the body of a call without documents
   {bounds.BODY_BYTES_MAX}, JSON is nested {reading.DEPTH_MAX} deep at most.
 * Answers are JSON in ASCII: whatever else a text has stands as `\\uXXXX`.
-* A MessageId in a path is percent-encoded, slashes too.
+* A MessageId in a path is one step, percent-encoded: a slash in it is `%2F`, and an escaped slash
+  separates nothing. So is a PartyId.
+* An item of the inbox is addressed by its `offset`. By a MessageId it is where it alone has that:
+  two partners may use one, and what came as BestEffort may have come twice. Otherwise the answer is
+  409 `Ambiguous`, with the `offsets` as a member of the error.
+* What a call does not read is refused by name: query parameters, members of JSON, parts of a form;
+  and whatever is there twice.
 * Pages have at most {reading.LIMIT_MAX} items; go on with `after`.
 * Every call may be repeated. A submission is repeated safely when it has a `message_id`, a `key`
   or an `Idempotency-Key`: the same content returns the first one (200 instead of 201, and
@@ -67,7 +73,8 @@ SUBMISSION = f"""
 ## Submitting
 
 `multipart/form-data` with one part `message` (the JSON object below) and one part `payload` per
-document, each with its own `Content-Type` and, if it has one, a file name.
+document, each with its own `Content-Type` and a `filename`, which may be empty. The content is the
+same where bytes, types and names of the payloads are.
 
 | Field of `message` | Meaning |
 |---|---|
@@ -76,7 +83,7 @@ document, each with its own `Content-Type` and, if it has one, a file name.
 | `action` | **required** what the partner should do |
 | `agreement` | TPAId, where several agreements are with the partner |
 | `message_id` | the MessageId to use; chosen by the gateway if absent |
-| `key` | a business key; the same again returns the first submission |
+| `key` | business key, a line of 1-255 characters; the same again returns the first submission |
 | `conversation` | ConversationId to join; a new one if absent |
 | `ref` | MessageId that this message answers |
 
@@ -162,6 +169,8 @@ USUAL_STATUS = 400
 """Status of a refusal that the API gives no other one."""
 
 MEANINGS = {
+    "Ambiguous": "Several items of the inbox have this MessageId: address one by its offset; "
+    "`error.offsets` has them.",
     "AmbiguousAgreement": "Several agreements are with this partner: name one in `agreement`.",
     "Busy": "Descriptors or memory are used up for the moment; nothing was accepted. Come again.",
     "Cancelled": "Its sender took the message back before work on it began: do not process it.",

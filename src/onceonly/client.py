@@ -4,18 +4,19 @@ It knows HTTP and the API's JSON, nothing of the gateway's inside.
 """
 
 import json
-import mimetypes
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import quote
 
 import httpx
 
+from onceonly.documents import Document, Form
 from onceonly.message.errors import LocalError, OnceonlyError
 from onceonly.message.identity import JOB_NAME, is_job_name
+
+__all__ = ["Client", "Document", "End", "GatewayUnreachable"]
 
 TIMEOUT_S = 60.0
 """Longest silence of the gateway before a call counts as unreachable."""
@@ -38,20 +39,6 @@ class End(NamedTuple):
     last: int
     store_id: str | None
     """None before the store's first row, and from gateways that do not say."""
-
-
-class Document(NamedTuple):
-    """One payload to send: bytes or a file, what it is, and what it is called."""
-
-    content: bytes | Path
-    content_type: str
-    name: str
-
-    @classmethod
-    def from_file(cls, path: Path) -> "Document":
-        """The file under its own name, its type guessed from that name."""
-        kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-        return cls(path, kind, path.name)
 
 
 class Client:
@@ -99,7 +86,11 @@ class Client:
         ref: str | None = None,
         agreement: str | None = None,
     ) -> JSON:
-        """Submit a message; the answer is its state, `replayed` if it was submitted before."""
+        """Submit a message; the answer is its state, `replayed` if it was submitted before.
+
+        Raises `LocalError` (UnusableFile, FileChanged) where a file cannot be read, or is another
+        one in the middle; then nothing is submitted.
+        """
         header = {
             "to": to,
             "service": service,
@@ -111,19 +102,8 @@ class Client:
             "agreement": agreement,
         }
         given = {name: value for name, value in header.items() if value is not None}
-        with ExitStack() as opened:
-            files: list[tuple[str, tuple[str | None, bytes | BinaryIO, str]]] = [
-                ("message", (None, json.dumps(given).encode(), "application/json"))
-            ]
-            for document in documents:
-                content, content_type, name = document
-                body: bytes | BinaryIO = (
-                    opened.enter_context(content.open("rb"))
-                    if isinstance(content, Path)
-                    else content
-                )
-                files.append(("payload", (name or "payload", body, content_type)))
-            return self._json("POST", "/v1/messages", files=files)
+        with Form(json.dumps(given).encode(), [Document(*one) for one in documents]) as form:
+            return self._json("POST", "/v1/messages", content=form.pieces(), headers=form.headers)
 
     def get(self, message_id: str) -> JSON:
         """State and timeline of an outbound message."""
@@ -260,19 +240,22 @@ class Client:
         return self._json("POST", path, json={"reason": reason})
 
     def find_inbox_item(self, message_id: str) -> JSON | None:
-        """The newest inbox item with this MessageId; None where there is none.
+        """The inbox item with this MessageId; None where there is none.
+
+        Raises `LocalError` (Cancelled) where its sender took it back, and (Ambiguous) where several
+        have it: `facts["offsets"]` of the error says which, for `find_inbox_item_at`.
+        """
+        return _none_if_not_found(lambda: self._json("GET", f"/v1/inbox/{_quoted(message_id)}"))
+
+    def find_inbox_item_at(self, offset: int) -> JSON | None:
+        """The inbox item at this offset; None where there is none.
 
         Raises `LocalError` (Cancelled) where its sender took it back.
         """
-        try:
-            return self._json("GET", f"/v1/inbox/{_quoted(message_id)}")
-        except LocalError as error:
-            if error.name == "NotFound":
-                return None
-            raise
+        return _none_if_not_found(lambda: self._json("GET", f"/v1/inbox/items/{offset}"))
 
     def get_inbox_item(self, message_id: str, offset: int) -> JSON:
-        """The inbox item at this offset."""
+        """The inbox item at this offset, which has this MessageId."""
         return self._json("GET", f"/v1/inbox/{_quoted(message_id)}?offset={offset}")
 
     def notices(self, after: int = 0, limit: int = 100) -> Sequence[JSON]:
@@ -428,10 +411,19 @@ def _authorization(token: str) -> bytes:
 
 def _refusal(response: httpx.Response) -> LocalError:
     try:
-        refused = response.json()["error"]
-        return LocalError(refused["name"], refused["text"])
+        refused = dict(response.json()["error"])
+        return LocalError(refused.pop("name"), refused.pop("text"), refused)
     except (ValueError, KeyError, TypeError):
         return _unexpected(response)
+
+
+def _none_if_not_found(call: Callable[[], JSON]) -> JSON | None:
+    try:
+        return call()
+    except LocalError as error:
+        if error.name == "NotFound":
+            return None
+        raise
 
 
 def _unexpected(response: httpx.Response) -> LocalError:

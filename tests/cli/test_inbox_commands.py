@@ -40,6 +40,18 @@ async def test_take_writes_files_under_names_of_our_own(run, gateway, tmp_path):
 
 
 @pytest.mark.usefixtures("received")
+async def test_a_folder_that_cannot_be_written_is_told_in_one_line(run, tmp_path):
+    """Exit 1 and no traceback; the message can be taken again."""
+    (tmp_path / "file").touch()
+    result = await run("inbox", "take", M, "--into", tmp_path / "file" / "taken")
+    assert result.exit_code == Exit.UNEXPECTED
+    assert "cannot be written" in result.stderr
+    assert isinstance(result.exception, SystemExit)
+    again = await run("inbox", "take", M, "--into", tmp_path / "taken")
+    assert again.exit_code == Exit.OK
+
+
+@pytest.mark.usefixtures("received")
 async def test_take_reports_progress_and_may_be_repeated(run, gateway, tmp_path):
     """In progress once; the files are the same again."""
     into = tmp_path / "taken"
@@ -115,6 +127,65 @@ async def test_a_list_has_at_least_one_place(run):
     """Exit 2, rather than a page that nobody asked for."""
     for noun in ("inbox", "message"):
         assert (await run(noun, "list", "--limit", "0")).exit_code == Exit.USAGE
+
+
+@pytest.fixture
+async def two(gateway, peer):
+    """One MessageId at offsets 1 and 2: a BestEffort message came twice."""
+    for count in (1, 2):
+        await peer.send(M, None, semantics="BestEffort")
+        await gateway.until(lambda count=count: len(gateway.inbox_ids()) == count)
+
+
+@pytest.mark.usefixtures("two")
+@pytest.mark.parametrize("terms", [{"delivery_semantics": "BestEffort", "retries": 0}])
+@pytest.mark.parametrize(
+    "words",
+    [("take", M), ("done", M), ("processing", M, "complete"), ("refuse", M, "--reason", "x")],
+    ids=lambda words: words[0],
+)
+async def test_an_id_that_two_items_have_is_refused(run, gateway, tmp_path, words):
+    """Exit 2 and the offsets; `take ID; done ID` would take one twice and the other never."""
+    into = ("--into", tmp_path / "taken") if words[0] == "take" else ()
+    result = await run("inbox", *words, *into)
+    assert result.exit_code == Exit.USAGE
+    assert "Ambiguous" in result.stderr
+    assert "(1, 2)" in result.stderr
+    assert gateway.rows(Event.PROCESSING_CHANGED, Event.APPLICATION_REFUSED) == []
+    assert not (tmp_path / "taken").exists()
+
+
+@pytest.mark.usefixtures("two")
+@pytest.mark.parametrize("terms", [{"delivery_semantics": "BestEffort", "retries": 0}])
+async def test_an_offset_says_which_item(run, tmp_path):
+    """Every command of an item has --offset, alone or beside the id."""
+    into = tmp_path / "taken"
+    taken = await run("inbox", "take", "--offset", "2", "--into", into, "-o", "json")
+    assert json.loads(taken.stdout)["offset"] == 2
+    assert [path.name.split("-")[0] for path in into.iterdir()] == ["00000002"]
+    assert (await run("inbox", "processing", "--offset", "1", "in-progress")).exit_code == Exit.OK
+    done = await run("inbox", "done", M, "--offset", "2")
+    assert done.stderr.strip() == f"{M} (offset 2): complete"
+    assert (await run("inbox", "refuse", "--offset", "1", "--reason", "x")).exit_code == Exit.OK
+    listed = json.loads((await run("inbox", "list", "-o", "json")).stdout)
+    assert [item["processing"] for item in listed] == ["in-progress", "complete"]
+
+
+@pytest.mark.usefixtures("received")
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ((), Exit.USAGE),
+        ((M, M), Exit.USAGE),
+        (("--offset", "0"), Exit.USAGE),
+        (("--offset", "2"), Exit.NOT_FOUND),
+        (("other", "--offset", "1"), Exit.NOT_FOUND),
+    ],
+)
+async def test_an_item_is_named_once_and_is_there(run, gateway, words, code):
+    """What says no item, or two, is refused before anything is reported."""
+    assert (await run("inbox", "done", *words)).exit_code == code
+    assert gateway.rows(Event.PROCESSING_CHANGED) == []
 
 
 @pytest.mark.parametrize("verb", ["take", "done"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 
 import pytest
 from asking import report
@@ -108,6 +109,59 @@ async def test_a_refused_submission_is_told_by_name(send, gateway, options, code
     assert result.exit_code == code
     assert word in result.stderr
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "name", ['the "best" order.xml', "a\\b.xml", 'a\\"', "C:\\x.xml", "a%22b;=.xml", "\u00fc.xml"]
+)
+async def test_a_file_keeps_its_name(run, gateway, peer, order, name):
+    """What a head or another system has a meaning for arrives as it is."""
+    header = ("--to", peer.party, "--service", "S", "--action", "A")
+    result = await run("send", order.rename(order.with_name(name)), *header)
+    assert result.exit_code == Exit.OK
+    view = gateway.store.snapshot().find_outbound_view(result.stdout.strip())
+    assert [payload.name for payload in view.message.payloads] == [name]
+
+
+def not_utf8(order):
+    return order.rename(order.with_name(os.fsdecode(b"caf\xe9.xml")))
+
+
+def two_lines(order):
+    return order.rename(order.with_name("two\nlines.xml"))
+
+
+def pipe(order):
+    path = order.with_name("pipe")
+    os.mkfifo(path)
+    return path
+
+
+def longer_than_it_says(order):
+    del order
+    return "/proc/self/status"
+
+
+@pytest.mark.parametrize("make", [not_utf8, two_lines, pipe, longer_than_it_says])
+async def test_a_file_that_cannot_be_sent_is_told_in_one_line(run, gateway, peer, order, make):
+    """Exit 2, no traceback, and nothing is submitted."""
+    header = ("--to", peer.party, "--service", "S", "--action", "A")
+    path = make(order)
+    before = [order] if order.exists() else []
+    result = await run("send", *before, path, *header)
+    assert result.exit_code == Exit.USAGE
+    assert isinstance(result.exception, SystemExit)
+    [line] = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
+    assert line.isprintable()
+    await gateway.everything_said()
+    assert gateway.rows(Event.SUBMITTED) == []
+
+
+async def test_standard_input_is_read_once(run, gateway, peer):
+    """The second would be empty, and nobody would know."""
+    header = ("--to", peer.party, "--service", "S", "--action", "A")
+    assert (await run("send", "-", "-", *header)).exit_code == Exit.USAGE
+    assert gateway.rows(Event.SUBMITTED) == []
 
 
 async def test_a_file_that_is_not_there_is_a_usage_error(run, gateway, peer):

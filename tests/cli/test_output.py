@@ -167,9 +167,9 @@ def leaves(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[Any
 
 
 def words_for(command: click.Command, file: Path) -> Iterator[str]:
-    """The least that the command wants to be told."""
+    """The least that the command wants to be told, and every thing that it can be about."""
     for parameter in command.params:
-        if not parameter.required:
+        if not (parameter.required or isinstance(parameter, click.Argument)):
             continue
         kind = parameter.type
         word = kind.choices[0] if isinstance(kind, click.Choice) else "x"

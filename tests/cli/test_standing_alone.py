@@ -3,10 +3,13 @@
 import json
 import os
 import re
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -15,6 +18,7 @@ from click.testing import CliRunner
 from onceonly import __version__
 from onceonly.cli.exits import MEANINGS, Exit, exit_of_message, exit_of_refusal
 from onceonly.cli.main import cli
+from onceonly.store.sqlite import open_sqlite
 
 CONFIGURATION = """\
 [gateway]
@@ -99,6 +103,146 @@ def test_check_names_the_file_of_certificates_that_cannot_be_used(config):
     assert result.exit_code == Exit.USAGE
     assert f"{config}: [tls] " in result.stderr
     assert "nowhere.pem" in result.stderr
+
+
+def test_check_says_that_a_gateway_without_agreements_takes_nothing(config):
+    """It would start, and refuse whoever calls; a route is enough."""
+    kept = CONFIGURATION[: CONFIGURATION.index("[[")]
+    config.write_text(kept)
+    result = invoke("check", "-c", config)
+    assert result.exit_code == Exit.OK
+    assert "no [[agreement]] and no [[route]]" in result.stderr
+    config.write_text(kept + ROUTE)
+    assert "no [[agreement]]" not in invoke("check", "-c", config).stderr
+
+
+def test_check_makes_nothing(config):
+    """Neither the store nor the lake, nor anything beside them."""
+    before = sorted(config.parent.iterdir())
+    result = invoke("check", "-c", config)
+    assert (result.exit_code, result.stderr) == (Exit.OK, "")
+    assert f"store   {config.parent}/seller.db, which is made at the first start" in result.stdout
+    assert sorted(config.parent.iterdir()) == before
+
+
+def test_check_looks_at_the_store(config):
+    """Whether it can be opened; one that a gateway has open is fine, and is not disturbed."""
+    path = config.parent / "seller.db"
+    store = open_sqlite(path, party="urn:duns:222222222", clock_at=lambda: 0)
+    result = invoke("check", "-c", config)
+    assert result.exit_code == Exit.OK
+    assert "seller.db, in use by a gateway that runs" in result.stdout
+    store.begin()
+    store.commit()
+    store.close()
+    before = sorted(config.parent.iterdir())
+    assert "seller.db, can be opened" in invoke("check", "-c", config).stdout
+    assert sorted(config.parent.iterdir()) == before
+    open_sqlite(path, party="urn:duns:222222222", clock_at=lambda: 0).close()
+
+
+def of_another_party(path):
+    open_sqlite(path, party="urn:duns:9", clock_at=lambda: 0).close()
+
+
+def no_database(path):
+    path.write_bytes(b"no database" * 100)
+
+
+def a_folder(path):
+    path.mkdir()
+
+
+def of_a_newer_program(path):
+    open_sqlite(path, party="urn:duns:222222222", clock_at=lambda: 0).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 999")
+
+
+def of_another_program(path):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE other (x)")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (of_another_party, "belongs to urn:duns:9"),
+        (no_database, "cannot be opened"),
+        (a_folder, "cannot be opened"),
+        (of_a_newer_program, "schema version 999"),
+        (of_another_program, "no store of onceonly"),
+    ],
+)
+def test_check_says_why_a_store_cannot_be_opened(config, spoil, words):
+    """Exit 2, one line, before a gateway is started over it."""
+    spoil(config.parent / "seller.db")
+    result = invoke("check", "-c", config)
+    assert result.exit_code == Exit.USAGE
+    assert f"{config}: store: " in result.stderr
+    assert words in result.stderr
+    assert result.stdout == ""
+
+
+def test_check_says_where_a_store_cannot_be_made(config):
+    """A file stands where its folder has to."""
+    config.write_text(CONFIGURATION.replace("seller.db", "gateway.toml/deep/seller.db"))
+    result = invoke("check", "-c", config)
+    assert result.exit_code == Exit.USAGE
+    assert "gateway.toml is not a folder" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("lake", "words"),
+    [("gateway.toml/lake", "cannot be written"), ("nosuch://lake", "cannot be reached")],
+)
+def test_check_warns_of_a_lake_that_cannot_be_written(config, lake, words):
+    """A gateway runs without one, so that it is no reason not to start it."""
+    config.write_text(CONFIGURATION.replace("[[agr", f'lake = "{lake}"\n[[agr'))
+    result = invoke("check", "-c", config)
+    assert result.exit_code == Exit.OK
+    assert words in result.stderr
+
+
+SECURED = """\
+[gateway]
+party  = ["urn:duns:222222222"]
+listen = "https://0.0.0.0:8401/msh"
+uri    = "https://seller.example:8401/msh"
+api    = "http://127.0.0.1:9"
+store  = "seller.db"
+
+[tls]
+certificate = "us.pem"
+key         = "us.key"
+trusted     = "us.pem"
+clients     = true
+
+[[agreement]]
+id      = "tpa-ab-1"
+with    = ["urn:duns:111111111"]
+send_to = "http://buyer.example/msh"
+"""
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="makes its certificate with openssl")
+def test_check_warns_of_who_can_be_taken_for_the_partner(tmp_path):
+    """R-11 and R-44: each configuration has the warning that it deserves, and no other."""
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+    words = [*command.split(), "-subj", "/CN=seller", "-keyout", "us.key", "-out", "us.pem"]
+    subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
+    config = tmp_path / "gateway.toml"
+    bound = f'caller_certificate = "{"a" * 64}"\n'
+    for lines, closed, plain in (
+        (SECURED, True, False),
+        (SECURED + bound, False, True),
+        (SECURED.replace("http://buyer", "https://buyer") + bound, False, False),
+    ):
+        config.write_text(lines)
+        result = invoke("check", "-c", config)
+        assert result.exit_code == Exit.OK, result.output
+        assert ("close the pair" in result.stderr) == closed
+        assert ("send_to is http" in result.stderr) == plain
 
 
 def test_check_shouts_about_a_drill(config):

@@ -304,11 +304,14 @@ class RunningGateway:
         return answer.json
 
 
-def form(message: Any, *payloads: bytes, kind: str = "application/xml") -> list[Any]:
+def form(
+    message: Any, *payloads: bytes, kind: str = "application/xml", name: str | None = None
+) -> list[Any]:
     """The multipart fields of a submission."""
     header = message if isinstance(message, bytes) else json.dumps(message).encode()
     fields: list[Any] = [("message", (None, header, "application/json"))]
-    fields += [("payload", (f"order-{n}.xml", body, kind)) for n, body in enumerate(payloads, 1)]
+    names = (name or f"order-{n}.xml" for n, _ in enumerate(payloads, 1))
+    fields += [("payload", (name, body, kind)) for name, body in zip(names, payloads, strict=True)]
     return fields
 
 

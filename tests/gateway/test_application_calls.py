@@ -79,19 +79,23 @@ async def test_submissions_at_once_under_one_id_are_one_message(gateway, peer):
         ({"service": "Other"}, ORDER),
         ({"conversation": "other"}, ORDER),
         ({"ref": "other"}, ORDER),
+        ({"kind": "text/xml"}, ORDER),
+        ({"name": "other.xml"}, ORDER),
     ],
-    ids=["content", "action", "service", "conversation", "ref"],
+    ids=["content", "action", "service", "conversation", "ref", "content type", "payload name"],
 )
 async def test_something_else_under_the_same_name_is_a_conflict(gateway, peer, change, payload):
     """409 names which of the two names was taken; the first message stays as it is."""
     fields = header(peer, message_id="po-1", key="K-1", conversation="c", ref="r")
     await gateway.call("POST", "/v1/messages", files=form(fields, ORDER))
-    by_id = form({**fields, "key": "K-2", **change}, payload)
+    change = dict(change)
+    label = {name: change.pop(name) for name in ("kind", "name") if name in change}
+    by_id = form({**fields, "key": "K-2", **change}, payload, **label)
     assert refused(await gateway.call("POST", "/v1/messages", files=by_id)) == (
         409,
         "MessageIdTaken",
     )
-    by_key = form({**fields, "message_id": "po-2", **change}, payload)
+    by_key = form({**fields, "message_id": "po-2", **change}, payload, **label)
     assert refused(await gateway.call("POST", "/v1/messages", files=by_key)) == (
         409,
         "IdempotencyKeyTaken",
@@ -130,13 +134,102 @@ async def test_a_wrong_field_is_refused_by_name(gateway, peer, change, status, n
         ([("message", (None, b"[]", "application/json"))], "InvalidMultipart"),
         ([("message", (None, b"[" * 60_000, "application/json"))], "InvalidMultipart"),
         ([("message", (None, b"x" * 70_000, "application/json"))], "InvalidMultipart"),
-        ([("other", (None, b"x", "text/plain"))], "InvalidMultipart"),
     ],
-    ids=["no message", "broken", "no object", "deep", "long", "a field of no meaning"],
+    ids=["no message", "broken", "no object", "deep", "long"],
 )
 async def test_a_form_that_is_no_submission_is_refused(gateway, fields, name):
     """400 InvalidMultipart, whatever is wrong with the form."""
     assert refused(await gateway.call("POST", "/v1/messages", files=fields)) == (400, name)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ([("other", (None, b"x", "text/plain"))], "'other' is no part of a submission"),
+        ([("attachment", ("a.txt", b"x", "text/plain"))], "'attachment' is no part"),
+        ([("payload", (None, b"x", "text/plain"))], "it has a filename"),
+        ([("message", (None, b"{}", "application/json"))] * 2, "'message' is there twice"),
+        ([("message", ("m.json", b"{}", "application/json"))] * 2, "'message' is there twice"),
+    ],
+    ids=["unknown", "unknown file", "no file name", "two messages", "two message files"],
+)
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/jobs/job-1/messages/m-1"])
+async def test_a_part_that_no_submission_has_is_named(gateway, peer, path, fields, text):
+    """400 InvalidField that says which part and what is wrong with it."""
+    whole = form(header(peer), ORDER) if fields[0][0] != "message" else []
+    method = "PUT" if "job" in path else "POST"
+    answer = await gateway.call(method, path, files=[*whole, *fields])
+    assert refused(answer) == (400, "InvalidField")
+    assert text in answer.json["error"]["text"]
+    assert gateway.rows(Event.SUBMITTED) == []
+
+
+NO_KEYS = ["", " ", "\u00a0", " PO-1", "PO-1 ", "PO\t1", "two\nlines", "\x00", "\x7f", "k" * 256]
+
+
+@pytest.mark.parametrize("key", NO_KEYS, ids=ascii)
+async def test_a_key_that_cannot_be_meant_is_refused(gateway, peer, key):
+    """Two orders under it would be one: the second would silently not be sent."""
+    answer = await gateway.submitted(ORDER, to=peer, key=key)
+    assert refused(answer) == (400, "InvalidField")
+    assert "key" in answer.json["error"]["text"]
+    assert gateway.rows(Event.SUBMITTED) == []
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [[b""], [b" "], [b"k" * 256], [b"PO\t1"], [b"\xff"], [b"PO-1", b"PO-1"], [b"PO-1", b"PO-2"]],
+    ids=ascii,
+)
+async def test_a_key_of_the_head_that_cannot_be_meant_is_refused(gateway, peer, keys):
+    """The same grammar; and there is one key, not two."""
+    headers = [("Idempotency-Key", key) for key in keys]
+    fields = form(header(peer), ORDER)
+    answer = await gateway.call("POST", "/v1/messages", files=fields, headers=headers)
+    assert refused(answer) == (400, "InvalidField")
+    assert gateway.rows(Event.SUBMITTED) == []
+
+
+async def test_a_key_is_the_same_text_in_the_head_and_in_the_json(gateway, peer):
+    """In UTF-8; both may be there, if they agree."""
+    key = "Bestellung-ü-4711"
+    headers = {b"Idempotency-Key": key.encode()}
+    first = await gateway.submitted(ORDER, to=peer, key=key)
+    for more in ({}, {"key": key}):
+        fields = form(header(peer, **more), ORDER)
+        again = await gateway.call("POST", "/v1/messages", files=fields, headers=headers)
+        assert again.json["message_id"] == first.json["message_id"]
+    fields = form(header(peer, key="another"), ORDER)
+    answer = await gateway.call("POST", "/v1/messages", files=fields, headers=headers)
+    assert refused(answer) == (400, "InvalidField")
+
+
+@pytest.mark.parametrize(
+    "name", ['a "b" c', "a\\b", 'a\\"', "C:\\dir\\x", "\\\\x\\y", "a%22b", "ü;="]
+)
+async def test_a_payload_keeps_the_name_that_it_was_given(gateway, peer, name):
+    """Quoted as a head quotes: nothing is cut that looks like another system's path."""
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+    raw = (
+        f'--b\r\nContent-Disposition: form-data; name="message"\r\n\r\n{json.dumps(header(peer))}'
+        f'\r\n--b\r\nContent-Disposition: form-data; name="payload"; filename="{quoted}"'
+        "\r\n\r\nx\r\n--b--\r\n"
+    ).encode()
+    headers = {"content-type": "multipart/form-data; boundary=b"}
+    answer = await gateway.call("POST", "/v1/messages", content=raw, headers=headers)
+    assert answer.status == 201, answer
+    view = gateway.store.snapshot().find_outbound_view(answer.json["message_id"])
+    assert [payload.name for payload in view.message.payloads] == [name]
+
+
+async def test_a_payload_name_that_is_no_text_is_refused(gateway, peer):
+    """It would arrive as another one."""
+    raw = (
+        b'--b\r\nContent-Disposition: form-data; name="payload"; filename="\xff"\r\n\r\nx\r\n--b--'
+    )
+    headers = {"content-type": "multipart/form-data; boundary=b"}
+    answer = await gateway.call("POST", "/v1/messages", content=raw + b"\r\n", headers=headers)
+    assert refused(answer) == (400, "InvalidField")
 
 
 async def test_a_body_that_is_no_form_is_refused(gateway):

@@ -40,6 +40,11 @@ PAYLOAD_BYTES_MAX = 1 << 20
 FORMS = {"multipart"}
 WITH_JSON = {"processing", "processing_range", "reason", "resend", "draining"}
 ANSWERED = {200, 201, 202}
+BODIES = {
+    "processing": {"processing": "in-progress"},
+    "processing_range": {"processing": "in-progress", "up_to": 1},
+    "reason": {"reason": "x"},
+}
 
 HOSTILE_VALUES: list[Any] = [
     *("\ud800", "\x00", "\x1b[2J", "two\nlines", "x" * 5_000),
@@ -66,7 +71,13 @@ class Endless:
 def path_of(operation: Operation, message_id: str = M, number: str = "0") -> str:
     """The operation's path about a message that is there."""
     path = operation.path.replace("{message_id}", message_id).replace("{n}", number)
+    path = path.replace("{offset}", "1")
     return path.replace("{partner}", "urn:duns:111111111").replace("{job}", "job-1")
+
+
+def without_waiting(operation: Operation) -> dict[str, str]:
+    """The query with which the call answers at once."""
+    return {"wait": "0"} if ("wait", "number") in operation.query else {}
 
 
 async def said(gateway: RunningGateway, operation: Operation, path: str, **more: Any) -> str | None:
@@ -164,8 +175,9 @@ async def test_what_is_no_json_object_is_named_on_every_route(gateway, peer):
     for operation in OPERATIONS:
         for body in bodies:
             path = path_of(operation)
-            name = await said(gateway, operation, path, content=body, params={"wait": "0"})
-            if operation.body in {*WITH_JSON, "rows"}:
+            query = without_waiting(operation)
+            name = await said(gateway, operation, path, content=body, params=query)
+            if operation.body not in FORMS:
                 assert name == "InvalidJson", (operation, body[:40])
 
 
@@ -276,10 +288,10 @@ async def test_a_wrong_query_is_named_on_every_route(gateway, peer):
     for operation in OPERATIONS:
         for field, kind in operation.query:
             for value in HOSTILE_QUERIES:
-                path = f"{path_of(operation)}?{field}={value}&"
-                path += "" if field == "wait" else "wait=0"
-                body = {"processing": "in-progress", "up_to": 1, "reason": "x"}
-                name = await said(gateway, operation, path, json=body)
+                path = f"{path_of(operation)}?{field}={value}"
+                path += "&wait=0" if field != "wait" and without_waiting(operation) else ""
+                sent = BODIES.get(operation.body or "")
+                name = await said(gateway, operation, path, json=sent)
                 if kind == "integer":
                     assert name is not None, (operation, field, value)
 
@@ -290,10 +302,35 @@ async def test_a_wrong_path_is_named_on_every_route(gateway, peer):
     ids = ["%00", "%ED%A0%80", "%ff", "..", "%2e%2e%2f", "x" * 5_000, "%1b%5b2J", "a%2Fb"]
     for operation in OPERATIONS:
         for message_id in ids:
-            await said(gateway, operation, path_of(operation, message_id), params={"wait": "0"})
+            path, query = path_of(operation, message_id), without_waiting(operation)
+            await said(gateway, operation, path, params=query)
     for number in ("9" * 5_000, "9" * 10, "999999999", "-1", "x"):
         answer = await gateway.call("GET", f"/v1/inbox/{M}/payloads/{number}")
         assert refused(answer) == (404, "NotFound"), number
+
+
+async def test_what_a_call_does_not_read_is_refused_by_name(gateway, peer):
+    """400, and the names that are legal are said: a filter that is not read finds everything."""
+    await received(gateway, peer, M, 1)
+    for operation in OPERATIONS:
+        path, method = path_of(operation), operation.method
+        answer = await gateway.call(method, path, params={"status": "in_doubt"})
+        assert refused(answer) == (400, "InvalidField"), operation
+        text = answer.json["error"]["text"]
+        assert "'status' is no parameter" in text, operation
+        assert all(name in text for name, _ in operation.query), operation
+        for name, _ in operation.query:
+            answer = await gateway.call(method, f"{path}?{name}=1&{name}=1")
+            assert refused(answer) == (400, "InvalidField"), operation
+            assert f"{name} is given more than once" in answer.json["error"]["text"]
+        if operation.body in {*FORMS, "rows"}:
+            continue
+        answer = await gateway.call(method, path, json={"to": "x"})
+        assert refused(answer) == (400, "InvalidField"), operation
+        assert "'to' is no member" in answer.json["error"]["text"], operation
+        answer = await gateway.call(method, path, content=b'{"reason": "a", "reason": "b"}')
+        assert refused(answer) == (400, "InvalidJson"), operation
+    assert gateway.rows(Event.PROCESSING_CHANGED, Event.APPLICATION_REFUSED) == []
 
 
 async def test_a_head_without_an_end_is_refused(gateway):

@@ -379,7 +379,7 @@ async def test_best_effort_is_not_acknowledged_and_may_be_delivered_twice(tmp_pa
         await gateway.everything_said()
         assert peer.arrivals == []
         answer = await gateway.call(
-            "POST", f"/v1/inbox/{M}/processing", json={"processing": "complete"}
+            "POST", "/v1/inbox/items/2/processing", json={"processing": "complete"}
         )
         assert answer.status == 200, answer
 

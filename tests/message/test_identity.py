@@ -11,6 +11,7 @@ from onceonly.message.identity import (
     Pair,
     PartyId,
     checked_identifier,
+    checked_key,
     checked_text,
     is_job_name,
     is_uri,
@@ -117,3 +118,32 @@ def test_what_would_be_another_address_is_no_name_of_a_job(name):
 def test_other_identifiers_are_names_of_jobs(name):
     """Dots are no steps where something else stands beside them."""
     assert is_job_name(name)
+
+
+@pytest.mark.parametrize(
+    ("key", "word"),
+    [
+        ("", "empty"),
+        (" \t", "empty"),
+        ("\u3000", "empty"),
+        ("k" * 256, "255"),
+        (" PO-1", "white space"),
+        ("PO-1\u00a0", "white space"),
+        ("a\nb", "line end"),
+        ("a\x00", "control character"),
+        ("a\x9bb", "control character"),
+        ("a\u2028b", "line end"),
+        ("a\ud800", "control character"),
+    ],
+    ids=ascii,
+)
+def test_what_cannot_be_meant_is_no_business_key(key: str, word: str) -> None:
+    """An empty key would make all orders without one the same order."""
+    with pytest.raises(RemoteError, match=word):
+        checked_key(key)
+
+
+@pytest.mark.parametrize("key", ["0", "PO 4711", "k" * 255, "\u00fc/%?#", "None"])
+def test_any_line_of_text_is_a_business_key(key: str) -> None:
+    """Blanks inside, slashes and other alphabets are a partner's business."""
+    assert checked_key(key) == key

@@ -142,14 +142,14 @@ def test_an_empty_inbox_is_an_empty_table(spark: SparkSession, exchange: Exchang
 
 
 def test_payloads_of_every_kind_are_read(spark: SparkSession, exchange: Exchange) -> None:
-    """Several, none, bytes that are no text, and some too large to come along."""
+    """Several, none, bytes that are no text, and some too large to come along, under hard ids."""
     with exchange.clients() as (_, theirs):
         before = theirs.last_offset()
     xml, raw = ("application/xml", "o.xml"), ("application/octet-stream", "")
     send(exchange, "k-1", documents=[(b"<O/>", *xml), (b"\xff", *raw)])
     send(exchange, "k-2", documents=[(b"\xff\x00", *raw)])
-    send(exchange, "k-3", documents=[(LARGE, *raw)])
-    send(exchange, "k-4", documents=[(b"<O/>", *xml), (LARGE, *raw), (b"\xff", *raw)])
+    send(exchange, "k-3/payloads/0", documents=[(LARGE, *raw)])
+    send(exchange, "k%2F4?#;+", documents=[(b"<O/>", *xml), (LARGE, *raw), (b"\xff", *raw)])
     found = reading(spark, exchange, after=before).orderBy("offset").collect()
     first, second, third, fourth = found
     assert bytes(first["payload"]) == b"<O/>"

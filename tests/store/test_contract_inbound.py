@@ -153,25 +153,29 @@ class TestInbound:
         arrived = message("m-1", *parts)
         commit(store, lambda tx: receive(tx, arrived, *parts))
         [offset] = commit(store, lambda tx: tx.hand_over(arrived.key, at=9))
-        item = store.snapshot().find_inbox_item("m-1")
+        item = store.snapshot().find_inbox_item(offset)
         assert item == (offset, arrived, 3_000_000, 9, ProcessingState.NOT_STARTED, "e" * 64)
         assert list(store.snapshot().list_inbox_payloads(offset)) == list(parts)
         assert list(store.snapshot().list_inbox_payloads(offset + 1)) == []
 
-    def test_the_newest_item_of_a_message_id_is_found(self, store: Store) -> None:
+    def test_the_items_of_a_message_id_are_found(self, store: Store) -> None:
         """Two parties may use one MessageId; a message that is only stored is not in the inbox."""
-        assert store.snapshot().find_inbox_item("m-1") is None
         commit(store, lambda tx: receive(tx, message("m-1")))
-        assert store.snapshot().find_inbox_item("m-1") is None
         commit(store, lambda tx: receive(tx, message("m-1", to=CARRIER)))
+        assert list(store.snapshot().list_inbox_offsets("m-1", 9)) == []
         commit(
             store,
             lambda tx: tx.hand_over(message("m-1", to=CARRIER).key, at=8),
             lambda tx: tx.hand_over(message("m-1").key, at=9),
         )
-        item = store.snapshot().find_inbox_item("m-1")
-        assert item is not None
-        assert item.message.key == message("m-1").key
+        snapshot = store.snapshot()
+        assert list(snapshot.list_inbox_offsets("m-1", 9)) == [1, 2]
+        assert list(snapshot.list_inbox_offsets("m-1", 1)) == [1]
+        assert list(snapshot.list_inbox_offsets("m-2", 9)) == []
+        found = [snapshot.find_inbox_item(offset) for offset in (1, 2)]
+        keys = [item.message.key for item in found if item is not None]
+        assert keys == [message("m-1", to=CARRIER).key, message("m-1").key]
+        assert snapshot.find_inbox_item(3) is None
 
     def test_the_processing_state_is_kept(self, store: Store) -> None:
         """What the application reported is seen in the inbox and in the entry."""

@@ -234,7 +234,7 @@ class TestWholeProtocol:
         assert store.snapshot().find_inbound_message(whole.key._replace(to_party="x:y")) is None
         commit(store, lambda tx: tx.hand_over(whole.key, at=9))
         assert store.snapshot().find_outbound_view("m-1").message == whole
-        assert store.snapshot().find_inbox_item("m-1").message == whole
+        assert store.snapshot().find_inbox_item(1).message == whole
         [listed] = store.snapshot().list_inbox(0, 10)
         assert listed.message == whole
 

@@ -331,6 +331,7 @@ class TestSchema:
             "list_messages_by_conversation",
             "list_journal_of",
             "find_inbox_item",
+            "list_inbox_offsets",
             "find_first_response",
             "find_last_response",
             "find_position_without_key",

@@ -1,8 +1,10 @@
 """`onceonly inbox …`: received messages, for applications without code of their own."""
 
+import functools
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -39,8 +41,50 @@ def _items(client: Client, after: int, limit: int) -> Iterator[JSON]:
         after, limit = page[-1]["offset"], limit - len(page)
 
 
+def item_command(command: Callable[..., Any]) -> Callable[..., Any]:
+    """MESSAGE_ID or `--offset N`: gives a command of the gateway's the item that is meant."""
+
+    # As many as there are, so that it may be missing in front of another argument.
+    @click.argument("message_id", nargs=-1, metavar="[MESSAGE_ID]", callback=_at_most_one)
+    @click.option(
+        "--offset", type=click.IntRange(min=1), help="The item's offset, of `inbox list`."
+    )
+    @gateway_command
+    @functools.wraps(command)
+    def wrapped(
+        client: Client, message_id: str | None, offset: int | None, **arguments: Any
+    ) -> Any:
+        return command(client, _item(client, message_id, offset), **arguments)
+
+    return wrapped
+
+
+def _at_most_one(
+    context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
+) -> str | None:
+    del parameter
+    if len(given) > 1:
+        raise click.UsageError("one MESSAGE_ID at most", context)
+    return given[0] if given else None
+
+
+def _item(client: Client, message_id: str | None, offset: int | None) -> JSON:
+    """The item; what is named twice must be one."""
+    if offset is None and message_id is None:
+        raise click.UsageError("say which item: MESSAGE_ID, or --offset N")
+    if offset is None:
+        assert message_id is not None, "one of the two is there"
+        item = client.find_inbox_item(message_id)
+    else:
+        item = client.find_inbox_item_at(offset)
+    if item is None or message_id not in (None, item["message_id"]):
+        named = "message" if message_id is None else f"message {message_id!r}"
+        place = "" if offset is None else f" at offset {offset}"
+        raise Failure(Exit.NOT_FOUND, f"no {named} in the inbox{place}")
+    return item
+
+
 @inbox.command()
-@click.argument("message_id")
 @click.option(
     "--into",
     default=Path(),
@@ -48,59 +92,58 @@ def _items(client: Client, after: int, limit: int) -> Iterator[JSON]:
     help="Directory for the payload files.  [default: here]",
 )
 @output_option
-@gateway_command
-def take(client: Client, message_id: str, into: Path, output: str) -> None:
+@item_command
+def take(client: Client, item: JSON, into: Path, output: str) -> None:
     """Report a message in progress and write its payloads to files.
 
     The report goes first: a message that its sender took back is refused by it, and is not to be
-    processed.
+    processed. Where several items have the MessageId, say which with --offset.
     """
-    item = _item(client, message_id)
     if item["processing"] == "not-started":
         client.report(item, "in-progress")
-    into.mkdir(parents=True, exist_ok=True)
-    files = [_write(client, item, number, into) for number in range(len(item["payloads"]))]
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        files = [_write(client, item, number, into) for number in range(len(item["payloads"]))]
+    except OSError as error:
+        text = f"{error.filename or into} cannot be written: {error.strerror}; take it again"
+        raise Failure(Exit.UNEXPECTED, text) from error
     if output == "json":
-        print_json({"message_id": message_id, "files": [str(path) for path in files]})
+        named = {name: item[name] for name in ("message_id", "offset")}
+        print_json({**named, "files": [str(path) for path in files]})
         return
     for path in files:
         put(path)
 
 
 @inbox.command()
-@click.argument("message_id")
-@gateway_command
-def done(client: Client, message_id: str) -> None:
+@item_command
+def done(client: Client, item: JSON) -> None:
     """Report that a message is processed completely."""
-    client.report(_item(client, message_id), "complete")
-    say(f"{message_id}: complete")
+    client.report(item, "complete")
+    say(f"{_named(item)}: complete")
 
 
 @inbox.command()
-@click.argument("message_id")
+@item_command
 @click.argument("state", type=click.Choice(("not-started", "in-progress", "complete")))
-@gateway_command
-def processing(client: Client, message_id: str, state: str) -> None:
+def processing(client: Client, item: JSON, state: str) -> None:
     """Report how far the work on a message is; partners that ask are told."""
-    client.report(_item(client, message_id), state)
-    say(f"{message_id}: {state}")
+    client.report(item, state)
+    say(f"{_named(item)}: {state}")
 
 
 @inbox.command()
-@click.argument("message_id")
 @click.option("--reason", required=True, help="Why; the sender is told.")
-@gateway_command
-def refuse(client: Client, message_id: str, reason: str) -> None:
+@item_command
+def refuse(client: Client, item: JSON, reason: str) -> None:
     """Say that a message will not be processed."""
-    client.refuse(_item(client, message_id), reason)
-    say(f"{message_id}: refused")
+    client.refuse(item, reason)
+    say(f"{_named(item)}: refused")
 
 
-def _item(client: Client, message_id: str) -> JSON:
-    item = client.find_inbox_item(message_id)
-    if item is None:
-        raise Failure(Exit.NOT_FOUND, f"no message {message_id!r} in the inbox")
-    return item
+def _named(item: JSON) -> str:
+    """What a person checks: several items may have one MessageId."""
+    return f"{item['message_id']} (offset {item['offset']})"
 
 
 def _write(client: Client, item: JSON, number: int, into: Path) -> Path:

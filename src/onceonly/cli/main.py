@@ -59,22 +59,23 @@ def serve(config: Path | None) -> None:
 @cli.command()
 @configuration_option
 def check(config: Path | None) -> None:
-    """Check a configuration file and say what it amounts to."""
-    from onceonly.gateway.certificates import calling_tls, listening_tls  # noqa: PLC0415 - because --help must stay quick
-    from onceonly.gateway.lake_files import reader_of  # noqa: PLC0415 - because --help must stay quick
+    """Check a configuration file and what it names, and say what it amounts to.
+
+    The store is looked at and not made, certificates are read, the lake's folder is tried; partners
+    are not called (see `partner ping`).
+    """
+    from onceonly.gateway.checkup import problems_of, store_line, warnings_of  # noqa: PLC0415 - because --help must stay quick
 
     configuration = load_configuration(config)
-    try:
-        listening_tls(configuration.tls)
-        calling_tls(configuration.tls)
-    except OSError as error:
-        raise Failure(Exit.USAGE, f"{configuration.path}: [tls] {error}") from error
-    try:
-        reader_of(configuration.lake_group)
-    except OSError as error:
-        raise Failure(Exit.USAGE, f"{configuration.path}: {error}") from error
+    problems = [f"{configuration.path}: {problem}" for problem in problems_of(configuration)]
+    if problems:
+        for problem in problems[:-1]:
+            say(problem)
+        raise Failure(Exit.USAGE, problems[-1])
     put(f"party   {', '.join(map(str, configuration.party))}")
     put(f"listen  {configuration.listen}")
+    put(f"store   {store_line(configuration)}")
+    put(f"lake    {configuration.lake}")
     for agreement in configuration.agreements:
         put(
             f"agreement {agreement.id}: {agreement.profile.value} with "
@@ -85,6 +86,8 @@ def check(config: Path | None) -> None:
             f"route {route.id}: {route.profile.value}, {route.intermediary.value}, from "
             f"{route.pair.from_party} to {route.pair.to_party} at {route.send_to}"
         )
+    for warning in warnings_of(configuration):
+        say(f"warning: {warning}")
     if configuration.drill is not None:
         say("THIS IS A DRILL: times and faults are not real")
 

@@ -21,7 +21,8 @@ from onceonly.cli.output import (
     say,
     waiting,
 )
-from onceonly.client import Client, Document
+from onceonly.client import Client
+from onceonly.documents import UNKNOWN_TYPE, Document
 
 POLL_S = 0.3
 """Between looks at a message that is waited for."""
@@ -60,6 +61,8 @@ def send(
     onceonly send order.xml -c gateway.toml --to urn:duns:222222222 \\
         --service Ordering --action NewOrder --key PO-4711 --wait
     """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    if sum(map(_is_stdin, files)) > 1:
+        raise click.BadParameter("standard input can be read once", param_hint="FILES")
     documents = [_document(path) for path in files]
     receipt = client.submit(documents, **header)  # type: ignore[arg-type]  # because click has required what must be
     if receipt["replayed"]:
@@ -74,12 +77,33 @@ def send(
     _exit_with(fate)
 
 
+def _is_stdin(path: Path) -> bool:
+    return str(path) == "-"
+
+
 def _document(path: Path) -> Document:
-    if str(path) == "-":
-        return Document(sys.stdin.buffer.read(), "application/octet-stream", "stdin")
-    if not path.is_file():
+    return Document(_read_stdin(), UNKNOWN_TYPE, "stdin") if _is_stdin(path) else _file(path)
+
+
+def _file(path: Path) -> Document:
+    """Looked at before anything is sent; what is read is looked at again."""
+    try:
+        is_file = path.is_file()
+    except OSError as error:
+        raise click.BadParameter(f"{path}: {error.strerror}", param_hint="FILES") from error
+    if not is_file:
         raise click.BadParameter(f"{path} is no file", param_hint="FILES")
     return Document.from_file(path)
+
+
+def _read_stdin() -> bytes:
+    if sys.stdin is None:  # Where the shell closed it.
+        raise click.BadParameter("standard input is closed", param_hint="FILES")
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as error:
+        text = f"standard input cannot be read: {error.strerror}"
+        raise click.BadParameter(text, param_hint="FILES") from error
 
 
 def _print_receipt(receipt: JSON, output: str) -> None:

@@ -4,7 +4,10 @@ Whose fault is the first fact: `LocalError` is our caller's, `RemoteError` is th
 carries what goes back in an ErrorList (ruling R-25: the wire yields a value or a named error).
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
 
 
 class Severity(StrEnum):
@@ -54,12 +57,16 @@ class OnceonlyError(Exception):
 class LocalError(OnceonlyError):
     """Our caller asked for something that cannot be done; nothing was changed.
 
-    `name` is a stable word for programs (`UnknownAgreement`), the text is for people.
+    `name` is a stable word for programs (`UnknownAgreement`), the text is for people; `facts` are
+    what a program may want of the text (`offsets`), in values that JSON has.
     """
 
-    def __init__(self, name: str, text: str) -> None:
+    def __init__(
+        self, name: str, text: str, facts: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
         super().__init__(text)
         self.name = name
+        self.facts = dict(facts)
         # A traceback has the name too, which is all that Spark shows of what its workers raise.
         self.add_note(name)
 

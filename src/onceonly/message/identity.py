@@ -58,6 +58,25 @@ def checked_text(value: str, name: str) -> str:
     return value
 
 
+def checked_key(value: str) -> str:
+    """`value`, if it can be a business key: one line of text, not empty, 255 characters at most.
+
+    An empty or blank one is what a caller sends who has none; as a key it would make all such
+    submissions one. Raises `RemoteError` (ValueNotRecognized).
+    """
+    if not value.strip():
+        raise RemoteError(
+            ErrorCode.VALUE_NOT_RECOGNIZED,
+            "key is empty: leave it out, or give every order its own",
+        )
+    if len(value) > IDENTIFIER_LENGTH_MAX:
+        raise RemoteError(ErrorCode.VALUE_NOT_RECOGNIZED, "key has more than 255 characters")
+    if _TEXT.fullmatch(value) is None or value != value.strip():
+        text = "key has a control character or a line end, or begins or ends with white space"
+        raise RemoteError(ErrorCode.VALUE_NOT_RECOGNIZED, text)
+    return value
+
+
 def is_uri(value: str) -> bool:
     """Whether `value` has the form of an absolute URI.
 

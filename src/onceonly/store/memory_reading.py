@@ -285,13 +285,16 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
     def _item(self, offset: int) -> InboxItem:
         return self._tables.inbound[self._tables.inbox[offset]].item()
 
-    def find_inbox_item(self, message_id: str) -> InboxItem | None:
-        found = [
+    def find_inbox_item(self, offset: int) -> InboxItem | None:
+        return self._item(offset) if offset in self._tables.inbox else None
+
+    def list_inbox_offsets(self, message_id: str, limit: int) -> Sequence[int]:
+        found = (
             offset
             for offset, number in self._tables.inbox.items()
             if self._tables.inbound[number].message.message_id == message_id
-        ]
-        return self._item(max(found)) if found else None
+        )
+        return sorted(found)[:limit]
 
     def find_inbox_standing(self, offset: int) -> InboxStanding | None:
         number = self._tables.inbox.get(offset)

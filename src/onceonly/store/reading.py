@@ -186,9 +186,12 @@ class SqliteSnapshot(SqliteJobReading, Snapshot):
     def list_inbox(self, after: int, limit: int) -> Sequence[InboxItem]:
         return [rows.to_inbox_item(row) for row in self._list("list_inbox", after, limit)]
 
-    def find_inbox_item(self, message_id: str) -> InboxItem | None:
-        row = self._get("find_inbox_item", message_id)
+    def find_inbox_item(self, offset: int) -> InboxItem | None:
+        row = self._get("find_inbox_item", offset)
         return None if row is None else rows.to_inbox_item(row)
+
+    def list_inbox_offsets(self, message_id: str, limit: int) -> Sequence[int]:
+        return [offset for (offset,) in self._list("list_inbox_offsets", message_id, limit)]
 
     def last_offset(self) -> int:
         found: int = self._get("get_last_offset")

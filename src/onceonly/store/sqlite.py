@@ -115,7 +115,7 @@ class SqliteStore(Store):
             self._write_log_again()
             self._epoch = _begin_epoch(self._writer, party, now_at)
             self._settle_log()
-            self._journal_seq, self._chain_hash = _verified_journal_end(self._writer)
+            self._journal_seq, self._chain_hash = verified_journal_end(self._writer)
             self._sync_entry()
             undo.pop_all()
 
@@ -366,7 +366,7 @@ def _begin_epoch(writer: apsw.Connection, party: str, now_at: int) -> int:
     return int(epoch) + 1
 
 
-def _verified_journal_end(writer: apsw.Connection) -> tuple[int, str]:
+def verified_journal_end(writer: apsw.Connection) -> tuple[int, str]:
     """`seq` and `chain_hash` of the last journal row; its neighbours' chain holds."""
     snapshot = SqliteSnapshot(writer)
     seq, chain_hash = writer.execute(SQL["get_journal_end"]).get or (0, CHAIN_START)

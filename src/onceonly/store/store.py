@@ -353,8 +353,15 @@ class Snapshot(JobSnapshot, Protocol):
         """How the item at the offset stands, a cancelled one as well."""
         ...
 
-    def find_inbox_item(self, message_id: str) -> InboxItem | None:
-        """The newest inbox item with this MessageId, cancelled ones among them."""
+    def find_inbox_item(self, offset: int) -> InboxItem | None:
+        """The inbox item at the offset, a cancelled one as well."""
+        ...
+
+    def list_inbox_offsets(self, message_id: str, limit: int) -> Sequence[int]:
+        """The first offsets of the items with this MessageId, cancelled ones among them, in order.
+
+        Two partners may have one MessageId, and what came as BestEffort may have come twice.
+        """
         ...
 
     def list_inbox_payloads(self, offset: int) -> Sequence[StoredPayload]:

@@ -7,6 +7,9 @@ and steer no terminal on their way to one (attack X16).
 
 import json
 import re
+from collections.abc import Mapping
+from reprlib import Repr
+from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import JSONResponse
@@ -29,9 +32,20 @@ class Json(JSONResponse):
         ).encode("ascii")
 
 
-def refusal(status_code: int, name: str, text: str) -> Json:
-    """A refusal with a name that stays."""
-    return Json(error_shape(name, text), status_code=status_code)
+def refusal(
+    status_code: int, name: str, text: str, facts: Mapping[str, Any] = MappingProxyType({})
+) -> Json:
+    """A refusal with a name that stays, and what a program may want to know of it."""
+    return Json(error_shape(name, text, facts), status_code=status_code)
+
+
+_SHOWN: Final = Repr()
+_SHOWN.maxstring = _SHOWN.maxother = 120
+
+
+def shown(value: Any) -> str:
+    """A value of a caller's, in a refusal: as much of it as tells which one is meant."""
+    return _SHOWN.repr(value)
 
 
 def sendable_type(content_type: str) -> str:

@@ -5,13 +5,13 @@ Every call is a thin reading of one of the parts; nothing is decided here. Error
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from inspect import iscoroutinefunction
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -20,22 +20,26 @@ from starlette.routing import Route
 
 from onceonly.gateway.api import shapes
 from onceonly.gateway.api.access import Access
-from onceonly.gateway.api.answers import Json, refusal, sendable_type
+from onceonly.gateway.api.answers import Json, refusal, sendable_type, shown
 from onceonly.gateway.api.arrow import MEDIA_TYPE, inbox_stream, journal_stream
 from onceonly.gateway.api.bounds import announced, read_on, read_whole
-from onceonly.gateway.api.forms import HEADER_BYTES_MAX, form_of
+from onceonly.gateway.api.forms import HEADER_BYTES_MAX, HEADER_PART, form_of
 from onceonly.gateway.api.job_calls import JobCalls
-from onceonly.gateway.api.openapi import openapi_document
+from onceonly.gateway.api.openapi import OPERATIONS, Operation, openapi_document
+from onceonly.gateway.api.paths import on_steps
 from onceonly.gateway.api.reading import (
+    check_members,
+    check_query,
     count,
     flag,
     header_json,
+    item_of,
     json_object,
+    key_of,
     limit_of,
     number,
     one_of,
     reason_of,
-    shown,
     submission_of,
     too_large,
     whole,
@@ -51,6 +55,7 @@ from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.conditions import StoreExhausted, StoreFailed, StoreFull
 from onceonly.store.spool import Sink, Spool
 from onceonly.store.store import (
+    InboxItem,
     MessageFilter,
     PairView,
     Role,
@@ -73,6 +78,9 @@ OFFSET_MAX = (1 << 63) - 1
 FORM_BYTES_MAX = 2 * HEADER_BYTES_MAX
 """What a form has beside its payloads: the JSON, and 99 part heads of some 600 bytes."""
 
+READERS_MAX = 4
+"""Calls that read the store at once: threads are left for payloads, whoever lists however much."""
+
 REASON_LENGTH_MAX = 500
 """Of an operator's reason, which becomes a row."""
 
@@ -81,6 +89,7 @@ _STATUS_OF = {
     "NotFound": 404,
     "UnknownPartner": 404,
     "UnknownAgreement": 404,
+    "Ambiguous": 409,
     "MessageIdTaken": 409,
     "JobChanged": 409,
     "RunOver": 409,
@@ -103,15 +112,8 @@ _STATUS_OF = {
 }
 
 
-class _Number(IntegerConvertor):
-    """A number in a path, of as many digits as any number of a payload has."""
-
-    regex = "[0-9]{1,9}"
-
-
-register_url_convertor("number", _Number())
-
-Call = Callable[["Api", Request], Awaitable[Response]]
+Call = Callable[["Api", Request], Awaitable[Response] | Response]
+"""One that is no coroutine reads the store: it runs in a thread."""
 
 
 class Api(JobCalls):
@@ -135,11 +137,13 @@ class Api(JobCalls):
         self._inbox = inbox
         self._operations = operations
         self._payload_bytes_max = payload_bytes_max
+        self._readers = asyncio.Semaphore(READERS_MAX)
 
     def application(self, access: Access) -> Any:
         """The ASGI application behind `access`."""
         routes = [
-            Route(path, self._endpoint(call), methods=[method]) for method, path, call in ROUTES
+            Route(path, self._endpoint(call, _operation_of(method, path)), methods=[method])
+            for method, path, call in ROUTES
         ]
         handlers: dict[Any, Any] = {
             HTTPException: _on_http_exception,
@@ -150,7 +154,7 @@ class Api(JobCalls):
             Exception: self._on_bug,
             ClientDisconnect: _on_disconnect,
         }
-        return access.guard(Starlette(routes=routes, exception_handlers=handlers))
+        return on_steps(access.guard(Starlette(routes=routes, exception_handlers=handlers)))
 
     async def _on_bug(self, request: Request, error: Exception) -> Response:
         """A value that came in by a partner may be what a call stumbles over (R-43)."""
@@ -159,11 +163,19 @@ class Api(JobCalls):
         text = "a bug of onceonly; an incident of this kind is in the journal and in the log"
         return refusal(500, "InternalError", text)
 
-    def _endpoint(self, call: Call) -> Callable[[Request], Awaitable[Response]]:
+    def _endpoint(
+        self, call: Call, operation: Operation
+    ) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
+            check_query(request, operation)
             if call not in _READ_ON:
                 request = await read_whole(request)
-            return await call(self, request)
+                check_members(await json_object(request), operation)
+            if iscoroutinefunction(call):
+                answer: Response = await call(self, request)
+                return answer
+            async with self._readers:
+                return await asyncio.to_thread(call, self, request)  # type: ignore[arg-type]  # because it is none that is awaited
 
         return endpoint
 
@@ -200,18 +212,15 @@ class Api(JobCalls):
                 parts: list[Part] = []
                 room = self._payload_bytes_max
                 for name, value in form.multi_items():
-                    if name == "message":
+                    if name == HEADER_PART:
                         header = await header_json(value)
                     elif isinstance(value, UploadFile):
                         part, room = await self._spooled(value, sinks, room)
                         parts.append(part)
-                    else:
-                        raise LocalError("InvalidMultipart", f"part {shown(name)} is no file")
                 if header is None:
                     text = "the part 'message' with the JSON is missing"
                     raise LocalError("InvalidMultipart", text)
-                key = request.headers.get("idempotency-key")
-                yield submission_of(header, parts, message_id, key)
+                yield submission_of(header, parts, message_id, key_of(request))
         finally:
             for sink in sinks:
                 sink.discard()
@@ -229,11 +238,19 @@ class Api(JobCalls):
         return Part(sink, content_type, upload.filename or ""), room
 
     def _message(self, message_id: str) -> dict[str, Any]:
-        view = self._snapshot.find_outbound_view(message_id)
-        if view is None:
-            raise LocalError("NotFound", f"no outbound message {message_id!r}")
-        recovery = self._snapshot.get_recovery(message_id)
-        return shapes.message_shape(view, self._pair_view(view.message.pair), recovery)
+        """The message at one instant: commits go on while this reads.
+
+        Its recovery and its pair are looked up again where the message has moved meanwhile.
+        """
+        snapshot = self._snapshot
+        view = snapshot.find_outbound_view(message_id)
+        while view is not None:
+            recovery = snapshot.get_recovery(message_id)
+            pair = self._pair_view(view.message.pair)
+            before, view = view, snapshot.find_outbound_view(message_id)
+            if view == before:
+                return shapes.message_shape(view, pair, recovery)
+        raise LocalError("NotFound", f"no outbound message {message_id!r}")
 
     def _pair_view(self, pair: Pair) -> PairView:
         state = self._snapshot.get_sending_pair(pair)
@@ -241,14 +258,14 @@ class Api(JobCalls):
             Role.SENDER, pair, state.status, state.reason, state.sequence_number, state.in_flight, 0
         )
 
-    async def get_message(self, request: Request) -> Response:
+    def get_message(self, request: Request) -> Response:
         """State and timeline of one outbound message."""
         message_id = request.path_params["message_id"]
         message = self._message(message_id)
         records = self._snapshot.list_journal_of(message_id)
         return Json({**message, **shapes.history_shape(records)})
 
-    async def list_messages(self, request: Request) -> Response:
+    def list_messages(self, request: Request) -> Response:
         """A page of outbound messages."""
         query = request.query_params
         status = query.get("state")
@@ -306,12 +323,15 @@ class Api(JobCalls):
         limit = max(1, min(limit_of(request), up_to - after))
         items = await self._inbox.read(after, limit, wait_s)
         items = [item for item in items if item.offset <= up_to]
+        async with self._readers:
+            return await asyncio.to_thread(self._inbox_page, request, items)
+
+    def _inbox_page(self, request: Request, items: Sequence[InboxItem]) -> Response:
         if _wants_arrow(request):
-            read = partial(self._inbox.with_payloads, items)
-            stream = await asyncio.to_thread(lambda: inbox_stream(read()))
+            stream = inbox_stream(self._inbox.with_payloads(items))
             return Response(stream, media_type=MEDIA_TYPE)
         if one_of(request, "payloads", ("none", "inline")) == "inline":
-            found = await asyncio.to_thread(self._inbox.with_payloads, items)
+            found = self._inbox.with_payloads(items)
             shown = [shapes.whole_inbox_shape(whole_item) for whole_item in found]
         else:
             shown = [shapes.inbox_shape(item) for item in items]
@@ -325,18 +345,14 @@ class Api(JobCalls):
         moved = await self._inbox.report_range(after, up_to, _processing(body))
         return Json({"moved": moved})
 
-    async def get_inbox_item(self, request: Request) -> Response:
-        """One received message, the newest with this MessageId unless `offset` says which."""
-        offset = whole(request, "offset", 0) or None
-        item = self._inbox.get(request.path_params["message_id"], offset)
-        return Json(shapes.inbox_shape(item))
+    def get_inbox_item(self, request: Request) -> Response:
+        """One received message, by its offset or by a MessageId that it alone has."""
+        return Json(shapes.inbox_shape(self._inbox.get(*item_of(request))))
 
-    async def get_payload(self, request: Request) -> Response:
+    def get_payload(self, request: Request) -> Response:
         """The bytes of one payload."""
-        offset = whole(request, "offset", 0) or None
-        stored = self._inbox.payload(
-            request.path_params["message_id"], request.path_params["n"], offset
-        )
+        message_id, offset = item_of(request)
+        stored = self._inbox.payload(message_id, request.path_params["n"], offset)
         headers = {
             # A payload is never shown as a page of ours (attack R6).
             "content-type": sendable_type(stored.payload.content_type),
@@ -356,8 +372,7 @@ class Api(JobCalls):
     async def post_processing(self, request: Request) -> Response:
         """The application's processing state."""
         processing = _processing(await json_object(request))
-        message_id = request.path_params["message_id"]
-        offset = whole(request, "offset", 0) or None
+        message_id, offset = item_of(request)
         item = await self._inbox.report(message_id, processing, offset)
         return Json(shapes.inbox_shape(item))
 
@@ -365,16 +380,16 @@ class Api(JobCalls):
         """The application will not process a message."""
         body = await json_object(request)
         reason = reason_of(body, "refused by the application")
-        message_id = request.path_params["message_id"]
-        item = await self._inbox.refuse(message_id, reason, whole(request, "offset", 0) or None)
+        message_id, offset = item_of(request)
+        item = await self._inbox.refuse(message_id, reason, offset)
         return Json(shapes.inbox_shape(item))
 
-    async def list_notices(self, request: Request) -> Response:
+    def list_notices(self, request: Request) -> Response:
         """Notices for the application."""
         notices = self._snapshot.list_notices(whole(request, "after", 0), limit_of(request))
         return Json({"notices": [shapes.notice_shape(*notice) for notice in notices]})
 
-    async def list_partners(self, request: Request) -> Response:
+    def list_partners(self, request: Request) -> Response:
         """Pairs with every partner."""
         del request
         return Json({"partners": self._operations.partners()})
@@ -406,12 +421,12 @@ class Api(JobCalls):
         self._operations.set_draining(is_draining=is_draining)
         return Json({"draining": is_draining})
 
-    async def list_incidents(self, request: Request) -> Response:
+    def list_incidents(self, request: Request) -> Response:
         """What an operator has to look at."""
         incidents = self._snapshot.list_incidents(is_open=request.query_params.get("all") is None)
         return Json({"incidents": [shapes.incident_shape(one) for one in incidents]})
 
-    async def list_journal(self, request: Request) -> Response:
+    def list_journal(self, request: Request) -> Response:
         """Journal rows above a seq, or every row about one message."""
         message_id = request.query_params.get("message_id")
         if message_id is not None:
@@ -448,10 +463,10 @@ class Api(JobCalls):
         is_ready = self._operations.is_ready
         return Json({"ready": is_ready}, status_code=200 if is_ready else 503)
 
-    async def metrics(self, request: Request) -> Response:
+    def metrics(self, request: Request) -> Response:
         """Prometheus text."""
         del request
-        text, content_type = await asyncio.to_thread(self._operations.metrics)
+        text, content_type = self._operations.metrics()
         return PlainTextResponse(text, media_type=content_type)
 
     async def openapi(self, request: Request) -> Response:
@@ -475,30 +490,38 @@ def _processing(body: dict[str, Any]) -> ProcessingState:
 ROUTES: list[tuple[str, str, Call]] = [
     ("POST", "/v1/messages", Api.post_message),
     ("GET", "/v1/messages", Api.list_messages),
-    ("POST", "/v1/messages/{message_id:path}/cancel", Api.cancel_message),
-    ("POST", "/v1/messages/{message_id:path}/resend", Api.resend_message),
-    ("POST", "/v1/messages/{message_id:path}/status-request", Api.request_status),
-    ("POST", "/v1/messages/{message_id:path}/resume", Api.resume_message),
-    ("PUT", "/v1/messages/{message_id:path}", Api.put_message),
-    ("GET", "/v1/messages/{message_id:path}", Api.get_message),
+    ("POST", "/v1/messages/{message_id:step}/cancel", Api.cancel_message),
+    ("POST", "/v1/messages/{message_id:step}/resend", Api.resend_message),
+    ("POST", "/v1/messages/{message_id:step}/status-request", Api.request_status),
+    ("POST", "/v1/messages/{message_id:step}/resume", Api.resume_message),
+    ("PUT", "/v1/messages/{message_id:step}", Api.put_message),
+    ("GET", "/v1/messages/{message_id:step}", Api.get_message),
     ("GET", "/v1/jobs", Api.list_jobs),
-    ("PUT", "/v1/jobs/{job}/messages/{message_id:path}", Api.put_job_message),
-    ("POST", "/v1/jobs/{job}/messages", Api.post_job_messages),
-    ("GET", "/v1/jobs/{job}/rejects", Api.list_rejects),
-    ("POST", "/v1/jobs/{job}/release", Api.release_job),
-    ("GET", "/v1/jobs/{job}", Api.get_job),
-    ("DELETE", "/v1/jobs/{job}", Api.drop_job),
+    ("PUT", "/v1/jobs/{job:step}/messages/{message_id:step}", Api.put_job_message),
+    ("POST", "/v1/jobs/{job:step}/messages", Api.post_job_messages),
+    ("GET", "/v1/jobs/{job:step}/rejects", Api.list_rejects),
+    ("POST", "/v1/jobs/{job:step}/release", Api.release_job),
+    ("GET", "/v1/jobs/{job:step}", Api.get_job),
+    ("DELETE", "/v1/jobs/{job:step}", Api.drop_job),
     ("GET", "/v1/inbox", Api.list_inbox),
     ("POST", "/v1/inbox/processing", Api.post_processing_range),
-    ("GET", "/v1/inbox/{message_id:path}/payloads/{n:number}", Api.get_payload),
-    ("GET", "/v1/inbox/{message_id:path}", Api.get_inbox_item),
-    ("POST", "/v1/inbox/{message_id:path}/processing", Api.post_processing),
-    ("POST", "/v1/inbox/{message_id:path}/refuse", Api.refuse_message),
+    ("GET", "/v1/inbox/items/{offset:offset}", Api.get_inbox_item),
+    ("GET", "/v1/inbox/items/{offset:offset}/payloads/{n:number}", Api.get_payload),
+    ("POST", "/v1/inbox/items/{offset:offset}/processing", Api.post_processing),
+    ("POST", "/v1/inbox/items/{offset:offset}/refuse", Api.refuse_message),
+    ("GET", "/v1/inbox/items", Api.get_inbox_item),
+    ("GET", "/v1/inbox/items/payloads/{n:number}", Api.get_payload),
+    ("POST", "/v1/inbox/items/processing", Api.post_processing),
+    ("POST", "/v1/inbox/items/refuse", Api.refuse_message),
+    ("GET", "/v1/inbox/{message_id:step}/payloads/{n:number}", Api.get_payload),
+    ("GET", "/v1/inbox/{message_id:step}", Api.get_inbox_item),
+    ("POST", "/v1/inbox/{message_id:step}/processing", Api.post_processing),
+    ("POST", "/v1/inbox/{message_id:step}/refuse", Api.refuse_message),
     ("GET", "/v1/notices", Api.list_notices),
     ("GET", "/v1/partners", Api.list_partners),
-    ("POST", "/v1/partners/{partner:path}/ping", Api.ping_partner),
-    ("POST", "/v1/partners/{partner:path}/suspend", Api.suspend_partner),
-    ("POST", "/v1/partners/{partner:path}/resume", Api.resume_partner),
+    ("POST", "/v1/partners/{partner:step}/ping", Api.ping_partner),
+    ("POST", "/v1/partners/{partner:step}/suspend", Api.suspend_partner),
+    ("POST", "/v1/partners/{partner:step}/resume", Api.resume_partner),
     ("GET", "/v1/incidents", Api.list_incidents),
     ("POST", "/v1/drain", Api.set_draining),
     ("GET", "/v1/journal", Api.list_journal),
@@ -511,6 +534,14 @@ ROUTES: list[tuple[str, str, Call]] = [
 """Every route; `openapi.py` must describe each, and a test says so."""
 
 
+_OPERATIONS = {(one.method, one.path): one for one in OPERATIONS}
+
+
+def _operation_of(method: str, path: str) -> Operation:
+    """The route's own description, which says what it reads."""
+    return _OPERATIONS[method.lower(), re.sub(r":\w+}", "}", path)]
+
+
 _READ_ON = frozenset(
     {Api.post_message, Api.put_message, Api.put_job_message, Api.post_job_messages}
 )
@@ -519,7 +550,7 @@ _READ_ON = frozenset(
 
 async def _on_local_error(request: Request, error: LocalError) -> Response:
     del request
-    return refusal(_STATUS_OF.get(error.name, 400), error.name, str(error))
+    return refusal(_STATUS_OF.get(error.name, 400), error.name, str(error), error.facts)
 
 
 async def _on_store_full(request: Request, error: StoreFull) -> Response:

@@ -3,6 +3,7 @@
 Knows multipart/form-data; must not know what the parts mean.
 """
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final, cast
@@ -12,6 +13,7 @@ from starlette.datastructures import FormData
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
+from onceonly.gateway.api.answers import shown
 from onceonly.gateway.sending.submit import PAYLOADS_MAX
 from onceonly.message.errors import LocalError
 
@@ -27,6 +29,12 @@ PART_HEAD_BYTES_MAX: Final = 1 << 13
 HELD_BYTES_MAX: Final = 1 << 18
 """Of a payload in memory before it goes to a file: of a form with all its payloads, 26 MB."""
 
+HEADER_PART: Final = "message"
+PAYLOAD_PART: Final = "payload"
+
+_FILE_NAME: Final = re.compile(rb';[ \t]*filename="((?:[^"\\]|\\.)*)"[ \t]*(?:;|$)', re.IGNORECASE)
+_ESCAPED: Final = re.compile(rb'\\([\\"])')
+
 _CHARSETS: Final = frozenset({b"utf-8", b"utf8", b"us-ascii"})
 """A form's names are UTF-8. Python has codecs that make other things than text of bytes."""
 
@@ -36,6 +44,7 @@ class _Form(MultiPartParser):
 
     spool_max_size = HELD_BYTES_MAX
     _head_bytes = 0
+    _headers = 0
 
     def on_part_begin(self) -> None:
         super().on_part_begin()
@@ -49,17 +58,49 @@ class _Form(MultiPartParser):
         self._count(end - start)
         super().on_header_value(data, start, end)
 
+    def on_headers_finished(self) -> None:
+        super().on_headers_finished()
+        part = self._current_part
+        _check_part(part.field_name, is_file=part.file is not None)
+        if part.file is not None and part.content_disposition is not None:
+            part.file.filename = _file_name(part.content_disposition) or part.file.filename
+        if part.field_name == HEADER_PART:
+            self._headers += 1
+            if self._headers > 1:
+                raise LocalError("InvalidField", f"the part '{HEADER_PART}' is there twice")
+
     def _count(self, size_bytes: int) -> None:
         self._head_bytes += size_bytes
         if self._head_bytes > PART_HEAD_BYTES_MAX:
             raise MultiPartException(f"the head of a part has {PART_HEAD_BYTES_MAX} bytes at most")
 
 
+def _check_part(name: str, *, is_file: bool) -> None:
+    if name not in (HEADER_PART, PAYLOAD_PART):
+        legal = f"{HEADER_PART}, {PAYLOAD_PART}"
+        raise LocalError(
+            "InvalidField", f"{shown(name)} is no part of a submission; legal: {legal}"
+        )
+    if name == PAYLOAD_PART and not is_file:
+        text = "a part 'payload' is a file: it has a filename, if only an empty one"
+        raise LocalError("InvalidField", text)
+
+
+def _file_name(disposition: bytes) -> str | None:
+    """The file's name as it stands in quotes; the parser cuts what looks like a Windows path."""
+    found = _FILE_NAME.search(disposition)
+    try:
+        return None if found is None else _ESCAPED.sub(rb"\1", found[1]).decode()
+    except UnicodeDecodeError as error:
+        raise LocalError("InvalidField", "the name of a file is not UTF-8") from error
+
+
 @asynccontextmanager
 async def form_of(request: Request) -> AsyncIterator[FormData]:
     """The form of the request; its files are gone afterwards.
 
-    Raises `LocalError` (InvalidMultipart), and what the request's reader raises.
+    Its parts are one `message` and the payloads. Raises `LocalError` (InvalidMultipart,
+    InvalidField), and what the request's reader raises.
     """
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     if kind.lower() != b"multipart/form-data":
@@ -71,7 +112,8 @@ async def form_of(request: Request) -> AsyncIterator[FormData]:
         # It is a generator, which Starlette's annotation does not say.
         cast("Any", request.stream()),
         max_files=FILES_MAX,
-        max_fields=1,
+        # One may be there; the next is refused by its own name, not for their number.
+        max_fields=2,
         max_part_size=HEADER_BYTES_MAX,
     )
     try:

@@ -3,11 +3,9 @@
 Reads what comes in and shows what came of it; `gateway.sending.jobs` has the rules.
 """
 
-import asyncio
 from abc import ABC, abstractmethod
 from base64 import b64decode
 from binascii import Error as NotBase64
-from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -15,14 +13,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from onceonly.gateway.api import shapes
-from onceonly.gateway.api.answers import Json
+from onceonly.gateway.api.answers import Json, shown
 from onceonly.gateway.api.bounds import announced, read_on
-from onceonly.gateway.api.reading import limit_of, parsed, shown, submission_of, too_large, whole
+from onceonly.gateway.api.reading import limit_of, parsed, submission_of, too_large, whole
 from onceonly.gateway.sending.jobs import Jobs
 from onceonly.gateway.sending.places import NUMBER_BITS, RowAnswer, StagedRow
 from onceonly.gateway.sending.submit import Part, Submission
 from onceonly.message.errors import LocalError
-from onceonly.store.jobs import JobRow, RowOutcome
+from onceonly.store.jobs import RowOutcome
 from onceonly.store.spool import Sink, Spool
 from onceonly.store.store import Store
 
@@ -37,7 +35,10 @@ _USUAL_TYPE = "application/octet-stream"
 
 
 class JobCalls(ABC):
-    """The routes under /v1/jobs, of the API that has these parts."""
+    """The routes under /v1/jobs, of the API that has these parts.
+
+    Those that are no coroutines read the store: the API runs them in threads.
+    """
 
     _store: Store
     _spool: Spool
@@ -123,30 +124,27 @@ class JobCalls(ABC):
         kind, name = (_text(payload.get(field)) for field in ("content_type", "name"))
         return Part(sink, kind or _USUAL_TYPE, name), room - len(content)
 
-    async def list_jobs(self, request: Request) -> Response:
+    def list_jobs(self, request: Request) -> Response:
         """A page of jobs with their counts."""
         after, limit = whole(request, "after", 0), limit_of(request)
-        found = await asyncio.to_thread(self._jobs.list_page, after, limit)
+        found = self._jobs.list_page(after, limit)
         items = [shapes.job_shape(job, counts) for job, counts in found]
         next_after = found[-1][0].number if len(found) == limit else None
         return Json({"jobs": items, "next_after": next_after})
 
-    async def get_job(self, request: Request) -> Response:
+    def get_job(self, request: Request) -> Response:
         """One job and its counts."""
-        job, counts = await asyncio.to_thread(self._jobs.get, request.path_params["job"])
+        job, counts = self._jobs.get(request.path_params["job"])
         return Json(shapes.job_shape(job, counts))
 
-    async def list_rejects(self, request: Request) -> Response:
+    def list_rejects(self, request: Request) -> Response:
         """A page of the rows that were rejected, and why."""
         limit, job_id = limit_of(request), request.path_params["job"]
         after = whole(request, "after", 0) - 1
-        rows = await asyncio.to_thread(self._list_rejects, job_id, after, limit)
+        rows = self._store.snapshot().list_rejects(job_id, after, limit)
         next_after = rows[-1].row + 1 if len(rows) == limit else None
         shape = {"rejects": [shapes.reject_shape(row) for row in rows], "next_after": next_after}
         return Json(shape)
-
-    def _list_rejects(self, job_id: str, after: int, limit: int) -> Sequence[JobRow]:
-        return self._store.snapshot().list_rejects(job_id, after, limit)
 
     async def release_job(self, request: Request) -> Response:
         """Send what is staged; answers without counts, which take their time."""

@@ -1,6 +1,7 @@
 """The OpenAPI 3.1 description of the application API, from one table."""
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from onceonly import __version__
@@ -22,6 +23,30 @@ class Operation(NamedTuple):
 
 
 _PAGE = (("after", "integer"), ("limit", "integer"))
+
+
+def _of_item(path: str, how: str, query: tuple[tuple[str, str], ...] = ()) -> tuple[Operation, ...]:
+    """The calls about one item of the inbox, which is named in three ways."""
+    states = ", ".join(ProcessingState)
+    return (
+        Operation("get", path, f"One received message, {how}", query),
+        Operation("get", f"{path}/payloads/{{n}}", f"The bytes of a payload of it, {how}", query),
+        Operation(
+            "post",
+            f"{path}/processing",
+            f"Report the application's processing state of it, {how}: {states}",
+            query,
+            body="processing",
+        ),
+        Operation(
+            "post",
+            f"{path}/refuse",
+            f"Say that the application will not process it, and why, {how}",
+            query,
+            body="reason",
+        ),
+    )
+
 
 OPERATIONS = (
     Operation(
@@ -109,26 +134,16 @@ OPERATIONS = (
         "what has come further stays as it is",
         body="processing_range",
     ),
-    Operation("get", "/v1/inbox/{message_id}", "One received message", (("offset", "integer"),)),
-    Operation(
-        "get",
-        "/v1/inbox/{message_id}/payloads/{n}",
-        "The bytes of a payload",
-        (("offset", "integer"),),
+    *_of_item("/v1/inbox/items/{offset}", "by its offset"),
+    *_of_item(
+        "/v1/inbox/items",
+        "by its MessageId, if one item has it alone (409 `Ambiguous` names the offsets)",
+        (("message_id", "string"), ("offset", "integer")),
     ),
-    Operation(
-        "post",
-        "/v1/inbox/{message_id}/processing",
-        "Report the application's processing state: " + ", ".join(ProcessingState),
+    *_of_item(
+        "/v1/inbox/{message_id}",
+        "by its MessageId, if one item has it alone or `offset` says which",
         (("offset", "integer"),),
-        body="processing",
-    ),
-    Operation(
-        "post",
-        "/v1/inbox/{message_id}/refuse",
-        "Say that the application will not process a message, and why",
-        (("offset", "integer"),),
-        body="reason",
     ),
     Operation("get", "/v1/notices", "Failure and late-acknowledgement notices", _PAGE),
     Operation("get", "/v1/partners", "Pairs with every partner, both directions"),
@@ -181,6 +196,13 @@ def openapi_document() -> dict[str, Any]:
     }
 
 
+def members_of(operation: Operation) -> Sequence[str]:
+    """The members that the JSON of a call may have, where it is no document."""
+    body = {} if operation.body is None else _BODIES[operation.body]["content"]
+    described = body.get("application/json", {}).get("schema", {})
+    return tuple(described.get("properties", ()))
+
+
 def _operation(operation: Operation) -> dict[str, Any]:
     described: dict[str, Any] = {
         "summary": operation.summary,
@@ -204,7 +226,7 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
             "name": name,
             "in": "path",
             "required": True,
-            "schema": {"type": "integer" if name == "n" else "string"},
+            "schema": {"type": "integer" if name in ("n", "offset") else "string"},
         }
         for name in re.findall(r"{(\w+)}", operation.path)
     ]
@@ -220,7 +242,7 @@ _NUMBER = {"type": "integer"}
 
 
 def _json_body(properties: dict[str, Any]) -> dict[str, Any]:
-    schema = {"type": "object", "properties": properties}
+    schema = {"type": "object", "additionalProperties": False, "properties": properties}
     return {"content": {"application/json": {"schema": schema}}}
 
 
@@ -273,7 +295,11 @@ _SCHEMAS: dict[str, Any] = {
             "error": {
                 "type": "object",
                 "required": ["name", "text"],
-                "properties": {"name": _TEXT, "text": _TEXT},
+                "properties": {
+                    "name": _TEXT,
+                    "text": _TEXT,
+                    "offsets": {"type": "array", "items": _NUMBER},
+                },
             }
         },
     },

@@ -6,17 +6,18 @@ legal.
 
 import json
 import re
-from collections.abc import Sequence
-from reprlib import Repr
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
+from onceonly.gateway.api.answers import shown
 from onceonly.gateway.api.forms import HEADER_BYTES_MAX
+from onceonly.gateway.api.openapi import Operation, members_of
 from onceonly.gateway.sending.submit import Part, Submission
 from onceonly.message.errors import LocalError, RemoteError
-from onceonly.message.identity import checked_text
+from onceonly.message.identity import checked_key, checked_text
 
 LIMIT_MAX = 1000
 """Most items of one page."""
@@ -52,7 +53,7 @@ def parsed(text: str | bytes) -> Any:
     """
     text = text if isinstance(text, str) else text.decode("utf-8-sig")
     _check_depth(text)
-    value = json.loads(text, parse_constant=_refuse_constant)
+    value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
     if "\\ud" in text.lower():
         # JSON can escape half a surrogate pair, which no store, document or answer could carry.
         json.dumps(value, ensure_ascii=False).encode()
@@ -73,17 +74,40 @@ def _check_depth(text: str) -> None:
             raise ValueError(f"it is nested more than {DEPTH_MAX} deep")
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Two members of one name would be read in two ways."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{shown(twice)} is there more than once")
+    return found
+
+
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
 
 
-_SHOWN = Repr()
-_SHOWN.maxstring = _SHOWN.maxother = 120
+def check_query(request: Request, operation: Operation) -> None:
+    """Nothing but what the call reads, and each once: what is not read is not meant."""
+    legal = [name for name, _ in operation.query]
+    given = [name for name, _ in request.query_params.multi_items()]
+    _check_names(given, legal, "parameter")
+    twice = next((name for name in given if given.count(name) > 1), None)
+    if twice is not None:
+        raise LocalError("InvalidField", f"the parameter {twice} is given more than once")
 
 
-def shown(value: Any) -> str:
-    """A value of a caller's, in a refusal: as much of it as tells which one is meant."""
-    return _SHOWN.repr(value)
+def check_members(body: dict[str, Any], operation: Operation) -> None:
+    """Nothing but what the call reads; `parsed` sees to it that no member is there twice."""
+    _check_names(body, members_of(operation), "member")
+
+
+def _check_names(given: Iterable[str], legal: Sequence[str], kind: str) -> None:
+    for name in given:
+        if name not in legal:
+            there = f"legal: {', '.join(legal)}" if legal else "there are none"
+            raise LocalError("InvalidField", f"{shown(name)} is no {kind} of this call; {there}")
 
 
 async def json_object(request: Request) -> dict[str, Any]:
@@ -116,7 +140,7 @@ SUBMISSION_FIELDS = {
 def submission_of(
     header: Any, parts: list[Part], message_id: str | None, key: str | None
 ) -> Submission:
-    """What is asked for; `message_id` of the path and `key` of the head win."""
+    """What is asked for; `message_id` of the path and `key` of the head are never contradicted."""
     if not isinstance(header, dict):
         raise LocalError("InvalidMultipart", "the part 'message' is no JSON object")
     for name, value in header.items():
@@ -129,13 +153,39 @@ def submission_of(
         if not header.get(name):
             raise LocalError("InvalidField", f"{name} is missing")
     fields = {SUBMISSION_FIELDS[name]: value for name, value in header.items()}
-    if message_id is not None and fields.get("message_id", message_id) != message_id:
-        raise LocalError("InvalidField", "message_id in the JSON is not the one in the path")
-    if message_id is not None:
-        fields["message_id"] = message_id
-    if key is not None:
-        fields["idempotency_key"] = key
+    _put_said(fields, "message_id", message_id, "message_id in the JSON is not the one in the path")
+    _put_said(fields, "idempotency_key", key, "key in the JSON is not the Idempotency-Key")
+    if fields.get("idempotency_key") is not None:
+        _check_key(fields["idempotency_key"])
     return Submission(parts=parts, **fields)
+
+
+def _put_said(fields: dict[str, Any], name: str, said: str | None, contradiction: str) -> None:
+    """Put what was said outside of the JSON, where that says nothing else."""
+    if said is None:
+        return
+    if fields.get(name) not in (None, said):
+        raise LocalError("InvalidField", contradiction)
+    fields[name] = said
+
+
+def _check_key(key: str) -> None:
+    """A key that nobody can have meant would make every other submission one with it."""
+    try:
+        checked_key(key)
+    except RemoteError as error:
+        raise LocalError("InvalidField", error.description) from error
+
+
+def key_of(request: Request) -> str | None:
+    """The business key of the head, which is the text that its bytes are in UTF-8."""
+    given = request.headers.getlist("idempotency-key")
+    if len(given) > 1:
+        raise LocalError("InvalidField", "the Idempotency-Key is given more than once")
+    try:
+        return given[0].encode("latin-1").decode() if given else None
+    except UnicodeDecodeError as error:
+        raise LocalError("InvalidField", "the Idempotency-Key is not UTF-8") from error
 
 
 def one_line(value: Any, name: str) -> str:
@@ -162,6 +212,20 @@ def whole(request: Request, name: str, default: int) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) < 1 << 63):
         raise LocalError("InvalidField", f"{name} {shown(text)} is not a whole number")
     return int(text)
+
+
+_ITEMS = "items"
+"""The step behind which an offset stands, or a MessageId in the query; and a legal MessageId."""
+
+
+def item_of(request: Request) -> tuple[str | None, int | None]:
+    """MessageId and offset of the inbox item that a call is about; one of them may be missing."""
+    if "offset" in request.path_params:
+        return None, request.path_params["offset"]
+    named = request.query_params.get("message_id", _ITEMS)
+    message_id = request.path_params.get("message_id", named)
+    is_there = "offset" in request.query_params
+    return message_id, whole(request, "offset", 0) if is_there else None
 
 
 def number(request: Request, name: str, default: float) -> float:

@@ -2,8 +2,8 @@
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
-from urllib.parse import quote
 
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.receiving.inbox import WholeItem
@@ -33,9 +33,11 @@ def instant(at: int | None) -> str | None:
     return to_datetime(at).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def error_shape(name: str, text: str) -> dict[str, Any]:
-    """The one shape of every refusal."""
-    return {"error": {"name": name, "text": text}}
+def error_shape(
+    name: str, text: str, facts: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
+    """The one shape of every refusal; some have facts for programs beside the text."""
+    return {"error": {"name": name, "text": text, **facts}}
 
 
 def message_shape(
@@ -191,14 +193,13 @@ def inbox_shape(item: InboxItem) -> dict[str, Any]:
 
 
 def _payload_shape(item: InboxItem, number: int, payload: Payload) -> dict[str, Any]:
-    name = quote(item.message.message_id, safe="")
     return {
         "n": number,
         "name": payload.name,
         "content_type": payload.content_type,
         "size_bytes": payload.size_bytes,
         "digest": payload.digest,
-        "href": f"/v1/inbox/{name}/payloads/{number}?offset={item.offset}",
+        "href": f"/v1/inbox/items/{item.offset}/payloads/{number}",
     }
 
 

@@ -35,6 +35,9 @@ PAGE_BYTES_MAX = 32 << 20
 PAYLOAD_BYTES_INLINE_MAX = 8 << 20
 """Largest payload that goes along with its item; a larger one is fetched by itself."""
 
+OFFSETS_SHOWN_MAX = 20
+"""Offsets that the refusal of an ambiguous MessageId names; a BestEffort message has no bound."""
+
 REPORTED_PER_STEP = 200
 """Items whose state moves in one step: some 20 ms in which no other step runs."""
 
@@ -76,13 +79,17 @@ class Inbox:
         until = loop.time() + wait_s
         while True:
             grown = self._growth.watch()
-            items = self._store.snapshot().list_inbox(after, limit)
+            items = await asyncio.to_thread(self._list, after, limit)
             left_s = until - loop.time()
             if items or left_s <= 0:
                 grown.cancel()
                 return items
             await asyncio.wait((grown,), timeout=left_s)
             grown.cancel()
+
+    def _list(self, after: int, limit: int) -> Sequence[InboxItem]:
+        # The snapshot is taken here because it belongs to the thread that takes it.
+        return self._store.snapshot().list_inbox(after, limit)
 
     def last_offset(self) -> int:
         """The greatest offset given so far."""
@@ -111,51 +118,59 @@ class Inbox:
             return stored.body
         return b"".join(self._spool.open_reader(stored.payload.digest))
 
-    def find(self, message_id: str, offset: int | None) -> InboxItem:
-        """The item with this MessageId (and offset). Raises `LocalError` (NotFound)."""
+    def find(self, message_id: str | None, offset: int | None) -> InboxItem:
+        """The item at the offset, which must have the MessageId if that is said too.
+
+        By a MessageId alone only where one item has it: two partners may have one, and what came
+        as BestEffort may have come twice. Raises `LocalError` (NotFound, Ambiguous).
+        """
         snapshot = self._store.snapshot()
-        item = snapshot.find_inbox_item(message_id)
-        if item is not None and offset not in (None, item.offset):
-            item = next(iter(snapshot.list_inbox((offset or 0) - 1, 1)), None)
-        if item is None or item.message.message_id != message_id:
-            raise _not_found(message_id)
-        if offset not in (None, item.offset):
-            raise _not_found(message_id)
+        if offset is None:
+            assert message_id is not None, "an item has an offset or a MessageId"
+            offset = _only_offset(snapshot, message_id)
+        item = snapshot.find_inbox_item(offset)
+        if item is None or message_id not in (None, item.message.message_id):
+            raise _not_found(message_id, offset)
         return item
 
-    def get(self, message_id: str, offset: int | None) -> InboxItem:
-        """The item, as long as it is to be processed. Raises `LocalError` (NotFound, Cancelled)."""
+    def get(self, message_id: str | None, offset: int | None) -> InboxItem:
+        """The item, as long as it is to be processed.
+
+        Raises `LocalError` (NotFound, Ambiguous, Cancelled).
+        """
         item = self.find(message_id, offset)
         standing = _standing(self._store.snapshot(), item)
         if standing.status is InboundStatus.CANCELLED:
             raise taken_back()
         return item
 
-    def payload(self, message_id: str, number: int, offset: int | None) -> StoredPayload:
-        """One payload of an item. Raises `LocalError` (NotFound)."""
+    def payload(self, message_id: str | None, number: int, offset: int | None) -> StoredPayload:
+        """One payload of an item. Raises `LocalError` (NotFound, Ambiguous)."""
         item = self.find(message_id, offset)
         payloads = self._store.snapshot().list_inbox_payloads(item.offset)
         if number >= len(payloads):
-            raise LocalError("NotFound", f"message {message_id!r} has {len(payloads)} payloads")
+            name = item.message.message_id
+            raise LocalError("NotFound", f"message {name!r} has {len(payloads)} payloads")
         return payloads[number]
 
     async def report(
-        self, message_id: str, processing: ProcessingState, offset: int | None
+        self, message_id: str | None, processing: ProcessingState, offset: int | None
     ) -> InboxItem:
         """Record the application's processing state; it only moves forward (I44).
 
-        Raises `LocalError` (NotFound, ProcessingWentBack, Cancelled, Refused).
+        Raises `LocalError` (NotFound, Ambiguous, ProcessingWentBack, Cancelled, Refused).
         """
         item = self.find(message_id, offset)
 
         def step(txn: Transaction) -> None:
             status, current, is_refused = _standing(txn, item)
             if is_refused:
-                raise LocalError("Refused", f"{message_id!r} was refused by the application")
+                name = item.message.message_id
+                raise LocalError("Refused", f"{name!r} was refused by the application")
             self._put(txn, item, processing, report_processing(status, current, processing))
 
         await self._group.transact(step)
-        return self.find(message_id, item.offset)
+        return self.find(None, item.offset)
 
     def _put(
         self,
@@ -202,12 +217,12 @@ class Inbox:
         self._put(txn, item, processing, report_processing(status, current, processing))
         return current is not processing
 
-    async def refuse(self, message_id: str, reason: str, offset: int | None) -> InboxItem:
+    async def refuse(self, message_id: str | None, reason: str, offset: int | None) -> InboxItem:
         """Record that the application will not process the message, and tell its From Party.
 
         The From Party is told where the agreement has failure notices (seed 001 §1.6, R-14);
-        refusing again changes nothing. Raises `LocalError` (NotFound, ProcessingWentBack,
-        Cancelled).
+        refusing again changes nothing. Raises `LocalError` (NotFound, Ambiguous,
+        ProcessingWentBack, Cancelled).
         """
         item = self.find(message_id, offset)
         message = item.message
@@ -228,7 +243,7 @@ class Inbox:
         notice = await self._group.transact(step)
         if notice is not None:
             self._failure_notices.release(notice)
-        return self.find(message_id, item.offset)
+        return self.find(None, item.offset)
 
     def _notice(self, message: Message, reason: str) -> OwedNotice | None:
         agreement = self._agreement(message)
@@ -265,9 +280,23 @@ def _standing(txn: Snapshot, item: InboxItem) -> InboxStanding:
     """How the item stands: that of its offset, since several may have its MessageId (R-16)."""
     standing = txn.find_inbox_standing(item.offset)
     if standing is None:
-        raise _not_found(item.message.message_id)
+        raise _not_found(item.message.message_id, item.offset)
     return standing
 
 
-def _not_found(message_id: str) -> LocalError:
-    return LocalError("NotFound", f"no message {message_id!r} in the inbox")
+def _only_offset(snapshot: Snapshot, message_id: str) -> int:
+    offsets = snapshot.list_inbox_offsets(message_id, OFFSETS_SHOWN_MAX + 1)
+    if not offsets:
+        raise _not_found(message_id, None)
+    if len(offsets) > 1:
+        shown = list(offsets[:OFFSETS_SHOWN_MAX])
+        said = ", ".join(map(str, shown)) + (" and more" if len(offsets) > len(shown) else "")
+        text = f"several items of the inbox have MessageId {message_id!r}: say which, by its offset"
+        raise LocalError("Ambiguous", f"{text} ({said})", {"offsets": shown})
+    return offsets[0]
+
+
+def _not_found(message_id: str | None, offset: int | None) -> LocalError:
+    named = "message" if message_id is None else f"message {message_id!r}"
+    place = "" if offset is None else f" at offset {offset}"
+    return LocalError("NotFound", f"no {named} in the inbox{place}")

@@ -304,6 +304,11 @@ def _find_earlier(txn: Transaction, submission: Submission) -> OutboundView | No
     return None if message_id is None else txn.find_outbound_view(message_id)
 
 
+def _kinds(message: Message) -> list[tuple[str, str]]:
+    """What each payload is and is called, which its bytes do not say."""
+    return [(payload.content_type, payload.name) for payload in message.payloads]
+
+
 def check_same(
     earlier: OutboundView, message: Message, digest: str, submission: Submission
 ) -> None:
@@ -311,6 +316,7 @@ def check_same(
     then = earlier.message
     same = (
         earlier.digest == digest
+        and _kinds(then) == _kinds(message)
         and (then.agreement_id, then.service, then.action)
         == (message.agreement_id, message.service, message.action)
         and submission.message_id in (None, then.message_id)

@@ -302,21 +302,22 @@ SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, proc
   ORDER BY inbox_offset LIMIT ?
 
 -- name: find_inbox_item
-SELECT inbox_offset, inbound.message_id, agreement_id, received_at, handed_over_at, processing,
-    digest, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
+SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
+    from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
     ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
     acknowledgment
+  FROM inbound CROSS JOIN inbound_message USING (position)
+  WHERE inbox_offset = ? AND inbox_offset IS NOT NULL
+
+-- name: list_inbox_offsets
+SELECT inbox_offset
   FROM inbound_key CROSS JOIN inbound ON inbound.position = inbound_key.position
-    CROSS JOIN inbound_message ON inbound_message.position = inbound.position
   WHERE inbound_key.message_id = ?1 AND inbox_offset IS NOT NULL
 UNION ALL
-SELECT inbox_offset, inbound.message_id, agreement_id, received_at, handed_over_at, processing,
-    digest, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
-    ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
-    acknowledgment
-  FROM inbound INDEXED BY inbound_without_key CROSS JOIN inbound_message USING (position)
+SELECT inbox_offset
+  FROM inbound INDEXED BY inbound_without_key
   WHERE message_id = ?1 AND has_key = 0 AND inbox_offset IS NOT NULL
-ORDER BY inbox_offset DESC LIMIT 1
+ORDER BY inbox_offset LIMIT ?2
 
 -- name: list_inbox_payloads
 SELECT position, payloads

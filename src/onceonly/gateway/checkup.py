@@ -1,0 +1,101 @@
+"""What `onceonly check` tries beside the file itself: store, lake, certificates, and who can lie.
+
+Everything is tried without making or changing anything; partners are not called.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryFile
+from urllib.parse import urlsplit
+
+import fsspec
+
+from onceonly.gateway.certificates import calling_tls, listening_tls
+from onceonly.gateway.config import Agreement, Configuration, Route
+from onceonly.gateway.config.values import is_loopback
+from onceonly.gateway.lake_files import reader_of
+from onceonly.message.message import Profile
+from onceonly.store.look import look_at
+from onceonly.store.store import StoreRefused
+
+
+def problems_of(configuration: Configuration) -> Iterator[str]:
+    """Why a gateway would not start, one line each."""
+    for tried in (listening_tls, calling_tls):
+        try:
+            tried(configuration.tls)
+        except OSError as error:
+            yield f"[tls] {error}"
+            break
+    try:
+        reader_of(configuration.lake_group)
+    except OSError as error:
+        yield str(error)
+    try:
+        look_at(configuration.store, str(configuration.party[0]))
+    except StoreRefused as error:
+        yield f"store: {error}"
+
+
+def warnings_of(configuration: Configuration) -> Iterator[str]:
+    """What a gateway would start with all the same, and its operator hardly wants."""
+    if not configuration.agreements and not configuration.routes:
+        yield (
+            "there is no [[agreement]] and no [[route]]: the gateway would refuse every message, "
+            "from applications and from partners"
+        )
+    unwritable = _why_unwritable(configuration.lake)
+    if unwritable is not None:
+        yield f"lake: {unwritable}; journal rows stay in the store until it can be written"
+    for agreement in configuration.agreements:
+        yield from _doubts(f"agreement {agreement.id}", agreement)
+        if not is_loopback(configuration.listen) and _can_be_closed(agreement):
+            yield (
+                f"agreement {agreement.id}: without caller_certificate, whoever reaches listen can "
+                "send wrong numbers in the partner's name, and so close the pair (R-11)"
+            )
+    for route in configuration.routes:
+        yield from _doubts(f"route {route.id}", route)
+
+
+def store_line(configuration: Configuration) -> str:
+    """How the store is. Raises `StoreRefused`."""
+    found = look_at(configuration.store, str(configuration.party[0]))
+    if not found.is_there:
+        return f"{configuration.store}, which is made at the first start"
+    facts = [
+        "in use by a gateway that runs" if found.is_in_use else "can be opened",
+        *(["is brought to a newer schema then"] if found.is_older else []),
+    ]
+    return f"{configuration.store}, {' and '.join(facts)}"
+
+
+def _why_unwritable(lake: str) -> str | None:
+    """Why nothing can be published there; None where it can, and where that is not our machine."""
+    if "://" in lake:
+        try:
+            fsspec.core.url_to_fs(lake)
+        except (ImportError, ValueError, OSError) as error:
+            return f"{lake} cannot be reached: {error}"
+        return None
+    folder = Path(lake)
+    try:
+        there = next(one for one in (folder, *folder.parents) if one.exists())
+        # Without a name where the system has such files: nobody meets it.
+        with TemporaryFile(dir=there):
+            return None
+    except OSError as error:
+        return f"{lake} cannot be written: {error.strerror}"
+
+
+def _doubts(named: str, one: Agreement | Route) -> Iterator[str]:
+    """Where a certificate that is asked for proves less than it seems to (R-44)."""
+    if one.caller_certificate and urlsplit(one.send_to).scheme == "http":
+        yield (
+            f"{named}: caller_certificate binds who calls us, but send_to is http: whoever stands "
+            "on that way can read and answer what we send"
+        )
+
+
+def _can_be_closed(agreement: Agreement) -> bool:
+    return agreement.profile is Profile.RM_2000 and not agreement.caller_certificate
