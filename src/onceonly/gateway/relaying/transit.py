@@ -344,6 +344,8 @@ class Transits:
             package.content_type,
             PackageBody(package, payloads, self._spool),
             entry.key.message_id,
+            # Nobody upstream waits for an answer to it, so nobody would send it again.
+            leaves_once=entry.state.status is TransitStatus.SENT,
         )
         transmission = await self._transport.send(outgoing)
         self._failpoints.reach("after-transmit")
