@@ -22,7 +22,7 @@ from onceonly.journal.record import Record
 from onceonly.message.event import Event
 from onceonly.message.identity import Pair
 from onceonly.store.sqlite import SqliteStore
-from onceonly.store.store import Role, Snapshot, StoreFull, Transaction
+from onceonly.store.store import Role, Snapshot, StoreFailed, StoreFull, Transaction
 from ports import free_port
 
 T = TypeVar("T")
@@ -85,6 +85,8 @@ class ToldStore:
     def __init__(self, store: SqliteStore) -> None:
         self.is_full = False
         """A full disk on order: commits are rolled back and refused (R-28)."""
+        self.is_broken = False
+        """A broken disk on order: a commit fails, and what it left is unknown (R-22)."""
         self.refusals = 0
         self._store = store
         self._loop = asyncio.get_running_loop()
@@ -98,6 +100,8 @@ class ToldStore:
         return self._store.begin()
 
     def commit(self) -> None:
+        if self.is_broken:
+            raise StoreFailed("the disk broke")
         if self.is_full:
             self._store.rollback()
             self.refusals += 1
@@ -189,7 +193,7 @@ class RunningGateway:
         await self.parts.transport.close()
         await self.api.aclose()
         self.store.close()
-        assert not self._failures, self._failures
+        assert bool(self._failures) == self.store.is_broken, self._failures
         if self._bugs and not self.expects_bugs:
             raise self._bugs[0]
 
