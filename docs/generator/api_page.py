@@ -27,15 +27,8 @@ from onceonly.protocol.pairing import PairStatus
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.recovering import Recovery, ResponseStatus
 from onceonly.protocol.sending import Outbound, OutboundStatus
+from onceonly.store.entries import InboxItem, Incident, Notice, OutboundView, PairView, Role
 from onceonly.store.jobs import Job, JobRow, RowOutcome
-from onceonly.store.store import (
-    InboxItem,
-    Incident,
-    Notice,
-    OutboundView,
-    PairView,
-    Role,
-)
 
 INTRODUCTION = f"""# Application API
 

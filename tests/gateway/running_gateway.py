@@ -21,13 +21,10 @@ from onceonly.gateway.wiring import Gateway, Surroundings, clock_of, join, open_
 from onceonly.journal.record import Record
 from onceonly.message.event import Event
 from onceonly.message.identity import Pair
-from onceonly.store.conditions import StoreFull
+from onceonly.store.conditions import StoreFailed, StoreFull
+from onceonly.store.entries import Role
 from onceonly.store.sqlite import SqliteStore
-from onceonly.store.store import (
-    Role,
-    Snapshot,
-    Transaction,
-)
+from onceonly.store.store import Snapshot, Transaction
 from ports import free_port
 
 T = TypeVar("T")
@@ -90,6 +87,8 @@ class ToldStore:
     def __init__(self, store: SqliteStore) -> None:
         self.is_full = False
         """A full disk on order: commits are rolled back and refused (R-28)."""
+        self.is_broken = False
+        """A broken disk on order: a commit fails, and what it left is unknown (R-22)."""
         self.refusals = 0
         self._store = store
         self._loop = asyncio.get_running_loop()
@@ -103,6 +102,8 @@ class ToldStore:
         return self._store.begin()
 
     def commit(self) -> None:
+        if self.is_broken:
+            raise StoreFailed("the disk broke")
         if self.is_full:
             self._store.rollback()
             self.refusals += 1
@@ -199,7 +200,7 @@ class RunningGateway:
         await self.parts.transport.close()
         await self.api.aclose()
         self.store.close()
-        assert not self._failures, self._failures
+        assert bool(self._failures) == self.store.is_broken, self._failures
         if self._bugs and not self.expects_bugs:
             raise self._bugs[0]
 

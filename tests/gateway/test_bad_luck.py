@@ -1,16 +1,23 @@
 """Peers that cannot be reached, refuse, cut or never answer: retries, suspension, resume."""
 
+from typing import Any
+
 import pytest
 from peer import NO_CONTENT, UNAVAILABLE, Manners, bodies
 from running_gateway import BRIEF, running
 
 from onceonly.message.event import Event
-from onceonly.store.store import Role
+from onceonly.store.entries import Role
 
 pytestmark = pytest.mark.anyio
 
 ORDER = b"<Order/>"
 NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+TOO_LARGE = b"HTTP/1.1 413 Request Entity Too Large\r\nContent-Length: 0\r\n\r\n"
+GATEWAY_TIMEOUT = b"HTTP/1.1 504 Gateway Time-out\r\nContent-Length: 0\r\n\r\n"
+OF_AN_MSH = (
+    b"HTTP/1.1 507 Insufficient Storage\r\nOnceonly-Error: StoreFull\r\nContent-Length: 0\r\n\r\n"
+)
 REDIRECT = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/msh\r\nContent-Length: 0\r\n\r\n"
 
 
@@ -32,7 +39,9 @@ REDIRECT = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/msh\r\nContent-L
 @pytest.mark.parametrize(
     ("answer", "outcome", "status_code"),
     [
-        (UNAVAILABLE, "refused", 503),
+        (UNAVAILABLE, "unknown", 503),
+        (OF_AN_MSH, "refused", 507),
+        (GATEWAY_TIMEOUT, "unknown", 504),
         (NOT_FOUND, "refused", 404),
         (
             b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/\r\nContent-Length: 0\r\n\r\n",
@@ -43,7 +52,16 @@ REDIRECT = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/msh\r\nContent-L
         (Manners.HALF, "unknown", None),
         (NO_CONTENT, "accepted", 204),
     ],
-    ids=["503", "404", "redirect", "cut before the answer", "cut in the answer", "no signal"],
+    ids=[
+        "503",
+        "507 of an MSH",
+        "504",
+        "404",
+        "redirect",
+        "cut before the answer",
+        "cut in the answer",
+        "no signal",
+    ],
 )
 async def test_a_peer_that_never_acknowledges_is_tried_as_agreed_then_suspended(
     tmp_path, peer, answer, outcome, status_code
@@ -285,3 +303,69 @@ async def test_the_longest_time_to_a_verdict_is_published(tmp_path, peer):
         partners = (await gateway.get("/v1/partners"))["partners"]
         sender = next(partner for partner in partners if partner["role"] == "sender")
         assert sender["verdict_after_s"] == 30 + 3 * 60
+
+
+FOUR: dict[str, Any] = {"timeout": 1, "retries": 3, "retry_interval": 1}
+"""Terms under which one message leaves four times at most."""
+
+
+@pytest.mark.statement(ruling="R-38")
+@pytest.mark.parametrize("manners", [Manners.HANG_UP, Manners.HALF, Manners.HANG_UP_EARLY])
+async def test_no_copy_leaves_without_its_rows(tmp_path, peer, manners):
+    """Retries = 3 makes four copies at most, on connections that were kept and then hung up."""
+    async with running(tmp_path, peer, terms=FOUR) as gateway:
+        first = await gateway.submit(ORDER, to=peer)
+        await peer.hear("Normal")
+        peer.answer_always = manners
+        await peer.acknowledge(first)
+        second = await gateway.submit(ORDER, to=peer)
+        await gateway.until_row(Event.EXHAUSTED)
+        begun = gateway.rows(Event.TRANSMITTING, message_id=second)
+        ended = gateway.rows(Event.TRANSMITTED, message_id=second)
+        assert [row.attempt for row in begun] == [row.attempt for row in ended] == [1, 2, 3, 4]
+        copies = [arrival for arrival in peer.arrivals if arrival.message_id == second]
+        assert len(copies) == (0 if manners is Manners.HANG_UP_EARLY else 4)
+        assert peer.posts_seen == 1 + 4
+
+
+@pytest.mark.statement(ruling="R-38")
+@pytest.mark.parametrize("semantics", ["AtMostOnce", "BestEffort"])
+@pytest.mark.parametrize("manners", [Manners.HANG_UP, Manners.HALF, Manners.HANG_UP_EARLY])
+async def test_what_is_sent_once_arrives_once_at_most(tmp_path, peer, semantics, manners):
+    """Beside a connection that was kept, and whatever became of the first copy."""
+    terms = {**FOUR, "retries": 0, "delivery_semantics": semantics}
+    async with running(tmp_path, peer, terms=terms) as gateway:
+        await gateway.submit(ORDER, to=peer)
+        first = await peer.hear("Normal")
+        peer.answer_always = manners
+        if semantics == "AtMostOnce":
+            await peer.acknowledge(first.message_id)
+        second = await gateway.submit(ORDER, to=peer)
+        ended = "sent" if semantics == "BestEffort" else "in_doubt"
+        await gateway.until_state(second, ended)
+        await gateway.everything_said()
+        assert len(gateway.rows(Event.TRANSMITTING, message_id=second)) == 1
+        assert peer.posts_seen == 2
+
+
+@pytest.mark.statement(ruling="R-46")
+@pytest.mark.parametrize(
+    ("answer", "state", "words"),
+    [
+        (GATEWAY_TIMEOUT, "sent", "504 Gateway Time-out"),
+        (UNAVAILABLE, "sent", "503 Service Unavailable"),
+        (OF_AN_MSH, "failed", "StoreFull"),
+        (TOO_LARGE, "failed", "413 Request Entity Too Large"),
+    ],
+    ids=["504", "503", "507 of an MSH", "413"],
+)
+async def test_a_proxys_word_fails_no_best_effort(tmp_path, peer, answer, state, words):
+    """Behind it the message may be stored; only what proves the opposite fails it."""
+    peer.answer(answer)
+    async with running(
+        tmp_path, peer, terms={"retries": 0, "delivery_semantics": "BestEffort"}
+    ) as gateway:
+        message_id = await gateway.submit(ORDER, to=peer)
+        await gateway.until_state(message_id, state)
+        (row,) = gateway.rows(Event.TRANSMITTED)
+        assert row.reason == words

@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 from onceonly.gateway.life import Life
 from onceonly.message.event import Event
+from onceonly.store.conditions import StoreFailed
 
 pytestmark = pytest.mark.anyio
 
@@ -55,3 +56,20 @@ async def test_a_lake_that_cannot_be_written_gets_its_rows_later(tmp_path, peer)
         in_the_way.unlink()
         assert "published" in await one_round(gateway)
         assert list(in_the_way.rglob("segment-*.parquet"))
+
+
+@pytest.mark.statement(ruling="R-47")
+async def test_a_gateway_whose_store_failed_is_neither_ready_nor_healthy(tmp_path, peer):
+    """Whatever keeps its process for a moment, nobody is told that it works."""
+    told: list[object] = []
+    loop = asyncio.get_running_loop()
+    async with running(tmp_path, peer) as gateway:
+        assert (await gateway.call("GET", "/readyz")).status == 200
+        loop.set_exception_handler(lambda _, context: told.append(context["exception"]))
+        gateway.store.is_broken = True
+        assert (await gateway.submitted(b"<Order/>", to=peer)).status == 500
+        assert (await gateway.call("GET", "/readyz")).status == 503
+        healthy = await gateway.call("GET", "/healthz")
+        assert (healthy.status, healthy.json["error"]["name"]) == (500, "StoreFailed")
+    loop.set_exception_handler(None)
+    assert {type(error) for error in told} == {StoreFailed}

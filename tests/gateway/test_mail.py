@@ -143,16 +143,30 @@ async def test_greylisting_costs_no_retry(tmp_path):
 async def test_a_relay_that_is_away_for_longer_starts_the_retries(tmp_path):
     """The transport gives up, the agreement's interval passes, and the same bytes go again."""
     system = MailSystem()
-    system.next["busy"] = 4
+    system.next["greylist"] = 4
+    async with partners(tmp_path, system=system, buyer={"agreement": EAGER}) as both:
+        message_id = await both.submit(ORDER)
+        await both.until_acknowledged(message_id)
+        await both.seller.until_handed_over(message_id)
+        rows = both.buyer.rows(Event.TRANSMITTED)
+    assert [(row.attempt, row.outcome) for row in rows] == [(1, "refused"), (2, "accepted")]
+    assert system.counts["greylist"] == 4
+
+
+@pytest.mark.statement(ruling="R-38")
+async def test_every_mail_that_left_whole_is_an_attempt_with_its_rows(tmp_path):
+    """A relay that is busy behind the final dot gets the same bytes again in the agreed time."""
+    system = MailSystem()
+    system.next["busy"] = 2
     async with partners(tmp_path, system=system, buyer={"agreement": EAGER}) as both:
         message_id = await both.submit(ORDER)
         await both.until_acknowledged(message_id)
         await both.seller.until_handed_over(message_id)
         rows = both.buyer.rows(Event.TRANSMITTED)
         bodies = [mail.partition(b"\r\n\r\n")[2] for mail in system.mails]
-    assert [(row.attempt, row.outcome) for row in rows] == [(1, "refused"), (2, "accepted")]
-    assert system.counts["busy"] == 4
-    assert len(set(bodies[:5])) == 1
+    outcomes = [(row.attempt, row.outcome) for row in rows]
+    assert outcomes == [(1, "refused"), (2, "refused"), (3, "accepted")]
+    assert len(set(bodies[:3])) == 1
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -185,12 +199,12 @@ async def test_a_crash_between_the_250_and_the_acknowledgement_loses_nothing(tmp
         both.system.is_holding.set()
         message_id = await both.submit(ORDER)
         await both.buyer.until_row(Event.TRANSMITTED)
-        both.system.chance["busy"] = 1.0
+        both.system.chance["greylist"] = 1.0
         both.system.let_go()
         await both.seller.until_row(Event.STORED)
         # Its acknowledgement waits for the relay to be less busy, and dies with the process.
         await both.seller.restart(0.0)
-        both.system.chance["busy"] = 0.0
+        both.system.chance["greylist"] = 0.0
         await both.until_acknowledged(message_id)
         await both.seller.until_handed_over(message_id)
 

@@ -10,7 +10,7 @@ from onceonly.gateway.wiring import join, open_store, publish_offline
 from onceonly.journal.record import CHAIN_START, chain
 from onceonly.message.event import Event
 from onceonly.store.conditions import StoreRefused
-from onceonly.store.store import Role
+from onceonly.store.entries import Role
 
 pytestmark = pytest.mark.anyio
 

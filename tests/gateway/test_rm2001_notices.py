@@ -12,7 +12,7 @@ from running_gateway import Answered, RunningGateway, running
 
 from onceonly.gateway.receiving.failure_notices import RETRIES_MAX
 from onceonly.message.event import Event
-from onceonly.store.store import OwedNotice
+from onceonly.store.entries import OwedNotice
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,8 @@ import pytest
 from onceonly.gateway.receiving.validation import Validation
 from onceonly.message.message import Payload
 from onceonly.message.signals import Assurance
+from onceonly.store.entries import StoredPayload
 from onceonly.store.spool import Spool
-from onceonly.store.store import StoredPayload
 from onceonly.transport.http_client import HttpTransport
 
 pytestmark = pytest.mark.anyio

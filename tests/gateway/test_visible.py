@@ -27,7 +27,7 @@ def stderr(monkeypatch, request):
     """Where the log goes."""
     stream = request.param()
     monkeypatch.setattr(sys, "stderr", stream)
-    configure_log()
+    configure_log(sys.stderr)
     yield stream
     structlog.reset_defaults()
 

@@ -61,16 +61,11 @@ from onceonly.protocol import schedule
 from onceonly.protocol.effects import Answer, Journal
 from onceonly.protocol.relaying import Transit
 from onceonly.protocol.sending import Outbound
+from onceonly.store.entries import OwedNotice, StoredPayload, TransitEntry
 from onceonly.store.group import GroupCommit
 from onceonly.store.memory import MemoryStore
 from onceonly.store.sqlite import SqliteStore, open_sqlite
-from onceonly.store.store import (
-    OwedNotice,
-    Store,
-    StoredPayload,
-    Transaction,
-    TransitEntry,
-)
+from onceonly.store.store import Store, Transaction
 from onceonly.transport import amqp_client
 from onceonly.transport.http_client import HttpTransport
 from onceonly.transport.smtp_client import SmtpTransport

@@ -87,7 +87,11 @@ def test_at_most_once_takes_a_transient_error_for_the_end():
 
 
 @pytest.mark.statement("S0-77", ruling="R-16")
-@pytest.mark.parametrize("transmission", [ACCEPTED, UNKNOWN], ids=["accepted", "unknown"])
+@pytest.mark.parametrize(
+    "transmission",
+    [ACCEPTED, UNKNOWN, UNKNOWN._replace(status_code=504, detail="504 Gateway Time-out")],
+    ids=["accepted", "unknown", "a proxy's word"],
+)
 def test_best_effort_is_sent_when_its_transmission_ends(transmission):
     """Final, and nothing more is waited for."""
     run = Run(BEST_EFFORT).sent(transmission)

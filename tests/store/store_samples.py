@@ -13,12 +13,8 @@ from onceonly.message.package import Package
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.sending import Outbound, OutboundStatus
-from onceonly.store.store import (
-    Notice,
-    Store,
-    StoredPayload,
-    Transaction,
-)
+from onceonly.store.entries import Notice, StoredPayload
+from onceonly.store.store import Store, Transaction
 
 PARTY = "urn:duns:111111111"
 NOW_AT = 1_700_000_000_000_000

@@ -31,13 +31,8 @@ from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import ReceivingPair
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
 from onceonly.store.conditions import StoreMisused, StoreRefused
-from onceonly.store.store import (
-    COUNTED_AS,
-    MessageFilter,
-    Role,
-    Store,
-    StoredPayload,
-)
+from onceonly.store.entries import MessageFilter, Role, StoredPayload
+from onceonly.store.store import COUNTED_AS, Store
 
 
 class TestTransactions:

@@ -22,7 +22,8 @@ from onceonly.message.identity import MessageKey
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
 from onceonly.store.conditions import StoreMisused
-from onceonly.store.store import Role, Store
+from onceonly.store.entries import Role
+from onceonly.store.store import Store
 
 
 class TestInbound:

@@ -36,12 +36,8 @@ from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import Transit, TransitStatus
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.conditions import StoreMisused
-from onceonly.store.store import (
-    MessageFilter,
-    OwedNotice,
-    Store,
-    TransitEntry,
-)
+from onceonly.store.entries import MessageFilter, OwedNotice, TransitEntry
+from onceonly.store.store import Store
 
 KEY = MessageKey("urn:a", "urn:b", "m-1")
 PASSING = TransitEntry(

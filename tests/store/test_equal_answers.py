@@ -38,18 +38,11 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState, Receivin
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import Transit, TransitStatus
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
+from onceonly.store.entries import MessageFilter, Notice, OwedNotice, Role, TransitEntry
 from onceonly.store.jobs import JobRow, RowOutcome
 from onceonly.store.memory import MemoryStore
 from onceonly.store.sqlite import open_sqlite
-from onceonly.store.store import (
-    MessageFilter,
-    Notice,
-    OwedNotice,
-    Role,
-    Snapshot,
-    Store,
-    TransitEntry,
-)
+from onceonly.store.store import Snapshot, Store
 
 NAMES = ("m-1", "m-2", "m-3", "m-4")
 PARTIES = (SELLER, CARRIER)

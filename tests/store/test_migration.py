@@ -22,15 +22,10 @@ from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
+from onceonly.store.entries import InboxStanding, MessageFilter, Notice, Role
 from onceonly.store.migrate import get_version, read_migrations
 from onceonly.store.queries import SQL_FILES
 from onceonly.store.sqlite import SqliteStore
-from onceonly.store.store import (
-    InboxStanding,
-    MessageFilter,
-    Notice,
-    Role,
-)
 
 Open = Callable[[Path], SqliteStore]
 

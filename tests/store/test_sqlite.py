@@ -34,12 +34,12 @@ from onceonly.protocol.recovering import RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import TransitStatus
 from onceonly.protocol.sending import Exposure, OutboundStatus, Silence
 from onceonly.store.conditions import StoreFailed, StoreFull, StoreRefused
+from onceonly.store.entries import Role
 from onceonly.store.jobs import RowOutcome
 from onceonly.store.migrate import get_version, read_migrations
 from onceonly.store.queries import SQL, SQL_FILES, parse_queries
 from onceonly.store.rows import Way
 from onceonly.store.sqlite import LogLimits, SqliteStore, check_version, open_sqlite
-from onceonly.store.store import Role
 
 Open = Callable[[Path], SqliteStore]
 

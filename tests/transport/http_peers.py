@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
@@ -232,7 +233,10 @@ OnConnection = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[
 
 @asynccontextmanager
 async def listening(
-    on_connection: OnConnection, listener: socket.socket | None = None
+    on_connection: OnConnection,
+    listener: socket.socket | None = None,
+    *,
+    tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[asyncio.Server]:
     """A server of a test's own; at the end its connections are cut and their tasks awaited."""
     tasks: set[asyncio.Task[None]] = set()
@@ -246,7 +250,7 @@ async def listening(
         writer.transport.abort()
 
     listener = listener or socket.create_server(("127.0.0.1", 0))
-    server = await asyncio.start_server(accept, sock=listener)
+    server = await asyncio.start_server(accept, sock=listener, ssl=tls)
     try:
         yield server
     finally:

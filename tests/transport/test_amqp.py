@@ -185,6 +185,9 @@ async def test_a_lost_confirm_leaves_the_outcome_unknown(broker, queue):
         assert await receive.next() == b"another"
         line.cut()
         sent = await sending
+        # A copy that went out behind it would come before this one.
+        await transport.send(package(broker, queue, b"a third"))
+        assert await receive.next() == b"a third"
     assert (sent.outcome, sent.bytes_left) == (Outcome.UNKNOWN, True)
 
 

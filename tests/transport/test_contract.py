@@ -167,7 +167,7 @@ async def test_a_package_in_the_answer_that_nobody_asked_for_is_forgotten(answer
 async def test_the_body_of_a_refusal_is_no_package(line):
     """What comes with an answer outside 2xx is a page for people."""
     replies: list[tuple[str, bytes]] = []
-    inbox = Inbox(Answer(503, content_type="text/html", body=b"<p>later</p>"))
+    inbox = Inbox(Answer(403, content_type="text/html", body=b"<p>never</p>"))
     async with line(inbox) as to_peer:
         transmission = await to_peer.send(
             WholeBody(b"a message"), lambda *reply: replies.append(reply)
@@ -186,6 +186,34 @@ async def test_an_answer_outside_2xx_is_a_refusal(line, status_code):
         refused = (Outcome.REFUSED, True, to_peer.said(status_code), "MimeProblem")
     assert transmission == refused
     assert len(inbox.requests) == 1
+
+
+@pytest.mark.statement(ruling="R-46")
+@pytest.mark.parametrize("status_code", [500, 501, 502, 503, 504, 507, 599])
+async def test_a_5xx_without_a_word_of_an_msh_is_unknown(answering_line, status_code):
+    """A proxy says so too, behind which the message was stored; its words are kept."""
+    async with answering_line(Inbox(Answer(status_code))) as to_peer:
+        transmission = await to_peer.send(WholeBody(b"a message"))
+    assert transmission[:3] == (Outcome.UNKNOWN, True, status_code)
+    assert transmission.detail.startswith(str(status_code))
+
+
+@pytest.mark.statement(ruling="R-46")
+@pytest.mark.parametrize("status_code", [502, 504])
+async def test_what_proxies_say_is_unknown_under_every_name(answering_line, status_code):
+    """No MSH says so about a message of its own."""
+    async with answering_line(Inbox(Answer(status_code, "StoreFull"))) as to_peer:
+        transmission = await to_peer.send(WholeBody(b"a message"))
+    assert transmission == (Outcome.UNKNOWN, True, status_code, "StoreFull")
+
+
+@pytest.mark.statement(ruling="R-46")
+async def test_a_package_in_a_5xx_is_the_word_of_an_msh(answering_line):
+    """Foreign products answer 500 with an Error in it."""
+    said = Answer(500, content_type=CONTENT_TYPE, body=b"an error")
+    async with answering_line(Inbox(said)) as to_peer:
+        transmission = await to_peer.send(WholeBody(b"a message"))
+    assert transmission == (Outcome.REFUSED, True, 500, "500 Internal Server Error")
 
 
 async def test_an_answer_before_the_body_was_read_counts(line):
@@ -251,8 +279,8 @@ async def test_sends_do_not_wait_for_each_other(line):
     assert [send.result().outcome for send in sends] == [Outcome.ACCEPTED] * 3
 
 
-async def test_a_receiver_that_fails_is_a_refusal_and_is_reported(line):
-    """Our own bug answers 500 and goes to the loop's exception handler, not into a log."""
+async def test_a_receiver_that_fails_is_unknown_and_is_reported(line):
+    """Nobody knows whether its bug came behind its commit (R-46); the loop's handler hears it."""
 
     async def receive(_request, _body):
         raise ZeroDivisionError
@@ -263,8 +291,8 @@ async def test_a_receiver_that_fails_is_a_refusal_and_is_reported(line):
     async with line(receive) as to_peer:
         transmission = await to_peer.send(WholeBody(b"a message"))
     loop.set_exception_handler(None)
-    refused = (Outcome.REFUSED, True, to_peer.said(500))
-    assert transmission[:3] == refused
+    unknown = (Outcome.UNKNOWN, True, to_peer.said(500))
+    assert transmission[:3] == unknown
     assert [type(report["exception"]) for report in reports] == [ZeroDivisionError]
 
 

@@ -2,7 +2,6 @@
 
 import shutil
 import ssl
-import subprocess
 
 import pytest
 from http_peers import CONTENT_TYPE, Inbox, PiecedBody, WholeBody
@@ -16,24 +15,6 @@ pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(not shutil.which("openssl"), reason="makes its certificate with openssl"),
 ]
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    """A self-signed certificate for 127.0.0.1 with its key."""
-    folder = tmp_path_factory.mktemp("tls")
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
-    names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-    files = ["-keyout", folder / "key.pem", "-out", folder / "cert.pem"]
-    subprocess.run([*command.split(), *names, *files], check=True, capture_output=True)
-    return folder
-
-
-@pytest.fixture
-def server_tls(certificate):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
-    return context
 
 
 async def send(port: int, body, trusted=None):

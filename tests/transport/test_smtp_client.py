@@ -344,7 +344,6 @@ async def test_more_than_the_relay_takes_is_refused_before_it_is_sent():
         {"RCPT": [b"450 4.2.0 greylisted", b"450 4.2.0 greylisted", b"250 ok"]},
         {"greeting": [b"421 busy", b"220 r"]},
         {"MAIL": [None, b"250 ok"]},
-        {"end": [b"451 4.3.0 StoreFull", b"250 taken"]},
     ],
 )
 async def test_what_passes_is_overcome_before_anybody_is_told(replies):
@@ -393,24 +392,42 @@ async def test_what_does_not_pass_is_a_refusal_after_so_many_tries():
 
 async def test_bytes_that_left_in_any_try_have_left():
     """R-08: a certain failure is only one of which no byte left in any of them."""
+    conversations = iter((interrupt_once, refuse_at_once))
+
+    async def meet(reader, writer):
+        await next(conversations)(reader, writer)
+
     async with (
-        relay(RCPT=[b"250 ok", b"550 no"], end=[b"451 busy"]) as (port, _),
-        mail_sender(port, waits_s=(1,), pause=Pauses()) as transport,
+        listening(meet) as server,
+        mail_sender(port_of(server), waits_s=(1,), pause=Pauses()) as transport,
     ):
-        transmission = await transport.send(letter(BODY))
-    assert transmission == (Outcome.REFUSED, True, 550, "no")
+        transmission = await transport.send(letter(LARGE))
+    assert transmission == (Outcome.REFUSED, True, 554, "no")
 
 
-@pytest.mark.parametrize("end", [None, b"554 no"])
-async def test_what_is_final_or_unknown_is_not_tried_again(end):
-    """A second mail where the first may have arrived is the sending machine's to decide."""
+async def interrupt_once(reader, writer):
+    await begin_data(reader, writer)
+    writer.write(b"451 busy\r\n")
+    await writer.drain()
+    await reader.read()
+
+
+async def refuse_at_once(reader, writer):
+    writer.write(b"554 no\r\n")
+    await reader.read()
+
+
+@pytest.mark.statement(ruling="R-38")
+@pytest.mark.parametrize("end", [None, b"554 no", b"451 4.3.0 StoreFull", b"451 InternalError"])
+async def test_what_left_whole_is_not_tried_again(end):
+    """A second mail where the first left with its dot is the sending machine's to decide."""
     pauses = Pauses()
     async with (
         relay(end=[end]) as (port, peer),
         mail_sender(port, waits_s=(1,), pause=pauses) as transport,
     ):
         await transport.send(letter(BODY))
-    assert (peer.conversations, pauses.waited_s) == (1, [])
+    assert (peer.conversations, len(peer.mails), pauses.waited_s) == (1, 1, [])
 
 
 async def test_closing_ends_the_waits():

@@ -16,7 +16,7 @@ from onceonly.gateway.config.values import is_loopback
 from onceonly.gateway.lake_files import reader_of
 from onceonly.message.message import Profile
 from onceonly.store.look import look_at
-from onceonly.store.store import StoreRefused
+from onceonly.store.conditions import StoreRefused
 
 
 def problems_of(configuration: Configuration) -> Iterator[str]:

@@ -40,14 +40,9 @@ from onceonly.protocol.sending import (
     OutboundStatus,
     was_parked,
 )
-from onceonly.store.store import (
-    Incident,
-    OutboundEntry,
-    PairView,
-    Role,
-    Store,
-    Transaction,
-)
+from onceonly.store.entries import Incident, OutboundEntry, PairView, Role
+from onceonly.store.group import GroupCommit
+from onceonly.store.store import Store, Transaction
 
 
 class Operations:
@@ -63,6 +58,7 @@ class Operations:
         steps: SendingSteps,
         questions: Questions,
         inquiries: Inquiries,
+        group: GroupCommit,
         receiver: Receiver,
         hand_overs: HandOvers,
         relay: Relay,
@@ -84,7 +80,17 @@ class Operations:
         self._clock = clock
         self._failpoints = failpoints
         self._publishing = asyncio.Lock()
-        self.is_ready = False
+        self._group = group
+        self._takes_work = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether packages and submissions are taken; never over a store that failed (R-47)."""
+        return self._takes_work and self._group.failure is None
+
+    @is_ready.setter
+    def is_ready(self, takes_work: bool) -> None:
+        self._takes_work = takes_work
 
     async def cancel(self, message_id: str, *, is_for_new_version: bool = False) -> bool:
         """Take a message back: at once where nothing left, else by asking the receiver (R-08).
@@ -283,7 +289,9 @@ class Operations:
         )
 
     def health(self) -> dict[str, Any]:
-        """Who this is, and whether its times and faults are real."""
+        """Who this is, and whether its times and faults are real. Raises `StoreFailed` (R-47)."""
+        if self._group.failure is not None:
+            raise self._group.failure
         drill = self._configuration.drill
         return {
             "status": "ok",

@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Sequence
 
 from onceonly.message.message import Payload
+from onceonly.store.entries import StoredPayload
 from onceonly.store.spool import Sink
-from onceonly.store.store import StoredPayload
 
 
 async def keep(payloads: Sequence[Payload], sinks: Sequence[Sink]) -> list[StoredPayload]:

@@ -1,8 +1,9 @@
 """One gateway process from start to end: listen, sweep, publish, drain, or fail-stop.
 
 A SIGTERM or SIGINT drains: no new transmission, no new package, what is under way ends, the
-journal is published, the store closed, all within five seconds. The first I/O error of the store
-or its spool stops the process at once with a non-zero exit: an fsync is never tried again (R-22).
+journal is published, the store closed, all within five seconds. A SIGHUP changes nothing. The
+first I/O error of the store or its spool stops the process at once with a non-zero exit: an fsync
+is never tried again (R-22). Whatever becomes of the log keeps no way out from its end (R-47).
 """
 
 import asyncio
@@ -14,7 +15,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, TextIO, cast
 from urllib.parse import urlsplit
 
 import structlog
@@ -26,6 +27,7 @@ from onceonly.gateway.collector import look_seldom
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.descriptors import shares
 from onceonly.gateway.life import Life
+from onceonly.gateway.log_stream import LogStream
 from onceonly.gateway.open_files import find_open
 from onceonly.gateway.transports import Listeners
 from onceonly.gateway.visible import show_others, visible
@@ -38,6 +40,11 @@ TASKS_DRAIN_S = 1.0
 """For calls, packages and transmissions under way to end, one after the other. What is cut is
 sent again after the restart; with publishing and closing the stop stays under five seconds."""
 
+LAST_WORDS_S = 0.5
+"""For the log to be written at the end of the process. It takes no time where anybody reads it."""
+
+STANDARD_DESCRIPTORS = (0, 1, 2)
+
 log: Any = structlog.get_logger("onceonly")
 
 
@@ -46,16 +53,37 @@ def serve(configuration: Configuration) -> int:
 
     Raises `StoreRefused` or `OSError` when it cannot start.
     """
-    configure_log()
+    _occupy_standard_descriptors()
+    # From the start: a terminal that goes away would end the process before its loop is there.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    stream = LogStream(sys.stderr.fileno() if sys.stderr is not None else STANDARD_DESCRIPTORS[-1])
+    with contextlib.redirect_stderr(stream):
+        configure_log(cast("TextIO", stream))
+        try:
+            return _serve_over_store(configuration, stream)
+        finally:
+            stream.settle(LAST_WORDS_S)
+
+
+def _serve_over_store(configuration: Configuration, stream: LogStream) -> int:
     _allow_many_files()
-    clock = clock_of(configuration)
-    store = open_store(configuration, clock)
+    store = open_store(configuration, clock_of(configuration))
     for one in find_open(configuration):
         log.warning("open to other users", **one._asdict())
+    supervisor = _Supervisor(configuration, store, stream)
     try:
-        return asyncio.Runner(loop_factory=_new_loop).run(_Supervisor(configuration, store).run())
+        return asyncio.Runner(loop_factory=_new_loop).run(supervisor.run())
     finally:
         store.close()
+
+
+def _occupy_standard_descriptors() -> None:
+    """Started without one of them, a file of ours would get its number, and others' words in it."""
+    for descriptor in STANDARD_DESCRIPTORS:
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # The lowest number that is free, so this one.
 
 
 def _allow_many_files() -> None:
@@ -70,11 +98,11 @@ def _new_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-def configure_log() -> None:
-    """One JSON line per event on stderr; readable colours where stderr is a terminal."""
+def configure_log(stream: TextIO) -> None:
+    """One JSON line per event; readable colours where the stream ends at a terminal."""
     renderers: list[Any] = (
         [visible, structlog.dev.ConsoleRenderer()]
-        if sys.stderr.isatty()
+        if stream.isatty()
         else [structlog.processors.JSONRenderer()]
     )
     show_others()
@@ -87,7 +115,7 @@ def configure_log() -> None:
             structlog.processors.format_exc_info,
             *renderers,
         ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(stream),
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
     )
 
@@ -101,9 +129,10 @@ class _ApiServer(uvicorn.Server):
 
 
 class _Supervisor:
-    def __init__(self, configuration: Configuration, store: Any) -> None:
+    def __init__(self, configuration: Configuration, store: Any, stream: LogStream) -> None:
         self._configuration = configuration
         self._store = store
+        self._stream = stream
         self._stop = asyncio.Event()
         self._bugs: Bugs | None = None
 
@@ -111,6 +140,7 @@ class _Supervisor:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
+        loop.add_signal_handler(signal.SIGHUP, self._note_hangup)
         loop.set_exception_handler(self._note_bug)
         gateway = join(self._configuration, self._store, self._fail)
         self._bugs = gateway.bugs
@@ -140,10 +170,18 @@ class _Supervisor:
         return 0
 
     def _fail(self, error: BaseException) -> None:
-        """Fail-stop: whatever is not committed now must not be acknowledged by anybody."""
-        log.critical("stopping", error=f"{type(error).__name__}: {error}", exc_info=error)
-        sys.stderr.flush()
-        os._exit(1)
+        """Fail-stop: whatever is not committed now must not be acknowledged by anybody.
+
+        Nothing keeps the process: the last words have their time, and may fail (R-47).
+        """
+        try:
+            log.critical("stopping", error=f"{type(error).__name__}: {error}", exc_info=error)
+            self._stream.settle(LAST_WORDS_S)
+        finally:
+            os._exit(1)
+
+    def _note_hangup(self) -> None:
+        log.info("SIGHUP changes nothing; a restart reads the configuration")
 
     def _note_bug(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """What met a bug in a transport had no answer or a 500; others go on (R-43).

@@ -379,6 +379,7 @@ def join(
         steps=steps,
         questions=questions,
         inquiries=inquiries,
+        group=group,
         receiver=receiver,
         hand_overs=hand_overs,
         relay=relay,

@@ -140,6 +140,11 @@ class DeliveryTerms:
         return self.is_numbered and self.is_acknowledged
 
     @property
+    def leaves_once(self) -> bool:
+        """Whether a message is sent once, whatever becomes of it (seed 000 §3.1.2 and §3.1.3)."""
+        return self.semantics in (DeliverySemantics.AT_MOST_ONCE, DeliverySemantics.BEST_EFFORT)
+
+    @property
     def verdict_after_s(self) -> int | None:
         """Longest time from the first transmission to a verdict (R-06); None: no bound (R-17).
 

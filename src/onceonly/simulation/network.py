@@ -16,6 +16,7 @@ from onceonly.message.instant import NS_PER_S
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.simulation.chance import draw
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
+from onceonly.transport.http_outcome import outcome_of
 from onceonly.transport.transport import (
     Answer,
     Outgoing,
@@ -334,10 +335,11 @@ class _Passage:
         if answer is None:
             self._tell(_unknown("connection lost"))
             return
-        is_taken = 200 <= answer.status_code < 300
+        name, kind = answer.error or "", answer.content_type or ""
+        outcome = outcome_of(answer.status_code, error_name=name, content_type=kind, is_sent=True)
+        is_taken = outcome is Outcome.ACCEPTED
         if is_taken and answer.body and self._take_reply is not None and not self._done.done():
-            self._take_reply(answer.content_type or "", answer.body)
-        outcome = Outcome.ACCEPTED if is_taken else Outcome.REFUSED
+            self._take_reply(kind, answer.body)
         self._tell(
             Transmission(
                 outcome,

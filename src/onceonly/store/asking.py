@@ -13,9 +13,9 @@ import apsw
 from onceonly.message.message import Payload
 from onceonly.store import rows
 from onceonly.store.conditions import StoreFailed
+from onceonly.store.entries import StoredPayload
 from onceonly.store.failures import from_sqlite
 from onceonly.store.queries import SQL
-from onceonly.store.store import StoredPayload
 
 
 class SqliteQuestions:

@@ -112,6 +112,11 @@ class GroupCommit:
             self._run_batch()
 
     @property
+    def failure(self) -> StoreFailed | None:
+        """Why the store cannot be trusted any more; None as long as it can."""
+        return self._failure
+
+    @property
     def is_at_rest(self) -> bool:
         """Whether no step waits or is being committed."""
         return self._idle.is_set()

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from onceonly.store import rows
 from onceonly.store.asking import SqliteQuestions
+from onceonly.store.entries import StoredPayload
 from onceonly.store.jobs import Job, JobRow, Run, StagedMessage
-from onceonly.store.store import StoredPayload
 
 
 class SqliteJobReading(SqliteQuestions):

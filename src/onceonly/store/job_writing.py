@@ -12,12 +12,12 @@ import apsw
 
 from onceonly.message.message import Message
 from onceonly.store import rows
+from onceonly.store.entries import StoredPayload
 from onceonly.store.failures import from_sqlite
 from onceonly.store.job_reading import SqliteJobReading
 from onceonly.store.jobs import JOBS_PER_PURGE, Job, JobPurge, JobRow, Run
 from onceonly.store.queries import SQL
 from onceonly.store.spool import INLINE_BYTES_MAX
-from onceonly.store.store import StoredPayload
 
 _FORGET_STAGED = ("forget_staged", "forget_staged_bodies", "forget_staged_spooled")
 

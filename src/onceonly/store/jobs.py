@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from onceonly.message.message import Message
-    from onceonly.store.store import StoredPayload
+    from onceonly.store.entries import StoredPayload
 
 
 class RowOutcome(StrEnum):

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from onceonly.message.message import Message
+from onceonly.store.entries import StoredPayload
 from onceonly.store.jobs import (
     JOBS_PER_PURGE,
     STAGED,
@@ -21,7 +22,6 @@ from onceonly.store.jobs import (
     StagedMessage,
 )
 from onceonly.store.memory_tables import RowOfJob, Staged, Tables
-from onceonly.store.store import StoredPayload
 
 
 class MemoryJobReading:

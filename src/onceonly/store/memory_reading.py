@@ -18,9 +18,7 @@ from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import TransitStatus
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.counting import COUNTED, COUNTED_AS
-from onceonly.store.memory_jobs import MemoryJobReading
-from onceonly.store.memory_tables import Incoming, Outgoing
-from onceonly.store.store import (
+from onceonly.store.entries import (
     InboundEntry,
     InboxItem,
     InboxStanding,
@@ -33,10 +31,12 @@ from onceonly.store.store import (
     Page,
     PairView,
     Role,
-    Snapshot,
     StoredPayload,
     TransitEntry,
 )
+from onceonly.store.memory_jobs import MemoryJobReading
+from onceonly.store.memory_tables import Incoming, Outgoing
+from onceonly.store.store import Snapshot
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 

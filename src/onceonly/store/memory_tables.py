@@ -16,8 +16,7 @@ from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import Outbound
-from onceonly.store.jobs import Job, JobRow, Run, StagedMessage
-from onceonly.store.store import (
+from onceonly.store.entries import (
     InboundEntry,
     InboxItem,
     InboxStanding,
@@ -29,6 +28,7 @@ from onceonly.store.store import (
     StoredPayload,
     TransitEntry,
 )
+from onceonly.store.jobs import Job, JobRow, Run, StagedMessage
 
 
 class Outgoing(NamedTuple):

@@ -15,19 +15,12 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState, Receivin
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import FINAL, Outbound
 from onceonly.store.conditions import StoreMisused
+from onceonly.store.entries import Incident, Notice, OwedNotice, Role, StoredPayload, TransitEntry
 from onceonly.store.memory_jobs import MemoryJobWriting
 from onceonly.store.memory_reading import MemorySnapshot
 from onceonly.store.memory_tables import Incoming, Outgoing, Passing, Tables
 from onceonly.store.spool import INLINE_BYTES_MAX
-from onceonly.store.store import (
-    Incident,
-    Notice,
-    OwedNotice,
-    Role,
-    StoredPayload,
-    Transaction,
-    TransitEntry,
-)
+from onceonly.store.store import Transaction
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 

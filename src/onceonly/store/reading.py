@@ -19,8 +19,7 @@ from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store import rows
 from onceonly.store.counting import COUNTED
-from onceonly.store.job_reading import SqliteJobReading
-from onceonly.store.store import (
+from onceonly.store.entries import (
     InboundEntry,
     InboxItem,
     InboxStanding,
@@ -32,10 +31,11 @@ from onceonly.store.store import (
     OwedNotice,
     Page,
     PairView,
-    Snapshot,
     StoredPayload,
     TransitEntry,
 )
+from onceonly.store.job_reading import SqliteJobReading
+from onceonly.store.store import Snapshot
 
 _PAIR_STATUS = {word.value: word for word in PairStatus}
 _COMMON_ENDS = (OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT)

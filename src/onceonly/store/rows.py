@@ -31,8 +31,7 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import Transit, TransitStatus
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
-from onceonly.store.jobs import Job, JobRow, RowOutcome, StagedMessage
-from onceonly.store.store import (
+from onceonly.store.entries import (
     InboundEntry,
     InboxItem,
     InboxStanding,
@@ -45,6 +44,7 @@ from onceonly.store.store import (
     Role,
     TransitEntry,
 )
+from onceonly.store.jobs import Job, JobRow, RowOutcome, StagedMessage
 
 Row = Sequence[Any]
 """A row as SQLite gives it: the column types are the schema's, which are STRICT."""

@@ -21,19 +21,19 @@ from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import FINAL, Outbound
 from onceonly.store import rows
 from onceonly.store.counting import COUNTED_AS
-from onceonly.store.job_writing import SqliteJobWriting
-from onceonly.store.reading import SqliteSnapshot
-from onceonly.store.rows import Way
-from onceonly.store.spool import INLINE_BYTES_MAX
-from onceonly.store.store import (
+from onceonly.store.entries import (
     Notice,
     OutboundEntry,
     OwedNotice,
     Role,
     StoredPayload,
-    Transaction,
     TransitEntry,
 )
+from onceonly.store.job_writing import SqliteJobWriting
+from onceonly.store.reading import SqliteSnapshot
+from onceonly.store.rows import Way
+from onceonly.store.spool import INLINE_BYTES_MAX
+from onceonly.store.store import Transaction
 
 _NO_RESPONSE = (None, None, None)
 _ADD_BODY = {

@@ -1,8 +1,8 @@
 """The HTTP sender: `Transport` for http and https endpoints.
 
 Builds the request and judges what the exchange means for a message that must go out once and
-only once. Everything that it is not sure of is unknown (R-05); it retries nothing that might
-have arrived, but for a kept connection that turned out dead, see `send`.
+only once. Everything that it is not sure of is unknown (R-05), and nothing that may have left whole
+is sent again from here (R-38).
 """
 
 import ssl
@@ -46,30 +46,32 @@ class HttpTransport:
     async def send(self, outgoing: Outgoing) -> Transmission:
         """Transmit once, see `Transport.send`.
 
-        A kept connection may have died unnoticed. When it is lost without one byte of an answer,
-        the request goes out once more on a fresh connection: peers drop a second copy by its
-        MessageId (R-01), and the outcome never claims that nothing left. LocalError for an
-        endpoint that is no URI of ours; errors of the body's files are raised.
+        A kept connection may have died unnoticed. When it is lost before the last piece of the body
+        was written, the request goes out once more on a fresh connection: the peer surely has no
+        whole one. Later nobody knows, and the outcome is unknown. LocalError for an endpoint that
+        is no URI of ours; errors of the body's files are raised.
         """
         target = _read_endpoint(outgoing.endpoint)
         head = _render_head(target, outgoing)
         try:
-            connection, is_used = await self._pool.get_connection(target.host)
+            connection, is_used = await self._pool.get_connection(
+                target.host, is_fresh=outgoing.leaves_once
+            )
         except NotConnectedError as error:
             return Transmission(Outcome.REFUSED, bytes_left=False, detail=str(error))
         exchanged = await connection.exchange(head, outgoing.body, outgoing.take_reply)
-        if is_used and exchanged.is_unanswered:
-            return await self._send_again(target, head, outgoing)
+        if is_used and exchanged.is_cut:
+            return await self._send_anew(target, head, outgoing)
         return exchanged.transmission
 
     async def close(self) -> None:
         """Cut every connection; what was under way has an unknown outcome."""
         self._pool.close()
 
-    async def _send_again(self, target: _Target, head: bytes, outgoing: Outgoing) -> Transmission:
+    async def _send_anew(self, target: _Target, head: bytes, outgoing: Outgoing) -> Transmission:
         self._pool.drop_idle(target.host)
         try:
-            connection, _ = await self._pool.get_connection(target.host)
+            connection, _ = await self._pool.get_connection(target.host, is_fresh=True)
         except NotConnectedError as error:
             detail = f"connection lost, then {error}"
             return Transmission(Outcome.UNKNOWN, bytes_left=True, detail=detail)

@@ -1,12 +1,13 @@
 """One connection of our own to a peer's endpoint: a request out, an honest outcome back.
 
 The outcome is decided when the head of a final answer is whole (R-05). Whatever ends the
-connection before that, once a byte was written, is unknown. A 3xx is an answer outside 2xx like
-any other and never followed (H29). Bodies of answers are read over (S0-68), but for the package
-that an agreement lets come back in one (syncReplyMode, seed 001 §1.2.2).
+connection before that, once a byte was written, is unknown. A 3xx is an answer outside 2xx and
+never followed (H29). Bodies of answers are read over (S0-68), but for the package that an agreement
+lets come back in one (syncReplyMode, seed 001 §1.2.2).
 """
 
 import asyncio
+import select
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
@@ -18,12 +19,15 @@ from onceonly.transport.http_limits import (
     REPLY_BYTES_MAX,
     HttpClientLimits,
 )
+from onceonly.transport.http_outcome import outcome_of, words_of
 from onceonly.transport.http_refusal import read_error_name
 from onceonly.transport.outgoing_body import check_size
 from onceonly.transport.transport import Body, Outcome, Transmission
 
 SWITCHING_PROTOCOLS = 101
 
+UNSENT = "answered before the end of the body"
+"""A 2xx for what is not sent yet promises nothing."""
 
 TakeReply = Callable[[str, bytes], None]
 """What to call with the Content-Type and the body of an answer."""
@@ -33,8 +37,9 @@ class Exchanged(NamedTuple):
     """How an exchange ended."""
 
     transmission: Transmission
-    is_unanswered: bool
-    """The connection was lost without one byte of an answer: perhaps it was dead before."""
+    is_cut: bool
+    """The connection was lost without one byte of an answer, before the last piece of the body was
+    written: the peer surely has no whole request, and perhaps the connection was dead before."""
 
 
 class _BadAnswerError(Exception):
@@ -64,15 +69,20 @@ class ClientConnection(asyncio.Protocol):
         self._is_writing = False
         self._answer_bytes = 0
         self._error_name = ""
+        self._phrase = b""
+        self._location = ""
         self._take_reply: TakeReply | None = None
         self._reply = bytearray()
         self._reply_type = ""
         self._is_answer_whole = True
         self._answer_ended: asyncio.Future[None] | None = None
         self._progress_at = self._loop.time()
+        self._heard_at = self._progress_at
+        self._free_since = self._progress_at
         self._deadline = 0.0
         self._unsent_bytes = 0
         self._is_trusted = True
+        self._is_lost = False
 
     # Called by the loop.
 
@@ -86,6 +96,7 @@ class ClientConnection(asyncio.Protocol):
             self._break("answered without a request")
             return
         self._answer_bytes += len(data)
+        self._heard_at = self._loop.time()
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
@@ -95,10 +106,15 @@ class ClientConnection(asyncio.Protocol):
         if self._answer_bytes > self._answer_bytes_max():
             self._break("answer too large")
 
+    def eof_received(self) -> None:
+        """The peer says nothing any more, so nothing is asked of it any more (R-38)."""
+        self._is_trusted = False
+
     def connection_lost(self, _exc: Exception | None) -> None:
         """Over, whoever ended it."""
-        is_unanswered = not self._answer_bytes
-        self._settle(Outcome.UNKNOWN, None, "connection lost", is_unanswered=is_unanswered)
+        self._is_lost = True
+        is_cut = self._is_writing and not self._answer_bytes
+        self._settle(Outcome.UNKNOWN, None, "connection lost", is_cut=is_cut)
         self._end_answer()
         self._lost(self)
 
@@ -116,6 +132,12 @@ class ClientConnection(asyncio.Protocol):
         """The first byte of an answer, or of one too many."""
         if self._is_answer_whole:
             raise _BadAnswerError
+        self._error_name = self._reply_type = self._location = ""
+        self._phrase = b""
+
+    def on_status(self, piece: bytes) -> None:
+        """The words behind the status, or some of them."""
+        self._phrase += piece
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header line of an answer; the peer may name what was wrong."""
@@ -123,6 +145,8 @@ class ClientConnection(asyncio.Protocol):
             self._error_name = read_error_name(value)
         elif name.lower() == b"content-type":
             self._reply_type = value.decode("latin-1")
+        elif name.lower() == b"location":
+            self._location = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         """The outcome, unless the answer is an interim one."""
@@ -131,12 +155,13 @@ class ClientConnection(asyncio.Protocol):
             raise _BadAnswerError
         if self._is_interim(status):
             return
-        if not 200 <= status < 300:
-            self._settle(Outcome.REFUSED, status, self._error_name)
-        elif self._is_sent():
-            self._settle(Outcome.ACCEPTED, status, self._error_name)
-        else:
-            self._settle(Outcome.UNKNOWN, status, "answered before the end of the body")
+        is_sent = self._is_sent()
+        outcome = outcome_of(
+            status, error_name=self._error_name, content_type=self._reply_type, is_sent=is_sent
+        )
+        self._settle(outcome, status, self._words_of(outcome, status))
+        if not is_sent:
+            self.abort()  # At once: what is judged as not sent whole must not become whole.
 
     def on_body(self, piece: bytes) -> None:
         """A piece of the answer's body; kept only where a package may come back in it."""
@@ -158,8 +183,18 @@ class ClientConnection(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Another exchange may be tried on it."""
+        """Neither side has ended it, nor said that it will."""
         return self._is_trusted and not self._transport.is_closing()
+
+    @property
+    def is_fit(self) -> bool:
+        """Another exchange may begin on it (R-38): it is open, rested for no long time, is silent.
+
+        What could be read now is the end of the connection, which the loop has not come to yet, or
+        what no peer should say.
+        """
+        idle_s = self._loop.time() - self._free_since
+        return self.is_open and idle_s <= self._limits.idle_timeout_s and not self._has_news()
 
     async def exchange(
         self, head: bytes, body: Body, take_reply: TakeReply | None = None
@@ -197,13 +232,13 @@ class ClientConnection(asyncio.Protocol):
 
     def abort(self) -> None:
         """End now, whatever is going on."""
-        self._transport.abort()
+        if not self._is_lost:  # asyncio's transport cannot be aborted behind its end.
+            self._transport.abort()
 
     def check(self, now: float) -> None:
         """Enforce every time limit (N7, N11)."""
         if not self._is_pending():
-            if now - self._progress_at > self._limits.idle_timeout_s:
-                self.close()
+            self._check_rest(now)
             return
         unsent_bytes = self._transport.get_write_buffer_size()
         if unsent_bytes != self._unsent_bytes or (self._is_writing and not unsent_bytes):
@@ -217,12 +252,30 @@ class ClientConnection(asyncio.Protocol):
         elif not unsent_bytes and waited_s > self._limits.response_timeout_s:
             self._break("no answer in time")
 
+    def _check_rest(self, now: float) -> None:
+        """Behind the outcome: an answer goes on as long as it makes progress, idleness ends."""
+        if self._is_answer_whole:
+            if now - self._free_since > self._limits.idle_timeout_s:
+                self.close()
+        elif now > self._deadline or now - self._heard_at > self._limits.response_timeout_s:
+            self.close()
+
+    def _has_news(self) -> bool:
+        connected = self._transport.get_extra_info("socket")
+        looking = select.poll()
+        looking.register(connected.fileno(), select.POLLIN)
+        return bool(looking.poll(0))
+
+    def _words_of(self, outcome: Outcome, status: int) -> str:
+        if not 200 <= status < 300:
+            phrase = self._phrase.decode("latin-1")
+            return words_of(status, phrase, error_name=self._error_name, location=self._location)
+        return self._error_name if outcome is Outcome.ACCEPTED else UNSENT
+
     def _begin(self, size_bytes: int) -> None:
         self._is_writing = True
         self._is_answer_whole = False
         self._answer_bytes = 0
-        self._error_name = ""
-        self._reply_type = ""
         self._reply.clear()
         self._unsent_bytes = 0
         self._progress_at = self._loop.time()
@@ -271,11 +324,11 @@ class ClientConnection(asyncio.Protocol):
         return self._exchange is not None and not self._exchange.done()
 
     def _settle(
-        self, outcome: Outcome, status: int | None, detail: str, *, is_unanswered: bool = False
+        self, outcome: Outcome, status: int | None, detail: str, *, is_cut: bool = False
     ) -> None:
         if self._exchange is not None and not self._exchange.done():
             transmission = Transmission(outcome, bytes_left=True, status_code=status, detail=detail)
-            self._exchange.set_result(Exchanged(transmission, is_unanswered))
+            self._exchange.set_result(Exchanged(transmission, is_cut))
         self._release_writer()
 
     def _break(self, detail: str) -> None:
@@ -285,6 +338,7 @@ class ClientConnection(asyncio.Protocol):
     def _free_if_done(self) -> None:
         # Not before `exchange` is over, although its answer is whole: its task wakes up later.
         if self._exchange is None and self._is_answer_whole and self.is_open:
+            self._free_since = self._loop.time()
             self._became_free(self)
         elif self._is_answer_whole and not self.is_open:
             self._transport.close()

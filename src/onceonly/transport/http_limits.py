@@ -86,8 +86,10 @@ class HttpClientLimits:
     """Of one exchange, beside what its size is worth at `rate_min`."""
     rate_min: int = 10_000
     """Bytes per second. A 1 GiB body may take 30 hours, but not for ever."""
-    idle_timeout_s: float = 45.0
-    """Shorter than what endpoints usually grant (60 s and more)."""
+    idle_timeout_s: float = 4.0
+    """A connection that rested longer is not used again. Shorter than what endpoints grant (the
+    shortest default that is known is 5 s, Node.js's): what is sent as the peer closes has an
+    unknown outcome, and nobody below the protocol sends it again (R-38)."""
     wait_s: float = 30.0
     """For a free connection to the host; then the transmission is refused, nothing left."""
     waiters_max: int = 4096

@@ -76,27 +76,47 @@ class ConnectionPool:
             limits.total_s,
         )
 
-    async def get_connection(self, host: Host) -> tuple[ClientConnection, bool]:
+    async def get_connection(
+        self, host: Host, *, is_fresh: bool = False
+    ) -> tuple[ClientConnection, bool]:
         """A connection for one exchange, and whether it has been used before.
 
+        With `is_fresh` it has not: it takes the place of a kept one where there is one (R-38).
         Raises NotConnectedError.
         """
         while not self._is_closed:
             lane = self._lanes.setdefault(host, _Lane())
-            while lane.idle:
-                connection = lane.idle.pop()
-                if connection.is_open:
-                    return connection, True
-            if self._has_room(lane):
+            kept = self._take_kept(lane)
+            if kept is None and self._has_room(lane):
                 lane.slots += 1
                 self._slots += 1
                 return await self._open_in_slot(host), False
-            granted = await self._wait(host, lane)
-            if granted is None:
+            if kept is None:
+                kept = await self._wait(host, lane)
+                if kept is None:
+                    return await self._open_in_slot(host), False
+            if is_fresh and self._retire(kept):
                 return await self._open_in_slot(host), False
-            if granted.is_open:
-                return granted, True
+            if not is_fresh and kept.is_fit:
+                return kept, True
+            kept.close()
         raise NotConnectedError("transport closed")
+
+    def _take_kept(self, lane: _Lane) -> ClientConnection | None:
+        while lane.idle:
+            connection = lane.idle.pop()
+            if connection.is_fit:
+                return connection
+            connection.close()
+        return None
+
+    def _retire(self, connection: ClientConnection) -> bool:
+        """Close it and keep its slot for the caller; False where it is lost, and the slot free."""
+        if self._homes.pop(connection, None) is None:
+            return False
+        self._watch.discard(connection)
+        connection.close()
+        return True
 
     def drop_idle(self, host: Host) -> None:
         """One kept connection was dead; the others to this host are under the same suspicion."""

@@ -9,6 +9,7 @@ import random
 from dataclasses import dataclass
 
 from onceonly.transport.http_limits import MIB
+from onceonly.transport.http_outcome import outcome_of, words_of
 from onceonly.transport.incoming_body import IncomingBody
 from onceonly.transport.outgoing_body import check_size
 from onceonly.transport.transport import (
@@ -211,13 +212,13 @@ def _answer_of(reception: asyncio.Future[Answer]) -> Answer | None:
 def _judge(answer: Answer | None, outgoing: Outgoing) -> Transmission:
     if answer is None:
         return _unknown("connection lost")
-    is_taken = 200 <= answer.status_code < 300
-    if is_taken and answer.body and outgoing.take_reply is not None:
-        outgoing.take_reply(answer.content_type or "", answer.body)
-    outcome = Outcome.ACCEPTED if is_taken else Outcome.REFUSED
-    return Transmission(
-        outcome, bytes_left=True, status_code=answer.status_code, detail=answer.error or ""
-    )
+    status, name, kind = answer.status_code, answer.error or "", answer.content_type or ""
+    outcome = outcome_of(status, error_name=name, content_type=kind, is_sent=True)
+    if outcome is not Outcome.ACCEPTED:
+        name = words_of(status, "", error_name=name, location="")
+    elif answer.body and outgoing.take_reply is not None:
+        outgoing.take_reply(kind, answer.body)
+    return Transmission(outcome, bytes_left=True, status_code=status, detail=name)
 
 
 def _unknown(detail: str) -> Transmission:

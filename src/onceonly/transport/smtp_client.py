@@ -81,8 +81,8 @@ class SmtpTransport:
     async def send(self, outgoing: Outgoing) -> Transmission:
         """Transmit once, see `Transport.send`.
 
-        Tries again only what the relay surely did not take: no connection, a 4xx, or a connection
-        lost before the final dot. LocalError for an endpoint that is no URI of ours or a body
+        Tries again only what surely did not leave whole (R-38): no connection, or a 4xx or a lost
+        connection before the final dot. LocalError for an endpoint that is no URI of ours or a body
         that is no mail text; errors of the body's files are raised.
         """
         letter = self._letter(outgoing)

@@ -1,7 +1,8 @@
 """One conversation with the relay: connect, TLS, AUTH, one mail transaction, an honest outcome.
 
 Until the final dot is on its way the peer surely takes nothing, so whatever ends a conversation
-before is a refusal; after it only a complete answer says more than unknown (R-05). Errors of
+before is a refusal; after it only a complete answer says more than unknown (R-05), and whatever it
+says, no further conversation follows from here: the mail left whole (R-38). Errors of
 aiosmtplib are translated here and nowhere else.
 """
 
@@ -12,6 +13,7 @@ from typing import NamedTuple, cast
 
 import aiosmtplib
 
+from onceonly.transport.http_outcome import PROVES_NOTHING
 from onceonly.transport.outgoing_body import check_size
 from onceonly.transport.smtp_address import Relay
 from onceonly.transport.smtp_limits import SmtpClientLimits
@@ -51,7 +53,7 @@ class Attempt(NamedTuple):
 
     transmission: Transmission
     may_pass: bool
-    """Whether the mail was surely not taken and another conversation may fare better."""
+    """Whether the mail surely did not leave whole and another conversation may fare better."""
 
 
 class _Refused(Exception):  # noqa: N818 - because it names what happened to the mail
@@ -192,7 +194,7 @@ class Conversation:
     async def _early(self, reading: asyncio.Task[aiosmtplib.SMTPResponse]) -> _Refused:
         """What the relay said before the mail was whole. A yes to half a mail is no honest yes."""
         response = await self._read_answer(reading)
-        self._is_dot_written = 200 <= response.code < 300
+        self._is_dot_written = self._is_dot_written or 200 <= response.code < 300
         return _of_reply(response.code, response.message)
 
     async def _read_answer(
@@ -207,8 +209,11 @@ class Conversation:
             raise _translate(error) from error
 
     def _judge(self, refused: _Refused) -> Attempt:
-        if self._is_dot_written and refused.code is None:
-            transmission = Transmission(Outcome.UNKNOWN, bytes_left=True, detail=refused.detail)
+        proves_nothing = refused.code is None or refused.detail in PROVES_NOTHING
+        if self._is_dot_written and proves_nothing:
+            transmission = Transmission(
+                Outcome.UNKNOWN, bytes_left=True, status_code=refused.code, detail=refused.detail
+            )
             return Attempt(transmission, may_pass=False)
         transmission = Transmission(
             Outcome.REFUSED,
@@ -216,7 +221,7 @@ class Conversation:
             status_code=refused.code,
             detail=refused.detail,
         )
-        return Attempt(transmission, refused.may_pass)
+        return Attempt(transmission, refused.may_pass and not self._is_dot_written)
 
     async def _end(self) -> None:
         """QUIT where the conversation ended well; else cut, so that no half mail is taken."""

@@ -1,8 +1,8 @@
 """The transports' contract: opaque bytes out with an honest outcome, opaque bytes in with limits.
 
 `http` (the product) and `loopback` (tests, simulation) both keep it. A transport never retries a
-message: that is the sender machine's decision. It may repeat what surely did not leave, such as
-a refused connection (seed 000 §2.5.4).
+message: that is the sender machine's decision. It may repeat what surely did not leave whole, such
+as a refused connection or a body that broke off before its last byte (R-38, seed 000 §2.5.4).
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -54,6 +54,9 @@ class Outgoing(NamedTuple):
     """Called with Content-Type and body of the answer, at most once and before `send` returns,
     where the agreement lets a package come back in it (syncReplyMode); without it a body in the
     answer is read over and forgotten."""
+    leaves_once: bool = False
+    """No other transmission follows this one, whatever becomes of it (AtMostOnce, BestEffort): it
+    goes over a fresh connection, where the transport keeps some (R-38)."""
 
 
 class Request(NamedTuple):
@@ -124,7 +127,7 @@ class Transport(Protocol):
         What `check` refuses it refuses too, by a `LocalError` before a byte leaves.
 
         accepted: the peer's transport took all of it. refused: it surely did not (no connection,
-        or a complete answer outside 2xx). unknown: everything else.
+        or a complete answer that says so). unknown: everything else.
         """
         ...
 

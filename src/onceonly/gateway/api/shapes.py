@@ -16,14 +16,8 @@ from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import OutboundStatus
+from onceonly.store.entries import InboxItem, Incident, Notice, OutboundView, PairView
 from onceonly.store.jobs import STAGED, Job, JobRow
-from onceonly.store.store import (
-    InboxItem,
-    Incident,
-    Notice,
-    OutboundView,
-    PairView,
-)
 
 
 def instant(at: int | None) -> str | None:

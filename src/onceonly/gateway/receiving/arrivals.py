@@ -43,15 +43,9 @@ from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.outbound import Exposure
 from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Known, Reception
 from onceonly.store.conditions import StoreFull
+from onceonly.store.entries import InboundEntry, Role, StoredPayload
 from onceonly.store.group import GroupCommit
-from onceonly.store.store import (
-    InboundEntry,
-    Role,
-    Snapshot,
-    Store,
-    StoredPayload,
-    Transaction,
-)
+from onceonly.store.store import Snapshot, Store, Transaction
 from onceonly.transport.transport import Answer as TransportAnswer
 
 TAKEN = TransportAnswer(204)

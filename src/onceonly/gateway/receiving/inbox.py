@@ -17,17 +17,10 @@ from onceonly.message.message import DeliverySemantics, Message
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.keeping import may_follow, report_processing, taken_back
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
+from onceonly.store.entries import InboxItem, InboxStanding, OwedNotice, StoredPayload
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
-from onceonly.store.store import (
-    InboxItem,
-    InboxStanding,
-    OwedNotice,
-    Snapshot,
-    Store,
-    StoredPayload,
-    Transaction,
-)
+from onceonly.store.store import Snapshot, Store, Transaction
 
 PAGE_BYTES_MAX = 32 << 20
 """Payload bytes of one answer: its JSON or Arrow form is in memory as a whole, twice."""

@@ -36,8 +36,8 @@ from onceonly.message.signals import (
 )
 from onceonly.protocol.effects import Answer, Journal
 from onceonly.protocol.events import Transmission
+from onceonly.store.entries import OwedNotice
 from onceonly.store.group import GroupCommit
-from onceonly.store.store import OwedNotice
 from onceonly.transport.transport import Outgoing, Transport
 from onceonly.wire.envelope import About, boundary_for, encode
 

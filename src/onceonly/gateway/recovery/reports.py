@@ -21,12 +21,8 @@ from onceonly.protocol import recovering
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import PongReceived
 from onceonly.protocol.sending import was_refused
-from onceonly.store.store import (
-    OutboundEntry,
-    Snapshot,
-    Store,
-    Transaction,
-)
+from onceonly.store.entries import OutboundEntry
+from onceonly.store.store import Snapshot, Store, Transaction
 
 
 class Reports:

@@ -24,7 +24,7 @@ from onceonly.message.message import (
 from onceonly.message.package import Package
 from onceonly.message.signals import SignalHeader
 from onceonly.message.terms import Intermediary
-from onceonly.store.store import StoredPayload
+from onceonly.store.entries import StoredPayload
 
 
 class Passage(NamedTuple):

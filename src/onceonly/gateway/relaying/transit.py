@@ -52,16 +52,10 @@ from onceonly.protocol.relaying import (
     TransitStatus,
 )
 from onceonly.store.conditions import StoreFull
+from onceonly.store.entries import Role, StoredPayload, TransitEntry
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
-from onceonly.store.store import (
-    Role,
-    Snapshot,
-    Store,
-    StoredPayload,
-    Transaction,
-    TransitEntry,
-)
+from onceonly.store.store import Snapshot, Store, Transaction
 from onceonly.transport.transport import Outgoing, Transport
 
 FORWARDING = "sending a message on"
@@ -360,6 +354,8 @@ class Transits:
             package.content_type,
             PackageBody(package, payloads, self._spool),
             entry.key.message_id,
+            # Nobody upstream waits for an answer to it, so nobody would send it again.
+            leaves_once=entry.state.status is TransitStatus.SENT,
         )
         transmission = await self._transport.send(outgoing)
         self._failpoints.reach("after-transmit")

@@ -58,15 +58,10 @@ from onceonly.protocol.events import Outcome as TransportOutcome
 from onceonly.protocol.outbound import sent_beside
 from onceonly.protocol.sending import Exposure, OutboundStatus
 from onceonly.store.conditions import StoreFull
+from onceonly.store.entries import OutboundEntry, OwedNotice
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
-from onceonly.store.store import (
-    OutboundEntry,
-    OwedNotice,
-    Snapshot,
-    Store,
-    Transaction,
-)
+from onceonly.store.store import Snapshot, Store, Transaction
 from onceonly.transport.transport import Answer, Outgoing, Request, Transport
 
 OVERDUE_BATCH = 200
@@ -346,10 +341,15 @@ class Dispatch:
             return None
         package, payloads = read_package(snapshot, message_id)
         body = PackageBody(package, payloads, self._spool)
-        endpoint = self._sender.agreement(entry.agreement_id).send_to
-        return await self._transport.send(
-            Outgoing(endpoint, package.content_type, body, message_id)
+        agreement = self._sender.agreement(entry.agreement_id)
+        outgoing = Outgoing(
+            agreement.send_to,
+            package.content_type,
+            body,
+            message_id,
+            leaves_once=agreement.terms.leaves_once,
         )
+        return await self._transport.send(outgoing)
 
     async def _may_leave_again(self, entry: OutboundEntry) -> bool:
         """Before a copy leaves, the state says that it may have (I24); on a full disk none does."""
@@ -402,6 +402,7 @@ class Dispatch:
             PackageBody(package, payloads, self._spool),
             departure.message_id,
             None if reply is None else reply.take,
+            leaves_once=agreement.terms.leaves_once,
         )
         try:
             transmission = await self._transport.send(outgoing)

@@ -32,14 +32,10 @@ from onceonly.message.message import (
 from onceonly.protocol import recovering, schedule
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.sending import Outbound
+from onceonly.store.entries import OutboundView, StoredPayload
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Sink
-from onceonly.store.store import (
-    OutboundView,
-    Store,
-    StoredPayload,
-    Transaction,
-)
+from onceonly.store.store import Store, Transaction
 from onceonly.wire.mime import check_writable_type
 from onceonly.wire.names import SERVICE_STEM
 

@@ -63,13 +63,8 @@ from onceonly.protocol.events import (
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.conditions import StoreFailed, StoreFull
-from onceonly.store.store import (
-    Notice,
-    OutboundEntry,
-    OwedNotice,
-    Role,
-    Transaction,
-)
+from onceonly.store.entries import Notice, OutboundEntry, OwedNotice, Role
+from onceonly.store.store import Transaction
 
 
 class Turn:

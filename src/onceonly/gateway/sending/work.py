@@ -10,7 +10,7 @@ from onceonly.message.message import Message
 from onceonly.message.package import Package
 from onceonly.protocol import pairing, recovering
 from onceonly.protocol.events import SendingEvent
-from onceonly.store.store import OwedNotice, StoredPayload
+from onceonly.store.entries import OwedNotice, StoredPayload
 
 
 class Draft(NamedTuple):

@@ -21,11 +21,7 @@ from onceonly.store.memory import MemoryStore
 from onceonly.store.memory_tables import Tables
 from onceonly.store.spool import Spool
 from onceonly.store.sqlite import SqliteStore, open_sqlite
-from onceonly.store.store import (
-    Snapshot,
-    Store,
-    Transaction,
-)
+from onceonly.store.store import Snapshot, Store, Transaction
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 

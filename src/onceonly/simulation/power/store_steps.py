@@ -23,16 +23,15 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState, Receivin
 from onceonly.protocol.recovering import Recovery, RecoveryPhase
 from onceonly.protocol.relaying import Transit, TransitStatus
 from onceonly.protocol.sending import Outbound, OutboundStatus
-from onceonly.store.store import (
+from onceonly.store.entries import (
     MessageFilter,
     Notice,
     OwedNotice,
     Role,
-    Snapshot,
     StoredPayload,
-    Transaction,
     TransitEntry,
 )
+from onceonly.store.store import Snapshot, Transaction
 
 PARTY = "urn:duns:111111111"
 _US = PartyId(PARTY)

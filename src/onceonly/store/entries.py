@@ -1,0 +1,173 @@
+"""What the store is asked with, and what it answers: messages, pairs and debts as values.
+
+Knows which facts belong together; must not know how a store keeps them.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from onceonly.message.errors import ErrorCode, Severity
+from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.message import AckRequested, DeliverySemantics, Message, Payload
+from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.pairing import PairStatus
+from onceonly.protocol.receiving import InboundStatus, ProcessingState
+from onceonly.protocol.relaying import Transit
+from onceonly.protocol.sending import Outbound, OutboundStatus
+
+
+class Role(StrEnum):
+    """Which side of a pair we are on."""
+
+    SENDER = "sender"
+    RECEIVER = "receiver"
+
+
+class StoredPayload(NamedTuple):
+    """A payload part and its bytes; `body` is None where they are in the spool by digest."""
+
+    payload: Payload
+    body: bytes | None
+
+
+class OutboundEntry(NamedTuple):
+    """What a step on an outbound message reads: no header, no payload, no package."""
+
+    message_id: str
+    pair: Pair
+    agreement_id: str
+    state: Outbound
+
+
+class OutboundView(NamedTuple):
+    """An outbound message as its owner sees it."""
+
+    message: Message
+    state: Outbound
+    submitted_at: int
+    settled_at: int | None
+    """When the status became final, or None."""
+    digest: str
+
+
+class InboundEntry(NamedTuple):
+    """What a step on a stored inbound message reads."""
+
+    key: MessageKey
+    agreement_id: str
+    status: InboundStatus
+    processing: ProcessingState
+    digest: str
+    received_at: int
+    is_withheld: bool = False
+    """No acknowledgement of it has left, and none is on its way (R-12)."""
+    parked: str | None = None
+    """Why nobody hands it over by himself: the bug of ours that met it (R-43)."""
+
+
+class InboxItem(NamedTuple):
+    """A message in the application's inbox. Offsets grow, are never reused, and may have gaps."""
+
+    offset: int
+    message: Message
+    received_at: int
+    handed_over_at: int
+    processing: ProcessingState
+    digest: str
+
+
+class InboxStanding(NamedTuple):
+    """How an item of the inbox stands."""
+
+    status: InboundStatus
+    processing: ProcessingState
+    is_refused: bool
+    """The application said that it will not process it."""
+
+
+class TransitEntry(NamedTuple):
+    """A message in transit through a relay, as a step reads it."""
+
+    key: MessageKey
+    route_id: str
+    upstream_uri: str
+    """SenderURI of the hop that brought it: whom our acknowledgement names."""
+    agreement_id: str
+    """TPAId or CPAId of the message, which every signal about it copies, and the next."""
+    conversation_id: str
+    ack_requested: AckRequested | None
+    digest: str
+    hop: int
+    """Number of the RoutingHeader that we added: 2 at the first intermediary."""
+    state: Transit
+
+
+class OwedNotice(NamedTuple):
+    """A DeliveryFailure notice that must reach the From Party (seed 001 §1.6)."""
+
+    key: MessageKey
+    agreement_id: str
+    """Agreement or route under which it goes upstream."""
+    conversation_id: str
+    semantics: DeliverySemantics
+    severity: Severity
+    reason: str
+    attempts: int = 0
+
+
+class Notice(NamedTuple):
+    """One entry of the application's notification inbox; unique by (message, kind, episode)."""
+
+    message_id: str
+    kind: NoticeKind
+    severity: Severity
+    error_code: ErrorCode
+    reason: str
+    episode: int
+    at: int
+
+
+class Incident(NamedTuple):
+    """Something that an operator has to look at. `incident_id` is given by the store."""
+
+    incident_id: int
+    role: Role
+    pair: Pair
+    reason: str
+    opened_at: int
+    resolved_at: int | None
+    message_id: str | None = None
+    """The parked message that it is about, where it is about one (R-43)."""
+
+
+class PairView(NamedTuple):
+    """One sending or receiving pair as operators see it."""
+
+    role: Role
+    pair: Pair
+    status: PairStatus
+    reason: str | None
+    sequence_number: int | None
+    in_flight: tuple[str, ...]
+    """MessageIds with a turn, the oldest first (sender only)."""
+    queued: int
+    """Messages that wait for their turn (sender only)."""
+
+
+class MessageFilter(NamedTuple):
+    """Which outbound messages to list; None means any. Keyset paging by (submission order)."""
+
+    status: OutboundStatus | None = None
+    to_party: str | None = None
+    conversation_id: str | None = None
+    after: int = 0
+    """`position` of the last message of the page before."""
+    limit: int = 100
+
+
+class Page(NamedTuple):
+    """A page of outbound messages, oldest first; `next_after` is None on the last page."""
+
+    messages: Sequence[OutboundView]
+    next_after: int | None
