@@ -16,7 +16,12 @@ from onceonly.message.message import AcknowledgmentElement, DeliverySemantics
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalHeader:
-    """What every signal carries in its Header."""
+    """What every signal carries in its Header.
+
+    Its own `message_id`, `agreement_id` and `conversation_id` are empty where the product of a
+    partner left them out, in an acknowledgement or an error: what those are about says
+    `ref_to_message_id` alone (rulings R-42, R-44).
+    """
 
     message_id: str
     from_ids: tuple[PartyId, ...]
@@ -28,11 +33,14 @@ class SignalHeader:
     """MessageId of the message that the signal is about; empty in a Ping, which is about none."""
 
     def __post_init__(self) -> None:
-        checked_identifier(self.message_id, "MessageId")
-        checked_identifier(self.agreement_id, "TPAId")
-        checked_identifier(self.conversation_id, "ConversationId")
-        if self.ref_to_message_id:
-            checked_identifier(self.ref_to_message_id, "RefToMessageId")
+        for value, name in (
+            (self.message_id, "MessageId"),
+            (self.agreement_id, "TPAId"),
+            (self.conversation_id, "ConversationId"),
+            (self.ref_to_message_id, "RefToMessageId"),
+        ):
+            if value:
+                checked_identifier(value, name)
 
 
 class Assurance(StrEnum):
