@@ -336,20 +336,6 @@ def test_a_message_without_names_of_its_own_is_refused(name, profile):
     assert f"the element {name} is missing" in error.description
 
 
-def test_an_acknowledgement_without_names_is_not_written():
-    """Writing is strict."""
-    for profile, samples in SAMPLES.items():
-        signal = Acknowledgment(replace(samples.SIGNAL, message_id=""))
-        with pytest.raises(LocalError, match="a signal of ours has a MessageId"):
-            encode(
-                signal,
-                samples.SIGNAL_ROUTING,
-                profile=profile,
-                boundary=BOUNDARY,
-                root_content_id=ROOT_ID,
-            )
-
-
 @pytest.mark.parametrize("said", ["Error", "Fatal", "", "warning"])
 def test_a_highest_severity_that_does_not_fit_hides_no_error(said):
     """It is derived from the errors, whatever the list says of itself."""

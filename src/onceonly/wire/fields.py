@@ -158,11 +158,12 @@ def read_error(element: Element, order: Order, code_name: str, severity_name: st
         raise unrecognized(f"an Error has no {code_name}; expected is one such as MimeProblem")
     severity = checked_word(find_attribute(element, severity_name) or "", severity_name, SEVERITIES)
     found = once(element, order)
+    description = printable(find_text(found, "Description") or "", DESCRIPTION_LENGTH_MAX)
     code = _ERROR_CODES.get(code_text)
     return ErrorEntry(
         code=code or ErrorCode.UNKNOWN,
         severity=severity,
-        description=printable(find_text(found, "Description") or "", DESCRIPTION_LENGTH_MAX),
+        description=description.strip(WHITE_SPACE),
         min_retry_s=get_number(found, "MinRetrySecs") if "MinRetrySecs" in found else None,
         code_text="" if code else code_text,
     )

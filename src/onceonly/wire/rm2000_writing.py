@@ -17,7 +17,7 @@ from onceonly.wire import names
 from onceonly.wire.document import Content, message_type_of
 from onceonly.wire.extension import write_ack_status, write_report
 from onceonly.wire.timestamp import write_timestamp
-from onceonly.wire.writing import check_named, check_semantics, element, error_lines, party
+from onceonly.wire.writing import check_semantics, element, error_lines, party
 from onceonly.wire.xml import escaped
 
 _PROLOGUE = (
@@ -109,7 +109,6 @@ def _message(message: Message) -> str:
 
 
 def _signal(header: SignalHeader, semantics: DeliverySemantics) -> str:
-    check_named(header)
     tpa, conversation, message_id, reference = escaped(
         (
             header.agreement_id,

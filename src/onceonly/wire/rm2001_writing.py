@@ -25,7 +25,7 @@ from onceonly.wire.document import Content
 from onceonly.wire.extension import write_ack_status, write_report
 from onceonly.wire.rm2001 import highest_severity
 from onceonly.wire.timestamp import write_extended_timestamp as write_timestamp
-from onceonly.wire.writing import check_named, check_semantics, element, error_lines, party
+from onceonly.wire.writing import check_semantics, element, error_lines, party
 from onceonly.wire.xml import escaped
 
 _START = (
@@ -112,7 +112,6 @@ def _quality(message: Message) -> str:
 
 
 def _signal(signal: Signal) -> str:
-    check_named(signal.header)
     service, action = _action_of(signal)
     semantics = DeliverySemantics.BEST_EFFORT
     if isinstance(signal, ErrorSignal):

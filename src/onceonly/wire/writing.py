@@ -3,7 +3,7 @@
 from onceonly.message.errors import ErrorCode, LocalError
 from onceonly.message.identity import PartyId
 from onceonly.message.message import DeliverySemantics
-from onceonly.message.signals import ErrorEntry, SignalHeader
+from onceonly.message.signals import ErrorEntry
 from onceonly.wire.xml import escaped
 
 
@@ -14,15 +14,6 @@ def check_semantics(semantics: DeliverySemantics) -> None:
     """
     if semantics is not semantics.on_wire:
         raise LocalError("SemanticsNotOnWire", f"the wire has no word for {semantics.value}")
-
-
-def check_named(header: SignalHeader) -> None:
-    """Raise `LocalError` (InvalidText) for a signal without the names that we give every one.
-
-    Such a one can only have been read: other products leave them out (ruling R-42).
-    """
-    if not (header.message_id and header.agreement_id and header.conversation_id):
-        raise LocalError("InvalidText", "a signal of ours has a MessageId, agreement, conversation")
 
 
 def party(ids: tuple[PartyId, ...]) -> str:
