@@ -226,7 +226,7 @@ def test_a_refused_part_is_named(profile):
         description = refused(profile, part(head, data)).description
         assert description.startswith("part 2 <po-1@a.example.com>: it")
     assert refused(profile, part("X: y\r\n", b"")).description.startswith("part 2: a part that")
-    assert "'cid:po-1@a.example.com' and no part has" in refused(profile).description
+    assert "names 'cid:po-1@a.example.com'; expected is a part" in refused(profile).description
 
 
 # --- The document ------------------------------------------------------------------------------

@@ -151,7 +151,7 @@ def test_the_header_may_be_in_base64():
     head = f"Content-Type: {HEADER_TYPE}\r\nContent-Transfer-Encoding: BASE64\r\n"
     text = "PGViWE1MSGVhZGVyLz4=\r\n"
     body = body_of(part(head + "Content-ID: <hdr-0001@a.example.com>\r\n", text.encode()))
-    assert refusal(body).description.startswith("the root element is not")
+    assert refusal(body).description.startswith("the root element is 'ebXMLHeader'; expected")
 
 
 # --- The package's own Content-Type ------------------------------------------------------------

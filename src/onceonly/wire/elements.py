@@ -121,7 +121,7 @@ def get(found: Mapping[str, Element], name: str) -> Element:
     element = found.get(name)
     if element is None:
         there = ", ".join(found) or "none of those that belong there"
-        raise misshapen(f"the element {name} is missing; there is {there}")
+        raise misshapen(f"the element {name} is missing; expected is one beside {there}")
     return element
 
 

@@ -260,8 +260,8 @@ class Decoder:
         if missing:
             raise RemoteError(
                 ErrorCode.MIME_PROBLEM,
-                f"the Manifest names {quoted(names.CONTENT_ID_SCHEME + min(missing))} and no part"
-                f" has that Content-ID; {self._number} parts came, the header among them",
+                f"the Manifest names {quoted(names.CONTENT_ID_SCHEME + min(missing))}; expected is"
+                f" a part with that Content-ID among the {self._number} that came",
             )
         content = document.content
         if isinstance(content, Message) and self._payloads:
@@ -422,13 +422,14 @@ def _read_package_type(content_type: str, limits: Limits) -> tuple[str, str | No
     ):
         raise RemoteError(
             ErrorCode.NOT_SUPPORTED,
-            f"a package is {_PACKAGE_TYPE}; this one says {quoted(content_type)}",
+            f"the package is {quoted(content_type)}; expected is {_PACKAGE_TYPE}",
         )
     boundary = parameters.get("boundary")
     if boundary is None:
         raise RemoteError(
             ErrorCode.MIME_PROBLEM,
-            f"the package has no boundary parameter; its Content-Type is {quoted(content_type)}",
+            "the package has no boundary parameter; expected is one in its Content-Type, which is"
+            f" {quoted(content_type)}",
         )
     start = parameters.get("start")
     return (

@@ -122,7 +122,9 @@ def checked_word(value: str, name: str, words: Mapping[str, Word]) -> Word:
     """What `value` says, out of `words`."""
     word = words.get(value)
     if word is None:
-        raise unrecognized(f"{name} is {quoted(value)}; expected is {' or '.join(words)}")
+        raise unrecognized(
+            f"the value of {name} is {quoted(value)}; expected is {' or '.join(words)}"
+        )
     return word
 
 

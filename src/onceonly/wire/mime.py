@@ -112,7 +112,7 @@ def parse_media_type(
         )
     found = _ESSENCE.match(value)
     if found is None:
-        raise _broken(f"the Content-Type {quoted(value)} is not of the form type/subtype")
+        raise _broken(f"the Content-Type is {quoted(value)}; expected is the form type/subtype")
     essence, at = found[1].lower(), found.end()
     parameters: dict[str, str] = {}
     count = 0
@@ -172,8 +172,8 @@ def checked_content_id(value: str) -> str:
         content_id = content_id[1:-1].strip(" \t")
     if _CONTENT_ID.fullmatch(content_id) is None:
         raise _broken(
-            f"the Content-ID {quoted(value)} is not 1-250 visible ASCII characters in angle"
-            " brackets"
+            f"the Content-ID is {quoted(value)}; expected are 1-250 visible ASCII characters in"
+            " angle brackets"
         )
     return content_id
 
@@ -270,7 +270,7 @@ def parse_part_head(head: bytes) -> PartHead:
     hold; one that we use may stand there only once (P6), and without control characters.
     """
     if _BARE_CR.search(head) is not None:
-        raise _broken("a line of its head has a CR without LF, which is no line end")
+        raise _broken("a line of its head has a CR without LF; expected is one kind of line end")
     fields: dict[str, str] = {}
     lines = head.decode("latin-1").replace("\r\n", "\n")
     for line in _FOLD.sub("", lines).split("\n") if head else ():
@@ -296,7 +296,9 @@ def _check_used(name: str, value: str, fields: dict[str, str]) -> None:
     if name in fields:
         raise _broken(f"it has the field {name} twice; expected is one")
     if name != "content-type" and _CONTROL.search(value) is not None:
-        raise _broken(f"its field {name} has a control character: {quoted(value)}")
+        raise _broken(
+            f"its field {name} has a control character, {quoted(value)}; expected is visible text"
+        )
 
 
 class _Delimiter(NamedTuple):
@@ -316,8 +318,8 @@ class Splitter:
     def __init__(self, boundary: str, limits: Limits = DEFAULT) -> None:
         if not is_boundary(boundary):
             raise _broken(
-                f"the boundary {quoted(boundary)} is not 1-70 characters of those that RFC 2046"
-                " section 5.1.1 allows"
+                f"the boundary is {quoted(boundary)}; expected are 1-70 characters of those that"
+                " RFC 2046 section 5.1.1 allows"
             )
         self._limits = limits
         self._delimiter = b"\n--" + boundary.encode("ascii")
@@ -363,9 +365,9 @@ class Splitter:
         if not self._ended:
             final = self._delimiter[1:].decode("ascii") + "--"
             raise _broken(
-                f"the package ends without the final boundary line {quoted(final)}, after"
-                f" {self._parts} parts: it was cut short on the way, or has another boundary than"
-                " its Content-Type says"
+                f"the package ends without the final boundary line; expected is {quoted(final)}"
+                f" after its {self._parts} parts (it was cut short on the way, or has another"
+                " boundary than its Content-Type says)"
             )
 
     # Each state returns the events that the buffer holds complete, or None for "more, please".

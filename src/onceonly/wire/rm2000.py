@@ -71,10 +71,9 @@ def read(root: Element, limits: Limits) -> Document:
     """
     message_type = _find_message_type(root)
     if message_type is None:
-        said = find_attribute(root, "MessageType") or ""
-        raise unrecognized(
-            f"MessageType is {quoted(said)}; expected is {' or '.join(names.MESSAGE_TYPES)}"
-        )
+        said = quoted(find_attribute(root, "MessageType") or "")
+        types = " or ".join(names.MESSAGE_TYPES)
+        raise unrecognized(f"the value of MessageType is {said}; expected is {types}")
     sections, hops = _read_root(root, limits)
     header = once(sections["Header"], _HEADER)
     routing = tuple(map(_read_routing_header, hops))

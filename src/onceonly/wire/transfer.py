@@ -92,7 +92,8 @@ class Base64:
         """Nothing; else the last group of four is not whole."""
         if self._rest:
             raise _broken(
-                f"its base64 is cut short: the last group has {len(self._rest)} of four characters"
+                f"its base64 is cut short: the last group has {len(self._rest)} characters,"
+                " expected are four"
             )
         return b""
 

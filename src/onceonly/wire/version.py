@@ -48,7 +48,7 @@ def profile_of_root(root: Element) -> Profile:
     """
     if root.tag != ROOT_TAG:
         raise misshapen(
-            f"the root element is not {names.ROOT} in {names.NAMESPACE}: it is {quoted(root.tag)}"
+            f"the root element is {quoted(root.tag)}; expected is {names.ROOT} in {names.NAMESPACE}"
         )
     spelling = spelling_of_root(root)
     as_2000, as_2001 = map(root.get, (names.VERSION_ATTRIBUTE_2000, names.VERSION_ATTRIBUTE_2001))

@@ -77,8 +77,9 @@ def parse(document: bytes, charset: str | None, limits: Limits) -> Element:
         line, column = error.position
         raise RemoteError(
             ErrorCode.OTHER_XML,
-            f"the header is not well-formed XML, in line {line} of what follows its declaration,"
-            f" behind {column} characters: {str(error).partition(':')[0]}",
+            f"the header is not well-formed XML: {str(error).partition(':')[0]} in line {line} of"
+            f" what follows its declaration, behind {column} characters; expected is a document"
+            " that every parser reads",
         ) from error
     _check_tree(root, elements, document.count(b"="), limits)
     return root
@@ -129,7 +130,7 @@ def _check_encoding(named: str, found: str) -> None:
     if _ENCODINGS.get(named.lower().translate(_SPELLING)) != found:
         raise RemoteError(
             ErrorCode.NOT_SUPPORTED,
-            f"the header is in {found} and says {quoted(named)}; it must be the same utf-8 or"
+            f"the header is in {found} and says {quoted(named)}; expected is the same utf-8 or"
             " utf-16 in the charset parameter, the byte order mark and the XML declaration",
         )
 
@@ -141,8 +142,8 @@ def _check_markup(document: bytes, limits: Limits) -> int:
     if at >= 0:
         raise RemoteError(
             ErrorCode.OTHER_XML,
-            f"the header has {quoted(markup[at : at + 20].decode(errors='replace'))}: only an XML"
-            " declaration of version 1.0 may stand there, at the beginning, and no instruction",
+            f"the header has {quoted(markup[at : at + 20].decode(errors='replace'))}; expected is"
+            " no instruction, and at the beginning an XML declaration of version 1.0 at most",
         )
     elements = markup.count(b"<") - markup.count(b"</")
     if elements > limits.elements_max:
@@ -180,13 +181,14 @@ def _outside_of_sections(document: bytes) -> bytes:
         else:
             raise RemoteError(
                 ErrorCode.OTHER_XML,
-                f"the header has {quoted(document[start : start + 20].decode(errors='replace'))}:"
-                " a DOCTYPE or another declaration is not allowed",
+                f"the header has {quoted(document[start : start + 20].decode(errors='replace'))};"
+                " expected is a document without DOCTYPE and other declarations",
             )
         if not is_whole:
             raise RemoteError(
                 ErrorCode.OTHER_XML,
-                "the header is not well-formed XML: a comment or CDATA section has no end",
+                "the header is not well-formed XML: a comment or CDATA section has no end, expected"
+                " is --> (and no other --) or ]]>",
             )
         at = end + len(b"-->")
     pieces.append(document[at:])
