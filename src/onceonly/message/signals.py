@@ -5,7 +5,7 @@ RoutingHeader of the message that they are about (seed 000 §2.2.2, seed 001 §1
 plain PartyIds here like any other; a DeliveryFailure notice names the parties (seed 001 §1.6).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -98,6 +98,22 @@ class ErrorSignal:
     errors: tuple[ErrorEntry, ...]
     semantics: DeliverySemantics = DeliverySemantics.BEST_EFFORT
     """In a DeliveryFailure notice that of the failed message (seed 001 §1.6)."""
+
+
+Verdict = Acknowledgment | ErrorSignal
+
+
+def readings_of(signal: Verdict) -> tuple[Verdict, ...]:
+    """What a verdict may be about, the plainest first: the id as it stands, else without brackets.
+
+    Products that number messages as mail does write `<id>` (ruling R-42). An id of ours may have
+    brackets of its own, so what fits as it stands is never read otherwise.
+    """
+    about = signal.header.ref_to_message_id
+    plain = about[1:-1] if about[:1] == "<" and about[-1:] == ">" else ""
+    if not plain:
+        return (signal,)
+    return (signal, replace(signal, header=replace(signal.header, ref_to_message_id=plain)))
 
 
 class InquiryKind(StrEnum):
