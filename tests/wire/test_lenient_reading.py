@@ -346,6 +346,21 @@ def test_a_highest_severity_that_does_not_fit_hides_no_error(said):
     content = rm2001_samples.decode_document(document).content
     assert isinstance(content, ErrorSignal)
     assert [entry.severity for entry in content.errors] == [Severity.WARNING]
+    note = f"(highestSeverity of this list is '{said}')"
+    assert content.errors[0].description.endswith(note), "the difference is noted"
+
+
+def test_a_long_description_keeps_its_length_beside_the_note():
+    """It is bounded as every other is."""
+    document = rm2001_samples.edited(
+        ('highestSeverity="Warning"', 'highestSeverity="Error"'),
+        ("</Description>", "x" * 5_000 + "</Description>"),
+        document=rm2001_samples.ERROR_DOCUMENT,
+    )
+    content = rm2001_samples.decode_document(document).content
+    assert isinstance(content, ErrorSignal)
+    assert len(content.errors[0].description) == 4096
+    assert content.errors[0].description.endswith("is 'Error')")
 
 
 def test_the_sample_has_a_payload():

@@ -5,6 +5,7 @@ Action tell what a message is; a RoutingHeader for every hop stands in RoutingHe
 header leaves to the CPA is None in the values.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from onceonly.message.errors import ErrorCode, RemoteError, Severity
@@ -43,6 +44,7 @@ from onceonly.wire.elements import (
 )
 from onceonly.wire.extension import read_ack_status, read_report
 from onceonly.wire.fields import (
+    DESCRIPTION_LENGTH_MAX,
     SEMANTICS,
     checked_document_id,
     find_boolean,
@@ -288,11 +290,23 @@ def _read_errors(
 ) -> ErrorSignal:
     error_list = get(sections, "ErrorList")
     elements = several(error_list, _ERROR_LIST, limits.errors_max)
-    # highestSeverity says no more than the errors do: what does not fit them is not believed, and
-    # hides none of them (ruling R-42).
     errors = tuple(read_error(element, _ERROR, "errorCode", "severity") for element in elements)
+    said = find_attribute(error_list, "highestSeverity")
+    if said is not None and said != highest_severity(errors).value:
+        errors = (_noting(errors[0], said), *errors[1:])
     semantics = find_word(quality, names.DELIVERY_SEMANTICS, SEMANTICS)
     return ErrorSignal(header, errors, semantics or DeliverySemantics.BEST_EFFORT)
+
+
+def _noting(entry: ErrorEntry, said: str) -> ErrorEntry:
+    """The error with a word about the list that it heads.
+
+    highestSeverity says no more than the errors do. What does not fit them is not believed and
+    hides none of them, but whoever reads the error finds it (ruling R-42).
+    """
+    note = f"(highestSeverity of this list is {quoted(said)})"
+    room = DESCRIPTION_LENGTH_MAX - len(note) - 1
+    return replace(entry, description=f"{entry.description[:room]} {note}".strip())
 
 
 def highest_severity(errors: tuple[ErrorEntry, ...]) -> Severity:
