@@ -325,6 +325,21 @@ def test_a_verdict_without_names_of_its_own_is_heard(empty, documents, profile):
     assert header.ref_to_message_id == "m-0"
 
 
+@pytest.mark.parametrize("documents", [ACKNOWLEDGEMENTS, ERRORS], ids=["ack", "error"])
+@pytest.mark.parametrize("name", ["TPAInfo", "ReliableMessagingInfo"])
+def test_a_verdict_of_rm_2000_needs_no_more_than_its_reference(name, documents):
+    """What it would say there has no effect; a message and an inquiry must say it."""
+    document = documents[Profile.RM_2000]
+    start, end = document.index(f"<{name}>"), document.index(f"</{name}>") + len(name) + 3
+    without = document[:start] + document[end:]
+    content = read(Profile.RM_2000, document=without).content
+    assert isinstance(content, Acknowledgment | ErrorSignal)
+    assert content.header.ref_to_message_id == "m-0"
+    inquiry = without.replace('"Acknowledgement"', '"Ping"').replace('"Error">', '"Ping">', 1)
+    inquiry = inquiry.replace(wire_samples.ERROR_LIST, "")
+    assert f"element {name} is missing" in refused(Profile.RM_2000, document=inquiry).description
+
+
 @both_profiles
 @pytest.mark.parametrize("name", ["MessageId", "ConversationId"])
 def test_a_message_without_names_of_its_own_is_refused(name, profile):

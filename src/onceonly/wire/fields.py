@@ -47,7 +47,9 @@ SEMANTICS: Final = {
 
 SEVERITIES: Final = {severity.value: severity for severity in Severity}
 _ERROR_CODES = {code.value: code for code in ErrorCode}
-_MATCHED_BY_REFERENCE: Final = frozenset({names.ACKNOWLEDGEMENT, names.RECEIPT, names.ERROR})
+MATCHED_BY_REFERENCE: Final = frozenset({names.ACKNOWLEDGEMENT, names.RECEIPT, names.ERROR})
+"""What is about a message of ours and says so by RefToMessageId. The rest of its header has no
+effect, so it may be missing (ruling R-42)."""
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
@@ -105,7 +107,7 @@ def get_own_name(found: Mapping[str, Element], name: str, message_type: str) -> 
     its own names out; there the missing name is empty (ruling R-42). Everything else is answered
     by its name, and has one.
     """
-    if message_type in _MATCHED_BY_REFERENCE:
+    if message_type in MATCHED_BY_REFERENCE:
         return find_text(found, name) or ""
     return checked_identifier(get_text(found, name), name)
 

@@ -32,6 +32,7 @@ from onceonly.wire.elements import (
 )
 from onceonly.wire.extension import read_ack_status, read_report
 from onceonly.wire.fields import (
+    MATCHED_BY_REFERENCE,
     SEMANTICS,
     checked_document_id,
     checked_word,
@@ -77,7 +78,11 @@ def read(root: Element, limits: Limits) -> Document:
     sections, hops = _read_root(root, limits)
     header = once(sections["Header"], _HEADER)
     routing = tuple(map(_read_routing_header, hops))
-    semantics = _read_semantics(sections, header)
+    is_verdict = message_type in MATCHED_BY_REFERENCE
+    if is_verdict and "ReliableMessagingInfo" not in sections.keys() | header.keys():
+        semantics = DeliverySemantics.BEST_EFFORT
+    else:
+        semantics = _read_semantics(sections, header)
     labels = _read_manifest(sections.get("Manifest"), limits)
     if "ErrorList" in sections and message_type != names.ERROR:
         raise misshapen(f"a message of type {message_type} has an ErrorList; only an Error has one")
@@ -197,7 +202,8 @@ def _read_message(
 def _read_signal_header(
     header: dict[str, Element], message_type: str, limits: Limits
 ) -> SignalHeader:
-    tpa_info = once(get(header, "TPAInfo"), _TPA_INFO)
+    has_info = "TPAInfo" in header or message_type not in MATCHED_BY_REFERENCE
+    tpa_info = once(get(header, "TPAInfo"), _TPA_INFO) if has_info else {}
     message_data = once(get(header, "MessageData"), _MESSAGE_DATA)
     return SignalHeader(
         message_id=get_own_name(message_data, "MessageId", message_type),
