@@ -17,6 +17,7 @@ from onceonly.transport.http_limits import HttpLimits
 from onceonly.transport.transport import Answer, Request, TransferBroken, note_nothing
 
 BODY_BYTES_MAX = 4096
+AUTHORITIES = frozenset({b"partner.example:80", b"a:80"})
 _LOOP = FindingsLoop()
 
 
@@ -39,7 +40,10 @@ class _Framing:
 def read_head(data: bytes) -> RequestHead:
     """A head, or a refusal; and llhttp frames what passes as we do."""
     head = read_request_head(
-        data[: data.find(b"\r\n\r\n") + 4], path=b"/msh", body_bytes_max=BODY_BYTES_MAX
+        data[: data.find(b"\r\n\r\n") + 4],
+        path=b"/msh",
+        body_bytes_max=BODY_BYTES_MAX,
+        authorities=AUTHORITIES,
     )
     framing = _Framing()
     parser = httptools.HttpRequestParser(framing)
@@ -79,6 +83,7 @@ def _received(pieces: list[bytes]) -> list[bytes]:
 
     endpoint = Endpoint(
         path=b"/msh",
+        authorities=AUTHORITIES,
         receive=receive,
         note_refusal=note_nothing,
         limits=HttpLimits(body_bytes_max=BODY_BYTES_MAX),

@@ -51,5 +51,5 @@ def _part(part: Message) -> Part:
     content_id = part.get("Content-ID")
     name = None if content_id is None else str(content_id).strip(" \t")
     if name is not None and name.startswith("<") and name.endswith(">"):
-        name = name[1:-1]
+        name = name[1:-1].strip(" \t")
     return name, body

@@ -35,6 +35,35 @@ async def test_a_fitting_acknowledgement_completes_the_message(gateway, peer):
     assert [row.message_id for row in gateway.rows(Event.ACK_RECEIVED)] == [message_id]
 
 
+@pytest.mark.parametrize("form", ["<{0}>", " {0}\n", "\t<{0}> "])
+async def test_an_acknowledgement_as_mail_writes_ids_is_matched(gateway, peer, form):
+    """R-42: angle brackets or blanks round the reference, as other products have them."""
+    message_id = await sent(gateway, peer)
+    await peer.acknowledge(form.format(message_id))
+    assert gateway.state_of(message_id) == "acknowledged"
+    assert gateway.rows(Event.ORPHAN_ACK_RECEIVED) == []
+
+
+async def test_an_id_with_brackets_of_its_own_is_matched_as_it_stands(gateway, peer):
+    """R-42: what fits is never read otherwise, so two ids that differ by them stay two."""
+    plain = await sent(gateway, peer)
+    await peer.acknowledge(f"<<{plain}>>")
+    (row,) = gateway.rows(Event.ORPHAN_ACK_RECEIVED)
+    assert (row.message_id, gateway.state_of(plain)) == (f"<<{plain}>>", "sending")
+
+
+async def test_an_acknowledgement_without_names_of_its_own_is_matched(gateway, peer):
+    """R-42: no MessageId, agreement or conversation: what it is about says RefToMessageId."""
+    message_id = await sent(gateway, peer)
+    package = peer.signal("Acknowledgement", message_id)
+    body = package.body
+    for name in (b"MessageId", b"TPAId", b"ConversationId"):
+        start, end = body.index(b"<%s>" % name), body.index(b"</%s>" % name) + len(name) + 3
+        body = body[:start] + body[end:]
+    assert (await peer.post(package._replace(body=body))).status == 204
+    assert gateway.state_of(message_id) == "acknowledged"
+
+
 @pytest.mark.statement("S0-13", ruling="R-20")
 @pytest.mark.parametrize(
     ("ref", "fields"),

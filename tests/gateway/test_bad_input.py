@@ -147,7 +147,7 @@ WRONGS = [
     # The document.
     Wrong("unreadable XML", edited(("</ebXMLHeader>", "")), 400, "OtherXml"),
     Wrong("DOCTYPE", edited(("<ebXMLHeader", DOCTYPE)), 400, "OtherXml"),
-    Wrong("comment in MessageId", edited((">m-1@", ">m-<!-- -->1@")), 400, "OtherXml"),
+    Wrong("comment without end", edited((">m-1@", ">m-<!-- ->1@")), 400, "OtherXml"),
     Wrong("processing instruction", edited(("<Header>", "<?x y?><Header>")), 400, "OtherXml"),
     Wrong("two MessageIds", edited((FIRST, FIRST * 2)), 400, "OtherXml"),
     Wrong("no RoutingHeader", without("RoutingHeader"), 204, "OtherXml"),

@@ -323,7 +323,7 @@ CASES = [
         ),
         "400 ConflictingLength",
     ),
-    Case("H8", "a folded line", added(b"X: y\r\n " + CHUNKED), "400 MalformedHead"),
+    Case("H8", "a folded line", added(b"X: y\r\n " + CHUNKED), "400 FoldedHeader"),
     Case("H9", "a bare line feed", added(b"X: y\n" + CHUNKED), "400 BareLineFeed"),
     Case(
         "H9",

@@ -6,11 +6,12 @@ its values is told to the partner by an Error message (R-25), and the answer is 
 
 import unicodedata
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 from ground import Attack, Case, Ground, M
 from http_cases import Trap
 from package_attacks import documented, posting, repacked, written
-from packages import error_list
+from packages import Parcel, error_list
 
 TOLD = "the header was read, so the partner is told by an Error message, not by a status (R-25)"
 SKIPPED = "an element that nobody knows is skipped (wire.md A12), and nothing is fetched"
@@ -109,6 +110,28 @@ def stamped(text: str) -> Attack:
     return posting(lambda ground: ground.attacker.normal(M, 1, timestamp=text))
 
 
+def stamped_of_late(form: str) -> Attack:
+    """A message of some time of yesterday, which is not too old."""
+
+    def make(ground: Ground) -> Parcel:
+        yesterday = datetime.now(UTC) - timedelta(days=1)
+        return ground.attacker.normal(M, 1, timestamp=yesterday.strftime(form))
+
+    return posting(make)
+
+
+def reading(old: str, new: str) -> Attack:
+    """A document with this change; where it is read at all, it is the usual message."""
+    attack = written((old, new))
+
+    async def bring(ground: Ground) -> str:
+        answer = await attack(ground)
+        assert ground.delivered() in ([], [M])
+        return answer
+
+    return bring
+
+
 def ending(text: str) -> Attack:
     """A message of the other profile with this TimeToLive."""
     return posting(lambda ground: ground.modern.business(M, time_to_live=text))
@@ -167,7 +190,25 @@ async def marked_up_error(ground: Ground) -> str:
     return str(answer.status)
 
 
+def kept_as(message_id: str, attack: Attack) -> Attack:
+    """A message that is stored under this id, and under no other."""
+
+    async def bring(ground: Ground) -> str:
+        answer = await attack(ground)
+        await ground.gateway.until(lambda: bool(ground.delivered()))
+        assert ground.delivered() == [message_id]
+        return answer
+
+    return bring
+
+
 OTHER, LARGE, VALUE = "400 OtherXml", "413 MessageTooLarge", "204 ValueNotRecognized"
+
+CUT = "R-42: white space round a value is cut, and the cut value is the only one"
+READ_ACROSS = (
+    *("204", "", 1, None),
+    "R-42: text is read across comments and CDATA, as expat gives it; there is no other value",
+)
 
 CASES = [
     Case("X1", "a billion laughs", doctype(laughs(9)), OTHER, "DOCTYPE"),
@@ -246,14 +287,15 @@ CASES = [
     ),
     Case("X9", "UTF-16 as it says", encoded_as("utf-16", "utf-16"), "204", delivered=1),
     *(
-        Case("X10", f"{what} in a {where}", written((old, new.format(what=text))), OTHER)
-        for what, text in (
-            ("comment", "<!-- -->"),
-            ("CDATA section", "<![CDATA[x]]>"),
-            ("processing instruction", "<?x y?>"),
+        Case("X10", f"{what} in a {where}", reading(old, new.format(what=text)), *expected)
+        for what, text, expected in (
+            ("comment", "<!-- -->", READ_ACROSS),
+            ("CDATA section", "<![CDATA[]]>", READ_ACROSS),
+            ("processing instruction", "<?x y?>", (OTHER,)),
+            ("comment with a DOCTYPE behind it", "<!-- --><!DOCTYPE r>", (OTHER,)),
         )
         for where, old, new in (
-            ("MessageId", M, "m-{what}1@a.example.com"),
+            ("MessageId", M, f"{M[:2]}{{what}}{M[2:]}"),
             ("PartyId", "urn:duns:111111111", "urn:duns:{what}111111111"),
             ("SequenceNumber", "000000001", "00000{what}0001"),
         )
@@ -297,7 +339,7 @@ CASES = [
         "another MessageId in no namespace",
         written((FIRST, FIRST + '<MessageId xmlns="">m-2</MessageId>')),
         "204 OtherXml",
-        "belongs elsewhere",
+        "in no namespace",
         why=TOLD,
     ),
     Case(
@@ -321,15 +363,26 @@ CASES = [
         written((FIRST, FIRST.replace("<MessageId>", '<MessageId xmlns="urn:x">'))),
         OTHER,
     ),
-    Case("X13", "a space before", identified(" m1"), "400 ValueNotRecognized", "MessageId"),
-    Case("X13", "a line end behind", identified("m1\n"), "400 ValueNotRecognized", "MessageId"),
+    Case("X13", "a space before", kept_as("m1", identified(" m1")), "204", delivered=1, why=CUT),
+    Case(
+        "X13", "a line end behind", kept_as("m1", identified("m1\n")), "204", delivered=1, why=CUT
+    ),
     Case(
         "X13",
         "an escaped CR behind",
-        written((FIRST, FIRST.replace("</", "&#13;</"))),
+        kept_as(M, written((FIRST, FIRST.replace("</", "&#13;</")))),
+        "204",
+        delivered=1,
+        why=CUT,
+    ),
+    Case(
+        "X13",
+        "an escaped CR inside",
+        written((FIRST, FIRST.replace("m-1", "m-&#13;1"))),
         "400 ValueNotRecognized",
         "MessageId",
     ),
+    Case("X13", "a no-break space before", identified("\u00a0m1"), "400 ValueNotRecognized"),
     Case("X13", "a no-break space", identified("m\u00a01"), "400 ValueNotRecognized"),
     Case(
         "X13",
@@ -362,9 +415,15 @@ CASES = [
         for what, text in (
             ("in year 0", "00001002T090000.000Z"),
             ("in year 10000", "100001002T090000.000Z"),
-            ("without a zone", "20001002T090000.000"),
             ("at a leap second", "20161231T235960.000Z"),
-            ("at 24:00", "20001002T240000.000Z"),
+            ("behind 24:00", "20001002T240001.000Z"),
+        )
+    ),
+    *(
+        Case("X15", f"Timestamp {what}", stamped_of_late(form), "204", delivered=1, why=why)
+        for what, form, why in (
+            ("without a zone", "%Y%m%dT000000.000", "R-42: it is UTC"),
+            ("at 24:00", "%Y%m%dT240000.000Z", "R-42: the next day, as XML Schema has it"),
         )
     ),
     *(
@@ -372,10 +431,16 @@ CASES = [
         for what, text, answer in (
             ("in year 0", "0000-10-02T09:00:00Z", VALUE),
             ("in year 10000", "10000-10-02T09:00:00Z", VALUE),
-            ("without a zone", "2030-10-02T09:00:00", VALUE),
             ("at a leap second", "2016-12-31T23:59:60Z", VALUE),
-            ("at 24:00", "2030-10-02T24:00:00Z", VALUE),
+            ("behind 24:00", "2030-10-02T24:00:01Z", VALUE),
             ("in year 1", "0001-01-01T00:00:00Z", "204"),
+        )
+    ),
+    *(
+        Case("X15", f"TimeToLive {what}", ending(text), "204", delivered=1, why=why)
+        for what, text, why in (
+            ("without a zone", "2030-10-02T09:00:00", "R-42: it is UTC"),
+            ("at 24:00", "2030-10-02T24:00:00Z", "R-42: the next day, as XML Schema has it"),
         )
     ),
     Case("X16", "everything nasty in every field", injected, "204", delivered=len(NASTY)),

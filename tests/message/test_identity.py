@@ -40,12 +40,34 @@ from onceonly.message.identity import (
 )
 def test_what_could_make_two_identifiers_look_the_same_is_none(value):
     """White space, controls, lone surrogates and too many characters are refused by name."""
-    with pytest.raises(RemoteError, match="MessageId is not an identifier") as refused:
+    with pytest.raises(RemoteError, match=r"MessageId '.*' is not an identifier") as refused:
         checked_identifier(value, "MessageId")
     assert refused.value.code is ErrorCode.VALUE_NOT_RECOGNIZED
 
 
-@given(st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=255))
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        ("", "it is empty"),
+        ("a" * 256, "it has 256 characters"),
+        ("..", "it is a step of a path"),
+        ("ab\n", "it has a blank, U+000A, at place 3"),
+        ("a\ufeff", "it has a character that nobody sees, U+FEFF, at place 2"),
+    ],
+)
+def test_what_is_no_identifier_is_told_why(value, fault):
+    """Whoever reads the refusal finds the place; nothing of it is invisible there."""
+    with pytest.raises(RemoteError) as refused:
+        checked_identifier(value, "MessageId")
+    assert fault in refused.value.description
+    assert refused.value.description.isprintable()
+
+
+@given(
+    st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=255).filter(
+        lambda value: value not in (".", "..")
+    )
+)
 def test_an_identifier_of_visible_ascii_is_kept_as_it_is(value):
     """Nothing is trimmed, folded or unescaped; one or two dots are no name (see below)."""
     assume(value not in (".", ".."))
@@ -55,7 +77,7 @@ def test_an_identifier_of_visible_ascii_is_kept_as_it_is(value):
 @pytest.mark.parametrize("value", [" a", "a ", "a\nb", "a\u2029b", "a" * 256])
 def test_a_text_is_one_line_without_blanks_around_it(value):
     """A second line, a blank at an end and a 256th character are refused by the field's name."""
-    with pytest.raises(RemoteError, match="Action is not one line of text"):
+    with pytest.raises(RemoteError, match=r"Action '.*' is not one line of text"):
         checked_text(value, "Action")
 
 

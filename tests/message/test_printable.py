@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from onceonly.message.printable import printable, printable_json, printable_lines
+from onceonly.message.printable import printable, printable_json, printable_lines, quoted
 
 STEERING = [
     *map(chr, range(0x20)),
@@ -51,3 +51,19 @@ def test_what_is_seen_stays_as_it_is():
 def test_lines_of_our_own_stay_lines():
     """As of a traceback; what else is in them is made visible."""
     assert printable_lines("a\nb\x1b\rc\n") == "a\nb\\x1b\\rc\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("", "''"),
+        ("a b", "'a b'"),
+        ("a\nb\x1b", "'a\\nb\\x1b'"),
+        ("x" * 60, f"'{'x' * 60}'"),
+        ("x" * 61, f"'{'x' * 60}...'"),
+        ("\u202e" * 9_000, "'" + "\\u202e" * 60 + "...'"),
+    ],
+)
+def test_what_a_sentence_quotes_is_short_and_seen(text, shown):
+    """Item 19: enough of it to be found, and the sentence goes on behind it."""
+    assert quoted(text) == shown

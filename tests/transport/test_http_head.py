@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onceonly.transport.http_head import RequestHead, read_request_head
+from onceonly.transport.http_head import RequestHead, authority_of, read_request_head
 from onceonly.transport.http_refusal import HttpRefused
 
 LINE = b"POST /msh HTTP/1.1\r\n"
@@ -14,8 +14,11 @@ LENGTH = b"Content-Length: 4\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n"
 
 
-def read(raw: bytes) -> RequestHead:
-    return read_request_head(raw, path=b"/msh", body_bytes_max=1000)
+def read(raw: bytes, path: bytes = b"/msh") -> RequestHead:
+    ours = (authority_of("http://partner.example/msh"), authority_of("https://[::1]:8443/msh?a"))
+    return read_request_head(
+        raw, path=path, body_bytes_max=1000, authorities=frozenset(filter(None, ours))
+    )
 
 
 def refusal_of(raw: bytes) -> tuple[int, str | None]:
@@ -60,6 +63,28 @@ REFUSED = {
     "H15 HTTP/1.2": (b"POST /msh HTTP/1.2\r\n" + HOST + LENGTH, 505),
     "H15 no version": (b"POST /msh\r\n" + HOST + LENGTH, 400),
     "H16 absolute form": (b"POST http://other.example/msh HTTP/1.1\r\n" + HOST + LENGTH, 421),
+    "H16 another port": (b"POST http://partner.example:81/msh HTTP/1.1\r\n" + HOST + LENGTH, 421),
+    "H16 another scheme": (b"POST https://partner.example/msh HTTP/1.1\r\n" + HOST + LENGTH, 421),
+    "H16 ours, and another Host": (
+        b"POST http://partner.example/msh HTTP/1.1\r\nHost: other.example\r\n" + LENGTH,
+        421,
+    ),
+    "H16 ours, and another port in Host": (
+        b"POST http://partner.example/msh HTTP/1.1\r\nHost: partner.example:8080\r\n" + LENGTH,
+        421,
+    ),
+    "H16 a user": (b"POST http://a@partner.example/msh HTTP/1.1\r\n" + HOST + LENGTH, 421),
+    "H16 no authority": (b"POST http:///msh HTTP/1.1\r\n" + HOST + LENGTH, 421),
+    "H16 two dots": (b"POST http://partner.example:80:80/msh HTTP/1.1\r\n" + HOST + LENGTH, 421),
+    "H16 ours, another path": (
+        b"POST http://partner.example/ HTTP/1.1\r\n" + HOST + LENGTH,
+        404,
+    ),
+    "H16 ours, no path": (b"POST http://partner.example HTTP/1.1\r\n" + HOST + LENGTH, 404),
+    "H16 ours, a query": (
+        b"POST http://partner.example/msh?a=b HTTP/1.1\r\n" + HOST + LENGTH,
+        404,
+    ),
     "H16 authority form": (b"POST other.example:80 HTTP/1.1\r\n" + HOST + LENGTH, 421),
     "H17 too many lines": (LINE + HOST + LENGTH + b"X: y\r\n" * 63, 431),
     "H18 unknown expectation": (LINE + HOST + LENGTH + b"Expect: 200-ok\r\n", 417),
@@ -106,6 +131,42 @@ def test_an_ordinary_head_is_read():
     raw += b'SOAPAction: "ebXML"\r\nUser-Agent: caf\xe9\r\n\r\n'
     head = read(raw)
     assert head == (raw, 'multipart/related; boundary="x"', 4, False, False)
+
+
+@pytest.mark.parametrize(
+    ("target", "host", "path"),
+    [
+        (b"http://partner.example/msh", b"partner.example", b"/msh"),
+        (b"http://Partner.Example:80/msh", b"partner.example", b"/msh"),
+        (b"http://partner.example/msh", b"PARTNER.example:80", b"/msh"),
+        (b"https://[::1]:8443/msh?a=b", b"[::1]:8443", b"/msh?a=b"),
+        (b"/msh?a=b", b"another.example", b"/msh?a=b"),
+        (b"http://partner.example", b"partner.example", b"/"),
+        (b"http://partner.example?a=b", b"partner.example", b"/?a=b"),
+    ],
+)
+def test_a_target_in_absolute_form_is_read_where_it_is_ours(target, host, path):
+    """RFC 9112 §3.2.2 and R-42: every server accepts it; a query is a part of our address."""
+    raw = b"POST %s HTTP/1.1\r\nHost: %s\r\n%s\r\n" % (target, host, LENGTH)
+    assert read(raw, path).content_length == 4
+
+
+def test_http_1_0_may_name_us_in_the_target_alone():
+    """There is no Host that could say another."""
+    raw = b"POST http://partner.example/msh HTTP/1.0\r\n" + LENGTH + b"\r\n"
+    assert read(raw).content_length == 4
+
+
+@pytest.mark.parametrize("uri", ["smtp:msh@b.example", "http://:80/", "http:///x", "http://\xfc/"])
+def test_an_address_without_an_authority_has_none(uri):
+    """It is compared with nothing."""
+    assert authority_of(uri) is None
+
+
+def test_a_folded_line_is_refused_by_name():
+    """Item 19: whoever folds does not look for a malformed head."""
+    answer = refusal_of(LINE + HOST + LENGTH + b'SOAPAction:\r\n "ebXML"\r\n\r\n')
+    assert answer[:2] == (400, "FoldedHeader")
 
 
 def test_a_chunked_head_has_no_length():

@@ -85,7 +85,7 @@ def test_our_own_layout_of_rm_2000_in_a_package_of_rm_2001_is_refused():
         ("2.0", ErrorCode.NOT_SUPPORTED),
         ("", ErrorCode.OTHER_XML),
         ("latest", ErrorCode.OTHER_XML),
-        ("0.93 ", ErrorCode.OTHER_XML),
+        ("0.9 3", ErrorCode.OTHER_XML),
         ("0.00093", ErrorCode.OTHER_XML),
     ],
 )

@@ -194,7 +194,7 @@ CANCEL = REPORTS["cancel-response"]
         (STATUS, '"in-progress"', '"done"', ErrorCode.VALUE_NOT_RECOGNIZED),
         (STATUS, 'receivedAt="', 'receivedAt="x', ErrorCode.VALUE_NOT_RECOGNIZED),
         (STATUS, ' about="m-0001@a.example.com"', "", ErrorCode.VALUE_NOT_RECOGNIZED),
-        (STATUS, 'about="', 'about=" ', ErrorCode.VALUE_NOT_RECOGNIZED),
+        (STATUS, 'about="m-', 'about="m ', ErrorCode.VALUE_NOT_RECOGNIZED),
         (STATUS, "<Report ", "<Other ", ErrorCode.OTHER_XML),
         (STATUS, "<Report ", f'<Report xmlns="{names.EXTENSION}"/><Report ', ErrorCode.OTHER_XML),
         (CANCEL, ' accepted="false"', "", ErrorCode.OTHER_XML),

@@ -29,12 +29,23 @@ from onceonly.wire.timestamp import (
         ("1999-11-10T10:23:44Z", datetime(1999, 11, 10, 10, 23, 44, tzinfo=UTC)),
         ("1999-11-10T10:23:44.25-01:30", datetime(1999, 11, 10, 11, 53, 44, 250_000, tzinfo=UTC)),
         ("2000-02-29T00:00:00+14:00", datetime(2000, 2, 28, 10, tzinfo=UTC)),
+        (
+            "1999-11-10T10:23:44.1234567890123Z",
+            datetime(1999, 11, 10, 10, 23, 44, 123_456, tzinfo=UTC),
+        ),
+        ("1999-11-10T10:23:44", datetime(1999, 11, 10, 10, 23, 44, tzinfo=UTC)),
+        ("1999-11-10T10:23:44.5", datetime(1999, 11, 10, 10, 23, 44, 500_000, tzinfo=UTC)),
+        ("19991110T102344.000", datetime(1999, 11, 10, 10, 23, 44, tzinfo=UTC)),
+        ("1999-12-31T24:00:00Z", datetime(2000, 1, 1, tzinfo=UTC)),
+        ("1999-12-31T24:00:00.0000000-01:00", datetime(2000, 1, 1, 1, tzinfo=UTC)),
+        ("19991110T240000Z", datetime(1999, 11, 11, tzinfo=UTC)),
         ("00010101T000000Z", datetime(1, 1, 1, tzinfo=UTC)),
         ("99991231T235959.999999Z", datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)),
     ],
 )
 def test_compact_and_extended_forms_are_read(text, moment):
-    """S0-60 and A2: the sample's form, and ISO 8601 with a zone."""
+    """S0-60, A2 and R-42: the sample's form, and every dateTime of XML Schema. Without a zone it is
+    UTC, digits behind microseconds are cut, 24:00 is the next day."""
     assert read_timestamp(text) == from_datetime(moment)
 
 
@@ -42,20 +53,24 @@ def test_compact_and_extended_forms_are_read(text, moment):
     "text",
     [
         "",
-        "19991110T102344.000",
-        "1999-11-10T10:23:44",
         "00000101T000000Z",
         "100000101T000000Z",
         "-0010101T000000Z",
-        "19991110T240000Z",
+        "19991110T240001Z",
+        "1999-11-10T24:01:00Z",
+        "1999-11-10T24:00:00.0000001Z",
+        "1999-11-10T25:00:00Z",
+        "9999-12-31T24:00:00Z",
         "19991231T235960Z",
+        "2016-12-31T23:59:60Z",
+        "1999-11-10",
+        "1999-11-10T10:23Z",
         "19990229T000000Z",
         "19991310T000000Z",
         "1999-11-10T102344Z",
         "19991110T10:23:44Z",
         "19991110 102344Z",
         "19991110T102344.Z",
-        "19991110T102344.0000000000Z",
         "19991110T102344+1500",
         "19991110T102344+0160",
         "00010101T000000+0001",
@@ -67,10 +82,16 @@ def test_compact_and_extended_forms_are_read(text, moment):
     ],
 )
 def test_what_names_no_instant_is_refused(text):
-    """X15: no zone, year 0 or 10000, 24:00, a leap second, no such day."""
+    """X15: year 0 or 10000, an end of day that goes on, a leap second, no such day."""
     with pytest.raises(RemoteError) as refused:
         read_timestamp(text)
     assert refused.value.code is ErrorCode.VALUE_NOT_RECOGNIZED
+
+
+def test_a_refused_time_is_named_and_quoted():
+    """By the element's own name, with a time that would be read."""
+    with pytest.raises(RemoteError, match=r"TimeToLive 'now' is no instant .* such as 2001-"):
+        read_timestamp("now", "TimeToLive")
 
 
 @pytest.mark.statement("S0-60")

@@ -31,13 +31,19 @@ UTF_16 = '<?xml version="1.0" encoding="UTF-16"?><r>ä</r>'.encode("utf-16-le")
         (b"<?xml version='1.0'  encoding = 'Utf-8' standalone='yes' ?>\r\n<r>\xc3\xa4</r>", None),
         (b'<?xml version="1.0"?><r>\xc3\xa4</r>', None),
         (codecs.BOM_UTF8 + DECLARED % b"UTF-8", "utf-8"),
+        (DECLARED % b"utf8", "UTF_8"),
+        (DECLARED % b"csUTF8", " utf 8 "),
+        (b"\r\n \t" + DECLARED % b"UTF-8", "utf-8"),
+        (codecs.BOM_UTF8 + b"\n" + DECLARED % b"UTF-8", None),
+        (codecs.BOM_UTF16_LE + "\n".encode("utf-16-le") + UTF_16, "utf16"),
         (codecs.BOM_UTF16_LE + UTF_16, "utf-16"),
         (codecs.BOM_UTF16_LE + UTF_16, None),
         (codecs.BOM_UTF16_BE + "<r>ä</r>".encode("utf-16-be"), "UTF-16"),
     ],
 )
 def test_utf_8_and_utf_16_are_read(document, charset):
-    """R-24: these two, where charset, byte order mark and declaration agree or are silent."""
+    """R-24, R-42: these two, in any spelling, where charset, byte order mark and declaration agree
+    or are silent; white space before the declaration hides nothing."""
     assert parse(document, charset, DEFAULT).text == "ä"
 
 
@@ -92,10 +98,19 @@ def test_bytes_that_are_no_text_are_refused(document):
         b"<!DOCTYPE r [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><r>&x;</r>",
         b"<!DOCTYPE r [<!ENTITY % p SYSTEM 'http://a/b'>%p;]><r/>",
         b"\xff\xfe" + "<!DOCTYPE r><r/>".encode("utf-16-le"),
-        b"<r>12<!-- -->3</r>",
-        b"<!-- a --><r/>",
-        b"<r/><!-- a -->",
-        b"<r><![CDATA[a]]></r>",
+        b"<!-- --><!DOCTYPE r><!-- --><r/>",
+        b"<![CDATA[<!DOCTYPE r>]]><r/>",
+        b"<r><!ENTITY a 'b'></r>",
+        b"<r><!-- a -- b --></r>",
+        b"<r><!-- a",
+        b"<r><!-- a --",
+        b"<r><!-- a --->",
+        b"<r><!--></r>",
+        b"<r><![CDATA[a</r>",
+        b"<r><![cdata[a]]></r>",
+        b"<r><!></r>",
+        b"<r><?a <!-- ?> --></r>",
+        b"<r a='<!-- -->'/>",
         b"<r><?a b?></r>",
         b"<?xml-stylesheet href='a'?><r/>",
         b"<?xml version='1.0'?><?a?><r/>",
@@ -105,9 +120,38 @@ def test_bytes_that_are_no_text_are_refused(document):
         b"<r>&x;</r>",
     ],
 )
-def test_doctype_comment_cdata_and_instruction_are_refused(document):
-    """X1-X3, X10, X11: refused by their first two bytes, before any parser sees them."""
+def test_doctype_declarations_and_instructions_are_refused(document):
+    """X1-X3, X10, X11: refused by their first two bytes, before any parser sees them, wherever
+    comments and CDATA sections stand around them."""
     assert refusal(document, None) is ErrorCode.OTHER_XML
+
+
+@pytest.mark.parametrize(
+    ("document", "text"),
+    [
+        (b"<r>12<!-- -->3</r>", "123"),
+        (b"<!-- a --><r>1</r><!-- b -->", "1"),
+        (b"<r><![CDATA[1]]></r>", "1"),
+        (b"<r>1<![CDATA[<!DOCTYPE r>]]><!--<?x?><a>-->2</r>", "1<!DOCTYPE r>2"),
+        (b"<r><!-- <![CDATA[ -->1<![CDATA[<!-- ]]></r>", "1<!-- "),
+        (b"<r><!---->1<![CDATA[]]>2<![CDATA[]]]]><![CDATA[>]]></r>", "12]]>"),
+    ],
+)
+def test_text_is_read_across_comments_and_cdata(document, text):
+    """R-42: the value that expat gives, which is the whole of it."""
+    assert parse(document, None, DEFAULT).text == text
+
+
+def test_sections_without_end_cost_no_time():
+    """A hundred thousand beginnings are looked through once."""
+    for beginning in (b"<!--", b"<![CDATA[", b"<!-- -", b"<!---->"):
+        document = b"<r>" + beginning * (1_000_000 // len(beginning))
+        assert refusal(document) is ErrorCode.OTHER_XML
+
+
+def test_what_stands_in_sections_does_not_count_as_markup():
+    """The limits are for what a parser makes something of."""
+    parse(b"<r><!--" + b"<a xmlns='b'>" * 20_000 + b"--></r>", None, DEFAULT)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +167,8 @@ def test_doctype_comment_cdata_and_instruction_are_refused(document):
         b"<r a=1/>",
         b"<r a='<'/>",
         b"<r>]]></r>",
-        b" \n<?xml version='1.0'?><r/>",
+        b"<r/> \n<?xml version='1.0'?>",
+        b"\xc2\xa0<?xml version='1.0'?><r/>",
     ],
 )
 def test_what_is_not_well_formed_is_refused(document):

@@ -23,7 +23,17 @@ from onceonly.message.message import (
     RoutingHeader,
     SyncReplyMode,
 )
+from onceonly.message.printable import quoted
 from onceonly.message.terms import DeliveryTerms
+
+_UNSIGNED = (
+    "a signed acknowledgment is claimed or asked for, and signatures are not offered here; expected"
+    " is ackRequested Unsigned, and signed false"
+)
+_NO_NUMBER = (
+    "the message is OnceAndOnlyOnce and has no SequenceNumber; expected is one in its last"
+    " RoutingHeader"
+)
 
 
 class Admitted(NamedTuple):
@@ -102,20 +112,24 @@ class Agreements:
         agreement = self._by_id.get(message.agreement_id)
         if agreement is None:
             raise RemoteError(
-                ErrorCode.VALUE_NOT_RECOGNIZED, f"agreement {message.agreement_id!r} is not known"
+                ErrorCode.VALUE_NOT_RECOGNIZED,
+                f"agreement {quoted(message.agreement_id)} is not known here; expected is the id"
+                " that both parties agreed on, and have in their configurations",
             )
         _check_ids(message.from_ids, agreement.their_ids, "From")
         _check_ids(message.to_ids, agreement.our_ids, "To")
         if profile is not agreement.profile:
             raise RemoteError(
                 ErrorCode.INCONSISTENT,
-                f"a message of profile {profile.value} under agreement {agreement.id!r}, "
-                f"which is of profile {agreement.profile.value}",
+                f"a message of profile {profile.value} under agreement {quoted(agreement.id)};"
+                f" expected is profile {agreement.profile.value}, which was agreed",
             )
         hop = routing[-1]
         if hop.receiver_uri not in our_uris:
             raise RemoteError(
-                ErrorCode.VALUE_NOT_RECOGNIZED, f"ReceiverURI {hop.receiver_uri!r} is not ours"
+                ErrorCode.VALUE_NOT_RECOGNIZED,
+                f"ReceiverURI {quoted(hop.receiver_uri)} is not ours; expected is"
+                f" {' or '.join(map(quoted, sorted(our_uris)))}",
             )
         _check_times(message, routing, agreement.terms)
         refuse_signed(message.acknowledgment)
@@ -130,7 +144,7 @@ def refuse_signed(element: AcknowledgmentElement | None) -> None:
     To take it as an unsigned one would be to believe the claim (seed 001 §3.1; ebMS 2.0 brings it).
     """
     if element is not None and element.is_signed:
-        raise RemoteError(ErrorCode.NOT_SUPPORTED, "signed acknowledgments are not offered")
+        raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED)
 
 
 def _renamed(message: Message, agreement: Agreement, terms: DeliveryTerms) -> Message:
@@ -152,7 +166,8 @@ def _check_ids(named: Sequence[PartyId], agreed: Sequence[PartyId], element: str
         if party not in agreed:
             raise RemoteError(
                 ErrorCode.VALUE_NOT_RECOGNIZED,
-                f"{element} PartyId {str(party)!r} is not in the agreement",
+                f"{element} PartyId {quoted(str(party))} is not in the agreement; expected is"
+                f" {' or '.join(quoted(str(one)) for one in agreed)}",
             )
 
 
@@ -161,7 +176,9 @@ def _check_times(message: Message, routing: Sequence[RoutingHeader], terms: Deli
     accuracy_us = terms.msh_time_accuracy_s * US_PER_S
     if any(hop.timestamp_at + accuracy_us < message.timestamp_at for hop in routing):
         raise RemoteError(
-            ErrorCode.INCONSISTENT, "the RoutingHeader's Timestamp is before the message's"
+            ErrorCode.INCONSISTENT,
+            "the Timestamp of a RoutingHeader is before that of the message; expected is one at the"
+            f" same time or later, with {terms.msh_time_accuracy_s} s for clocks that differ",
         )
 
 
@@ -172,7 +189,7 @@ def _terms_of(message: Message, hop: RoutingHeader, agreement: Agreement) -> Del
         return agreed if semantics is agreed.semantics else replace(agreed, semantics=semantics)
     ack_requested = hop.ack_requested or AckRequested.NONE
     if ack_requested is AckRequested.SIGNED:
-        raise RemoteError(ErrorCode.NOT_SUPPORTED, "signed acknowledgments are not offered")
+        raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED)
     return replace(
         agreed,
         semantics=semantics,
@@ -191,7 +208,8 @@ def _semantics_of(message: Message, agreement: Agreement) -> DeliverySemantics:
         return message.semantics
     raise RemoteError(
         ErrorCode.INCONSISTENT,
-        f"deliverySemantics is {message.semantics.value}, agreed is {agreed.on_wire.value}",
+        f"deliverySemantics is {message.semantics.value}; expected is what was agreed,"
+        f" {agreed.on_wire.value}, or none in the header",
     )
 
 
@@ -201,7 +219,8 @@ def _method_of(hop: RoutingHeader, agreed: DeliveryTerms) -> ReliableMessagingMe
         return agreed.method
     raise RemoteError(
         ErrorCode.INCONSISTENT,
-        f"reliableMessagingMethod is {named.value}, agreed is {agreed.method.value}",
+        f"reliableMessagingMethod is {named.value}; expected is what was agreed,"
+        f" {agreed.method.value}, or none in the header",
     )
 
 
@@ -218,11 +237,12 @@ def _sync_reply_mode_of(message: Message, agreed: DeliveryTerms) -> SyncReplyMod
         return named
     raise RemoteError(
         ErrorCode.INCONSISTENT,
-        f"syncReplyMode is {named.value}, agreed is {agreed.sync_reply_mode.value}",
+        f"syncReplyMode is {named.value}; expected is what was agreed,"
+        f" {agreed.sync_reply_mode.value}, or none in the header",
     )
 
 
 def _check_number(hop: RoutingHeader, terms: DeliveryTerms) -> None:
     is_reliable = terms.semantics is not DeliverySemantics.BEST_EFFORT
     if terms.is_numbered and is_reliable and hop.sequence_number is None:
-        raise RemoteError(ErrorCode.INCONSISTENT, "OnceAndOnlyOnce without a SequenceNumber")
+        raise RemoteError(ErrorCode.INCONSISTENT, _NO_NUMBER)

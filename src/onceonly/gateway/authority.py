@@ -13,7 +13,7 @@ from typing import NamedTuple
 from onceonly.gateway.config import Agreement, Route
 from onceonly.gateway.config.values import entrance_of
 from onceonly.message.message import Message
-from onceonly.message.signals import Acknowledgment, ErrorSignal
+from onceonly.message.signals import Acknowledgment, ErrorSignal, Verdict, readings_of
 from onceonly.transport.transport import Request
 from onceonly.wire.envelope import Content
 
@@ -82,6 +82,11 @@ def _shows(caller: Caller, certificates: tuple[str, ...], entrances: tuple[str, 
     if entrance == "https":
         return caller.certificate in certificates
     return entrance in entrances
+
+
+def readings_by(caller: Caller, signal: Verdict) -> list[Verdict]:
+    """What a verdict may be about, as far as its caller may speak about it."""
+    return [one for one in readings_of(signal) if speaks_of_its_exchange(caller, one)]
 
 
 def speaks_of_its_exchange(caller: Caller, content: Content) -> bool:

@@ -15,8 +15,8 @@ from onceonly.gateway.config import Agreement, Configuration, Route
 from onceonly.gateway.config.values import is_loopback
 from onceonly.gateway.lake_files import reader_of
 from onceonly.message.message import Profile
-from onceonly.store.look import look_at
 from onceonly.store.conditions import StoreRefused
+from onceonly.store.look import look_at
 
 
 def problems_of(configuration: Configuration) -> Iterator[str]:

@@ -105,6 +105,7 @@ class Listeners:
             note_refusal=note_refusal,
             limits=limits,
             tls=tls if is_https else None,
+            also_called=[configuration.uri],
         )
         self._listeners.append(http)
         smtp = configuration.smtp

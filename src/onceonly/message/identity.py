@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from onceonly.message.errors import ErrorCode, RemoteError
+from onceonly.message.printable import quoted
 
 IDENTIFIER_LENGTH_MAX = 255
 """Longest PartyId, MessageId, ConversationId …: what fits every database index we care about."""
@@ -33,8 +34,25 @@ def checked_identifier(value: str, name: str) -> str:
     Raises `RemoteError` (ValueNotRecognized) that names the field.
     """
     if _IDENTIFIER.fullmatch(value) is None or value in _DOTS:
-        raise RemoteError(ErrorCode.VALUE_NOT_RECOGNIZED, f"{name} is not an identifier")
+        raise RemoteError(
+            ErrorCode.VALUE_NOT_RECOGNIZED,
+            f"{name} {quoted(value)} is not an identifier: {_identifier_fault(value)}; expected are"
+            f" 1-{IDENTIFIER_LENGTH_MAX} characters without blanks and control characters",
+        )
     return value
+
+
+def _identifier_fault(value: str) -> str:
+    """What is wrong with it, in words."""
+    if not value:
+        return "it is empty"
+    if len(value) > IDENTIFIER_LENGTH_MAX:
+        return f"it has {len(value)} characters"
+    if value in _DOTS:
+        return "it is a step of a path"
+    at = next(at for at, sign in enumerate(value) if _IDENTIFIER.fullmatch(sign) is None)
+    sort = "a blank" if value[at].isspace() else "a character that nobody sees"
+    return f"it has {sort}, U+{ord(value[at]):04X}, at place {at + 1}"
 
 
 JOB_NAME: Final = "an identifier without a slash, and neither . nor .."
@@ -54,7 +72,11 @@ def checked_text(value: str, name: str) -> str:
     Raises `RemoteError` (ValueNotRecognized) that names the field.
     """
     if _TEXT.fullmatch(value) is None or value != value.strip():
-        raise RemoteError(ErrorCode.VALUE_NOT_RECOGNIZED, f"{name} is not one line of text")
+        raise RemoteError(
+            ErrorCode.VALUE_NOT_RECOGNIZED,
+            f"{name} {quoted(value)} is not one line of text: expected are at most 255 characters,"
+            " none of them a line end or a control character, and no blank at either end",
+        )
     return value
 
 
@@ -67,12 +89,15 @@ def checked_key(value: str) -> str:
     if not value.strip():
         raise RemoteError(
             ErrorCode.VALUE_NOT_RECOGNIZED,
-            "key is empty: leave it out, or give every order its own",
+            "key is empty or blank: expected is none at all, or one that is the order's own",
         )
     if len(value) > IDENTIFIER_LENGTH_MAX:
-        raise RemoteError(ErrorCode.VALUE_NOT_RECOGNIZED, "key has more than 255 characters")
+        raise RemoteError(
+            ErrorCode.VALUE_NOT_RECOGNIZED,
+            f"key has {len(value)} characters; expected are at most 255",
+        )
     if _TEXT.fullmatch(value) is None or value != value.strip():
-        text = "key has a control character or a line end, or begins or ends with white space"
+        text = "key has a control character or a line end, or white space around it; expected is one line"
         raise RemoteError(ErrorCode.VALUE_NOT_RECOGNIZED, text)
     return value
 
@@ -111,7 +136,9 @@ class PartyId:
             checked_identifier(self.type, "PartyId/@type")
         elif not is_uri(self.value):
             raise RemoteError(
-                ErrorCode.INCONSISTENT, f"PartyId {self.value!r} has no type and is not a URI"
+                ErrorCode.INCONSISTENT,
+                f"PartyId {quoted(self.value)} has no type and is not a URI; expected is a type"
+                " attribute, or a URI such as urn:duns:123456789",
             )
 
     def __str__(self) -> str:

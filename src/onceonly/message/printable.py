@@ -7,6 +7,7 @@ written as the escape that Python and JSON have for it.
 """
 
 import re
+from typing import Final
 
 # What `str.isprintable` has beside these (letters, marks, numbers, signs, the plain blank) is seen.
 _UNSEEN_IN_JSON = re.compile(r"[^\n -~]")
@@ -17,6 +18,16 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+
+
+QUOTED_LENGTH_MAX: Final = 60
+"""Of foreign text inside a sentence of ours: enough to find it, and the sentence stays one."""
+
+
+def quoted(text: str) -> str:
+    """Foreign text as a sentence of ours quotes it: in quotes, visible, and not for ever."""
+    cut = text if len(text) <= QUOTED_LENGTH_MAX else f"{text[:QUOTED_LENGTH_MAX]}..."
+    return f"'{printable(cut)}'"
 
 
 def printable_lines(text: str) -> str:

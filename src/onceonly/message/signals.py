@@ -5,7 +5,7 @@ RoutingHeader of the message that they are about (seed 000 §2.2.2, seed 001 §1
 plain PartyIds here like any other; a DeliveryFailure notice names the parties (seed 001 §1.6).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -16,7 +16,12 @@ from onceonly.message.message import AcknowledgmentElement, DeliverySemantics
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalHeader:
-    """What every signal carries in its Header."""
+    """What every signal carries in its Header.
+
+    Its own `message_id`, `agreement_id` and `conversation_id` are empty where the product of a
+    partner left them out, in an acknowledgement or an error: what those are about says
+    `ref_to_message_id` alone (rulings R-42, R-44).
+    """
 
     message_id: str
     from_ids: tuple[PartyId, ...]
@@ -29,12 +34,14 @@ class SignalHeader:
     """MessageId of the message that the signal is about; empty in a Ping, which is about none."""
 
     def __post_init__(self) -> None:
-        checked_identifier(self.message_id, "MessageId")
-        if self.agreement_id:
-            checked_identifier(self.agreement_id, "TPAId")
-        checked_identifier(self.conversation_id, "ConversationId")
-        if self.ref_to_message_id:
-            checked_identifier(self.ref_to_message_id, "RefToMessageId")
+        for value, name in (
+            (self.message_id, "MessageId"),
+            (self.agreement_id, "TPAId"),
+            (self.conversation_id, "ConversationId"),
+            (self.ref_to_message_id, "RefToMessageId"),
+        ):
+            if value:
+                checked_identifier(value, name)
 
 
 class Assurance(StrEnum):
@@ -92,6 +99,22 @@ class ErrorSignal:
     errors: tuple[ErrorEntry, ...]
     semantics: DeliverySemantics = DeliverySemantics.BEST_EFFORT
     """In a DeliveryFailure notice that of the failed message (seed 001 §1.6)."""
+
+
+Verdict = Acknowledgment | ErrorSignal
+
+
+def readings_of(signal: Verdict) -> tuple[Verdict, ...]:
+    """What a verdict may be about, the plainest first: the id as it stands, else without brackets.
+
+    Products that number messages as mail does write `<id>` (ruling R-42). An id of ours may have
+    brackets of its own, so what fits as it stands is never read otherwise.
+    """
+    about = signal.header.ref_to_message_id
+    plain = about[1:-1] if about[:1] == "<" and about[-1:] == ">" else ""
+    if not plain:
+        return (signal,)
+    return (signal, replace(signal, header=replace(signal.header, ref_to_message_id=plain)))
 
 
 class InquiryKind(StrEnum):

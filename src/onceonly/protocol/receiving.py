@@ -72,7 +72,7 @@ from onceonly.protocol.effects import (
 )
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.pairing import PairStatus
-from onceonly.protocol.sequence import SequenceCase, classify
+from onceonly.protocol.sequence import SequenceCase, classify, successor
 
 
 class InboundStatus(StrEnum):
@@ -309,7 +309,7 @@ def _repeat(
 
 def _refuse_number(arrival: Arrival, pair: ReceivingPair) -> Reception:
     """Seed 000 §5.2 case 4 and R-11."""
-    text = f"after {pair.sequence_number or 'none'} came {arrival.sequence_number or 'none'}"
+    text = _number_refusal(arrival.sequence_number, pair.sequence_number)
     row = _rejected(ErrorCode.INVALID_SEQUENCE_NUMBER, text, arrival.sequence_number)
     answer = Answer(ErrorCode.INVALID_SEQUENCE_NUMBER, Severity.ERROR, text)
     if pair.refused_message_id != arrival.message_id:
@@ -321,8 +321,18 @@ def _refuse_number(arrival: Arrival, pair: ReceivingPair) -> Reception:
     return Reception(Case.OUT_OF_SEQUENCE, pair, (row, *closing, answer))
 
 
+def _number_refusal(number: int | None, previous: int | None) -> str:
+    came = (
+        "no SequenceNumber came" if number is None else f"SequenceNumber {number} does not follow"
+    )
+    if previous is None:
+        return f"{came}: no message of this sender was stored before, expected is 1"
+    expected = f"{successor(previous)}, or 1 from a sender that begins anew"
+    return f"{came}: the last message stored has {previous}, expected is {expected}"
+
+
 def _refusal(case: Case, terms: DeliveryTerms) -> tuple[Effect, ...]:
-    text = case.value
+    text = _REFUSALS[case]
     if case is Case.COLLISION:
         row = Journal(Event.COLLISION_DETECTED, error_code=ErrorCode.SECURITY_FAILURE, reason=text)
         return row, Answer(ErrorCode.SECURITY_FAILURE, Severity.ERROR, text)
@@ -333,6 +343,35 @@ def _refusal(case: Case, terms: DeliveryTerms) -> tuple[Effect, ...]:
     code = _CODES[case]
     return _rejected(code, text, None), Answer(code, Severity.ERROR, text)
 
+
+_REFUSALS = {
+    Case.COLLISION: (
+        "a message with other content is stored here under this MessageId; expected is another"
+        " MessageId for another message"
+    ),
+    Case.CANCELLED: (
+        "its sender took this message back, so it will never be processed here; expected is a new"
+        " message with another MessageId"
+    ),
+    Case.EXPIRED: (
+        "its TimeToLive is over, nothing was stored; expected is a new message, or a later"
+        " TimeToLive"
+    ),
+    Case.TOO_OLD: (
+        "it is older than PersistDuration, so that its first copy could be forgotten here; expected"
+        " is a new message with a Timestamp of today"
+    ),
+    Case.NOT_SUPPORTED: (
+        "it asks for a delivery receipt that is not provided here; expected is none, or the kind"
+        " that was agreed as deliveryReceiptProvided"
+    ),
+    Case.QUARANTINED: (
+        "no message of this sender is taken for now (the pair is quarantined), since one came twice"
+        " with a SequenceNumber that does not follow; the receiver's operator has to resume the"
+        " pair, expected of the sender is only to send again"
+    ),
+}
+"""What the sender is told: what was seen, what was expected, and whose move it is."""
 
 _CODES = {
     Case.CANCELLED: ErrorCode.DELIVERY_FAILURE,

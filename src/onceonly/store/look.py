@@ -12,11 +12,11 @@ from urllib.parse import quote
 
 import apsw
 
+from onceonly.store.conditions import StoreRefused
 from onceonly.store.failures import from_sqlite
 from onceonly.store.migrate import get_version, read_migrations
 from onceonly.store.queries import SQL
 from onceonly.store.sqlite import check_version, verified_journal_end
-from onceonly.store.conditions import StoreRefused
 
 
 class Found(NamedTuple):

@@ -41,6 +41,9 @@ class Endpoint(NamedTuple):
     """What all connections of one server share."""
 
     path: bytes
+    """The only request target, with its query."""
+    authorities: frozenset[bytes]
+    """What the target may name in absolute form (`http_head.authority_of`)."""
     receive: Receive
     note_refusal: NoteRefusal
     limits: HttpLimits
@@ -214,7 +217,10 @@ class HttpConnection(asyncio.Protocol):
     def _begin(self, head_size: int) -> None:
         raw, self._rest = self._rest[:head_size], self._rest[head_size:]
         head = read_request_head(
-            raw, path=self._endpoint.path, body_bytes_max=self._limits.body_bytes_max
+            raw,
+            path=self._endpoint.path,
+            body_bytes_max=self._limits.body_bytes_max,
+            authorities=self._endpoint.authorities,
         )
         self._is_last = self._is_last or head.is_last
         self._owes_continue = head.expects_continue

@@ -1,16 +1,21 @@
 """The head of an HTTP request, read strictly: RFC 9112 without any of its leniences.
 
+But one: a request target in absolute form, which every server must accept (RFC 9112 §3.2.2), is
+read where it names us, and where Host says the same.
+
 Pure. llhttp parses every request as well and decides about the framing; this file refuses what
 llhttp lets through, so that no proxy in front of us can see other requests than we do
 (security H1-H10, H14-H26). Where both look at the same thing, both must agree.
 """
 
 import re
+from collections.abc import Collection
 from typing import NamedTuple
 
 from onceonly.transport import http_refusal as refusal
 from onceonly.transport.http_limits import HEADERS_MAX
 from onceonly.transport.http_refusal import HttpRefused
+from onceonly.transport.transport import Answer
 
 
 class RequestHead(NamedTuple):
@@ -40,23 +45,45 @@ _LENGTH_DIGITS_MAX = 18
 _SINGLE = frozenset({b"host", b"content-length", b"content-type"})
 
 
+_FOLD = re.compile(rb"\r\n[ \t]")
+_ABSOLUTE_FORM = re.compile(rb"(https?)://([^/?#@]*+)([/?][!-~]*+)?")
+_PORTS = {b"http": b"80", b"https": b"443"}
+
+
+def authority_of(uri: str) -> bytes | None:
+    """Host and port that a URI of http or https names, in the one form in which they are compared.
+
+    None for what names none that could stand in a request.
+    """
+    found = _ABSOLUTE_FORM.match(uri.encode("ascii", "replace"))
+    return None if found is None else _authority(found[1], found[2])
+
+
+def _authority(scheme: bytes, authority: bytes) -> bytes | None:
+    if _HOST.fullmatch(authority) is None:
+        return None
+    has_port = re.search(rb":[0-9]+\Z", authority) is not None
+    return (authority if has_port else authority + b":" + _PORTS[scheme]).lower()
+
+
 def has_bare_line_feed(head: bytes) -> bool:
     """A line ended without CR (H9): such a head may never see its CRLF CRLF."""
     return _BARE_LINE_FEED.search(head) is not None
 
 
-def read_request_head(raw: bytes, *, path: bytes, body_bytes_max: int) -> RequestHead:
+def read_request_head(
+    raw: bytes, *, path: bytes, body_bytes_max: int, authorities: Collection[bytes] = ()
+) -> RequestHead:
     """Read `raw`, which ends with the first CRLF CRLF.
 
-    `path` is the only target that exists here. Raises HttpRefused for everything else.
+    `path`, with its query if it has one, is the only target that exists here; `authorities` are
+    ours (`authority_of`), for targets in absolute form. Raises HttpRefused for everything else.
     """
     # RFC 9112 §2.2: old clients send one empty line too many after a body.
     raw = raw.removeprefix(b"\r\n")
     match = _HEAD.fullmatch(raw)
     if match is None:
-        raise HttpRefused(
-            refusal.BARE_LINE_FEED if has_bare_line_feed(raw) else refusal.MALFORMED_HEAD
-        )
+        raise HttpRefused(_malformed(raw))
     method, target, major, minor, block = match.groups()
     if major != b"1" or minor not in b"01":
         raise HttpRefused(refusal.VERSION_NOT_SUPPORTED)
@@ -64,7 +91,10 @@ def read_request_head(raw: bytes, *, path: bytes, body_bytes_max: int) -> Reques
     is_http_1_0 = minor == b"0"
     length = _read_length(fields, is_http_1_0=is_http_1_0)
     _check_host(fields.get(b"host"), is_http_1_0=is_http_1_0)
-    _check_target(method, target, path)
+    if method != b"POST":
+        raise HttpRefused(refusal.METHOD_NOT_ALLOWED)
+    if target != path:
+        _check_absolute(target, fields.get(b"host"), path, authorities)
     if length is None and b"transfer-encoding" not in fields:
         raise HttpRefused(refusal.LENGTH_REQUIRED)
     if fields.get(b"content-encoding", b"identity").lower() != b"identity":
@@ -123,13 +153,30 @@ def _check_host(host: bytes | None, *, is_http_1_0: bool) -> None:
         raise HttpRefused(refusal.BAD_HOST)
 
 
-def _check_target(method: bytes, target: bytes, path: bytes) -> None:
-    if method != b"POST":
-        raise HttpRefused(refusal.METHOD_NOT_ALLOWED)
-    if target != path:
-        # We are an origin, never a proxy: the absolute form is for somebody else (H16).
-        is_origin_form = target.startswith(b"/")
-        raise HttpRefused(refusal.NOT_FOUND if is_origin_form else refusal.MISDIRECTED)
+def _malformed(raw: bytes) -> Answer:
+    if has_bare_line_feed(raw):
+        return refusal.BARE_LINE_FEED
+    return refusal.FOLDED_HEADER if _FOLD.search(raw) else refusal.MALFORMED_HEAD
+
+
+def _check_absolute(
+    target: bytes, host: bytes | None, path: bytes, authorities: Collection[bytes]
+) -> None:
+    """Raise HttpRefused unless the target is `path` at one of our authorities.
+
+    We are an origin, never a proxy: another authority is for somebody else (H16). A Host that says
+    another than the target would be two requests to two readers.
+    """
+    found = _ABSOLUTE_FORM.fullmatch(target)
+    if found is None:
+        raise HttpRefused(refusal.NOT_FOUND if target.startswith(b"/") else refusal.MISDIRECTED)
+    scheme, authority, rest = found.groups()
+    ours = _authority(scheme, authority)
+    if ours not in authorities or (host is not None and _authority(scheme, host) != ours):
+        raise HttpRefused(refusal.MISDIRECTED)
+    rest = rest or b"/"
+    if (rest if rest.startswith(b"/") else b"/" + rest) != path:
+        raise HttpRefused(refusal.NOT_FOUND)
 
 
 def _expects_continue(fields: dict[bytes, bytes], *, is_http_1_0: bool) -> bool:

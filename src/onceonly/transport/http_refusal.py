@@ -1,7 +1,8 @@
 """Everything that the HTTP endpoint refuses on its own, before or instead of the gateway.
 
-One name per reason, sent in `Onceonly-Error`: people who debug an exchange look there, programs
-go by the status (security H1-H26, seed 000 §2.5.1).
+One name per reason, sent in `Onceonly-Error`, and a sentence for people in `Onceonly-Reason`:
+whoever debugs an exchange looks there, programs go by the status (security H1-H26, seed 000
+§2.5.1).
 """
 
 import re
@@ -10,32 +11,88 @@ from http import HTTPStatus
 
 from onceonly.transport.transport import Answer
 
-MALFORMED_HEAD = Answer(400, "MalformedHead")
-BARE_LINE_FEED = Answer(400, "BareLineFeed")
-REPEATED_HEADER = Answer(400, "RepeatedHeader")
-BAD_HOST = Answer(400, "BadHost")
-BAD_CONTENT_LENGTH = Answer(400, "BadContentLength")
-CONFLICTING_LENGTH = Answer(400, "ConflictingLength")
-MALFORMED_BODY = Answer(400, "MalformedBody")
-TOO_MUCH_FRAMING = Answer(400, "TooMuchFraming")
-NOT_FOUND = Answer(404, "NotFound")
-METHOD_NOT_ALLOWED = Answer(405, "MethodNotAllowed")
-TOO_SLOW = Answer(408, "TooSlow")
-LENGTH_REQUIRED = Answer(411, "LengthRequired")
-BODY_TOO_LARGE = Answer(413, "MessageTooLarge")
-CONTENT_ENCODING = Answer(415, "ContentEncodingNotSupported")
-EXPECTATION_FAILED = Answer(417, "ExpectationFailed")
-MISDIRECTED = Answer(421, "Misdirected")
-HEAD_TOO_LARGE = Answer(431, "HeadTooLarge")
+
+def _refused(status_code: int, error: str, reason: str) -> Answer:
+    return Answer(status_code, error, reason=reason)
+
+
+MALFORMED_HEAD = _refused(
+    400, "MalformedHead", "the head is no request of HTTP; expected are lines as in RFC 9112"
+)
+BARE_LINE_FEED = _refused(
+    400, "BareLineFeed", "a line of the head ends in LF alone; expected is CRLF"
+)
+FOLDED_HEADER = _refused(
+    400, "FoldedHeader", "a header is folded over two lines; expected is each in one (RFC 9112 5.2)"
+)
+REPEATED_HEADER = _refused(
+    400,
+    "RepeatedHeader",
+    "a header is there twice; expected is one Host, one Content-Length, one Content-Type",
+)
+BAD_HOST = _refused(
+    400, "BadHost", "the Host is missing or malformed; expected is host or host:port"
+)
+BAD_CONTENT_LENGTH = _refused(
+    400, "BadContentLength", "the Content-Length is no number; expected are digits alone"
+)
+CONFLICTING_LENGTH = _refused(
+    400,
+    "ConflictingLength",
+    "a Transfer-Encoding stands beside a Content-Length, or in version 1.0; expected is one",
+)
+MALFORMED_BODY = _refused(
+    400, "MalformedBody", "the body is not framed as its head says; expected are chunks of RFC 9112"
+)
+TOO_MUCH_FRAMING = _refused(
+    400, "TooMuchFraming", "the chunks are tiny; expected are some of a useful size"
+)
+NOT_FOUND = _refused(
+    404, "NotFound", "there is nothing at this path; expected is that of the agreed address"
+)
+METHOD_NOT_ALLOWED = _refused(405, "MethodNotAllowed", "the method is not known; expected is POST")
+TOO_SLOW = _refused(
+    408, "TooSlow", "the request came too slowly or not whole; expected is more per second"
+)
+LENGTH_REQUIRED = _refused(
+    411, "LengthRequired", "the request has no length; expected is Content-Length, or chunks"
+)
+BODY_TOO_LARGE = _refused(
+    413, "MessageTooLarge", "the body is larger than any message here; expected is a smaller one"
+)
+CONTENT_ENCODING = _refused(
+    415, "ContentEncodingNotSupported", "the body has a Content-Encoding; expected is none"
+)
+EXPECTATION_FAILED = _refused(
+    417, "ExpectationFailed", "the Expect is not known; expected is 100-continue or none"
+)
+MISDIRECTED = _refused(
+    421,
+    "Misdirected",
+    "the request target names another host than ours, or than Host; expected is the path alone",
+)
+HEAD_TOO_LARGE = _refused(
+    431, "HeadTooLarge", "the head is too large or has too many lines; expected is a smaller one"
+)
 INTERNAL_ERROR = Answer(500, "InternalError")
-TRANSFER_ENCODING = Answer(501, "TransferEncodingNotSupported")
-OVERLOADED = Answer(503, "TooManyConnections")
-CLOSING = Answer(503, "Closing")
-VERSION_NOT_SUPPORTED = Answer(505, "HttpVersionNotSupported")
+TRANSFER_ENCODING = _refused(
+    501, "TransferEncodingNotSupported", "the coding is not known; expected is chunked, or none"
+)
+OVERLOADED = _refused(
+    503, "TooManyConnections", "too many connections are open; expected is to come again later"
+)
+CLOSING = _refused(503, "Closing", "the gateway is closing; expected is to come again later")
+VERSION_NOT_SUPPORTED = _refused(
+    505, "HttpVersionNotSupported", "the version of HTTP is not known; expected is 1.1"
+)
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 _ERROR_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+REASON_LENGTH_MAX = 500
+"""A description of ours has no more characters; a longer line is not read by everybody."""
+_INVISIBLE = re.compile(r"[^ -~]")
 
 _STATUSES_WITHOUT_LENGTH = frozenset({204, 304})
 
@@ -71,11 +128,19 @@ def _render_head(answer: Answer, about_body: tuple[str, ...], *, is_last: bool) 
     if answer.error is not None:
         assert _ERROR_NAME.fullmatch(answer.error), "an error name is one word"
         lines.append(f"Onceonly-Error: {answer.error}")
+    if answer.reason is not None:
+        lines.append(f"Onceonly-Reason: {_in_one_line(answer.reason)}")
     if answer.status_code == METHOD_NOT_ALLOWED.status_code:
         lines.append("Allow: POST")
     if is_last:
         lines.append("Connection: close")
     return "\r\n".join([*lines, "", ""]).encode("ascii")
+
+
+def _in_one_line(reason: str) -> str:
+    """The sentence in visible ASCII: whatever it quotes, it is no other header."""
+    ascii_only = reason.encode("ascii", "backslashreplace").decode("ascii")
+    return _INVISIBLE.sub("?", ascii_only[:REASON_LENGTH_MAX])
 
 
 def read_error_name(value: bytes) -> str:

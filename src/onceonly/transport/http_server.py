@@ -7,11 +7,13 @@ knows (seed 000 §2.5.1; security H1-H26).
 import asyncio
 import ssl
 from collections import Counter
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from onceonly.message.errors import LocalError
 from onceonly.transport import http_refusal as refusal
 from onceonly.transport.http_connection import Endpoint, HttpConnection
+from onceonly.transport.http_head import authority_of
 from onceonly.transport.http_limits import HttpLimits
 from onceonly.transport.http_watch import Watch
 from onceonly.transport.transport import Answer, NoteRefusal, Receive, note_nothing
@@ -28,7 +30,13 @@ class HttpServer:
     port: int
 
     def __init__(
-        self, path: str, receive: Receive, note_refusal: NoteRefusal, limits: HttpLimits
+        self,
+        path: str,
+        receive: Receive,
+        note_refusal: NoteRefusal,
+        limits: HttpLimits,
+        *,
+        authorities: frozenset[bytes],
     ) -> None:
         self._limits = limits
         self._connections: set[HttpConnection] = set()
@@ -44,6 +52,7 @@ class HttpServer:
         )
         self._endpoint = Endpoint(
             path=path.encode("ascii"),
+            authorities=authorities,
             receive=receive,
             note_refusal=note_refusal,
             limits=limits,
@@ -124,9 +133,12 @@ async def serve_http(
     note_refusal: NoteRefusal = note_nothing,
     limits: HttpLimits = DEFAULT,
     tls: ssl.SSLContext | None = None,
+    also_called: Iterable[str] = (),
 ) -> HttpServer:
     """Listen at a URI like `http://127.0.0.1:8401/msh`; its path is the only one that exists.
 
+    A query is a part of that path. `also_called` are other URIs by which partners call us: their
+    hosts and that of `listen` may stand in a request target in absolute form (RFC 9112 §3.2.2).
     `receive` is called once per package; when it fails with anything but TransferBroken, the
     peer gets 500 and the loop's exception handler gets the error. `note_refusal` is called for what
     is refused without it. A reception whose peer went
@@ -136,8 +148,10 @@ async def serve_http(
     parts = urlsplit(listen)
     scheme = "https" if tls else "http"
     is_usable = parts.scheme == scheme and parts.hostname and parts.port is not None
-    if not is_usable or parts.query or parts.fragment or not parts.path.isascii():
+    if not is_usable or parts.fragment or not listen.isascii():
         raise LocalError("UnusableAddress", f"{listen!r} must look like {scheme}://HOST:PORT/PATH")
-    server = HttpServer(parts.path or "/", receive, note_refusal, limits)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    named = filter(None, map(authority_of, (listen, *also_called)))
+    server = HttpServer(path, receive, note_refusal, limits, authorities=frozenset(named))
     await server.listen(str(parts.hostname), int(parts.port or 0), tls)
     return server

@@ -85,6 +85,8 @@ class Answer(NamedTuple):
     error: str | None = None
     content_type: str | None = None
     body: bytes | None = None
+    reason: str | None = None
+    """A sentence for people beside `error`: what was seen, and what was expected."""
 
 
 Receive = Callable[[Request, AsyncIterator[bytes]], Awaitable[Answer]]

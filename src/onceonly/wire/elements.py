@@ -3,12 +3,15 @@
 Reading is strict about what a profile uses (place, order, count) and skips what it does not know
 (`wire.md` A12), but an element that bears one of the profile's names in the wrong place or
 namespace is refused rather than skipped: another reader of the same bytes might take it for the
-real one (attack X12). Must not know what the elements mean.
+real one (attack X12). White space around a value is no part of it and is cut here, once, so that
+what is stored and compared is the cut value (S0-59, ruling R-42). Must not know what the elements
+mean.
 """
 
 from collections.abc import Mapping
 
 from onceonly.message.errors import ErrorCode, RemoteError
+from onceonly.message.printable import quoted
 from onceonly.wire import names
 from onceonly.wire.xml import WHITE_SPACE, Element
 
@@ -21,6 +24,7 @@ class Order:
 
     def __init__(self, parent: str, children: Children, reserved: frozenset[str]) -> None:
         self.parent = parent
+        self.in_words = ", ".join(alternatives[0] for alternatives in children) or "no element"
         self.places = {
             f"{{{names.NAMESPACE}}}{name}": (place, alternatives[0])
             for place, alternatives in enumerate(children)
@@ -49,25 +53,43 @@ def unrecognized(description: str) -> RemoteError:
 
 def known_children(element: Element, order: Order) -> list[tuple[str, Element]]:
     """The children that we know, by name. Refuses text beside them, and a wrong order."""
-    text = element.text
-    if text is not None and text.strip(WHITE_SPACE):
-        raise misshapen(f"{order.parent} holds text")
+    _refuse_text(element.text, order)
     places, last = order.places, 0
-    found = []
+    found: list[tuple[str, Element]] = []
     for child in element:
         known = places.get(child.tag)
         if known is not None:
             place, name = known
             if place < last:
-                raise misshapen(f"the elements of {order.parent} are out of order")
+                raise misshapen(
+                    f"the elements of {order.parent} are out of order: {name} stands behind"
+                    f" {found[-1][0]}; expected is {order.in_words}"
+                )
             last = place
             found.append((name, child))
         elif child.tag.rpartition("}")[2] in order.reserved:
-            raise misshapen(f"{order.parent} holds an element that belongs elsewhere")
-        tail = child.tail
-        if tail is not None and tail.strip(WHITE_SPACE):
-            raise misshapen(f"{order.parent} holds text")
+            raise _misplaced(child.tag, order)
+        _refuse_text(child.tail, order)
     return found
+
+
+def _refuse_text(text: str | None, order: Order) -> None:
+    if text is not None and text.strip(WHITE_SPACE):
+        raise misshapen(
+            f"{order.parent} holds the text {quoted(text.strip(WHITE_SPACE))}; expected is"
+            f" {order.in_words}"
+        )
+
+
+def _misplaced(tag: str, order: Order) -> RemoteError:
+    namespace, _, name = tag.removeprefix("{").rpartition("}")
+    where = f"in namespace {quoted(namespace)}" if namespace else "in no namespace"
+    if namespace == names.NAMESPACE:
+        where = "that belongs elsewhere"
+    return misshapen(
+        f"{order.parent} holds an element {name} {where}; expected there is {order.in_words}, all"
+        f" in namespace {names.NAMESPACE}"
+    )
 
 
 def once(element: Element, order: Order) -> dict[str, Element]:
@@ -75,7 +97,7 @@ def once(element: Element, order: Order) -> dict[str, Element]:
     found: dict[str, Element] = {}
     for name, child in known_children(element, order):
         if name in found:
-            raise misshapen(f"{name} twice in {order.parent}")
+            raise misshapen(f"{name} twice in {order.parent}; expected is one at most")
         found[name] = child
     return found
 
@@ -84,9 +106,13 @@ def several(element: Element, order: Order, most: int) -> list[Element]:
     """The known children of an `element` that holds one or more of one kind."""
     found = [child for _, child in known_children(element, order)]
     if not found:
-        raise misshapen(f"{order.parent} is empty")
+        raise misshapen(f"{order.parent} is empty; expected is one {order.in_words} at least")
     if len(found) > most:
-        raise RemoteError(ErrorCode.MESSAGE_TOO_LARGE, f"{order.parent} holds too much")
+        raise RemoteError(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"{order.parent} holds too many of {order.in_words}: {len(found)}, at most {most} are"
+            " read",
+        )
     return found
 
 
@@ -94,15 +120,16 @@ def get(found: Mapping[str, Element], name: str) -> Element:
     """The child of that name. Raises `RemoteError` (OtherXml) where it is missing."""
     element = found.get(name)
     if element is None:
-        raise misshapen(f"{name} is missing")
+        there = ", ".join(found) or "none of those that belong there"
+        raise misshapen(f"the element {name} is missing; expected is one beside {there}")
     return element
 
 
 def text_of(element: Element, name: str) -> str:
-    """The text of a leaf, as it stands there."""
+    """The text of a leaf without the white space around it."""
     if len(element):
-        raise misshapen(f"{name} holds elements")
-    return element.text or ""
+        raise misshapen(f"{name} holds an element; expected is text alone")
+    return (element.text or "").strip(WHITE_SPACE)
 
 
 def get_text(found: Mapping[str, Element], name: str) -> str:
@@ -116,9 +143,10 @@ def find_text(found: Mapping[str, Element], name: str) -> str | None:
     return None if element is None else text_of(element, name)
 
 
-def get_trimmed(found: Mapping[str, Element], name: str) -> str:
-    """Text of a URI, time or number: white space around it is ignored (S0-59)."""
-    return get_text(found, name).strip(WHITE_SPACE)
+def find_attribute(element: Element, name: str) -> str | None:
+    """What the attribute says without the white space around it, or None where it is absent."""
+    value = element.get(name)
+    return None if value is None else value.strip(WHITE_SPACE)
 
 
 def only(element: Element | None, name: str) -> Element | None:

@@ -17,18 +17,22 @@ from typing import Final, Protocol
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.message import Message, Payload, Profile, RoutingHeader
 from onceonly.message.package import Package
+from onceonly.message.printable import quoted
 from onceonly.wire import header, names, rm2000_template, rm2000_writing, rm2001_writing
 from onceonly.wire.document import About, Content, Document, about
 from onceonly.wire.limits import DEFAULT, Limits
 from onceonly.wire.mime import (
     PartBegun,
     PartBytes,
+    PartEnded,
     PartEvent,
     PartHead,
     Splitter,
     carried_type,
     check_writable_type,
     checked_content_id,
+    content_ids_of,
+    in_part,
     is_boundary,
     is_content_id,
     parse_media_type,
@@ -127,7 +131,9 @@ def _package(
 
 def _check_writable(payloads: tuple[Payload, ...], root_content_id: str) -> None:
     content_ids = [root_content_id, *(payload.content_id for payload in payloads)]
-    if not all(map(is_content_id, content_ids)) or len(set(content_ids)) < len(content_ids):
+    read_as = [name for content_id in content_ids for name in content_ids_of(content_id)]
+    if not all(map(is_content_id, content_ids)) or len(set(read_as)) < len(read_as):
+        # Twice also where one is the other, percent-encoded: a reader could take either.
         raise LocalError("InvalidText", "a Content-ID is malformed, or stands there twice")
     for payload in payloads:
         check_writable_type(payload.content_type)
@@ -220,8 +226,13 @@ class Decoder:
         self._root: Element | None = None
         self._document: Document | None = None
         self._content_ids: set[str] = set()
+        self._names: dict[str, str] = {}
+        """What the Manifest calls a part, by the Content-ID that the part may have."""
+        self._documents: dict[str, str] = {}
+        """The Content-ID that came, by what the Manifest calls it."""
+        self._number = 0
+        self._head = PartHead("", None, "")
         self._payloads: list[Payload] = []
-        self._heads: list[PartHead] = []
         self._sinks: list[PayloadSink] = []
 
     @property
@@ -245,8 +256,13 @@ class Decoder:
             self._apply(event)
         document = self._document
         assert document is not None, "the splitter refuses a package without a part"
-        if len(self._payloads) < len(document.labels):
-            raise RemoteError(ErrorCode.MIME_PROBLEM, "the Manifest names a part that is not there")
+        missing = document.labels.keys() - self._documents.keys()
+        if missing:
+            raise RemoteError(
+                ErrorCode.MIME_PROBLEM,
+                f"the Manifest names {quoted(names.CONTENT_ID_SCHEME + min(missing))}; expected is"
+                f" a part with that Content-ID among the {self._number} that came",
+            )
         content = document.content
         if isinstance(content, Message) and self._payloads:
             content = replace(content, payloads=tuple(self._payloads))
@@ -259,52 +275,89 @@ class Decoder:
         )
 
     def _apply(self, event: PartEvent) -> None:
-        if isinstance(event, PartBytes):
-            self._take(self._transfer.decode(event.data))
-        elif isinstance(event, PartBegun):
-            if self._document is None:
-                self._begin_header(event.head)
-            else:
-                self._begin_payload(event.head, self._document)
-        else:
-            self._transfer.finish()
+        if isinstance(event, PartBegun):
+            self._number += 1
+            self._head = event.head
+        try:
+            data = self._decoded(event)
+        except RemoteError as error:
+            raise in_part(error, self._number, self._head.content_id) from error
+        if data:
+            self._take(data)
+        if isinstance(event, PartEnded):
             if self._document is None:
                 self._end_header()
             else:
                 self._end_payload(self._document)
 
+    def _decoded(self, event: PartEvent) -> bytes:
+        """What the event brings of the part, its transfer encoding undone."""
+        if isinstance(event, PartBytes):
+            return self._transfer.decode(event.data)
+        if isinstance(event, PartEnded):
+            return self._transfer.finish()
+        self._transfer = transfer_of(event.head.transfer_encoding)
+        if self._document is None:
+            self._begin_header(event.head)
+        else:
+            self._begin_payload(event.head, self._document)
+        return b""
+
     def _begin_header(self, head: PartHead) -> None:
         media_type = part_media_type(head.content_type, self._limits)
         if media_type.essence != names.HEADER_TYPE:
-            raise RemoteError(ErrorCode.MIME_PROBLEM, "the first part is not the header")
+            raise RemoteError(
+                ErrorCode.MIME_PROBLEM,
+                f"the first part is not the header: it is {quoted(media_type.essence)}, expected is"
+                f" {names.HEADER_TYPE}",
+            )
         if self._start is not None and head.content_id != self._start:
-            raise RemoteError(ErrorCode.MIME_PROBLEM, "start does not name the first part")
+            raise RemoteError(
+                ErrorCode.MIME_PROBLEM,
+                f"start does not name the first part but {quoted(self._start)}; expected is the"
+                " Content-ID of the first part, which is the header",
+            )
         if head.content_id is not None:
             self._content_ids.add(head.content_id)
         self._charset = media_type.parameters.get("charset")
         declared = _declared_profile(media_type.parameters)
         check_same(declared, self._declared)
         self._declared = declared or self._declared
-        self._transfer = transfer_of(head.transfer_encoding)
 
     def _begin_payload(self, head: PartHead, document: Document) -> None:
-        part_media_type(head.content_type, self._limits)
-        if head.content_id not in document.labels:
-            raise RemoteError(ErrorCode.MIME_PROBLEM, "a part that the Manifest does not name")
         if head.content_id in self._content_ids:
-            raise RemoteError(ErrorCode.MIME_PROBLEM, "two parts with one Content-ID")
+            raise RemoteError(
+                ErrorCode.MIME_PROBLEM,
+                "two parts with one Content-ID; expected is another for each of them",
+            )
+        reference = self._names.get(head.content_id or "")
+        if reference is None:
+            raise RemoteError(
+                ErrorCode.MIME_PROBLEM,
+                "a part that the Manifest does not name; expected is one of"
+                f" {quoted(', '.join(document.labels) or 'no payload at all')}",
+            )
+        if reference in self._documents:
+            raise RemoteError(
+                ErrorCode.MIME_PROBLEM,
+                f"the Manifest's {quoted(names.CONTENT_ID_SCHEME + reference)} names two parts, one"
+                " as it stands and one percent-decoded; expected is one of them",
+            )
+        assert head.content_id is not None, "the Manifest names none without one"
         self._content_ids.add(head.content_id)
-        self._transfer = transfer_of(head.transfer_encoding)
-        self._heads.append(head)
+        self._documents[reference] = head.content_id
         self._sinks.append(self._open_sink(head))
 
     def _take(self, data: bytes) -> None:
         if self._document is not None:
-            if data:
-                self._sinks[-1].write(data)
+            self._sinks[-1].write(data)
             return
         if len(self._header) + len(data) > self._limits.header_bytes_max:
-            raise RemoteError(ErrorCode.MESSAGE_TOO_LARGE, "the header document is too long")
+            raise RemoteError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                "the header document is too long; at most"
+                f" {self._limits.header_bytes_max} bytes are read",
+            )
         self._header += data
 
     def _end_header(self) -> None:
@@ -314,6 +367,7 @@ class Decoder:
         if self._document is None:
             self._root = parse(document, self._charset, self._limits)
             self._document = header.read(self._root, self._declared, self._limits)
+        self._names = _names_of(self._document)
         self._admit(self._document)
         self._is_admitted = True
 
@@ -323,7 +377,7 @@ class Decoder:
         return self._is_admitted
 
     def _end_payload(self, document: Document) -> None:
-        content_type, content_id, _ = self._heads[-1]
+        content_type, content_id, _ = self._head
         assert content_id is not None, "checked when the part began"
         size_bytes, digest = self._sinks[-1].close()
         self._payloads.append(
@@ -332,19 +386,51 @@ class Decoder:
                 carried_type(content_type),
                 size_bytes,
                 digest,
-                document.labels[content_id],
+                document.labels[self._names[content_id]],
             )
         )
 
 
+def _names_of(document: Document) -> dict[str, str]:
+    """What each document of the Manifest may be called by its part: the reference, by Content-ID.
+
+    A cid: URI is the Content-ID as it stands, else percent-decoded (RFC 2392). Raises
+    `RemoteError` (MimeProblem) where two references could mean one part.
+    """
+    found: dict[str, str] = {}
+    for reference in document.labels:
+        for content_id in content_ids_of(reference):
+            if content_id in found:
+                raise RemoteError(
+                    ErrorCode.MIME_PROBLEM,
+                    f"the Manifest names the part {quoted(content_id)} twice, once"
+                    " percent-encoded; expected is once",
+                )
+            found[content_id] = reference
+    return found
+
+
 def _read_package_type(content_type: str, limits: Limits) -> tuple[str, str | None, Profile | None]:
-    """The boundary, the start parameter without angle brackets, and the profile that it says."""
+    """The boundary, the start parameter without angle brackets, and the profile that it says.
+
+    RFC 2387 asks for `type`; where it is absent, the header part's own type says the same.
+    """
     essence, parameters = parse_media_type(content_type, limits)
-    if essence != names.PACKAGE_TYPE or parameters.get("type", "").lower() != names.HEADER_TYPE:
-        raise RemoteError(ErrorCode.NOT_SUPPORTED, f"a package is {_PACKAGE_TYPE}")
+    if (
+        essence != names.PACKAGE_TYPE
+        or parameters.get("type", names.HEADER_TYPE).lower() != names.HEADER_TYPE
+    ):
+        raise RemoteError(
+            ErrorCode.NOT_SUPPORTED,
+            f"the package is {quoted(content_type)}; expected is {_PACKAGE_TYPE}",
+        )
     boundary = parameters.get("boundary")
     if boundary is None:
-        raise RemoteError(ErrorCode.MIME_PROBLEM, "the package has no boundary parameter")
+        raise RemoteError(
+            ErrorCode.MIME_PROBLEM,
+            "the package has no boundary parameter; expected is one in its Content-Type, which is"
+            f" {quoted(content_type)}",
+        )
     start = parameters.get("start")
     return (
         boundary,

@@ -19,7 +19,7 @@ from onceonly.message.signals import (
     SignalHeader,
 )
 from onceonly.wire import names
-from onceonly.wire.elements import misshapen
+from onceonly.wire.elements import find_attribute, misshapen
 from onceonly.wire.fields import find_boolean, find_word
 from onceonly.wire.timestamp import read_timestamp, write_extended_timestamp
 from onceonly.wire.xml import Element, escaped
@@ -59,10 +59,13 @@ def read_report(root: Element, header: SignalHeader, kind: InquiryKind) -> Repor
     element = _find(root, names.REPORT)
     if element is None:
         if kind is not InquiryKind.PING:
-            raise misshapen(f"the answer to a {kind.value} has no {names.REPORT}")
+            raise misshapen(
+                f"the answer to a {kind.value} has no {names.REPORT}; expected is one in namespace"
+                f" {names.EXTENSION}, at the end of the root"
+            )
         return Report(header=header, kind=kind)
     is_accepted = find_boolean(element, "accepted")
-    received_at = element.get("receivedAt")
+    received_at = find_attribute(element, "receivedAt")
     report = Report(
         header=header,
         kind=kind,
@@ -70,10 +73,14 @@ def read_report(root: Element, header: SignalHeader, kind: InquiryKind) -> Repor
         is_accepted=is_accepted is not False,
         status=find_word(element, "status", _STATUSES),
         processing=find_word(element, "processing", _PROCESSINGS),
-        received_at=None if received_at is None else read_timestamp(received_at),
+        received_at=None if received_at is None else read_timestamp(received_at, "receivedAt"),
     )
     if (report.status if kind is InquiryKind.STATUS else is_accepted) is None:
-        raise misshapen(f"the answer to a {kind.value} does not say what was asked")
+        wanted = "status" if kind is InquiryKind.STATUS else "accepted"
+        raise misshapen(
+            f"the answer to a {kind.value} does not say what was asked; expected is the attribute"
+            f" {wanted} of its {names.REPORT}"
+        )
     return report
 
 
@@ -94,7 +101,7 @@ def write_report(report: Report) -> str:
 
 
 def _about(element: Element, kind: InquiryKind) -> str:
-    about = element.get("about", "")
+    about = find_attribute(element, "about") or ""
     if kind is InquiryKind.PING and not about:
         return ""
     return checked_identifier(about, "Report/@about")
@@ -103,7 +110,7 @@ def _about(element: Element, kind: InquiryKind) -> str:
 def _find(root: Element, name: str) -> Element | None:
     found = root.findall(f"{{{names.EXTENSION}}}{name}")
     if len(found) > 1:
-        raise misshapen(f"{name} twice in {names.ROOT}")
+        raise misshapen(f"{name} twice in {names.ROOT}; expected is one at most")
     return found[0] if found else None
 
 

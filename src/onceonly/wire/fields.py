@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 from onceonly.message.errors import ErrorCode, RemoteError, Severity
 from onceonly.message.identity import (
+    IDENTIFIER_LENGTH_MAX,
     PartyId,
     checked_identifier,
     checked_text,
@@ -17,13 +18,14 @@ from onceonly.message.identity import (
     printable,
 )
 from onceonly.message.message import DeliverySemantics
+from onceonly.message.printable import quoted
 from onceonly.message.signals import ErrorEntry
 from onceonly.wire import names
 from onceonly.wire.elements import (
     Order,
+    find_attribute,
     find_text,
     get_text,
-    get_trimmed,
     once,
     several,
     text_of,
@@ -45,6 +47,9 @@ SEMANTICS: Final = {
 
 SEVERITIES: Final = {severity.value: severity for severity in Severity}
 _ERROR_CODES = {code.value: code for code in ErrorCode}
+MATCHED_BY_REFERENCE: Final = frozenset({names.ACKNOWLEDGEMENT, names.RECEIPT, names.ERROR})
+"""What is about a message of ours and says so by RefToMessageId. The rest of its header has no
+effect, so it may be missing (ruling R-42)."""
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
@@ -54,30 +59,37 @@ Word = TypeVar("Word")
 def read_party(element: Element, order: Order, limits: Limits) -> tuple[PartyId, ...]:
     """The PartyIds of a From or To."""
     party_ids = tuple(
-        PartyId(text_of(child, "PartyId"), child.get("type"))
+        PartyId(text_of(child, "PartyId"), find_attribute(child, "type"))
         for child in several(element, order, limits.party_ids_max)
     )
     if len(party_ids) > 1:
         types = [party_id.type for party_id in party_ids if party_id.type is not None]
         if len(set(types)) < len(types) or len(set(party_ids)) < len(party_ids):
-            raise RemoteError(ErrorCode.INCONSISTENT, "a party has two PartyIds of one type")
+            named = ", ".join(map(str, party_ids))
+            raise RemoteError(
+                ErrorCode.INCONSISTENT,
+                f"a party has two PartyIds of one type: {quoted(named)}; expected is one of each",
+            )
     return party_ids
 
 
 def get_uri(found: Mapping[str, Element], name: str) -> str:
     """The URI in the child of that name."""
-    uri = get_trimmed(found, name)
+    uri = get_text(found, name)
     if not is_uri(uri):
-        raise unrecognized(f"{name} is not a URI")
+        raise unrecognized(
+            f"{name} {quoted(uri)} is not a URI; expected is one such as http://host/path, of at"
+            f" most {IDENTIFIER_LENGTH_MAX} characters without blanks"
+        )
     return uri
 
 
 def get_number(found: Mapping[str, Element], name: str) -> int:
     """The number in the child of that name."""
-    digits = get_trimmed(found, name)
+    digits = get_text(found, name)
     # The digits are counted before `int` sees them: it is quadratic in their number (X14).
     if _NUMBER.fullmatch(digits) is None:
-        raise unrecognized(f"{name} is not 1-9 ASCII digits")
+        raise unrecognized(f"{name} {quoted(digits)} is not a number; expected are 1-9 digits 0-9")
     return int(digits)
 
 
@@ -88,14 +100,33 @@ def get_reference(message_data: Mapping[str, Element], message_type: str) -> str
     return checked_identifier(get_text(message_data, "RefToMessageId"), "RefToMessageId")
 
 
+def get_own_name(found: Mapping[str, Element], name: str, message_type: str) -> str:
+    """What a signal says of itself in the child of that name: its id, agreement, conversation.
+
+    An acknowledgement or an error is matched by its RefToMessageId (I29), so other products leave
+    its own names out; there the missing name is empty (ruling R-42). Everything else is answered
+    by its name, and has one.
+    """
+    if message_type in MATCHED_BY_REFERENCE:
+        return find_text(found, name) or ""
+    return checked_identifier(get_text(found, name), name)
+
+
 def find_word(element: Element, attribute: str, words: Mapping[str, Word]) -> Word | None:
     """What the attribute says, out of `words`, or None where it is absent."""
-    value = element.get(attribute)
+    value = find_attribute(element, attribute)
     if value is None:
         return None
+    return checked_word(value, attribute, words)
+
+
+def checked_word(value: str, name: str, words: Mapping[str, Word]) -> Word:
+    """What `value` says, out of `words`."""
     word = words.get(value)
     if word is None:
-        raise unrecognized(f"an unknown {attribute}")
+        raise unrecognized(
+            f"the value of {name} is {quoted(value)}; expected is {' or '.join(words)}"
+        )
     return word
 
 
@@ -105,30 +136,38 @@ def find_boolean(element: Element, attribute: str) -> bool | None:
 
 
 def checked_document_id(document_id: str, known: Mapping[str, str]) -> str:
-    """The content id that a Manifest names and has not named before.
+    """The content id that a Manifest names and has not named before, as it stands in the URI.
 
     Nothing is ever fetched: a document is a part of this package or refused (attack P8).
     """
-    content_id = document_id.removeprefix(names.CONTENT_ID_SCHEME)
-    if content_id == document_id or not is_content_id(content_id):
-        raise RemoteError(ErrorCode.MIME_PROBLEM, "the Manifest names what is no cid: URI")
+    scheme, _, content_id = document_id.partition(":")
+    if f"{scheme.lower()}:" != names.CONTENT_ID_SCHEME or not is_content_id(content_id):
+        raise RemoteError(
+            ErrorCode.MIME_PROBLEM,
+            f"the Manifest names {quoted(document_id)}; expected is cid: and the Content-ID of a"
+            " part of this package",
+        )
     if content_id in known:
-        raise RemoteError(ErrorCode.MIME_PROBLEM, "the Manifest names one part twice")
+        raise RemoteError(
+            ErrorCode.MIME_PROBLEM,
+            f"the Manifest names the part {quoted(document_id)} twice; expected is once",
+        )
     return content_id
 
 
 def read_error(element: Element, order: Order, code_name: str, severity_name: str) -> ErrorEntry:
     """One Error of an ErrorList; its attributes are spelled differently in the two profiles."""
-    code_text = checked_text(element.get(code_name, ""), code_name)
-    severity = SEVERITIES.get(element.get(severity_name, ""))
-    if not code_text or severity is None:
-        raise unrecognized("an Error without a code, or with an unknown severity")
+    code_text = checked_text(find_attribute(element, code_name) or "", code_name)
+    if not code_text:
+        raise unrecognized(f"an Error has no {code_name}; expected is one such as MimeProblem")
+    severity = checked_word(find_attribute(element, severity_name) or "", severity_name, SEVERITIES)
     found = once(element, order)
+    description = printable(find_text(found, "Description") or "", DESCRIPTION_LENGTH_MAX)
     code = _ERROR_CODES.get(code_text)
     return ErrorEntry(
         code=code or ErrorCode.UNKNOWN,
         severity=severity,
-        description=printable(find_text(found, "Description") or "", DESCRIPTION_LENGTH_MAX),
+        description=description.strip(WHITE_SPACE),
         min_retry_s=get_number(found, "MinRetrySecs") if "MinRetrySecs" in found else None,
         code_text="" if code else code_text,
     )
@@ -142,7 +181,7 @@ def salvage_identifier(element: Element | None) -> str | None:
     if element is None or len(element):
         return None
     try:
-        return checked_identifier(element.text or "", element.tag)
+        return checked_identifier((element.text or "").strip(WHITE_SPACE), element.tag)
     except RemoteError:
         return None
 

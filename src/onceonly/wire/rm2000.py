@@ -7,6 +7,7 @@ skipped says `elements`.
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.identity import checked_text
 from onceonly.message.message import DeliverySemantics, Message, RoutingHeader
+from onceonly.message.printable import quoted
 from onceonly.message.signals import (
     Acknowledgment,
     ErrorSignal,
@@ -17,10 +18,10 @@ from onceonly.message.signals import (
 from onceonly.wire import names
 from onceonly.wire.document import About, Content, Document
 from onceonly.wire.elements import (
+    find_attribute,
     find_text,
     get,
     get_text,
-    get_trimmed,
     known_children,
     misshapen,
     once,
@@ -31,9 +32,12 @@ from onceonly.wire.elements import (
 )
 from onceonly.wire.extension import read_ack_status, read_report
 from onceonly.wire.fields import (
+    MATCHED_BY_REFERENCE,
     SEMANTICS,
     checked_document_id,
+    checked_word,
     get_number,
+    get_own_name,
     get_reference,
     get_uri,
     read_error,
@@ -68,22 +72,35 @@ def read(root: Element, limits: Limits) -> Document:
     """
     message_type = _find_message_type(root)
     if message_type is None:
-        raise unrecognized("unknown MessageType")
+        said = quoted(find_attribute(root, "MessageType") or "")
+        types = " or ".join(names.MESSAGE_TYPES)
+        raise unrecognized(f"the value of MessageType is {said}; expected is {types}")
     sections, hops = _read_root(root, limits)
     header = once(sections["Header"], _HEADER)
     routing = tuple(map(_read_routing_header, hops))
-    semantics = _read_semantics(sections, header)
+    is_verdict = message_type in MATCHED_BY_REFERENCE
+    if is_verdict and "ReliableMessagingInfo" not in sections.keys() | header.keys():
+        semantics = DeliverySemantics.BEST_EFFORT
+    else:
+        semantics = _read_semantics(sections, header)
     labels = _read_manifest(sections.get("Manifest"), limits)
     if "ErrorList" in sections and message_type != names.ERROR:
-        raise misshapen("only an Error has an ErrorList")
+        raise misshapen(f"a message of type {message_type} has an ErrorList; only an Error has one")
     content: Content
     if message_type == names.NORMAL:
         content = _read_message(header, semantics, limits)
         if semantics is not DeliverySemantics.BEST_EFFORT and routing[-1].sequence_number is None:
-            raise misshapen("a OnceAndOnlyOnce message has no SequenceNumber")
+            raise misshapen(
+                "a OnceAndOnlyOnce message has no SequenceNumber; expected is one in its last"
+                " RoutingHeader"
+            )
         return Document(content, routing, labels)
     if labels:
-        raise RemoteError(ErrorCode.MIME_PROBLEM, "a signal has a Manifest")
+        raise RemoteError(
+            ErrorCode.MIME_PROBLEM,
+            f"a message of type {message_type} has a Manifest; expected is a message without"
+            " payload",
+        )
     signal_header = _read_signal_header(header, message_type, limits)
     if message_type == names.ERROR:
         # What any other signal says of its own delivery has no effect.
@@ -95,7 +112,8 @@ def read(root: Element, limits: Limits) -> Document:
 
 def _find_message_type(root: Element) -> str | None:
     # [A3] Normal is the default of the reconstructed DTD.
-    return names.MESSAGE_TYPES.get(root.get("MessageType", names.NORMAL))
+    said = find_attribute(root, "MessageType")
+    return names.MESSAGE_TYPES.get(names.NORMAL if said is None else said)
 
 
 def _read_root(root: Element, limits: Limits) -> tuple[dict[str, Element], list[Element]]:
@@ -106,36 +124,49 @@ def _read_root(root: Element, limits: Limits) -> tuple[dict[str, Element], list[
         if name == "RoutingHeader":
             hops.append(child)
         elif name in sections:
-            raise misshapen(f"{name} twice in {names.ROOT}")
+            raise misshapen(f"{name} twice in {names.ROOT}; expected is one at most")
         else:
             sections[name] = child
     header = get(sections, "Header")
     if not hops:
-        raise misshapen("RoutingHeader is missing")
+        raise misshapen("RoutingHeader is missing; expected is one directly behind Header")
     if len(hops) > limits.routing_headers_max:
-        raise RemoteError(ErrorCode.MESSAGE_TOO_LARGE, "too many RoutingHeaders")
+        raise RemoteError(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"too many RoutingHeaders: {len(hops)}, at most {limits.routing_headers_max} are read;"
+            " a longer way is a loop",
+        )
     children = list(root)
-    if children[children.index(header) + 1] is not hops[0]:
-        raise misshapen("RoutingHeader does not follow directly on Header")
+    following = children[children.index(header) + 1]
+    if following is not hops[0]:
+        name = following.tag.rpartition("}")[2]
+        raise misshapen(
+            f"behind Header stands {quoted(name)}; expected is RoutingHeader, directly behind it"
+        )
     return sections, hops
 
 
 def _read_semantics(sections: dict[str, Element], header: dict[str, Element]) -> DeliverySemantics:
     """DeliverySemantics as attribute, as element or as both (A3 rows 1 and 2)."""
     if "ReliableMessagingInfo" in sections and "ReliableMessagingInfo" in header:
-        raise misshapen("ReliableMessagingInfo stands in two places")
+        raise misshapen(
+            "ReliableMessagingInfo stands in two places, in Header and behind it; expected is one"
+        )
     element = get(sections | header, "ReliableMessagingInfo")
-    as_attribute = element.get("DeliverySemantics")
+    as_attribute = find_attribute(element, "DeliverySemantics")
     as_element = find_text(once(element, _RELIABLE_MESSAGING_INFO), "DeliverySemantics")
     if as_attribute is not None and as_element is not None and as_attribute != as_element:
-        raise RemoteError(ErrorCode.INCONSISTENT, "two different DeliverySemantics")
+        raise RemoteError(
+            ErrorCode.INCONSISTENT,
+            f"DeliverySemantics is {quoted(as_attribute)} as attribute and {quoted(as_element)} as"
+            " element; expected is one of them, or twice the same",
+        )
     value = as_attribute if as_element is None else as_element
     if value is None:
-        raise misshapen("DeliverySemantics is missing")
-    semantics = SEMANTICS.get(value)
-    if semantics is None:
-        raise unrecognized("DeliverySemantics is neither OnceAndOnlyOnce nor BestEffort")
-    return semantics
+        raise misshapen(
+            "DeliverySemantics is missing; expected is that element in ReliableMessagingInfo"
+        )
+    return checked_word(value, "DeliverySemantics", SEMANTICS)
 
 
 def _read_manifest(manifest: Element | None, limits: Limits) -> dict[str, str]:
@@ -162,7 +193,7 @@ def _read_message(
         conversation_id=get_text(tpa_info, "ConversationId"),
         service=get_text(tpa_info, "ServiceInterface"),
         action=get_text(tpa_info, "Action"),
-        timestamp_at=read_timestamp(get_trimmed(message_data, "Timestamp")),
+        timestamp_at=read_timestamp(get_text(message_data, "Timestamp")),
         semantics=semantics,
         ref_to_message_id=find_text(message_data, "RefToMessageId"),
     )
@@ -171,15 +202,16 @@ def _read_message(
 def _read_signal_header(
     header: dict[str, Element], message_type: str, limits: Limits
 ) -> SignalHeader:
-    tpa_info = once(get(header, "TPAInfo"), _TPA_INFO)
+    has_info = "TPAInfo" in header or message_type not in MATCHED_BY_REFERENCE
+    tpa_info = once(get(header, "TPAInfo"), _TPA_INFO) if has_info else {}
     message_data = once(get(header, "MessageData"), _MESSAGE_DATA)
     return SignalHeader(
-        message_id=get_text(message_data, "MessageId"),
+        message_id=get_own_name(message_data, "MessageId", message_type),
         from_ids=read_party(get(header, "From"), _PARTY, limits),
         to_ids=read_party(get(header, "To"), _PARTY, limits),
         agreement_id=find_text(tpa_info, "TPAId") or "",
-        conversation_id=get_text(tpa_info, "ConversationId"),
-        timestamp_at=read_timestamp(get_trimmed(message_data, "Timestamp")),
+        conversation_id=get_own_name(tpa_info, "ConversationId", message_type),
+        timestamp_at=read_timestamp(get_text(message_data, "Timestamp")),
         ref_to_message_id=get_reference(message_data, message_type),
     )
 
@@ -213,7 +245,7 @@ def _read_routing_header(element: Element) -> RoutingHeader:
         sender_uri=get_uri(found, "SenderURI"),
         receiver_uri=get_uri(found, "ReceiverURI"),
         error_uri=get_uri(found, "ErrorURI"),
-        timestamp_at=read_timestamp(get_trimmed(found, "Timestamp")),
+        timestamp_at=read_timestamp(get_text(found, "Timestamp")),
         sequence_number=_find_sequence_number(found),
     )
 
@@ -223,7 +255,7 @@ def _find_sequence_number(found: dict[str, Element]) -> int | None:
         return None
     number = get_number(found, "SequenceNumber")
     if number == 0:
-        raise unrecognized("SequenceNumber is not in 1..999999999")
+        raise unrecognized("SequenceNumber is 0; expected is a number from 1 to 999999999")
     return number
 
 

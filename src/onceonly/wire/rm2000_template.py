@@ -29,7 +29,7 @@ ELEMENTS: Final = 32
 # Text that stands for itself: no markup, no reference, nothing that XML or a line end changes.
 _TEXT = "[^<>&\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff\\ufffe\\uffff]"
 _WORD = "[^<>&\\s\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff\\ufffe\\uffff]"
-# Hour 24 is no hour here (X15), although newer versions of `fromisoformat` take it.
+# Hour 24 is for the long way, although newer versions of `fromisoformat` take it.
 _TIME = r"[0-9]{8}T(?:[01][0-9]|2[0-3])[0-9]{4}\.[0-9]{3}Z"
 
 

@@ -5,6 +5,7 @@ Action tell what a message is; a RoutingHeader for every hop stands in RoutingHe
 header leaves to the CPA is None in the values.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from onceonly.message.errors import ErrorCode, RemoteError, Severity
@@ -19,6 +20,7 @@ from onceonly.message.message import (
     RoutingHeader,
     SyncReplyMode,
 )
+from onceonly.message.printable import quoted
 from onceonly.message.signals import (
     Acknowledgment,
     ErrorEntry,
@@ -30,10 +32,10 @@ from onceonly.message.signals import (
 from onceonly.wire import names
 from onceonly.wire.document import About, Document
 from onceonly.wire.elements import (
+    find_attribute,
     find_text,
     get,
     get_text,
-    get_trimmed,
     misshapen,
     once,
     only,
@@ -42,11 +44,12 @@ from onceonly.wire.elements import (
 )
 from onceonly.wire.extension import read_ack_status, read_report
 from onceonly.wire.fields import (
+    DESCRIPTION_LENGTH_MAX,
     SEMANTICS,
-    SEVERITIES,
     checked_document_id,
     find_boolean,
     find_word,
+    get_own_name,
     get_reference,
     get_uri,
     read_error,
@@ -57,7 +60,7 @@ from onceonly.wire.fields import (
 )
 from onceonly.wire.limits import Limits
 from onceonly.wire.timestamp import read_timestamp
-from onceonly.wire.xml import Element
+from onceonly.wire.xml import WHITE_SPACE, Element
 
 _ORDERS = orders_of(names.CHILDREN_2001)
 _ROOT = _ORDERS[names.ROOT]
@@ -108,7 +111,10 @@ def read(root: Element, limits: Limits) -> Document:
         content = _read_message(header, quality, sections, limits)
     else:
         if labels:
-            raise RemoteError(ErrorCode.MIME_PROBLEM, "a signal has a Manifest")
+            raise RemoteError(
+                ErrorCode.MIME_PROBLEM,
+                f"a signal, {message_type}, has a Manifest; expected is one without payload",
+            )
         signal_header = _read_signal_header(header, message_type, limits)
         if message_type == names.ERROR:
             _refuse_section(sections, "Acknowledgment")
@@ -122,14 +128,22 @@ def read(root: Element, limits: Limits) -> Document:
 
 def _refuse_section(sections: dict[str, Element], name: str) -> None:
     if name in sections:
-        raise misshapen(f"{name} where none belongs")
+        raise misshapen(
+            f"{name} stands in a message whose Service and Action do not go with it; expected is a"
+            " message without it"
+        )
 
 
 def _read_message_type(header: dict[str, Element]) -> str:
-    message_type = _message_type_of(get_text(header, "Service"), get_text(header, "Action"))
+    service, action = get_text(header, "Service"), get_text(header, "Action")
+    message_type = _message_type_of(service, action)
     if message_type is None:
+        said = service.removeprefix(names.SERVICE_STEM)
         raise RemoteError(
-            ErrorCode.NOT_SUPPORTED, f"unknown Service or Action under {names.SERVICE_STEM}"
+            ErrorCode.NOT_SUPPORTED,
+            f"Service {quoted(said)} with Action {quoted(action)} is no signal that is known under"
+            f" {names.SERVICE_STEM}; expected is one of its pairs, such as"
+            " MessageAcknowledgment with Acknowledgment",
         )
     return message_type
 
@@ -152,7 +166,7 @@ def _read_routing_header(element: Element) -> RoutingHeader:
         sender_uri=get_uri(found, "SenderURI"),
         receiver_uri=get_uri(found, "ReceiverURI"),
         error_uri=get_uri(found, "ErrorURI") if "ErrorURI" in found else None,
-        timestamp_at=read_timestamp(get_trimmed(found, "Timestamp")),
+        timestamp_at=read_timestamp(get_text(found, "Timestamp")),
         reliable_messaging_method=find_word(element, names.RELIABLE_MESSAGING_METHOD, _METHODS),
         ack_requested=find_word(element, names.ACK_REQUESTED, _ACK_REQUESTS),
     )
@@ -164,8 +178,9 @@ def _read_manifest(manifest: Element | None, limits: Limits) -> dict[str, str]:
         return labels
     for reference in several(manifest, _MANIFEST, limits.parts_max):
         once(reference, _REFERENCE)
-        content_id = checked_document_id(reference.get(names.HREF, ""), labels)
-        labels[content_id] = checked_text(reference.get(names.TITLE, ""), "xlink:title")
+        content_id = checked_document_id(find_attribute(reference, names.HREF) or "", labels)
+        title = find_attribute(reference, names.TITLE) or ""
+        labels[content_id] = checked_text(title, "xlink:title")
     return labels
 
 
@@ -180,7 +195,10 @@ def _read_message(
     semantics = find_word(quality, names.DELIVERY_SEMANTICS, SEMANTICS)
     acknowledgment = _find_acknowledgment(sections, limits)
     if acknowledgment is not None and reference is None:
-        raise misshapen("an Acknowledgment, and no RefToMessageId to say of what")
+        raise misshapen(
+            "an Acknowledgment rides on a message without RefToMessageId; expected is the MessageId"
+            " of what it acknowledges"
+        )
     return Message(
         message_id=get_text(message_data, "MessageId"),
         from_ids=read_party(get(header, "From"), _PARTY, limits),
@@ -189,7 +207,7 @@ def _read_message(
         conversation_id=get_text(header, "ConversationId"),
         service=get_text(header, "Service"),
         action=get_text(header, "Action"),
-        timestamp_at=read_timestamp(get_trimmed(message_data, "Timestamp")),
+        timestamp_at=read_timestamp(get_text(message_data, "Timestamp")),
         semantics=semantics or DeliverySemantics.ONCE_AND_ONLY_ONCE,
         ref_to_message_id=reference,
         time_to_live_at=_find_time_to_live(message_data),
@@ -205,7 +223,7 @@ def _read_message(
 def _find_time_to_live(message_data: dict[str, Element]) -> int | None:
     if "TimeToLive" not in message_data:
         return None
-    return read_timestamp(get_trimmed(message_data, "TimeToLive"))
+    return read_timestamp(get_text(message_data, "TimeToLive"), "TimeToLive")
 
 
 def _read_signal_header(
@@ -213,12 +231,12 @@ def _read_signal_header(
 ) -> SignalHeader:
     message_data = once(get(header, "MessageData"), _MESSAGE_DATA)
     return SignalHeader(
-        message_id=get_text(message_data, "MessageId"),
+        message_id=get_own_name(message_data, "MessageId", message_type),
         from_ids=read_party(get(header, "From"), _PARTY, limits),
         to_ids=read_party(get(header, "To"), _PARTY, limits),
         agreement_id=find_text(header, "CPAId") or "",
-        conversation_id=get_text(header, "ConversationId"),
-        timestamp_at=read_timestamp(get_trimmed(message_data, "Timestamp")),
+        conversation_id=get_own_name(header, "ConversationId", message_type),
+        timestamp_at=read_timestamp(get_text(message_data, "Timestamp")),
         ref_to_message_id=get_reference(message_data, message_type),
     )
 
@@ -251,11 +269,14 @@ def _find_acknowledgment(
     if element is None:
         return None
     if element.get("type") is not None:
-        raise misshapen("Acknowledgment has no type any more (seed 001 section 3.1.3)")
+        raise misshapen(
+            "Acknowledgment has a type; expected is one without (seed 001 section 3.1.3), and a"
+            " delivery receipt under its own Service"
+        )
     found = once(element, _ACKNOWLEDGMENT)
     party = found.get("From")
     return AcknowledgmentElement(
-        timestamp_at=read_timestamp(get_trimmed(found, "Timestamp")),
+        timestamp_at=read_timestamp(get_text(found, "Timestamp")),
         from_ids=() if party is None else read_party(party, _PARTY, limits),
         is_signed=find_boolean(element, "signed") or False,
     )
@@ -270,11 +291,22 @@ def _read_errors(
     error_list = get(sections, "ErrorList")
     elements = several(error_list, _ERROR_LIST, limits.errors_max)
     errors = tuple(read_error(element, _ERROR, "errorCode", "severity") for element in elements)
-    said = find_word(error_list, "highestSeverity", SEVERITIES)
-    if said is not None and said is not highest_severity(errors):
-        raise RemoteError(ErrorCode.INCONSISTENT, "highestSeverity is not the highest severity")
+    said = find_attribute(error_list, "highestSeverity")
+    if said is not None and said != highest_severity(errors).value:
+        errors = (_noting(errors[0], said), *errors[1:])
     semantics = find_word(quality, names.DELIVERY_SEMANTICS, SEMANTICS)
     return ErrorSignal(header, errors, semantics or DeliverySemantics.BEST_EFFORT)
+
+
+def _noting(entry: ErrorEntry, said: str) -> ErrorEntry:
+    """The error with a word about the list that it heads.
+
+    highestSeverity says no more than the errors do. What does not fit them is not believed and
+    hides none of them, but whoever reads the error finds it (ruling R-42).
+    """
+    note = f"(highestSeverity of this list is {quoted(said)})"
+    room = DESCRIPTION_LENGTH_MAX - len(note) - 1
+    return replace(entry, description=f"{entry.description[:room]} {note}".strip())
 
 
 def highest_severity(errors: tuple[ErrorEntry, ...]) -> Severity:
@@ -309,4 +341,5 @@ def _salvage_message_type(service: Element | None, action: Element | None) -> st
     """None unless both are there: what might be a signal must not be answered (R-20)."""
     if service is None or action is None:
         return None
-    return _message_type_of((service.text or "").strip(), action.text or "")
+    as_read = ((element.text or "").strip(WHITE_SPACE) for element in (service, action))
+    return _message_type_of(*as_read)

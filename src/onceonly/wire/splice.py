@@ -10,7 +10,7 @@ from xml.parsers import expat
 
 from onceonly.message.message import Profile
 from onceonly.wire import names
-from onceonly.wire.xml import in_utf_8
+from onceonly.wire.xml import declaration_end, in_utf_8
 
 # The one that ElementTree uses: expat refuses a namespace that has the separator in it, and both
 # must refuse the same documents.
@@ -73,7 +73,7 @@ def spliced(document: bytes, profile: Profile, routing_header: str) -> tuple[byt
     """
     charset, text = in_utf_8(document)
     # expat is told the encoding, and not shown a declaration that may name another.
-    start = text.index(b"?>") + 2 if text.startswith(b"<?") else 0
+    start = declaration_end(text)
     last = _LastRoutingHeader(text[start:], profile)
     if not last.is_bare:
         routing_header = routing_header.replace(

@@ -1,7 +1,9 @@
 """Instants as the profiles write them, and both forms read, whichever profile.
 
 `rm-2000` writes `19991110T102344.000Z` (seed 000 §2.4), `rm-2001` the dateTime of XML Schema. A
-zone is always there: a time without one is no instant.
+zone is always written; a time that comes without one is UTC (ruling R-42). 24:00:00 is the first
+instant of the next day, as XML Schema has it (part 2 §3.2.7). A leap second is no dateTime: XML
+Schema has no second 60, and to read it as the next second would make two names of one instant.
 """
 
 import re
@@ -11,13 +13,15 @@ from typing import Final
 
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.instant import US_PER_S, from_datetime, to_datetime
+from onceonly.message.printable import quoted
 
 _FORM = re.compile(
     r"([0-9]{4})(?:"
     r"([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})([0-9]{2})"
     r"|-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2}))"
-    r"(?:[.,]([0-9]{1,9}))?(?:Z|([+-])(0[0-9]|1[0-4]):?([0-5][0-9]))"
+    r"(?:[.,]([0-9]+))?(?:Z|([+-])(0[0-9]|1[0-4]):?([0-5][0-9]))?"
 )
+_US_PER_DAY = 24 * 60 * 60 * US_PER_S
 EARLIEST_AT: Final = from_datetime(datetime(1, 1, 1, tzinfo=UTC))
 LATEST_AT: Final = from_datetime(datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC))
 
@@ -47,36 +51,37 @@ def _write_second(second: int) -> str:
     return f"{extended[:4]}{extended[5:7]}{extended[8:13]}{extended[14:16]}{extended[17:19]}"
 
 
-def read_timestamp(text: str) -> int:
+def read_timestamp(text: str, name: str = "Timestamp") -> int:
     """The instant that `text` names, in microseconds; finer digits are cut off.
 
-    Raises `RemoteError` (ValueNotRecognized) for anything that is no instant of the years 1 to
-    9999: no zone, 24:00, a leap second, year 0 (attack X15).
+    `name` is that of the element or attribute. Raises `RemoteError` (ValueNotRecognized) for
+    anything that is no instant of the years 1 to 9999 (attack X15).
     """
     found = _FORM.fullmatch(text)
     if found is None:
-        raise _unreadable()
+        raise _unreadable(text, name)
     year, *compact_and_extended = found.groups()[:11]
-    month, day, hour, minute, second = filter(None, compact_and_extended)
+    month, day, hour, minute, second = map(int, filter(None, compact_and_extended))
+    fraction_us = int((found[12] or "0")[:6].ljust(6, "0"))
+    is_end_of_day = hour == 24 and not minute and not second and not (found[12] or "").strip("0")
     try:
         moment = datetime(
-            int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC
+            int(year), month, day, 0 if is_end_of_day else hour, minute, second, tzinfo=UTC
         )
     except ValueError as error:
-        raise _unreadable() from error
-    at = from_datetime(moment) + int((found[12] or "0").ljust(6, "0")[:6])
+        raise _unreadable(text, name) from error
+    at = from_datetime(moment) + fraction_us + (_US_PER_DAY if is_end_of_day else 0)
     if found[13] is not None:
-        at = _without_offset(at, found)
-    return at
-
-
-def _without_offset(at: int, found: re.Match[str]) -> int:
-    offset_us = (int(found[14]) * 60 + int(found[15])) * 60 * US_PER_S
-    at = at - offset_us if found[13] == "+" else at + offset_us
+        offset_us = (int(found[14]) * 60 + int(found[15])) * 60 * US_PER_S
+        at = at - offset_us if found[13] == "+" else at + offset_us
     if not EARLIEST_AT <= at <= LATEST_AT:
-        raise _unreadable()
+        raise _unreadable(text, name)
     return at
 
 
-def _unreadable() -> RemoteError:
-    return RemoteError(ErrorCode.VALUE_NOT_RECOGNIZED, "a Timestamp is not an instant with a zone")
+def _unreadable(text: str, name: str) -> RemoteError:
+    return RemoteError(
+        ErrorCode.VALUE_NOT_RECOGNIZED,
+        f"{name} {quoted(text)} is no instant of the years 1 to 9999; expected is a time such as"
+        " 2001-02-15T11:12:12Z or 20010215T111212.000Z, without a leap second",
+    )

@@ -488,8 +488,8 @@ UNTOLD = (
         "An acknowledgement that fits a message is noted as one that fits none, too.",
         Edit(
             "gateway/receiving/inbound.py",
-            "if fits or await self._relay.take_signal(signal, profile, caller):",
-            "if not fits and await self._relay.take_signal(signal, profile, caller):",
+            "return fits or await self._relay.take_signal(signal, profile, caller)",
+            "return not fits and await self._relay.take_signal(signal, profile, caller)",
         ),
     ),
 )

@@ -10,10 +10,10 @@ MUTANTS = (
         Edit(
             "wire/envelope.py",
             """\
-                self._sinks[-1].write(data)
+            self._sinks[-1].write(data)
 """,
             """\
-                self._sinks[-1].write(bytes(data).rstrip() or bytes(data))
+            self._sinks[-1].write(bytes(data).rstrip() or bytes(data))
 """,
         ),
     ),

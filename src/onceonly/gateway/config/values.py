@@ -170,13 +170,16 @@ def mailbox(value: Any) -> str:
 
 
 def http_uri(value: Any) -> str:
-    """An http or https URI with a host and a path, and nothing that could hide another target."""
+    """An http or https URI with a host, a path and perhaps a query.
+
+    Nothing in it could hide another target.
+    """
     uri = text(value)
     parts, port = _split(uri)
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         raise Illegal(f"{uri!r} is not an http or https URI")
-    if parts.username or parts.query or parts.fragment:
-        raise Illegal(f"{uri!r} has a user, query or fragment in it")
+    if "@" in parts.netloc or "#" in uri or uri.endswith("?"):
+        raise Illegal(f"{uri!r} has a user, a fragment or an empty query in it")
     return _on_wire(uri)
 
 
@@ -222,6 +225,8 @@ def plain_listen_uri(value: Any) -> str:
     uri = listen_uri(value)
     if urlsplit(uri).scheme != "http":
         raise Illegal("the API is served over http; let a reverse proxy end TLS")
+    if urlsplit(uri).query:
+        raise Illegal(f"{uri!r} has a query in it, and the API has many paths")
     return uri
 
 

@@ -16,6 +16,7 @@ from onceonly.gateway.authority import (
     caller_of,
     is_entitled,
     is_previous_hop,
+    readings_by,
     speaks_of_its_exchange,
 )
 from onceonly.gateway.bugs import Bugs
@@ -203,7 +204,11 @@ class Receiver:
         and `RemoteError`.
         """
         content = document.content
-        if not speaks_of_its_exchange(caller, content):
+        if isinstance(content, Acknowledgment | ErrorSignal):
+            may_speak = bool(readings_by(caller, content))
+        else:
+            may_speak = speaks_of_its_exchange(caller, content)
+        if not may_speak:
             raise NotEntitled("speaks of something else than the message that it answers")
         if not isinstance(content, Message):
             self._admit_signal(content, caller)
@@ -286,17 +291,25 @@ class Receiver:
             return await self._drop_orphan(signal, "names an agreement that is not known")
         if isinstance(signal, Acknowledgment):
             refuse_signed(signal.element)
+        for reading in readings_by(caller, signal):
+            if await self._fits(reading, profile, caller):
+                return TAKEN
+        agreement = self._agreements.find_ours(signal.header.agreement_id)
+        if agreement is not None and agreement.profile is not profile:
+            return await self._drop_orphan(signal, "is of another profile than its agreement")
+        return await self._drop_orphan(signal, "fits no message of ours and its peer")
+
+    async def _fits(
+        self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller
+    ) -> bool:
+        """Take the signal for what it is about; False where that is nothing of ours."""
+        if isinstance(signal, Acknowledgment):
             fits = await self._dispatch.on_acknowledgment(signal, profile, caller)
             if fits and signal.is_receipt:
                 self._relay.pass_receipt(signal)
         else:
             fits = await self._dispatch.on_error(signal, profile, caller)
-        if fits or await self._relay.take_signal(signal, profile, caller):
-            return TAKEN
-        agreement = self._agreements.find_ours(signal.header.agreement_id)
-        if agreement is not None and agreement.profile is not profile:
-            return await self._drop_orphan(signal, "is of another profile than its agreement")
-        return await self._drop_orphan(signal, "fits no message of ours and its peer")
+        return fits or await self._relay.take_signal(signal, profile, caller)
 
     async def _keep(self, admitted: Admitted, sinks: Sequence[Sink], caller: Caller) -> Received:
         """The message with its payloads where a crash leaves them, and how far it was looked at.
@@ -398,14 +411,18 @@ class Receiver:
         agreement = None if about is None else self._whom_to_answer(about, caller)
         if agreement is None or about is None:
             await self._refusals.write(row)
-            return TransportAnswer(_status_of(error.code), error.code.value)
+            return TransportAnswer(
+                _status_of(error.code), error.code.value, reason=error.description
+            )
         await self._refusals.write(row, agreement_id=agreement.id)
         if not self._error_posts.spend(agreement.their_party):
-            return TransportAnswer(_status_of(error.code), error.code.value)
+            return TransportAnswer(
+                _status_of(error.code), error.code.value, reason=error.description
+            )
         self._tasks.start(
             self._signals.send_rejection(about, agreement, error), place="posting an error"
         )
-        return TAKEN._replace(error=error.code.value)
+        return TAKEN._replace(error=error.code.value, reason=error.description)
 
     def _whom_to_answer(self, about: About, caller: Caller) -> Agreement | None:
         """An agreement with the sender, if he may be the caller. No signal is answered (R-20)."""
