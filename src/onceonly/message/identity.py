@@ -97,7 +97,7 @@ def checked_key(value: str) -> str:
             f"key has {len(value)} characters; expected are at most 255",
         )
     if _TEXT.fullmatch(value) is None or value != value.strip():
-        text = "key has a control character or a line end, or white space around it; expected is one line"
+        text = "key has a control character or blanks around it; expected is one line of text"
         raise RemoteError(ErrorCode.VALUE_NOT_RECOGNIZED, text)
     return value
 
