@@ -31,8 +31,9 @@ from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import ReceivingPair
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
 from onceonly.store.conditions import StoreMisused, StoreRefused
+from onceonly.store.counting import COUNTED_AS
 from onceonly.store.entries import MessageFilter, Role, StoredPayload
-from onceonly.store.store import COUNTED_AS, Store
+from onceonly.store.store import Store
 
 
 class TestTransactions:
