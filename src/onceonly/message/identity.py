@@ -97,7 +97,7 @@ def checked_key(value: str) -> str:
             f"key has {len(value)} characters; expected are at most 255",
         )
     if _TEXT.fullmatch(value) is None or value != value.strip():
-        text = "key has a control character or blanks around it; expected is one line of text"
+        text = "key has a line end, a control character or white space around it"
         raise RemoteError(ErrorCode.VALUE_NOT_RECOGNIZED, text)
     return value
 
