@@ -25,6 +25,12 @@ def test_only_acknowledged_messages_of_the_older_profile_have_numbers():
     assert not DeliveryTerms(semantics=BEST_EFFORT).numbers_messages
 
 
+def test_what_may_not_come_twice_leaves_once():
+    """R-38: AtMostOnce and BestEffort; all else has a duplicate eliminated at its end."""
+    once = {word for word in DeliverySemantics if DeliveryTerms(semantics=word).leaves_once}
+    assert once == {DeliverySemantics.AT_MOST_ONCE, BEST_EFFORT}
+
+
 @pytest.mark.parametrize(
     ("terms", "expected_s"),
     [
