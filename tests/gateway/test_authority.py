@@ -233,6 +233,29 @@ async def test_nobody_but_the_partner_brings_its_messages(stage: Stage):
     await stage.nobody_was_told()
 
 
+def _is_a_partner(how: Says) -> bool:
+    return how[:3] in (("https", OF_A, "A"), ("https", OF_B, "B"))
+
+
+@pytest.mark.parametrize("kind", ["StatusRequest", "CancelRequest", "ResponseRequest", "Ping"])
+async def test_nobody_but_the_partner_asks_about_its_messages(tmp_path, kind):
+    """A question is answered to the partner whose names and certificate ask it, and changes his."""
+    async with staged(tmp_path, "rm-2000") as stage:
+        own = Says("https", OF_A, "A", "agreement of A")
+        await stage.bring(own, stage.a.normal("m-1@a.example.com", 1))
+        assert (await stage.a.hear()).kind == "Acknowledgement"
+        before = stage.gateway.rows(Event.REPORT_SENT)
+        for how in every_way():
+            by = stage.a if how.names == "A" else stage.b
+            if _is_a_partner(how) and stage.named(how.agreement) == by.agreement:
+                continue
+            about = "" if kind == "Ping" else "m-1@a.example.com"
+            await stage.bring(how, inquiry(by, kind, about, agreement=stage.named(how.agreement)))
+            await stage.gateway.everything_said()
+            assert stage.gateway.rows(Event.REPORT_SENT) == before, how
+        await stage.nobody_was_told()
+
+
 async def test_an_answer_speaks_of_its_own_exchange_alone(stage: Stage):
     """What B brings back in the answer to our POST moves nothing of A's, in whatever name."""
     to_a = await stage.gateway.submit(b"<a/>", to=stage.a)
