@@ -56,9 +56,8 @@ def test_what_an_intermediary_refuses_for_its_age_is_the_operators():
         incidents = snapshot.list_incidents(is_open=True)
         assert f"{OVERDUE} (old@A.example)" in [one.reason for one in incidents]
         rows = [row.record for row in world.history.rows if row.record.event is Event.REJECTED]
-        assert {(row.message_id, row.reason) for row in rows} == {
-            ("old@A.example", "older than PersistDuration")
-        }
+        assert {row.message_id for row in rows} == {"old@A.example"}
+        assert all("older than PersistDuration" in (row.reason or "") for row in rows)
         assert checkers.check(world) == []
     finally:
         world.close()
