@@ -113,6 +113,17 @@ def test_a_post_about_what_somebody_else_brought_is_found():
         assert of(world, "R-45")
 
 
+def test_an_hour_of_the_ration_ends_with_the_process():
+    """R-45: what a machine counted before it was killed is gone, and that is no stranger's gain."""
+    said = {"kind": "message", "agreement": "A-B", "of": M0, "is_named": True}
+    before = Action(1_500, "knock", "B", {**said, "copies": 1_100})
+    after = Action(9_000, "knock", "B", {**said, "copies": 100})
+    with ran(certified(before, Action(6_000, "kill", "B", {}), after)) as world:
+        rows = [row for row in world.history.rows if row.record.event is Event.SECURITY_EVENT]
+        assert len(rows) > 1_050
+        assert found(world) == set()
+
+
 def test_more_posts_than_an_hour_has_are_found():
     """R-45: to E about what E's own hand brought, 60 may go and no more."""
     plan = world_of(pose(1_500, "A", "ack"), terms=WINDOWED)

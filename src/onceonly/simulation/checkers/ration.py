@@ -18,6 +18,8 @@ from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.network import certificate
 
 HOUR_NS = 3_600 * NS_PER_S
+UNDERWAY_NS = 60 * NS_PER_S
+"""From its place in the ration to the wire, a post takes no longer."""
 
 ROWS_PER_HOUR = 1_000
 POSTS_PER_HOUR = 60
@@ -70,7 +72,7 @@ def _rows(case: Case, node: str) -> Iterator[Violation]:
     """Those of neighbours are not counted: each of theirs has its package."""
     strangers, others = _came(case, node)
     rows = [row for row in case.rows_of[node] if row.record.event in _REFUSALS]
-    hours = 1 + case.end_ns // HOUR_NS
+    hours = len(_starts(case, node)) + case.end_ns // HOUR_NS
     most = ROWS_PER_HOUR * hours + hours + ROWS_OF_NEIGHBOURS * others
     if len(rows) > most:
         text = f"{node}: {len(rows)} rows about {strangers} packages of strangers, {most} at most"
@@ -91,7 +93,7 @@ def _posts(case: Case, node: str) -> Iterator[Violation]:
             text = f"{node}: {said.packet} tells {said.target} what somebody else had brought"
             yield Violation("R-45", text, said.order)
     for target, sent in errors.items():
-        late = _past_ration(sent)
+        late = _past_ration(sent, _starts(case, node))
         if late is not None:
             text = f"{node}: {len(sent)} posts to {target} about what was refused from outside"
             yield Violation("R-45", text, late.order)
@@ -122,9 +124,21 @@ def _is_proven(causes: list[Coming], target: str) -> bool:
     return any(one.certificate == certificate(target) for one in causes)
 
 
-def _past_ration(sent: list[Leaving]) -> Leaving | None:
-    """The first post that is one too many in an hour."""
-    for at in range(POSTS_PER_HOUR, len(sent)):
-        if sent[at].at_ns - sent[at - POSTS_PER_HOUR].at_ns < HOUR_NS:
-            return sent[at]
+def _starts(case: Case, node: str) -> list[int]:
+    """Where in the history the machine came up: a new hour begins, and no stranger causes it."""
+    return [row.order for row in case.rows_of[node] if row.record.event is Event.STARTED]
+
+
+def _past_ration(sent: list[Leaving], starts: list[int]) -> Leaving | None:
+    """The first post that is one too many in its hour, which begins with the first one in it."""
+    first, count = None, 0
+    for one in sent:
+        is_new = (
+            first is None
+            or one.at_ns - first.at_ns >= HOUR_NS - UNDERWAY_NS
+            or any(first.order < start < one.order for start in starts)
+        )
+        first, count = (one, 1) if is_new else (first, count + 1)
+        if count > POSTS_PER_HOUR:
+            return one
     return None
