@@ -164,14 +164,19 @@ async def test_best_effort_is_handed_over_and_not_acknowledged(gateway, peer):
 
 
 async def test_the_first_party_id_names_the_partner_whatever_it_calls_itself(tmp_path, peer):
-    """R-01: an alias never makes a repeat look new."""
-    terms = {"with": [peer.party, "urn:gln:4000000000001"]}
-    async with running(tmp_path, peer, terms=terms) as gateway:
-        await took(gateway, peer, "m-1@a.example.com", 1)
-        await peer.send("m-1@a.example.com", 1, from_party="urn:gln:4000000000001")
+    """R-01: an alias never makes a MessageId look new; under it comes another header (R-37)."""
+    alias = "urn:gln:4000000000001"
+    async with running(tmp_path, peer, terms={"with": [peer.party, alias]}) as gateway:
+        await peer.send("m-1@a.example.com", 1, from_party=alias)
         await peer.hear("Acknowledgement")
+        await peer.send("m-1@a.example.com", 1, from_party=alias)
+        await peer.hear("Acknowledgement")
+        await peer.send("m-1@a.example.com", 1)
+        await peer.hear("Error")
         assert gateway.inbox_ids() == ["m-1@a.example.com"]
+        assert [row.from_party for row in gateway.rows(Event.STORED)] == [peer.party]
         assert len(gateway.rows(Event.DUPLICATE_ELIMINATED)) == 1
+        assert len(gateway.rows(Event.COLLISION_DETECTED)) == 1
 
 
 # --- The same again ------------------------------------------------------------------------------
