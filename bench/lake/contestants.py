@@ -88,6 +88,10 @@ WITH journal AS (
     bool_or(own AND event = 'OrphanAckReceived') AS orphaned,
     min(hash(digest)) FILTER (own AND with_content AND digest IS NOT NULL) AS least,
     max(hash(digest)) FILTER (own AND with_content AND digest IS NOT NULL) AS greatest,
+    min(hash(header_digest)) FILTER (own AND with_content AND header_digest IS NOT NULL)
+      AS least_header,
+    max(hash(header_digest)) FILTER (own AND with_content AND header_digest IS NOT NULL)
+      AS greatest_header,
     NOT bool_or(own AND event = 'Sent')
       AND (bool_or(own AND event = 'Submitted' AND NOT by_best_effort AND NOT by_transport)
            OR NOT bool_or(by_best_effort OR (own AND event IN ('Submitted', 'Stored')
@@ -114,7 +118,7 @@ WITH journal AS (
 )
 SELECT CASE
   WHEN promised AND hand_overs > 1 THEN 'DELIVERED_TWICE'
-  WHEN least < greatest THEN 'CONTENT_MISMATCH'
+  WHEN least < greatest OR least_header < greatest_header THEN 'CONTENT_MISMATCH'
   WHEN collided THEN 'COLLISION'
   WHEN two_sided AND stored_long_ago AND NOT submitted THEN 'RECEIVED_NOT_SENT'
   WHEN promised AND two_sided AND acked AND acked_long_ago AND NOT stored AND NOT in_custody
@@ -193,6 +197,8 @@ def _lives(rows: pl.LazyFrame) -> pl.LazyFrame:
     refused_here = (pl.col("event") == "Rejected") & (pl.col("direction") == "out")
     has_content = ours("Submitted", "Stored", "HandedOver") & pl.col("digest").is_not_null()
     content = pl.when(has_content).then(pl.col("digest").hash())
+    has_header = ours("Submitted", "Stored", "HandedOver") & pl.col("header_digest").is_not_null()
+    header = pl.when(has_header).then(pl.col("header_digest").hash())
     told = ours("Failed", "Expired", "Cancelled") | (
         ours("Notified") & (pl.col("reason") == "DeliveryFailure").fill_null(value=False)
     )
@@ -228,6 +234,8 @@ def _lives(rows: pl.LazyFrame) -> pl.LazyFrame:
             orphaned=ever(ours("OrphanAckReceived")),
             least=content.min(),
             greatest=content.max(),
+            least_header=header.min(),
+            greatest_header=header.max(),
             only_sent=ever(ours("Sent")),
             unpromised=ever(by_best_effort | (ours("Submitted", "Stored") & by_transport)),
             promised_here=ever(ours("Submitted") & ~by_best_effort & ~by_transport),
@@ -258,7 +266,8 @@ def _judged(life: pl.LazyFrame, holders: pl.Series, as_of: int) -> pl.LazyFrame:
     undelivered = (~stored & (~acked | c("in_custody"))) | (withheld & ~acked)
     classes = {
         "DELIVERED_TWICE": promised & (c("hand_overs") > 1),
-        "CONTENT_MISMATCH": (c("least") < c("greatest")).fill_null(value=False),
+        "CONTENT_MISMATCH": (c("least") < c("greatest")).fill_null(value=False)
+        | (c("least_header") < c("greatest_header")).fill_null(value=False),
         "COLLISION": c("collided"),
         "RECEIVED_NOT_SENT": two_sided & is_long_ago("stored_at") & ~submitted,
         "ACKED_NOT_STORED": promised

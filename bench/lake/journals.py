@@ -232,6 +232,11 @@ def _row() -> dict[str, str]:
         "hop": f"if(role = {fates.RELAY}, 2, NULL)",
         "actor": "NULL::VARCHAR",
         "reason": "reason",
+        "header_digest": f"if({with_digest}, sha256(concat('header', luck)), NULL)",
+        "message_timestamp_at": f"if({head}, born_at, NULL)",
+        "time_to_live_at": "NULL::BIGINT",
+        "ack_requested": f"if({head}, 'Unsigned', NULL)",
+        "receipt_requested": "NULL::VARCHAR",
         "schema_version": str(SCHEMA_VERSION),
     }
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from onceonly.journal.record import CHAIN_START, CHAINED, COLUMNS
+from onceonly.journal.record import CHAIN_START, COLUMNS, SCHEMA_VERSION, chained_columns
 from onceonly.journal.segment import ROW_GROUP_ROWS, SEGMENT_SCHEMA, segment_name
 
 ROWS_PER_SEGMENT: Final = 50_000
@@ -108,7 +108,7 @@ def _chain(previous: str, table: pa.Table) -> list[str]:
 
 def _texts(table: pa.Table) -> list[str]:
     """What `record.chain` hashes behind the previous hash, column by column."""
-    columns = [_counted(table.column(name)) for name in CHAINED]
+    columns = [_counted(table.column(name)) for name in chained_columns(SCHEMA_VERSION)]
     return [str(text) for text in _joined(columns).to_pylist()]
 
 

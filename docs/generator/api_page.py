@@ -29,6 +29,7 @@ from onceonly.protocol.recovering import Recovery, ResponseStatus
 from onceonly.protocol.sending import Outbound, OutboundStatus
 from onceonly.store.entries import InboxItem, Incident, Notice, OutboundView, PairView, Role
 from onceonly.store.jobs import Job, JobRow, RowOutcome
+from onceonly.wire.header_digest import digests_of
 
 INTRODUCTION = f"""# Application API
 
@@ -301,10 +302,9 @@ def _shapes() -> dict[str, Any]:
     )
     pair = PairView(Role.SENDER, message.pair, PairStatus.OPEN, None, 17, (), 0)
     state = Outbound(OutboundStatus.ACKNOWLEDGED, attempt=1, sequence_number=17)
-    view = OutboundView(message, state, at, at + 41_000, payload.digest)
-    item = InboxItem(
-        17, message, at + 20_000, at + 40_000, ProcessingState.NOT_STARTED, payload.digest
-    )
+    digests = digests_of(message, Profile.RM_2000)
+    view = OutboundView(message, state, at, at + 41_000, *digests)
+    item = InboxItem(17, message, at + 20_000, at + 40_000, ProcessingState.NOT_STARTED, *digests)
     recovery = Recovery(
         response=ResponseStatus.AWAITED,
         response_due_at=at + 3_600_000_000,

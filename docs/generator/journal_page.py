@@ -1,9 +1,18 @@
 """Reference: the journal's events, columns and segments."""
 
 from generator.words import attribute_docs, table
-from onceonly.journal.record import SCHEMA_VERSION, Record
+from onceonly.journal.record import ADDED, SCHEMA_VERSION, Record
 from onceonly.journal.segment import SEGMENT_SCHEMA, segment_name
 from onceonly.message.event import Event
+
+
+def _added() -> str:
+    """Which columns came with which version."""
+    return " ".join(
+        f"Version {version} added {', '.join(f'`{name}`' for name in names)}."
+        for version, names in ADDED.items()
+    )
+
 
 INTRODUCTION = f"""# Journal
 
@@ -19,7 +28,8 @@ LAKE/{segment_name("urn:duns:111111111", 1, 50_000)}
 Publishing twice changes nothing: the same rows have the same name and the same bytes.
 
 Each row carries the hash of the row before it and its own columns (`chain_hash`), so a row that
-was edited, removed, inserted or moved shows. Schema version: {SCHEMA_VERSION}.
+was edited, removed, inserted or moved shows. The hash covers the columns of the row's own
+`schema_version`, in the order below; the newest is {SCHEMA_VERSION}. {_added()}
 
 ## Events
 
@@ -63,7 +73,7 @@ MEANINGS = {
     "schema_version": "Version of these columns.",
     "seq": "Number of the row in this store, from 1, without gaps.",
     "store_epoch": "How often the store had been opened.",
-    "chain_hash": "SHA-256 over the hash of the row before and all other columns.",
+    "chain_hash": "SHA-256 over the hash of the row before and the other columns of its version.",
 }
 """What each column holds, where the code does not say it; a missing one fails the build."""
 

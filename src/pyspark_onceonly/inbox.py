@@ -75,6 +75,7 @@ def inbox_schema(payload: str) -> StructType:
             StructField("processing", _TEXT, nullable=False),
             StructField("size_bytes", _NUMBER, nullable=False),
             StructField("digest", _TEXT, nullable=False),
+            StructField("header_digest", _TEXT),
             StructField("content_type", _TEXT),
             StructField("name", _TEXT),
             StructField("payload", content),

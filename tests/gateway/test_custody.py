@@ -128,6 +128,19 @@ async def test_other_content_under_a_known_id_is_an_alarm(ends):
     assert ends.relay.rows(Event.COLLISION_DETECTED)
 
 
+@pytest.mark.statement(ruling="R-37")
+async def test_another_header_under_a_known_id_is_an_alarm(ends):
+    """Nothing of it goes on; what goes on is proven by the header that came."""
+    await ends.send()
+    await ends.origin.hear("Acknowledgment")
+    await ends.send(action="CancelOrder")
+    assert (await ends.origin.hear()).error_code == "SecurityFailure"
+    [alarm] = ends.relay.rows(Event.COLLISION_DETECTED)
+    assert alarm.reason.startswith("a message with other header is stored here")
+    await ends.relay.everything_said()
+    assert len(ends.destination.arrivals) == 1
+
+
 async def test_what_came_too_late_is_refused(ends):
     """Past its TimeToLive (R-18)."""
     await ends.send(

@@ -164,14 +164,19 @@ async def test_best_effort_is_handed_over_and_not_acknowledged(gateway, peer):
 
 
 async def test_the_first_party_id_names_the_partner_whatever_it_calls_itself(tmp_path, peer):
-    """R-01: an alias never makes a repeat look new."""
-    terms = {"with": [peer.party, "urn:gln:4000000000001"]}
-    async with running(tmp_path, peer, terms=terms) as gateway:
-        await took(gateway, peer, "m-1@a.example.com", 1)
-        await peer.send("m-1@a.example.com", 1, from_party="urn:gln:4000000000001")
+    """R-01: an alias never makes a MessageId look new; under it comes another header (R-37)."""
+    alias = "urn:gln:4000000000001"
+    async with running(tmp_path, peer, terms={"with": [peer.party, alias]}) as gateway:
+        await peer.send("m-1@a.example.com", 1, from_party=alias)
         await peer.hear("Acknowledgement")
+        await peer.send("m-1@a.example.com", 1, from_party=alias)
+        await peer.hear("Acknowledgement")
+        await peer.send("m-1@a.example.com", 1)
+        await peer.hear("Error")
         assert gateway.inbox_ids() == ["m-1@a.example.com"]
+        assert [row.from_party for row in gateway.rows(Event.STORED)] == [peer.party]
         assert len(gateway.rows(Event.DUPLICATE_ELIMINATED)) == 1
+        assert len(gateway.rows(Event.COLLISION_DETECTED)) == 1
 
 
 # --- The same again ------------------------------------------------------------------------------
@@ -228,6 +233,60 @@ async def test_other_content_under_a_known_id_is_an_alarm(gateway, peer):
     assert content == ONE_ORDER[0].content
     await gateway.everything_said()
     assert len(peer.heard("Acknowledgement")) == 1
+
+
+ANOTHER_HEADER = {
+    "another action": {"edit": lambda text: text.replace("NewPurchaseOrder", "CancelOrder")},
+    "another service": {"edit": lambda text: text.replace("QuoteToCollect", "Returns")},
+    "another conversation": {"conversation": "conv-2"},
+    "a reference": {
+        "edit": lambda text: text.replace(
+            "</MessageData>", "<RefToMessageId>m-0</RefToMessageId></MessageData>"
+        )
+    },
+    "another type": {"payloads": [PayloadPart("po-1@a.example.com", "text/plain", ORDER)]},
+}
+
+
+@pytest.mark.statement("S1-26", ruling="R-37")
+@pytest.mark.parametrize("change", ANOTHER_HEADER.values(), ids=ANOTHER_HEADER)
+async def test_another_header_under_a_known_id_is_an_alarm(gateway, peer, change):
+    """R-37: the same payloads under other words are another message."""
+    await took(gateway, peer, "m-1@a.example.com", 1)
+    await peer.send("m-1@a.example.com", 2, **change)
+    error = await peer.hear("Error")
+    assert (error.error_code, error.ref) == ("SecurityFailure", "m-1@a.example.com")
+    [stored] = gateway.rows(Event.STORED)
+    [alarm] = gateway.rows(Event.COLLISION_DETECTED)
+    assert alarm.digest == stored.digest
+    assert alarm.header_digest != stored.header_digest
+    await gateway.everything_said()
+    assert gateway.inbox_ids() == ["m-1@a.example.com"]
+    assert len(peer.heard("Acknowledgement")) == 1
+
+
+@pytest.mark.statement("S1-26", ruling="R-37")
+async def test_two_messages_without_payload_are_told_apart(gateway, peer):
+    """R-37: there is nothing but the header that could differ."""
+    await peer.send("m-1@a.example.com", 1, payloads=())
+    await peer.hear("Acknowledgement")
+    cancel = ANOTHER_HEADER["another action"]
+    await peer.send("m-1@a.example.com", 1, payloads=(), **cancel)
+    assert (await peer.hear("Error")).error_code == "SecurityFailure"
+    assert gateway.inbox_ids() == ["m-1@a.example.com"]
+
+
+@pytest.mark.statement(ruling="R-37")
+async def test_a_copy_that_is_stamped_anew_is_a_repeat(gateway, peer):
+    """R-37: it is acknowledged like the first, and its row says what differs, and has it."""
+    await took(gateway, peer, "m-1@a.example.com", 1)
+    await peer.send("m-1@a.example.com", 1, timestamp=stamp(ago_s=60))
+    await peer.hear("Acknowledgement")
+    [stored] = gateway.rows(Event.STORED)
+    [repeat] = gateway.rows(Event.DUPLICATE_ELIMINATED)
+    assert repeat.header_digest == stored.header_digest
+    assert repeat.reason == "other than in the first copy: Timestamp"
+    assert repeat.message_timestamp_at < stored.message_timestamp_at
 
 
 @pytest.mark.statement("S4-13", ruling="R-18")

@@ -249,6 +249,37 @@ async def test_a_known_message_id_with_other_content_is_an_alarm(gateway, peer):
     assert gateway.inbox_ids() == [M]
 
 
+@pytest.mark.statement("S1-26", ruling="R-37")
+@pytest.mark.parametrize(
+    "change", [{"action": "CancelOrder"}, {"service": "urn:x:other"}, {"ref": "m-0@b.example.com"}]
+)
+async def test_another_header_under_a_known_message_id_is_an_alarm(gateway, peer, change):
+    """The payloads are the same, and the From Party said something else."""
+    await peer.send_2001(M)
+    await peer.hear("Acknowledgment")
+    await peer.send_2001(M, **change)
+    assert (await peer.hear("MessageError")).error_code == "SecurityFailure"
+    assert len(gateway.rows(Event.COLLISION_DETECTED)) == 1
+    assert gateway.inbox_ids() == [M]
+
+
+@pytest.mark.statement(ruling="R-37")
+async def test_what_is_asked_for_anew_makes_no_other_message(gateway, peer):
+    """The row of the repeat says in what it differs; both have what they asked for."""
+    ahead = stamp(ago_s=-3600)
+    await peer.send_2001(M, ack_requested="None")
+    await peer.hear("Acknowledgment")
+    await peer.send_2001(M, ack_requested="Unsigned", time_to_live=ahead)
+    await peer.hear("Acknowledgment")
+    [stored] = gateway.rows(Event.STORED)
+    [repeat] = gateway.rows(Event.DUPLICATE_ELIMINATED)
+    assert (stored.ack_requested, stored.time_to_live_at) == ("None", None)
+    assert repeat.ack_requested == "Unsigned"
+    assert repeat.time_to_live_at is not None
+    assert repeat.reason is not None
+    assert "TimeToLive, ackRequested" in repeat.reason
+
+
 async def respond(gateway: RunningGateway, peer: Peer2001, *refs: str) -> list[str]:
     """The application answers the message; the partner acknowledges each answer."""
     ids = []

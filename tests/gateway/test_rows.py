@@ -5,7 +5,8 @@ import pytest
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.rows import Rows
 from onceonly.journal.record import METHOD_TRANSPORT, Record
-from onceonly.message.event import Direction, Event
+from onceonly.message.digest import Digests
+from onceonly.message.event import Event
 from onceonly.message.identity import PartyId
 from onceonly.message.instant import Now
 from onceonly.message.message import (
@@ -45,7 +46,7 @@ def row_of(agreed: DeliveryTerms, *, reason: str | None = None) -> Record:
     )
     submitted = Journal(Event.SUBMITTED, reason=reason)
     rows = Rows(str(US))
-    return rows.with_header(message, agreement, Direction.OUT, submitted, Now(1, 1), "d" * 64)
+    return rows.submitted(message, agreement, submitted, Now(1, 1), Digests("d" * 64, "1" * 64))
 
 
 @pytest.mark.parametrize("semantics", DeliverySemantics)

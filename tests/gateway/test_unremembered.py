@@ -10,6 +10,31 @@ pytestmark = pytest.mark.anyio
 M = "m-0001@a.example.com"
 
 
+@pytest.mark.statement("S0-40", ruling="R-37")
+@pytest.mark.parametrize("first", ["BestEffort", "OnceAndOnlyOnce"])
+async def test_one_id_under_two_degrees_is_delivered_once(gateway, peer, first):
+    """In either order the second is another message under a known MessageId: an alarm."""
+    numbers = {"BestEffort": None, "OnceAndOnlyOnce": 1}
+    for degree in sorted(numbers, key=lambda degree: degree != first):
+        await peer.send(M, numbers[degree], semantics=degree)
+        await gateway.until_handed_over(M)
+    await gateway.everything_said()
+    assert [heard.error_code for heard in peer.heard("Error")] == ["SecurityFailure"]
+    assert gateway.inbox_ids() == [M]
+    assert len(gateway.rows(Event.COLLISION_DETECTED)) == 1
+
+
+@pytest.mark.statement("S0-40", ruling="R-37")
+async def test_best_effort_messages_of_one_id_are_both_delivered(gateway, peer):
+    """They are never compared, be the second a repeat or not."""
+    await peer.send(M, None, semantics="BestEffort")
+    await gateway.until_handed_over(M)
+    await peer.send(M, None, semantics="BestEffort", conversation="conv-2")
+    await gateway.everything_said()
+    assert gateway.inbox_ids() == [M, M]
+    assert gateway.rows(Event.COLLISION_DETECTED) == []
+
+
 @pytest.mark.statement("S4-26", ruling="R-16")
 async def test_a_cancel_of_what_is_in_the_inbox_is_refused(gateway, peer):
     """I44: "never processed" would be untrue; a status inquiry finds it as well."""

@@ -6,7 +6,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from onceonly.journal.record import CHAIN_START, COLUMNS, Record, chain
+from onceonly.journal.record import (
+    ADDED,
+    CHAIN_START,
+    COLUMNS,
+    SCHEMA_VERSION,
+    Record,
+    chain,
+)
 from onceonly.journal.segment import (
     SEGMENT_SCHEMA,
     party_folder,
@@ -114,3 +121,33 @@ def test_a_column_of_another_type_is_no_column_of_a_journal():
     texts = table.column("seq").cast(pa.utf8())
     with pytest.raises(ValueError, match="seq is string, not int64"):
         to_records(table.set_column(table.schema.get_field_index("seq"), "seq", texts))
+
+
+def test_a_row_is_hashed_with_the_columns_of_its_own_version():
+    """Journals of before are verified as they were written: the hash is one of their time (E3)."""
+    row = ROWS[1]._replace(schema_version=1)
+    names = [name for name in COLUMNS[:-1] if name not in ADDED[2]]
+    text = "|".join(
+        "~" if value is None else f"{len(str(value))}:{value}"
+        for value in (getattr(row, name) for name in names)
+    )
+    expected = hashlib.sha256(f"{CHAIN_START}|{text}".encode()).hexdigest()
+    assert chain(CHAIN_START, row) == expected
+    assert chain(CHAIN_START, row._replace(schema_version=SCHEMA_VERSION)) != expected
+
+
+@pytest.mark.parametrize("name", ADDED[2])
+def test_nothing_can_be_filled_in_later(name: str):
+    """A value in a column that a row's version does not have is an edit that shows (E3)."""
+    row = ROWS[1]._replace(schema_version=1)
+    assert chain(CHAIN_START, row._replace(**{name: 1})) != chain(CHAIN_START, row)
+
+
+@pytest.mark.statement(ruling="R-37")
+def test_every_column_is_under_the_hash_of_a_row_of_today():
+    """Another value in any of them gives another hash."""
+    row = ROWS[1]
+    assert (
+        len({chain(CHAIN_START, row._replace(**{name: "x"})) for name in COLUMNS[:-1]})
+        == len(COLUMNS) - 1
+    )

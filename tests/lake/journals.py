@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from onceonly.journal.record import CHAIN_START, COLUMNS, SCHEMA_VERSION, Record, chain
+from onceonly.journal.record import (
+    CHAIN_START,
+    COLUMNS,
+    SCHEMA_VERSION,
+    Record,
+    chain,
+    younger_than,
+)
 from onceonly.journal.segment import SEGMENT_SCHEMA, segment_name, to_parquet
 from onceonly.lake.verdicts import Verdict
 from onceonly.message.errors import ErrorCode, Severity
@@ -105,6 +112,7 @@ class Exchange:
             "semantics": "OnceAndOnlyOnce",
             "size_bytes": size_bytes,
             "digest": digest_of(message_id),
+            "header_digest": digest_of(f"header of {message_id}"),
         }
 
     def submit(self, message_id: str, **columns: Any) -> None:
@@ -263,6 +271,15 @@ class Exchange:
         self.store(message_id, digest=digest_of("altered"))
         self.answer(message_id)
         self.hand_over(message_id, digest=digest_of("altered"))
+        self.ack(message_id)
+
+    def header_mismatch(self, message_id: str) -> None:
+        """A box on the way wrote another Action, and the payload came as it was."""
+        self.submit(message_id)
+        self.send(message_id)
+        self.store(message_id, header_digest=digest_of("rewritten"), action="Cancel")
+        self.answer(message_id)
+        self.hand_over(message_id, header_digest=digest_of("rewritten"))
         self.ack(message_id)
 
     def collision(self, message_id: str) -> None:
@@ -476,6 +493,18 @@ def publish(lake: Path, ledger: Ledger, *, first: int = 1, last: int | None = No
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(to_parquet(ledger.records[first - 1 : last]))
     return path
+
+
+def upgraded(ledger: Ledger, behind: int) -> Ledger:
+    """The journal of a gateway that wrote version 1 up to row `behind`, and this version after."""
+    before, records = CHAIN_START, []
+    for record in ledger.records:
+        row = record
+        if row.seq <= behind:
+            row = row._replace(schema_version=1, **dict.fromkeys(younger_than(1)))
+        before = chain(before, row)
+        records.append(row._replace(chain_hash=before))
+    return Ledger(ledger.party, records, ledger.epoch)
 
 
 def chained(

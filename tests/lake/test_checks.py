@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from journals import DAWN, SECOND, Ledger
+from journals import DAWN, SECOND, Ledger, upgraded
 
 from onceonly.journal.record import SCHEMA_VERSION, Record, chain
 from onceonly.lake import checks
@@ -74,6 +74,39 @@ def test_every_touch_shows_and_order_of_files_does_not_matter(frame: Frame):
     count, missing, _, forks, first_bad = found["forked"]
     assert (count, missing, forks) == (7, 0, 1)
     assert first_bad == 5
+
+
+def version_changed(touch: Callable[[list[Record]], list[Record]], party: str) -> list[Record]:
+    """A journal whose rows from the fourth on are of a newer version, touched."""
+    return touch(upgraded(Ledger(party, ledger_of(party)), behind=3).records)
+
+
+EDITS: dict[str, tuple[int, dict[str, object]]] = {
+    "before": (2, {"size_bytes": 99}),
+    "at-the-last-of-before": (3, {"size_bytes": 99}),
+    "at-the-first-of-after": (4, {"size_bytes": 99}),
+    "after": (5, {"header_digest": "x"}),
+    "filled-in-before": (2, {"header_digest": "x"}),
+    "called-older": (5, {"schema_version": 1}),
+    "called-newer": (2, {"schema_version": SCHEMA_VERSION}),
+}
+
+
+def test_a_journal_that_changes_its_version_is_verified_on_both_sides(frame: Frame):
+    """Each row has the hash of its own columns; an edit shows wherever it is (E3)."""
+    rows = version_changed(lambda rows: rows, "whole")
+    for name, (seq, edit) in EDITS.items():
+        rows += version_changed(
+            lambda rows, seq=seq, edit=edit: [
+                row._replace(**edit) if row.seq == seq else row for row in rows
+            ],
+            name,
+        )
+    found = {
+        row["party"]: (row["edited"], row["first_bad_seq"])
+        for row in checks.wholeness(frame(rows)).collect()
+    }
+    assert found == {"whole": (0, None)} | {name: (1, seq) for name, (seq, _) in EDITS.items()}
 
 
 def test_rows_of_another_version_are_not_called_edited(frame: Frame):

@@ -26,6 +26,7 @@ from journals import (
     Ledger,
     plant,
     publish,
+    upgraded,
 )
 
 from onceonly.cli.main import cli
@@ -66,7 +67,8 @@ class World:
         ours.matched("the-day-after")
         others.now = ours.now
         others.delivered_twice("theirs-twice")
-        for ledger in (buyer, seller, stranger):
+        # The seller's gateway was upgraded on the way: its rows are of two versions.
+        for ledger in (buyer, upgraded(seller, len(seller.records) // 2), stranger):
             publish(self.lake, ledger)
         self.key = root / "key.pem"
         self.public = write_keys(self.key, ed25519.Ed25519PrivateKey.generate())

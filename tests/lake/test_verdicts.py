@@ -14,6 +14,7 @@ from journals import (
     Exchange,
     Ledger,
     Passage,
+    digest_of,
     healthy,
     plant,
     two_parties,
@@ -21,9 +22,11 @@ from journals import (
 
 from onceonly.journal.record import COLUMNS
 from onceonly.lake import model, schemas
+from onceonly.lake.reports import differences, reconciliation
 from onceonly.lake.verdicts import (
     CLASSES,
     DIFFERENCES,
+    Differs,
     Policy,
     Standing,
     Verdict,
@@ -276,11 +279,48 @@ def test_the_senders_word_decides_what_was_promised(frame: Frame):
     assert judge(frame(there.receiver.records)) == {"m@example": Verdict.BEST_EFFORT}
 
 
+@pytest.mark.statement(ruling="R-37")
+def test_a_mismatch_says_what_differs(frame: Frame):
+    """Another header is another content, be the payloads the same or not."""
+    there, _ = two_parties()
+    there.matched("same@example")
+    there.content_mismatch("payloads@example")
+    there.header_mismatch("header@example")
+    there.submit("both@example")
+    there.send("both@example")
+    there.store("both@example", digest=digest_of("x"), header_digest=digest_of("x"))
+    rows = frame(records(there))
+    judged = verdict(model.partial(rows), model.coverage(rows), as_of=MUCH_LATER, policy=Policy())
+    found = {row["message_id"]: (row["verdict"], row["differs"]) for row in judged.collect()}
+    assert found == {
+        "same@example": (Verdict.MATCHED, None),
+        "payloads@example": (Verdict.CONTENT_MISMATCH, Differs.PAYLOADS),
+        "header@example": (Verdict.CONTENT_MISMATCH, Differs.HEADER),
+        "both@example": (Verdict.CONTENT_MISMATCH, Differs.BOTH),
+    }
+    table = {row["message_id"]: row["differs"] for row in differences.table(judged).collect()}
+    assert table == {name: differs for name, (_, differs) in found.items() if differs}
+
+
+@pytest.mark.statement(ruling="R-37")
+def test_a_header_that_a_side_does_not_tell_is_counted(frame: Frame):
+    """Its payloads match, and nobody can say that its Service and Action are the same."""
+    there, _ = two_parties()
+    there.matched("proven@example")
+    there.store("unsaid@example", header_digest=None)
+    there.submit("unsaid@example")
+    there.submit("unsent@example", header_digest=None)
+    rows = frame(records(there))
+    judged = verdict(model.partial(rows), model.coverage(rows), as_of=MUCH_LATER, policy=Policy())
+    told = reconciliation.totals(judged).collect()
+    assert sum(row["header_unproven"] for row in told) == 1
+
+
 def test_a_digest_that_is_not_told_differs_from_none(frame: Frame):
     """A journal of an older version has no digests: nothing was altered by that."""
     there, _ = two_parties()
     there.matched("m@example")
-    older = [row._replace(digest=None) for row in there.receiver.records]
+    older = [row._replace(digest=None, header_digest=None) for row in there.receiver.records]
     assert judge(frame(there.sender.records + older)) == {"m@example": Verdict.MATCHED}
 
 

@@ -38,6 +38,7 @@ TERMS = DeliveryTerms(is_numbered=False, persist_duration_s=7200, msh_time_accur
 FRESH = ReceivingPair()
 KNOWN = Known("aa")
 UNANSWERED = Known("aa", has_response=False)
+FLEETING = Known("aa", header_digest="h1", has_key=False)
 STRICT = DeliveryTerms(is_numbered=False, strict_release=True)
 
 
@@ -89,7 +90,7 @@ def test_without_numbers_the_message_id_alone_decides():
 def test_best_effort_delivers_a_repeat_unless_duplicates_are_dropped():
     """Its MessageId is remembered only for that purpose."""
     incoming = arrival(semantics=DeliverySemantics.BEST_EFFORT)
-    repeat = receive(incoming, KNOWN)
+    repeat = receive(incoming, FLEETING)
     assert repeat.case is Case.NEW
     assert names(repeat.effects) == ["Stored", "HandOver", "HandedOver"]
     assert not repeat.is_remembered
@@ -180,6 +181,79 @@ def test_a_tombstone_refuses_every_copy(known):
 def test_a_collision_is_an_alarm_even_behind_a_tombstone():
     """Other content under a known MessageId."""
     assert receive(arrival(digest="bb"), KNOWN, is_cancelled=True).case is Case.COLLISION
+
+
+KEPT = Known("aa", header_digest="h1")
+BEST_EFFORT = {"semantics": DeliverySemantics.BEST_EFFORT, "header_digest": "h2"}
+
+
+@pytest.mark.statement("S1-26", ruling="R-37")
+@pytest.mark.parametrize(
+    ("incoming", "differing"),
+    [
+        (arrival(header_digest="h2"), "header"),
+        (arrival(digest="bb", header_digest="h1"), "payloads"),
+        (arrival(digest="bb", header_digest="h2"), "payloads and header"),
+    ],
+)
+def test_another_header_is_another_content(incoming, differing):
+    """All that the From Party said counts, and the refusal says which part is another."""
+    reception = receive(incoming, KEPT)
+    assert reception.case is Case.COLLISION
+    assert names(reception.effects) == ["CollisionDetected", "Answer"]
+    said = f"a message with other {differing} is stored here under this MessageId"
+    assert all(
+        said in text for text in (reception.effects[0].reason, reception.effects[1].description)
+    )
+
+
+@pytest.mark.statement(ruling="R-37")
+def test_what_was_stored_without_a_header_digest_is_known_by_its_payloads():
+    """A store of before keeps its promise for what it has."""
+    assert receive(arrival(header_digest="h2"), KNOWN).case is Case.DUPLICATE
+    assert receive(arrival(digest="bb", header_digest="h2"), KNOWN).case is Case.COLLISION
+
+
+@pytest.mark.statement("S0-40", ruling="R-37")
+def test_one_id_under_two_degrees_is_a_collision_in_either_order():
+    """The degree is a part of what the From Party said; delivering both would deliver it twice."""
+    assert receive(arrival(**BEST_EFFORT), KEPT).case is Case.COLLISION
+    assert receive(arrival(header_digest="h2"), FLEETING).case is Case.COLLISION
+
+
+@pytest.mark.statement("S0-40", ruling="R-37")
+def test_best_effort_messages_of_one_id_are_never_compared():
+    """They may be repeats or not: each is delivered."""
+    other = arrival(**{**BEST_EFFORT, "digest": "bb"})
+    assert receive(other, FLEETING).case is Case.NEW
+
+
+@pytest.mark.statement(ruling="R-37")
+def test_what_differs_from_nothing_that_is_known_is_new():
+    """A BestEffort message without key makes no repeat of a reliable one that says the same."""
+    assert receive(arrival(header_digest="h1"), FLEETING).case is Case.NEW
+
+
+@pytest.mark.statement(ruling="R-37")
+def test_a_repeat_that_is_stamped_anew_is_a_repeat_and_says_so():
+    """Some products write a Timestamp for each transmission; the row has what differs."""
+    first = arrival(header_digest="h1")
+    known = KEPT._replace(stamp=first.stamp)
+    same = receive(first, known)
+    assert names(same.effects) == ["DuplicateEliminated", "Acknowledge"]
+    assert same.effects[0].reason is None
+    anew = first._replace(timestamp_at=ago(5), ack_requested=AckRequested.UNSIGNED)
+    repeat = receive(anew, known)
+    assert names(repeat.effects) == ["DuplicateEliminated", "Acknowledge"]
+    assert repeat.effects[0].reason == "other than in the first copy: Timestamp, ackRequested"
+    in_work = receive(
+        anew._replace(sync_reply_mode=SyncReplyMode.RESPONSE_ONLY),
+        known._replace(has_response=False),
+    )
+    assert in_work.effects[0].reason == (
+        "duplicate whose business response is in work;"
+        " other than in the first copy: Timestamp, ackRequested"
+    )
 
 
 @pytest.mark.statement("S1-35")

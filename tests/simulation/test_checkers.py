@@ -39,6 +39,7 @@ from onceonly.simulation.world import World
 
 LOST = {"A>B#1": Fate.LOST}
 TWICE = {"A>B#1": Fate.TWICE}
+REWRITTEN = {"A>B#1": Fate.REWRITTEN}
 UNANSWERED = {f"B>A#{number}": Fate.LOST for number in range(1, 4)}
 """Every acknowledgement of the first message is lost until its retries are used up."""
 
@@ -138,6 +139,12 @@ def _mistake_for_a_collision(history: History) -> None:
     history.rows[at] = row._replace(record=record)
 
 
+def _tell_alike(history: History) -> None:
+    """The receiver says the header that was written, and another came."""
+    submitted = history.rows[place(history, Event.SUBMITTED, "m0")].record
+    alter(history, Event.STORED, "m0", header_digest=submitted.header_digest)
+
+
 def _accept_under_another_id(history: History) -> None:
     first = history.accepted[0]
     key = first.key._replace(message_id="m0-again@A.example")
@@ -199,6 +206,13 @@ BREAKS = (
         plan(fates=TWICE),
         partial(alter, event=Event.DUPLICATE_ELIMINATED, digest="of something else"),
     ),
+    Break(
+        "I8",
+        plan(fates=TWICE),
+        partial(alter, event=Event.DUPLICATE_ELIMINATED, header_digest="of something else"),
+    ),
+    Break("I2", plan(), partial(alter, event=Event.STORED, name="m0", header_digest="of another")),
+    Break("I2", plan(fates=REWRITTEN), _tell_alike),
     Break(
         "I9",
         plan(replace(NUMBERED, time_to_live_s=600)),

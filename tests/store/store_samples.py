@@ -93,6 +93,7 @@ def submit(
         state,
         payloads,
         digest="d" * 64,
+        header_digest="1" * 64,
         submitted_at=2_000_000,
         idempotency_key=idempotency_key,
     )
@@ -110,6 +111,7 @@ def receive(
     **facts: Any,
 ) -> None:
     """Store an arrival."""
+    facts = {"header_digest": "2" * 64, **facts}
     transaction.add_inbound(
         received, payloads, response, digest="e" * 64, received_at=3_000_000, **facts
     )

@@ -185,7 +185,7 @@ class TestOutbound:
         commit(store, lambda tx: submit(tx, sent, *parts, state=state))
         view = store.snapshot().find_outbound_view("m-1")
         assert view is not None
-        assert view == (sent, state, 2_000_000, None, "d" * 64)
+        assert view == (sent, state, 2_000_000, None, "d" * 64, "1" * 64)
         entry = store.snapshot().find_outbound("m-1")
         assert entry == ("m-1", PAIR, "tpa-1", state)
         assert list(store.snapshot().list_payloads("m-1")) == list(parts)
@@ -426,6 +426,11 @@ class TestJournal:
             hop=1,
             actor="operator",
             reason="Grüße",
+            header_digest="1" * 64,
+            message_timestamp_at=2,
+            time_to_live_at=2**52,
+            ack_requested="Unsigned",
+            receipt_requested="None",
         )
         commit(store, lambda tx: tx.append([written]))
         [found] = store.snapshot().list_journal(0, 10)

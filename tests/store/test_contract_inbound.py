@@ -18,7 +18,9 @@ from store_samples import (
     stored,
 )
 
+from onceonly.message.digest import Digests
 from onceonly.message.identity import MessageKey
+from onceonly.message.message import AckRequested
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
 from onceonly.store.conditions import StoreMisused
@@ -31,7 +33,8 @@ class TestInbound:
     def test_a_stored_message_is_known_by_its_whole_key(self, store: Store) -> None:
         """The duplicate key is (From, To, MessageId), nothing less (R-01)."""
         arrived = message("m-1", stored(BODY))
-        commit(store, lambda tx: receive(tx, arrived, stored(BODY)))
+        asked = AckRequested.UNSIGNED
+        commit(store, lambda tx: receive(tx, arrived, stored(BODY), ack_requested=asked))
         found = store.snapshot().find_inbound(arrived.key)
         assert found == (
             arrived.key,
@@ -42,6 +45,8 @@ class TestInbound:
             3_000_000,
             False,
             None,
+            "2" * 64,
+            asked,
         )
         for other in (
             arrived.key._replace(message_id="m-2"),
@@ -49,6 +54,20 @@ class TestInbound:
             arrived.key._replace(to_party="x:y"),
         ):
             assert store.snapshot().find_inbound(other) is None
+
+    @pytest.mark.statement("S1-26", ruling="R-37")
+    def test_a_copy_is_told_by_both_digests(self, store: Store) -> None:
+        """Of a message without header digest by that of its payloads."""
+        commit(store, lambda tx: receive(tx, message("m-1")))
+        commit(store, lambda tx: receive(tx, message("m-2"), header_digest=None))
+        digests = Digests("e" * 64, "2" * 64)
+        others = Digests("e" * 64, "3" * 64), Digests("f" * 64, "2" * 64)
+        told = [
+            [found.has_content(one) for one in (digests, *others)]
+            for name in ("m-1", "m-2")
+            if (found := store.snapshot().find_inbound(message(name).key)) is not None
+        ]
+        assert told == [[True, False, False], [True, True, False]]
 
     @pytest.mark.statement("S1-31", ruling="R-03")
     def test_the_first_response_is_kept_byte_for_byte(self, store: Store) -> None:
@@ -117,15 +136,21 @@ class TestInbound:
     def test_a_message_without_key_is_found_by_its_parties(self, store: Store) -> None:
         """Of several the latest counts; another party's of that id does not."""
         mine = message("m-1")
-        assert store.snapshot().find_processing_without_key(mine.key) is None
+        assert store.snapshot().find_inbound_without_key(mine.key) is None
         commit(store, lambda tx: receive(tx, mine, has_key=False))
-        commit(store, lambda tx: receive(tx, mine, has_key=False))
+        commit(store, lambda tx: receive(tx, mine, has_key=False, header_digest="3" * 64))
         offset = store.snapshot().last_offset()
         commit(store, lambda tx: tx.put_processing(offset, ProcessingState.IN_PROGRESS))
-        found = store.snapshot().find_processing_without_key(mine.key)
-        assert found is ProcessingState.IN_PROGRESS
+        found = store.snapshot().find_inbound_without_key(mine.key)
+        assert found is not None
+        assert (found.status, found.processing) == (
+            InboundStatus.HANDED_OVER,
+            ProcessingState.IN_PROGRESS,
+        )
+        assert found.digests == Digests("e" * 64, "3" * 64)
+        assert store.snapshot().find_inbound(mine.key) is None
         other = mine.key._replace(from_party="x:y")
-        assert store.snapshot().find_processing_without_key(other) is None
+        assert store.snapshot().find_inbound_without_key(other) is None
 
     def test_handing_over_again_changes_nothing(self, store: Store) -> None:
         """The same key gets the same offset and keeps its first instant (I12)."""
@@ -155,7 +180,8 @@ class TestInbound:
         commit(store, lambda tx: receive(tx, arrived, *parts))
         [offset] = commit(store, lambda tx: tx.hand_over(arrived.key, at=9))
         item = store.snapshot().find_inbox_item(offset)
-        assert item == (offset, arrived, 3_000_000, 9, ProcessingState.NOT_STARTED, "e" * 64)
+        standing = ProcessingState.NOT_STARTED
+        assert item == (offset, arrived, 3_000_000, 9, standing, "e" * 64, "2" * 64)
         assert list(store.snapshot().list_inbox_payloads(offset)) == list(parts)
         assert list(store.snapshot().list_inbox_payloads(offset + 1)) == []
 

@@ -11,7 +11,8 @@ import apsw
 import pytest
 from store_samples import NOW_AT, PARTY, row, submitted
 
-from onceonly.journal.record import CHAIN_START, chain
+from onceonly.journal.record import CHAIN_START, SCHEMA_VERSION, Record, chain, chained_columns
+from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey, Pair, PartyId
@@ -22,6 +23,7 @@ from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
+from onceonly.store.conditions import StoreRefused
 from onceonly.store.entries import InboxStanding, MessageFilter, Notice, Role
 from onceonly.store.migrate import get_version, read_migrations
 from onceonly.store.queries import SQL_FILES
@@ -79,16 +81,16 @@ FIRST_ROWS = {
 """A row of every kind in every table of the first schema but the journal."""
 
 
-def journal_rows() -> list[tuple[object, ...]]:
-    """Rows whose chain holds, in the columns of the first schema."""
+def journal_rows() -> list[Record]:
+    """Rows of the first schema version, whose chain holds."""
     rows, before = [], CHAIN_START
     told = [row(Event.SUBMITTED, "m-1"), row(Event.SUBMITTED, "m-2")]
     told.append(row(Event.RECEIPT_RECEIVED, "m-1", from_party=PARTY))
     told.append(row(Event.APPLICATION_REFUSED, "r-1")._replace(from_party=SELLER))
     for seq, one in enumerate(told, 1):
-        record = one._replace(seq=seq, store_epoch=4)
+        record = one._replace(seq=seq, store_epoch=4, schema_version=1)
         before = chain(before, record)
-        rows.append(tuple(record._replace(chain_hash=before)))
+        rows.append(record._replace(chain_hash=before))
     return rows
 
 
@@ -100,7 +102,9 @@ def first_schema(path: Path) -> None:
     tables = [name for (name,) in connection.execute(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
     )]  # fmt: skip
-    rows = {**FIRST_ROWS, "journal": journal_rows()}
+    columns = (*chained_columns(1), "chain_hash")
+    told = [tuple(getattr(record, name) for name in columns) for record in journal_rows()]
+    rows = {**FIRST_ROWS, "journal": told}
     assert set(tables) == set(rows)
     for table, found in rows.items():
         for values in found:
@@ -186,7 +190,7 @@ def assert_everything_is_kept(store: SqliteStore) -> None:
     ]
     [incident] = snapshot.list_incidents(is_open=True)
     assert (incident.role, incident.opened_at) == (Role.SENDER, 21)
-    assert [tuple(record) for record in snapshot.list_journal(0, 10)] == journal_rows()
+    assert snapshot.list_journal(0, 10) == journal_rows()
     counts = snapshot.count_by_status()
     assert {word: count for word, count in counts.items() if count} == dict(FIRST_ROWS["tally"])
 
@@ -232,6 +236,43 @@ def test_a_migrated_store_goes_on_where_it_was(path: Path, open_in: Open) -> Non
     [kept] = [part for part in store.snapshot().list_payloads("m-2") if part.body is None]
     assert kept.payload.digest == BIG
     assert store.snapshot().is_spooled(BIG)
+
+
+def test_a_journal_goes_on_in_the_newest_version(path: Path, open_in: Open) -> None:
+    """Rows of both versions stand in one chain, and an edit on either side of the change shows."""
+    store = open_in(path)
+    said = row(Event.SUBMITTED, "m-4", header_digest="1" * 64, ack_requested="Unsigned")
+    transaction = store.begin()
+    transaction.append([said, row(Event.SUBMITTED, "m-5")])
+    store.commit()
+    rows = store.snapshot().list_journal(0, 10)
+    assert [one.schema_version for one in rows] == [1, 1, 1, 1, SCHEMA_VERSION, SCHEMA_VERSION]
+    assert rows[4].header_digest == "1" * 64
+    store.close()
+    open_in(path).close()
+    for edit in ("reason = 'so'", "header_digest = 'x'"):
+        for seq in (2, 4, 5, 6):
+            edited = path.with_name(f"{seq}.db")
+            shutil.copy(path, edited)
+            apsw.Connection(str(edited)).execute(f"UPDATE journal SET {edit} WHERE seq = {seq}")
+            with pytest.raises(StoreRefused, match=f"damaged at seq {seq}"):
+                open_in(edited)
+
+
+@pytest.mark.statement(ruling="R-37")
+def test_messages_of_the_first_schema_are_known_by_their_payloads(
+    path: Path, open_in: Open
+) -> None:
+    """Nobody knows any more how their headers were spelled."""
+    snapshot = open_in(path).snapshot()
+    entry = snapshot.find_inbound(MessageKey(SELLER, PARTY, "r-1"))
+    assert entry is not None
+    assert entry.header_digest is None
+    assert entry.has_content(Digests("e" * 64, "1" * 64))
+    assert not entry.has_content(Digests("f" * 64, "1" * 64))
+    [item] = snapshot.list_inbox(0, 10)
+    [view, *_] = snapshot.list_messages(MessageFilter()).messages
+    assert (item.header_digest, view.header_digest) == (None, None)
 
 
 def test_a_refusal_of_the_first_schema_stands(path: Path, open_in: Open) -> None:

@@ -22,7 +22,7 @@ from store_samples import (
     submit,
 )
 
-from onceonly.journal.record import COLUMNS
+from onceonly.journal.record import COLUMNS, chained_columns, younger_than
 from onceonly.message.errors import Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.message import AckRequested, DeliverySemantics, SyncReplyMode
@@ -54,6 +54,7 @@ CHECKED_WORDS = {
     ("receiving_pair", "status"): PairStatus,
     ("inbound", "status"): InboundStatus,
     ("inbound", "processing"): ProcessingState,
+    ("inbound", "ack_requested"): AckRequested,
     ("inbound_message", "semantics"): DeliverySemantics,
     ("inbound_message", "sync_reply_mode"): SyncReplyMode,
     ("inbound_message", "delivery_receipt_requested"): AckRequested,
@@ -278,10 +279,11 @@ class TestSchema:
                 assert "OpenEphemeral" not in [step[1] for step in plan], name
 
     def test_journal_columns_are_those_of_a_record(self, path: Path, open_in: Open) -> None:
-        """The table has the columns of `Record`, in its order."""
+        """The table has the columns of `Record`; those of later versions stand at its end."""
         open_in(path).close()
         columns = [column[1] for column in raw(path).execute("PRAGMA table_info(journal)")]
-        assert tuple(columns) == COLUMNS
+        assert tuple(columns) == (*chained_columns(1), "chain_hash", *younger_than(1))
+        assert sorted(columns) == sorted(COLUMNS)
 
     def test_migrations_are_numbered_without_gaps(self, path: Path, open_in: Open) -> None:
         """The schema is the sum of the migrations, and the database says how many it had."""

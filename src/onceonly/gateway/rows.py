@@ -2,11 +2,18 @@
 
 from onceonly.gateway.config import Agreement
 from onceonly.journal.record import METHOD_TRANSPORT, Record
+from onceonly.message.digest import Digests
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.instant import Now
-from onceonly.message.message import DeliverySemantics, Message, ReliableMessagingMethod
+from onceonly.message.message import (
+    AckRequested,
+    DeliverySemantics,
+    Message,
+    Profile,
+    ReliableMessagingMethod,
+)
 from onceonly.protocol.effects import Journal
 
 SOME_HOP = 0
@@ -29,7 +36,7 @@ class Rows:
         now: Now,
         *,
         endpoint: str | None = None,
-        digest: str | None = None,
+        digests: Digests | None = None,
     ) -> Record:
         """A row about a message whose header stands in an earlier row."""
         return Record(
@@ -51,21 +58,27 @@ class Rows:
             status_code=effect.status_code,
             error_code=effect.error_code,
             severity=effect.severity,
-            digest=digest,
+            digest=digests and digests.payloads,
+            header_digest=digests and digests.header,
             hop=SOME_HOP if agreement.is_route else None,
             reason=effect.reason,
         )
 
-    def with_header(
+    def with_header(  # noqa: PLR0913 - because a row has this many facts
         self,
         message: Message,
         agreement: Agreement,
         direction: Direction,
         effect: Journal,
         now: Now,
-        digest: str,
+        *,
+        digests: Digests,
+        ack_requested: AckRequested | None,
     ) -> Record:
-        """A row with everything of the header that evidence needs."""
+        """A row with everything of the header that evidence needs.
+
+        `ack_requested` is what the hop asks for that brings the message, or takes it away.
+        """
         return Record(
             party=self._owner,
             event=effect.event,
@@ -86,8 +99,29 @@ class Rows:
             error_code=effect.error_code,
             severity=effect.severity,
             size_bytes=message.size_bytes,
-            digest=digest,
+            digest=digests.payloads,
+            header_digest=digests.header,
+            message_timestamp_at=message.timestamp_at,
+            time_to_live_at=message.time_to_live_at,
+            ack_requested=ack_requested and ack_requested.value,
+            receipt_requested=message.delivery_receipt_requested
+            and message.delivery_receipt_requested.value,
             reason=_with_method(effect.reason, agreement),
+        )
+
+    def submitted(
+        self, message: Message, agreement: Agreement, effect: Journal, now: Now, digests: Digests
+    ) -> Record:
+        """The row about a message of ours, before anything of it is sent."""
+        terms, profile = agreement.terms, agreement.profile
+        return self.with_header(
+            message,
+            agreement,
+            Direction.OUT,
+            effect,
+            now,
+            digests=digests,
+            ack_requested=None if profile is Profile.RM_2000 else terms.ack_requested,
         )
 
     def about_pair(

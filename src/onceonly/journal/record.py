@@ -4,13 +4,14 @@ A row is written in the transaction that made it true and never changes. It carr
 a journal can be shown to a partner or an auditor.
 """
 
+from collections.abc import Iterable
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from onceonly.message.event import Direction, Event
 
-SCHEMA_VERSION = 1
-"""Raised when a column is added; readers fill what an older row lacks with null."""
+SCHEMA_VERSION = 2
+"""Raised when columns are added; readers fill what an older row lacks with null."""
 
 METHOD_TRANSPORT = "method Transport"
 """How the `reason` of Submitted and Stored begins where nobody acknowledges (seed 001 §1.2.4)."""
@@ -57,6 +58,16 @@ class Record(NamedTuple):
     actor: str | None = None
     """Who asked for it, where a person or a program outside the gateway did."""
     reason: str | None = None
+    header_digest: str | None = None
+    """Digest of the message's header (`wire.header_digest`), hexadecimal SHA-256 (R-37)."""
+    message_timestamp_at: int | None = None
+    """Timestamp of the message, as its header has it."""
+    time_to_live_at: int | None = None
+    """TimeToLive of the message; None where its header has none."""
+    ack_requested: str | None = None
+    """Which acknowledgement the last hop was asked for; None where its header has no word."""
+    receipt_requested: str | None = None
+    """Which delivery receipt was asked for; None where the header has no word."""
     schema_version: int = SCHEMA_VERSION
     seq: int = 0
     store_epoch: int = 0
@@ -64,15 +75,55 @@ class Record(NamedTuple):
 
 
 COLUMNS = Record._fields
-CHAINED = COLUMNS[: COLUMNS.index("chain_hash")]
-"""The columns under the hash: all but the hash itself."""
+ADDED: Final = {
+    2: (
+        "header_digest",
+        "message_timestamp_at",
+        "time_to_live_at",
+        "ack_requested",
+        "receipt_requested",
+    )
+}
+"""The columns that each schema version added; rows of older versions have null there."""
+
+
+def younger_than(version: int) -> tuple[str, ...]:
+    """The columns that rows of this schema version do not have."""
+    return tuple(name for added, names in ADDED.items() if added > version for name in names)
+
+
+def chained_columns(version: int) -> tuple[str, ...]:
+    """The columns under the hash of a row of this schema version: all of its own but the hash."""
+    left_out = {"chain_hash", *younger_than(version)}
+    return tuple(name for name in COLUMNS if name not in left_out)
+
+
+_PLACES: Final = {
+    version: tuple(
+        tuple(map(COLUMNS.index, names))
+        for names in (chained_columns(version), younger_than(version))
+    )
+    for version in range(1, SCHEMA_VERSION)
+}
+"""For each older version: where its columns are, and where those that it does not have."""
 
 
 def chain(previous_hash: str, record: Record) -> str:
     """The `chain_hash` of `record` after a row whose hash was `previous_hash`.
 
-    SHA-256 over the previous hash and every other column, each as length-prefixed UTF-8 text
-    (`~` for null), so that no two rows have the same bytes.
+    SHA-256 over the previous hash and the other columns of the row's own schema version. A row with
+    a value in a younger column is hashed with every column, so that none can be filled in later.
     """
-    parts = ["~" if value is None else f"{len(text := str(value))}:{text}" for value in record[:-1]]
-    return sha256("|".join([previous_hash, *parts]).encode()).hexdigest()
+    values: Iterable[object] = record[:-1]
+    if record.schema_version in _PLACES:
+        own, younger = _PLACES[record.schema_version]
+        if all(record[place] is None for place in younger):
+            values = [record[place] for place in own]
+    return sha256(f"{previous_hash}|{as_text(values)}".encode()).hexdigest()
+
+
+def as_text(values: Iterable[object]) -> str:
+    """The values as length-prefixed text (`~` for null), so that no two lists have the same."""
+    return "|".join(
+        "~" if value is None else f"{len(text := str(value))}:{text}" for value in values
+    )

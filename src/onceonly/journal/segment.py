@@ -30,6 +30,8 @@ _NUMBERS: Final = frozenset(
         "status_code",
         "size_bytes",
         "hop",
+        "message_timestamp_at",
+        "time_to_live_at",
         "schema_version",
         "seq",
         "store_epoch",

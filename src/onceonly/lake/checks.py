@@ -43,15 +43,15 @@ def links(journal: DataFrame) -> DataFrame:
         }
     )
     follows = F.col("seq") == F.col("previous_seq") + F.lit(1)
-    # The columns of another version are not all here; its rows were verified where they all were.
-    is_ours = F.col("schema_version") == F.lit(SCHEMA_VERSION)
+    # The columns of a newer version are not all here; its rows were verified where they all were.
+    is_known = F.col("schema_version") <= F.lit(SCHEMA_VERSION)
     is_unlike = chain_hash(F.col("previous_hash")) != F.col("chain_hash")
     return before.select(
         *LINK,
         "event",
         "at",
         "message_id",
-        is_true(follows & is_ours & is_unlike).alias("is_edited"),
+        is_true(follows & is_known & is_unlike).alias("is_edited"),
         (F.col("seq") == F.col("previous_seq")).alias("is_fork"),
         F.greatest(F.col("seq") - F.col("previous_seq") - F.lit(1), F.lit(0)).alias("missing"),
     )

@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.journal.record import CHAINED
+from onceonly.journal.record import SCHEMA_VERSION, chained_columns, younger_than
 from onceonly.message.event import Direction, Event
 
 US_PER_S = 1_000_000
@@ -97,8 +97,17 @@ def any_of(*conditions: Column) -> Column:
 
 def chain_hash(previous: Column) -> Column:
     """What `journal.record.chain` computes, from the row's own columns (invariant E3)."""
-    parts = [_chained(name) for name in CHAINED]
-    return F.sha2(F.concat_ws("|", previous, *parts), 256)
+    text = _text_of(SCHEMA_VERSION)
+    for version in range(1, SCHEMA_VERSION):
+        is_of_it = F.col("schema_version") == F.lit(version)
+        for name in younger_than(version):
+            is_of_it = is_of_it & F.col(name).isNull()
+        text = F.when(is_of_it, _text_of(version)).otherwise(text)
+    return F.sha2(F.concat_ws("|", previous, text), 256)
+
+
+def _text_of(version: int) -> Column:
+    return F.concat_ws("|", *[_chained(name) for name in chained_columns(version)])
 
 
 def _chained(name: str) -> Column:

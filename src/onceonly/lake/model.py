@@ -148,8 +148,8 @@ def _notices(name: str, severity: Severity, meaning: str) -> Fold:
 PASSING: Final = "passing"
 """The event of an intermediary's row; `event` is null there, so that no half takes it."""
 
-CONTENT: Final = "content"
-"""The digest of Submitted, Stored and HandedOver as a number of 64 bits (xxHash).
+CONTENT, HEADER = "content", "header"
+"""The two digests of Submitted, Stored and HandedOver as numbers of 64 bits (xxHash).
 
 Enough to see that two contents differ; fixed-width numbers fold fast where strings do not. The
 receiver compares all 256 bits before it calls a copy a duplicate, and differences are shown with
@@ -157,6 +157,7 @@ the whole digest.
 """
 _WITH_CONTENT: Final = (Event.SUBMITTED, Event.STORED, Event.HANDED_OVER)
 _CONTENT_MEANING: Final = "digest of Submitted, Stored and HandedOver, as a number of 64 bits"
+_HEADER_MEANING: Final = f"header {_CONTENT_MEANING}"
 
 
 FOLDS: Final = (
@@ -317,6 +318,20 @@ FOLDS: Final = (
     Fold("marks", How.OR, marks.MARKS_OF_ROW, "TRUE", "what ever happened, one bit for each"),
     Fold("content_min", How.MIN, CONTENT, "TRUE", f"least {_CONTENT_MEANING}"),
     Fold("content_max", How.MAX, CONTENT, "TRUE", f"greatest {_CONTENT_MEANING}"),
+    Fold("header_min", How.MIN, HEADER, "TRUE", f"least {_HEADER_MEANING}"),
+    Fold("header_max", How.MAX, HEADER, "TRUE", f"greatest {_HEADER_MEANING}"),
+    _any(
+        "header_submitted",
+        f"{HEADER} IS NOT NULL",
+        (Event.SUBMITTED,),
+        "1 where the sender's journal has the digest of the header",
+    ),
+    _any(
+        "header_stored",
+        f"{HEADER} IS NOT NULL",
+        (Event.STORED,),
+        "1 where the receiver's journal has the digest of the header",
+    ),
     _count("sender_rows", *SENDER_EVENTS, meaning="rows of the sender's journal"),
     _count("receiver_rows", *RECEIVER_EVENTS, meaning="rows of the receiver's journal"),
     Fold("first_at", How.MIN, "at", "TRUE", "first row, in either journal"),
@@ -341,14 +356,17 @@ def partial(journal: DataFrame) -> DataFrame:
         & ~is_true(is_own_refusal)
     )
     # The hash of null is a number as well.
-    has_content = is_event(*_WITH_CONTENT) & ~is_passing() & F.col("digest").isNotNull()
+    has_content = is_event(*_WITH_CONTENT) & ~is_passing()
     folded = rows.select(
         F.coalesce("from_party", "party").alias("from_party"),
         "to_party",
         subject().alias("message_id"),
         *_FOLDED_COLUMNS,
         marks.kind().alias(marks.KIND),
-        F.when(has_content, F.xxhash64("digest")).alias(CONTENT),
+        *[
+            F.when(has_content & F.col(digest).isNotNull(), F.xxhash64(digest)).alias(name)
+            for name, digest in ((CONTENT, "digest"), (HEADER, "header_digest"))
+        ],
     )
     marked = folded.withColumn(marks.OF_ROW, F.expr(marks.MARKS_OF_ROW))
     return marked.groupBy(*KEY).agg(*[fold.in_numbers().of_rows() for fold in FOLDS])

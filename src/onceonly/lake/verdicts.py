@@ -94,6 +94,14 @@ class Verdict(StrEnum):
     IN_FLIGHT = "IN_FLIGHT"
 
 
+class Differs(StrEnum):
+    """What of the content is told differently."""
+
+    PAYLOADS = "payloads"
+    HEADER = "header"
+    BOTH = "both"
+
+
 class Facts(NamedTuple):
     """The lifecycle as yes and no; never null."""
 
@@ -155,7 +163,8 @@ CLASSES: Final = (
     VerdictClass(
         Verdict.CONTENT_MISMATCH,
         Standing.ALARM,
-        "The digests of Submitted, Stored and HandedOver are not all the same.",
+        "The digests of Submitted, Stored and HandedOver are not all the same, be it those of the "
+        "payloads or of the header: `differs` says which.",
         lambda f: f.altered,
     ),
     VerdictClass(
@@ -207,7 +216,7 @@ CLASSES: Final = (
     VerdictClass(
         Verdict.MATCHED,
         Standing.AGREED,
-        "Submitted, stored, handed over once with the same digest, and acknowledged in time.",
+        "Submitted, stored, handed over once with the same digests, and acknowledged in time.",
         lambda f: f.matches & ~f.acked_late & ~f.told,
     ),
     VerdictClass(
@@ -282,7 +291,7 @@ DIFFERENCES: Final = tuple(
 
 
 def verdict(lifecycle: DataFrame, coverage: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
-    """The lifecycles with `verdict`, `standing` and `is_two_sided`, judged at `as_of` (µs UTC).
+    """The lifecycles with `verdict`, `standing`, `is_two_sided` and `differs`, at `as_of` (µs UTC).
 
     `coverage` says whose journals are in the lake (`model.merge_coverage`).
     """
@@ -298,7 +307,11 @@ def verdict(lifecycle: DataFrame, coverage: DataFrame, *, as_of: int, policy: Po
             for standing in Standing
         ]
     )
-    return judged.withColumn("verdict", word).drop(FACTS).withColumn("standing", standing)
+    return (
+        judged.withColumn("verdict", word)
+        .drop(FACTS)
+        .withColumns({"standing": standing, "differs": _differs()})
+    )
 
 
 FACTS: Final = "facts"
@@ -399,4 +412,31 @@ def is_promised() -> Column:
 
 def is_altered() -> Column:
     """Whether two of the message's digests differ, in whichever rows they stand."""
+    return _has_other_payloads() | _has_other_header()
+
+
+def _has_other_payloads() -> Column:
     return is_true(F.col("content_min") < F.col("content_max"))
+
+
+def _has_other_header() -> Column:
+    return is_true(F.col("header_min") < F.col("header_max"))
+
+
+def _differs() -> Column:
+    """Which of the two digests are not all the same; null where both are."""
+    return (
+        F.when(_has_other_payloads() & _has_other_header(), F.lit(Differs.BOTH.value))
+        .when(_has_other_payloads(), F.lit(Differs.PAYLOADS.value))
+        .when(_has_other_header(), F.lit(Differs.HEADER.value))
+    )
+
+
+def is_header_unproven() -> Column:
+    """Whether a side has the message and does not say what its header was (R-37).
+
+    A gateway of before did not know; one that leaves it out has something to explain.
+    """
+    is_told = F.col("header_submitted") + F.col("header_stored") == F.lit(2)
+    is_on_both = ever(Event.SUBMITTED) & ever(Event.STORED)
+    return F.col("is_two_sided") & is_on_both & ~is_true(is_told)

@@ -1,13 +1,23 @@
-"""One digest for the content of a message: what both journals must agree on.
+"""The digests of a message's content: what both journals must agree on.
 
-It covers the payload bytes and their order and types, not the header, which relays may extend
-(R-04), so a collision (R-01) and an altered delivery (invariant I2) both show in it.
+One covers the payload bytes and their order, the other what the header says of them and of the
+message (`wire.header_digest`), but not what relays add (R-04). A collision (R-01) and an altered
+delivery (invariant I2) show in them.
 """
 
 from collections.abc import Sequence
 from hashlib import sha256
+from typing import NamedTuple
 
 from onceonly.message.message import Payload
+
+
+class Digests(NamedTuple):
+    """Both digests of one message."""
+
+    payloads: str
+    header: str | None
+    """None of a message that was stored before there was one (R-37)."""
 
 
 def content_digest(payloads: Sequence[Payload]) -> str:

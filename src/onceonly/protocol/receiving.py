@@ -9,7 +9,8 @@ first step was ever "seen": an arrival that failed half-way is no duplicate late
 Which arrivals are one message is decided by the MessageId, always first (R-01). Then expiry
 (R-18), then, for a message never stored, the SequenceNumber as a gap detector, where there is one:
 
-    known, other content      collision: an alarm; no acknowledgement, no delivery
+    known, other content      collision: an alarm; no acknowledgement, no delivery. Content is all
+                              that the From Party said, by two digests: payloads and header (R-37)
     taken back by its sender  answered DeliveryFailure; a tombstone stands for ever (R-08)
     known, same content       duplicate: answer with the first stored response (R-03), no change;
                               while that response is still in work, silence (seed 001 §1.3.3 (9b))
@@ -25,9 +26,10 @@ until the operator resumes the pair. Resuming accepts whichever number comes nex
 
 Not everything is acknowledged. A BestEffort message and one that a reliable transport brought are
 stored and handed over in one step; BestEffort is not even remembered, so that its repeat is
-delivered too, unless the agreement drops duplicates (R-16). Where the business response goes back
-in the answer of the transport, the message is handed over at once, since only the application
-can make that response, and the acknowledgement rides on it (seed 001 §1.3.3.1).
+delivered too, unless the agreement drops duplicates (R-16). But under one MessageId it is another
+message than a reliable one, whichever of the two comes first (R-37). Where the business response
+goes back in the answer of the transport, the message is handed over at once, since only the
+application can make that response, and the acknowledgement rides on it (seed 001 §1.3.3.1).
 
 A stored message runs a small machine of its own; `keeping` has what is said and done about it
 later:
@@ -110,12 +112,26 @@ class ReceivingPair(NamedTuple):
     is not newer may be one of those, whatever PersistDuration is by now (R-19)."""
 
 
+class Stamp(NamedTuple):
+    """What a repeat may say anew without being another message (R-37)."""
+
+    timestamp_at: int
+    time_to_live_at: int | None
+    ack_requested: AckRequested | None
+    delivery_receipt_requested: AckRequested | None
+
+
 class Known(NamedTuple):
     """What the store remembers of a message with the arrival's key."""
 
     digest: str
     has_response: bool = True
     """A response to it is stored: an acknowledgement, or the business response."""
+    header_digest: str | None = None
+    """None for a message of before there was one: it is judged by its payloads (R-37)."""
+    has_key: bool = True
+    """False for a BestEffort message whose repeats are delivered too (R-16)."""
+    stamp: Stamp | None = None
 
 
 class Arrival(NamedTuple):
@@ -134,6 +150,18 @@ class Arrival(NamedTuple):
     method: ReliableMessagingMethod | None = None
     sync_reply_mode: SyncReplyMode | None = None
     delivery_receipt_requested: AckRequested | None = None
+    header_digest: str | None = None
+    ack_requested: AckRequested | None = None
+
+    @property
+    def stamp(self) -> Stamp:
+        """What it says of its times and of what is asked for."""
+        return Stamp(
+            self.timestamp_at,
+            self.time_to_live_at,
+            self.ack_requested,
+            self.delivery_receipt_requested,
+        )
 
 
 class Case(Enum):
@@ -183,6 +211,9 @@ def receive(
     if case in (Case.DUPLICATE, Case.IN_WORK):
         assert known is not None, "only what is known is a duplicate"
         return _repeat(case, arrival, known, pair, terms)
+    if case is Case.COLLISION:
+        assert known is not None, "only with what is known something collides"
+        return Reception(case, pair, _alarm(known, arrival))
     if case is Case.OUT_OF_SEQUENCE:
         return _refuse_number(arrival, pair)
     return Reception(case, pair, _refusal(case, terms))
@@ -197,13 +228,11 @@ def _case_of(  # noqa: PLR0911 - because it is the table of the essay, a line pe
     *,
     is_cancelled: bool,
 ) -> Case:
-    if not _is_remembered(arrival, terms):
-        known = None
-    if known is not None and known.digest != arrival.digest:
+    if known is not None and _collides(known, arrival, terms):
         return Case.COLLISION
     if is_cancelled:
         return Case.CANCELLED
-    if known is not None:
+    if known is not None and known.has_key:
         awaited = _is_answered_by_the_application(arrival, terms) and not known.has_response
         return Case.IN_WORK if awaited else Case.DUPLICATE
     too_late = _too_late(arrival, pair, now, terms)
@@ -295,16 +324,55 @@ def _hand_over(*, wants_receipt: bool) -> tuple[Effect, ...]:
     return HandOver(), Journal(Event.HANDED_OVER), *receipt
 
 
+def _collides(known: Known, arrival: Arrival, terms: DeliveryTerms) -> bool:
+    """Whether one MessageId names two contents; BestEffort among itself may (R-16, R-37)."""
+    may_compare = known.has_key or _is_remembered(arrival, terms)
+    return may_compare and bool(differences(known, arrival.digest, arrival.header_digest))
+
+
+def differences(known: Known, digest: str, header_digest: str | None) -> tuple[str, ...]:
+    """Which parts of this content are not those of what is known (R-37)."""
+    is_other = {
+        "payloads": known.digest != digest,
+        "header": known.header_digest not in (None, header_digest),
+    }
+    return tuple(part for part, is_so in is_other.items() if is_so)
+
+
 def _repeat(
     case: Case, arrival: Arrival, known: Known, pair: ReceivingPair, terms: DeliveryTerms
 ) -> Reception:
-    row = Journal(Event.DUPLICATE_ELIMINATED, sequence_number=arrival.sequence_number)
+    anew = _said_anew(known, arrival)
+    row = Journal(Event.DUPLICATE_ELIMINATED, sequence_number=arrival.sequence_number, reason=anew)
     if case is Case.IN_WORK:
-        return Reception(case, pair, (row._replace(reason=case.value),))
+        reason = case.value if anew is None else f"{case.value}; {anew}"
+        return Reception(case, pair, (row._replace(reason=reason),))
     if not _is_acknowledged(arrival, terms):
         return Reception(case, pair, (row,))
     answer = Acknowledge() if known.has_response else AcknowledgeAnew()
     return Reception(case, pair, (row, answer))
+
+
+def _said_anew(known: Known, arrival: Arrival) -> str | None:
+    """In which words a repeat differs from the first copy, and is a repeat all the same (R-37)."""
+    if known.stamp is None:
+        return None
+    pairs = zip(_STAMPED, known.stamp, arrival.stamp, strict=True)
+    differing = [word for word, first, now in pairs if first != now]
+    return f"other than in the first copy: {', '.join(differing)}" if differing else None
+
+
+_STAMPED = ("Timestamp", "TimeToLive", "ackRequested", "deliveryReceiptRequested")
+
+
+def _alarm(known: Known, arrival: Arrival) -> tuple[Effect, ...]:
+    differing = " and ".join(differences(known, arrival.digest, arrival.header_digest))
+    text = (
+        f"a message with other {differing} is stored here under this MessageId; expected is another"
+        " MessageId for another message"
+    )
+    row = Journal(Event.COLLISION_DETECTED, error_code=ErrorCode.SECURITY_FAILURE, reason=text)
+    return row, Answer(ErrorCode.SECURITY_FAILURE, Severity.ERROR, text)
 
 
 def _refuse_number(arrival: Arrival, pair: ReceivingPair) -> Reception:
@@ -333,9 +401,6 @@ def _number_refusal(number: int | None, previous: int | None) -> str:
 
 def _refusal(case: Case, terms: DeliveryTerms) -> tuple[Effect, ...]:
     text = _REFUSALS[case]
-    if case is Case.COLLISION:
-        row = Journal(Event.COLLISION_DETECTED, error_code=ErrorCode.SECURITY_FAILURE, reason=text)
-        return row, Answer(ErrorCode.SECURITY_FAILURE, Severity.ERROR, text)
     if case is Case.QUARANTINED:
         row = _rejected(ErrorCode.TRANSIENT_ERROR, text, None)
         pause_s = terms.retry_interval_s
@@ -345,10 +410,6 @@ def _refusal(case: Case, terms: DeliveryTerms) -> tuple[Effect, ...]:
 
 
 _REFUSALS = {
-    Case.COLLISION: (
-        "a message with other content is stored here under this MessageId; expected is another"
-        " MessageId for another message"
-    ),
     Case.CANCELLED: (
         "its sender took this message back, so it will never be processed here; expected is a new"
         " message with another MessageId"

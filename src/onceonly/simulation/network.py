@@ -5,6 +5,7 @@ link and its number on that link, `A>B#3`, and its fate belongs to that name: ei
 says it, or it is drawn, and then it is written down so that the schedule can say it.
 """
 
+import re
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from enum import StrEnum
@@ -57,9 +58,12 @@ class Fate(StrEnum):
     """It arrives after the sender has stopped waiting for the answer (fault N3)."""
     DAMAGED = "damaged"
     """A byte of it is another when it arrives (fault N4)."""
+    REWRITTEN = "rewritten"
+    """A box on the way wrote another Action into it, and nothing about it is wrong (R-37)."""
 
 
-FAULTS = tuple(fate for fate in Fate if fate is not Fate.DELIVERED)
+FAULTS = tuple(fate for fate in Fate if fate not in (Fate.DELIVERED, Fate.REWRITTEN))
+"""What bad weather does; a box that rewrites is put there by somebody."""
 
 
 class Host(Protocol):
@@ -270,6 +274,8 @@ class _Passage:
         body = self._packet.body
         if fate is Fate.DAMAGED:
             body = _damaged(body, self._network.part(self._packet))
+        elif fate is Fate.REWRITTEN:
+            body = _rewritten(body)
         cut_at = self._network.part(self._packet) if fate is Fate.CUT else None
         answer = self._forget if fate in _UNANSWERED else self._answer
         self._timeline.call_in(there_ns, partial(self._arrive, body, cut_at, answer))
@@ -422,6 +428,14 @@ def _damaged(body: bytes, at: int) -> bytes:
     end = body.find(b"</") + 1
     tag = body.find(b"<", at * end // (len(body) or 1))
     return body[:tag] + bytes([body[tag] ^ 0x20]) + body[tag + 1 :] if end else body
+
+
+def _rewritten(body: bytes) -> bytes:
+    """The Action begins with a small letter, for which every program that is there is another."""
+    return _ACTION.sub(lambda found: found[0].lower(), body, count=1)
+
+
+_ACTION = re.compile(rb"(?<=<Action>)[A-Z]")
 
 
 async def _pieces(body: bytes, cut_at: int | None) -> AsyncIterator[bytes]:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import AckRequested, DeliverySemantics, Message, Payload
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.pairing import PairStatus
-from onceonly.protocol.receiving import InboundStatus, ProcessingState
+from onceonly.protocol.receiving import InboundStatus, Known, ProcessingState, differences
 from onceonly.protocol.relaying import Transit
 from onceonly.protocol.sending import Outbound, OutboundStatus
 
@@ -49,6 +50,8 @@ class OutboundView(NamedTuple):
     settled_at: int | None
     """When the status became final, or None."""
     digest: str
+    header_digest: str | None = None
+    """None for messages of before there was one (R-37)."""
 
 
 class InboundEntry(NamedTuple):
@@ -64,6 +67,19 @@ class InboundEntry(NamedTuple):
     """No acknowledgement of it has left, and none is on its way (R-12)."""
     parked: str | None = None
     """Why nobody hands it over by himself: the bug of ours that met it (R-43)."""
+    header_digest: str | None = None
+    """None for messages of before there was one: they are known by their payloads (R-37)."""
+    ack_requested: AckRequested | None = None
+    """What the hop asked for that brought it."""
+
+    @property
+    def digests(self) -> Digests:
+        """Both digests of its content."""
+        return Digests(self.digest, self.header_digest)
+
+    def has_content(self, digests: Digests) -> bool:
+        """Whether a copy with these digests is one of it."""
+        return not differences(Known(self.digest, header_digest=self.header_digest), *digests)
 
 
 class InboxItem(NamedTuple):
@@ -75,6 +91,7 @@ class InboxItem(NamedTuple):
     handed_over_at: int
     processing: ProcessingState
     digest: str
+    header_digest: str | None = None
 
 
 class InboxStanding(NamedTuple):

@@ -164,14 +164,14 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
         number = self._tables.known.get(key)
         return None if number is None else self._tables.inbound[number].message
 
-    def find_processing_without_key(self, key: MessageKey) -> ProcessingState | None:
+    def find_inbound_without_key(self, key: MessageKey) -> InboundEntry | None:
         known = self._tables.known.get(key)
         found = [
-            row.processing
+            row
             for number, row in self._tables.inbound.items()
             if row.message.key == key and number != known
         ]
-        return found[-1] if found else None
+        return found[-1].entry() if found else None
 
     def get_response(self, key: MessageKey) -> Package:
         response = self._tables.inbound[self._tables.known[key]].response

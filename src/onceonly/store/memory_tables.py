@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from onceonly.journal.record import Record
 from onceonly.message.identity import MessageKey, Pair
-from onceonly.message.message import Message
+from onceonly.message.message import AckRequested, Message
 from onceonly.message.package import Package
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.pairing import SendingPair
@@ -42,6 +42,7 @@ class Outgoing(NamedTuple):
     submitted_at: int
     settled_at: int | None
     idempotency_key: str | None
+    header_digest: str | None
 
     def entry(self) -> OutboundEntry:
         """As a step reads it."""
@@ -51,7 +52,12 @@ class Outgoing(NamedTuple):
     def view(self) -> OutboundView:
         """As its owner sees it."""
         return OutboundView(
-            self.message, self.state, self.submitted_at, self.settled_at, self.digest
+            self.message,
+            self.state,
+            self.submitted_at,
+            self.settled_at,
+            self.digest,
+            self.header_digest,
         )
 
 
@@ -72,6 +78,8 @@ class Incoming(NamedTuple):
     is_refused: bool = False
     is_withheld: bool = False
     parked: str | None = None
+    header_digest: str | None = None
+    ack_requested: AckRequested | None = None
 
     def entry(self) -> InboundEntry:
         """As a step reads it."""
@@ -85,6 +93,8 @@ class Incoming(NamedTuple):
             self.received_at,
             self.is_withheld,
             self.parked,
+            self.header_digest,
+            self.ack_requested,
         )
 
     def item(self) -> InboxItem:
@@ -97,6 +107,7 @@ class Incoming(NamedTuple):
             self.handed_over_at,
             self.processing,
             self.digest,
+            self.header_digest,
         )
 
     def standing(self) -> InboxStanding:

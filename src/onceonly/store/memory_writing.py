@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from onceonly.journal.record import CHAIN_START, Record, chain
 from onceonly.message.identity import MessageKey, Pair
-from onceonly.message.message import Message, Payload
+from onceonly.message.message import AckRequested, Message, Payload
 from onceonly.message.package import Package
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
@@ -50,13 +50,14 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         self._tables.numbers[name] = number
         return number
 
-    def add_outbound(
+    def add_outbound(  # noqa: PLR0913 - because these are the facts of one submission
         self,
         message: Message,
         state: Outbound,
         payloads: Sequence[StoredPayload],
         *,
         digest: str,
+        header_digest: str | None = None,
         submitted_at: int,
         idempotency_key: str | None,
     ) -> None:
@@ -70,6 +71,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
             submitted_at,
             settled_at,
             idempotency_key,
+            header_digest,
         )
         self._add(self._tables.outbound, message.message_id, row)
         if idempotency_key is not None:
@@ -108,6 +110,8 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         *,
         digest: str,
         received_at: int,
+        header_digest: str | None = None,
+        ack_requested: AckRequested | None = None,
         keep_until_at: int | None = None,
         status: InboundStatus = InboundStatus.STORED,
         has_key: bool = True,
@@ -124,6 +128,8 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
             received_at,
             keep_until_at,
             status if has_key else InboundStatus.STORED,
+            header_digest=header_digest,
+            ack_requested=ack_requested,
         )
         self._put(self._tables.inbound, number, row)
         if not has_key:

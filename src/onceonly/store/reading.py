@@ -118,13 +118,13 @@ class SqliteSnapshot(SqliteJobReading, Snapshot):
         row = self._get("find_inbound", key.message_id, key.from_party, key.to_party)
         return None if row is None else rows.to_inbound_entry(row)
 
+    def find_inbound_without_key(self, key: MessageKey) -> InboundEntry | None:
+        row = self._get("find_inbound_without_key", key.message_id, *key.pair)
+        return None if row is None else rows.to_inbound_entry(row)
+
     def find_inbound_message(self, key: MessageKey) -> Message | None:
         row = self._get("find_inbound_message", key.message_id, key.from_party, key.to_party)
         return None if row is None else rows.to_message(row[0], row[1], row[2:])
-
-    def find_processing_without_key(self, key: MessageKey) -> ProcessingState | None:
-        word = self._get("find_processing_without_key", key.message_id, *key.pair)
-        return None if word is None else ProcessingState(word)
 
     def get_response(self, key: MessageKey) -> Package:
         row = self._get("get_response", key.message_id, key.from_party, key.to_party)

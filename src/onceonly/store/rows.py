@@ -214,9 +214,9 @@ def to_outbound_entry(row: Row) -> OutboundEntry:
 
 
 def to_outbound_view(row: Row) -> OutboundView:
-    """An entry's columns, then `settled_at`, the message, `digest` and `submitted_at`."""
+    """An entry's columns, `settled_at`, the message, `digest`, `submitted_at`, `header_digest`."""
     message = to_message(row[1], row[4], row[18:31])
-    return OutboundView(message, to_outbound(row[5:17]), row[32], row[17], row[31])
+    return OutboundView(message, to_outbound(row[5:17]), row[32], row[17], row[31], row[33])
 
 
 def to_sending_pair(row: Row) -> SendingPair:
@@ -228,7 +228,7 @@ def to_sending_pair(row: Row) -> SendingPair:
 def to_inbound_entry(row: Row) -> InboundEntry:
     """`position, message_id, from_party, to_party, agreement_id, status, processing, …`."""
     _, message_id, from_party, to_party, agreement_id, status, processing = row[:7]
-    digest, received_at, is_withheld, parked = row[7:]
+    digest, received_at, is_withheld, parked, header_digest, ack_requested = row[7:]
     return InboundEntry(
         MessageKey(from_party, to_party, message_id),
         agreement_id,
@@ -238,14 +238,18 @@ def to_inbound_entry(row: Row) -> InboundEntry:
         received_at,
         bool(is_withheld),
         parked,
+        header_digest,
+        ack_requested and AckRequested(ack_requested),
     )
 
 
 def to_inbox_item(row: Row) -> InboxItem:
-    """`inbox_offset, message_id, agreement_id, …, digest`, then the message."""
-    offset, message_id, agreement_id, received_at, handed_over_at, processing, digest = row[:7]
-    message = to_message(message_id, agreement_id, row[7:])
-    return InboxItem(offset, message, received_at, handed_over_at, _PROCESSING[processing], digest)
+    """`inbox_offset, message_id, agreement_id, …, digest, header_digest`, then the message."""
+    offset, message_id, agreement_id, received_at, handed_over_at, processing = row[:6]
+    message = to_message(message_id, agreement_id, row[8:])
+    return InboxItem(
+        offset, message, received_at, handed_over_at, _PROCESSING[processing], *row[6:8]
+    )
 
 
 def to_inbox_standing(row: Row) -> InboxStanding:

@@ -19,7 +19,7 @@ from typing import Protocol
 
 from onceonly.journal.record import Record
 from onceonly.message.identity import MessageKey, Pair
-from onceonly.message.message import Message
+from onceonly.message.message import AckRequested, Message
 from onceonly.message.package import Package
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
@@ -114,12 +114,12 @@ class Snapshot(JobSnapshot, Protocol):
         """The stored message with this duplicate key (R-01)."""
         ...
 
-    def find_inbound_message(self, key: MessageKey) -> Message | None:
-        """What the stored message with this duplicate key said, handed over or not."""
+    def find_inbound_without_key(self, key: MessageKey) -> InboundEntry | None:
+        """The latest BestEffort message of that key, if one was stored without it (R-16)."""
         ...
 
-    def find_processing_without_key(self, key: MessageKey) -> ProcessingState | None:
-        """How the application stands to the latest BestEffort message of that key, if one came."""
+    def find_inbound_message(self, key: MessageKey) -> Message | None:
+        """What the stored message with this duplicate key said, handed over or not."""
         ...
 
     def get_response(self, key: MessageKey) -> Package:
@@ -261,13 +261,14 @@ class Transaction(JobTransaction, Snapshot, Protocol):
         """Grows with every row written, so that a step that raised late is found out."""
         ...
 
-    def add_outbound(
+    def add_outbound(  # noqa: PLR0913 - because these are the facts of one submission
         self,
         message: Message,
         state: Outbound,
         payloads: Sequence[StoredPayload],
         *,
         digest: str,
+        header_digest: str | None = None,
         submitted_at: int,
         idempotency_key: str | None,
     ) -> None:
@@ -301,6 +302,8 @@ class Transaction(JobTransaction, Snapshot, Protocol):
         *,
         digest: str,
         received_at: int,
+        header_digest: str | None = None,
+        ack_requested: AckRequested | None = None,
         keep_until_at: int | None = None,
         status: InboundStatus = InboundStatus.STORED,
         has_key: bool = True,

@@ -13,7 +13,7 @@ import apsw
 
 from onceonly.journal.record import Record, chain
 from onceonly.message.identity import MessageKey, Pair
-from onceonly.message.message import Message, Payload
+from onceonly.message.message import AckRequested, Message, Payload
 from onceonly.message.package import Package
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
@@ -102,13 +102,14 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         self._known[row[1]] = (row[0], row[5])
         return rows.to_outbound_entry(row)
 
-    def add_outbound(
+    def add_outbound(  # noqa: PLR0913 - because these are the facts of one submission
         self,
         message: Message,
         state: Outbound,
         payloads: Sequence[StoredPayload],
         *,
         digest: str,
+        header_digest: str | None = None,
         submitted_at: int,
         idempotency_key: str | None,
     ) -> None:
@@ -129,6 +130,7 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
             digest,
             submitted_at,
             idempotency_key,
+            header_digest,
         )
         self._add_bodies(Way.OUT, position, message.payloads, payloads)
         if idempotency_key is not None:
@@ -195,6 +197,8 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         *,
         digest: str,
         received_at: int,
+        header_digest: str | None = None,
+        ack_requested: AckRequested | None = None,
         keep_until_at: int | None = None,
         status: InboundStatus = InboundStatus.STORED,
         has_key: bool = True,
@@ -205,7 +209,8 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         handed_over_at = None if has_key else received_at
         status = status if has_key else InboundStatus.HANDED_OVER
         facts = (message.agreement_id, status, digest, received_at)
-        self._write("add_inbound", *names, *facts, offset, handed_over_at, has_key, keep_until_at)
+        place = (offset, handed_over_at, has_key, keep_until_at)
+        self._write("add_inbound", *names, *facts, *place, header_digest, ack_requested)
         position = self._connection.last_insert_rowid()
         if has_key:
             self._write("add_inbound_key", *names, position)

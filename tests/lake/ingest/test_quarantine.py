@@ -19,12 +19,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from cases import MUCH_LATER, made
 from fingerprints import rows_in
-from journals import BUYER, SELLER, Ledger, chained, healthy, publish
+from journals import BUYER, SELLER, Ledger, chained, healthy, publish, upgraded
 
 from onceonly.cli.main import cli
-from onceonly.journal.record import chain
+from onceonly.journal.record import chain, younger_than
 from onceonly.journal.segment import party_folder, to_records, to_table
-from onceonly.lake import jobs, manifest, runner
+from onceonly.lake import checks, jobs, manifest, runner
 from onceonly.lake.ingest import register, segments, taking
 from onceonly.lake.ingest.intake import Intake
 from onceonly.lake.ingest.stream import Run
@@ -150,6 +150,30 @@ def test_every_harmed_segment_is_named_and_all_others_count(
     [foreign] = summary.manifests[f"{lake}/party=foreign"].quarantined
     assert foreign.fault == "foreign: its rows are of 'stranger'"
     assert not summary.is_trusted
+
+
+def test_an_edit_is_found_on_both_sides_of_a_change_of_version(spark: SparkSession, tmp_path: Path):
+    """A gateway was upgraded in the middle of its journal: every row has its own hash (E3)."""
+    edits = {"whole": None, "before": 24, "after": 35, "filled-in": 24}
+    for name, row in edits.items():
+        ledger = upgraded(healthy(seed=7, messages=8, names=(name, SELLER))[0].sender, behind=30)
+        first, second, _ = in_three(tmp_path, ledger)
+        rewrite(first, lambda table: table.drop_columns(list(younger_than(1))))
+        if row is not None:
+            column = "header_digest" if name == "filled-in" else "reason"
+            rewrite(second, lambda t, row=row, column=column: with_value(t, column, row - 21, "x"))
+    summary = jobs.ingest(str(tmp_path), into=str(tmp_path / "lake"))
+    found = {
+        name: [one.fault for one in summary.manifests[f"{tmp_path}/lake/party={name}"].quarantined]
+        for name in edits
+    }
+    assert found == {
+        name: [] if row is None else [f"edited: row {row} does not give its hash"]
+        for name, row in edits.items()
+    }
+    journal = runner.journal(spark, [str(tmp_path / "lake")])
+    [whole] = checks.wholeness(journal.where("party = 'whole'")).collect()
+    assert (whole["edited"], whole["missing"], whole["forks"]) == (0, 0, 0)
 
 
 def test_the_sheet_names_what_is_kept_apart(

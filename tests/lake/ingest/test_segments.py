@@ -17,19 +17,20 @@ import pyarrow.parquet as pq
 import pytest
 from fsspec.spec import AbstractFileSystem
 
-from onceonly.journal.record import CHAIN_START, SCHEMA_VERSION, chain
+from onceonly.journal.record import CHAIN_START, SCHEMA_VERSION, chain, younger_than
 from onceonly.journal.segment import to_records, to_table
 from onceonly.lake.ingest import segments
 from onceonly.lake.ingest.segments import Look, look
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from journals import BUYER, chained, healthy
+from journals import BUYER, chained, healthy, upgraded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROWS = healthy(seed=3, messages=12)[0].sender.records
+LEDGER = healthy(seed=3, messages=12)[0].sender
+ROWS = LEDGER.records
 TABLE = to_table(ROWS)
 NAME = f"segment-{1:020d}-{len(ROWS):020d}.parquet"
 
@@ -56,7 +57,8 @@ def test_a_whole_segment_is_told_by_its_ends(tmp_path: Path):
     assert found.fault is None
     assert (found.party, found.first_seq, found.last_seq) == (BUYER, 1, len(ROWS))
     assert (found.head_hash, found.tail_hash) == (ROWS[0].chain_hash, ROWS[-1].chain_hash)
-    assert (found.schema_version, found.unknown_columns, found.is_plain) == (1, "", True)
+    told = (found.schema_version, found.unknown_columns, found.is_plain)
+    assert told == (SCHEMA_VERSION, "", True)
     assert Look(NAME, tail_hash=CHAIN_START).is_followed_by(found)
 
 
@@ -253,6 +255,47 @@ def test_an_older_version_is_verified_by_its_own_columns(tmp_path: Path):
     """A column that did not exist yet is not under the hash."""
     found = looked_at(tmp_path, chained(ROWS, less=("hop", "actor")))
     assert (found.fault, found.unknown_columns, found.is_plain) == (None, "", False)
+
+
+CHANGED = upgraded(LEDGER, behind=20).records
+
+
+def of_changed(tmp_path: Path, first: int, last: int, *less: str, **edits: object) -> Look:
+    """A look at rows of a journal that changes its version behind row 20; row 15, 25 are edited."""
+    rows = [row._replace(**edits) if row.seq in (15, 25) else row for row in CHANGED]
+    table = to_table(rows[first - 1 : last]).drop_columns(list(less))
+    return looked_at(tmp_path, table, f"segment-{first:020d}-{last:020d}.parquet")
+
+
+def test_a_journal_that_changes_its_version_is_verified_on_both_sides(tmp_path: Path):
+    """Rows of both versions in one segment have the hashes of their own columns."""
+    across = of_changed(tmp_path, 1, len(CHANGED))
+    assert (across.fault, across.is_plain, across.schema_version) == (None, True, SCHEMA_VERSION)
+    older = of_changed(tmp_path, 1, 20, *younger_than(1))
+    newer = of_changed(tmp_path, 21, len(CHANGED))
+    assert [(one.fault, one.is_plain) for one in (older, newer)] == [(None, True)] * 2
+    assert older.is_followed_by(newer)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "edit", "bad"),
+    [
+        (11, 20, {"size_bytes": 7}, 15),
+        (21, 30, {"size_bytes": 7}, 25),
+        (16, 30, {"size_bytes": 7}, 25),
+        (1, 24, {"size_bytes": 7}, 15),
+        (1, 24, {"header_digest": "x"}, 15),
+        (16, 30, {"header_digest": "x"}, 25),
+        (16, 30, {"schema_version": 1}, 25),
+        (1, 24, {"schema_version": SCHEMA_VERSION}, 15),
+    ],
+)
+def test_an_edit_shows_on_both_sides_of_a_change_of_version(
+    tmp_path: Path, first: int, last: int, edit: dict[str, object], bad: int
+):
+    """Nor can a row be called one of another version, or a younger column be filled in."""
+    found = of_changed(tmp_path, first, last, **edit)
+    assert (found.fault, found.bad_seq) == (f"edited: row {bad} does not give its hash", bad)
 
 
 def test_other_writers_are_read(tmp_path: Path):

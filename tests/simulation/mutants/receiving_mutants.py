@@ -54,12 +54,18 @@ DECISIONS = (
         "Another content under a known MessageId passes for a repeat.",
         Edit(
             "protocol/receiving.py",
-            """\
-    if known is not None and known.digest != arrival.digest:
-""",
-            """\
-    if known is not None and not known.digest:
-""",
+            '        "payloads": known.digest != digest,',
+            '        "payloads": False,',
+        ),
+    ),
+    Mutant(
+        "header_not_compared",
+        "I8",
+        "Another Action under a known MessageId passes for a repeat, if the payloads are the same.",
+        Edit(
+            "protocol/receiving.py",
+            '        "header": known.header_digest not in (None, header_digest),',
+            '        "header": False,',
         ),
     ),
     Mutant(
@@ -69,14 +75,14 @@ DECISIONS = (
         Edit(
             "protocol/receiving.py",
             """\
-    if known is not None:
+    if known is not None and known.has_key:
         awaited =\
 """,
             """\
     late = _too_late(arrival, pair, now, terms)
     if late is not None:
         return late
-    if known is not None:
+    if known is not None and known.has_key:
         awaited =\
 """,
         ),
@@ -184,8 +190,8 @@ DECISIONS = (
         "Other content under a known MessageId is thrown away and acknowledged.",
         Edit(
             "protocol/receiving.py",
-            "        return row, Answer(ErrorCode.SECURITY_FAILURE, Severity.ERROR, text)",
-            "        return row, Acknowledge()",
+            "    return row, Answer(ErrorCode.SECURITY_FAILURE, Severity.ERROR, text)",
+            "    return row, Acknowledge()",
         ),
     ),
     Mutant(
@@ -196,13 +202,13 @@ DECISIONS = (
             "protocol/receiving.py",
             """\
     if case is Case.IN_WORK:
-        return Reception(case, pair, (row._replace(reason=case.value),))
+        reason =\
 """,
             """\
     if arrival.sequence_number is not None:
         pair = pair._replace(sequence_number=arrival.sequence_number)
     if case is Case.IN_WORK:
-        return Reception(case, pair, (row._replace(reason=case.value),))
+        reason =\
 """,
         ),
     ),

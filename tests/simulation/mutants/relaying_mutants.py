@@ -251,7 +251,7 @@ MUTANTS = (
         Edit(
             "gateway/relaying/custody.py",
             """\
-            None if entry is None else Known(entry.digest),
+            find_known(txn, key, entry),
 """,
             """\
             None,

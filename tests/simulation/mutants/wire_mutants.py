@@ -43,6 +43,16 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "action_not_digested",
+        "I2",
+        "What a box on the way writes as Action is proven by neither journal.",
+        Edit(
+            "wire/header_digest.py",
+            "        message.action,",
+            '        "",',
+        ),
+    ),
+    Mutant(
         "ack_refers_to_itself",
         "I6",
         "The acknowledgement refers to the conversation, not to the message.",

@@ -13,6 +13,7 @@ from onceonly.gateway.agreements import Admitted
 from onceonly.gateway.authority import Caller
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.drill import Failpoints
+from onceonly.gateway.known import find_known
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.receiving.handovers import Debt, HandOvers, wants_receipt
 from onceonly.gateway.receiving.replies import IN_THE_ANSWER, Exchange, Replies
@@ -22,6 +23,7 @@ from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.work import Outcome as Sending
 from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
+from onceonly.message.digest import Digests
 from onceonly.message.event import Direction, Event
 from onceonly.message.instant import NS_PER_S, Now
 from onceonly.message.message import AckRequested, Profile, SyncReplyMode
@@ -41,7 +43,7 @@ from onceonly.protocol.effects import (
 )
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.outbound import Exposure
-from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Known, Reception
+from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Reception
 from onceonly.store.conditions import StoreFull
 from onceonly.store.entries import InboundEntry, Role, StoredPayload
 from onceonly.store.group import GroupCommit
@@ -59,7 +61,7 @@ class Received(NamedTuple):
 
     admitted: Admitted
     payloads: Sequence[StoredPayload]
-    digest: str
+    digests: Digests
     assurance: Assurance
     """How far it was looked at before it is stored (seed 004 level 0)."""
     mode: SyncReplyMode
@@ -154,7 +156,7 @@ class Arrivals:
         entry = txn.find_inbound(key)
         before = txn.get_receiving_pair(message.pair)
         stored = None if entry is None else self._find_response(txn, received)
-        known = None if entry is None else Known(entry.digest, has_response=stored is not None)
+        known = find_known(txn, key, entry, has_response=stored is not None)
         reception = receiving.receive(
             self._arrival(received, entry),
             known,
@@ -185,7 +187,7 @@ class Arrivals:
             mode = SyncReplyMode.NONE  # Nobody works on the first copy's response any more.
         return Arrival(
             message.message_id,
-            received.digest,
+            received.digests.payloads,
             message.semantics,
             message.timestamp_at,
             hop.sequence_number,
@@ -193,6 +195,8 @@ class Arrivals:
             received.admitted.terms.method,
             mode,
             message.delivery_receipt_requested,
+            received.digests.header,
+            hop.ack_requested,
         )
 
     def _find_response(self, txn: Snapshot, received: Received) -> Stored | None:
@@ -222,7 +226,9 @@ class Arrivals:
             message,
             received.payloads,
             response,
-            digest=received.digest,
+            digest=received.digests.payloads,
+            header_digest=received.digests.header,
+            ack_requested=received.admitted.hop.ack_requested,
             received_at=now.at,
             keep_until_at=schedule.forgettable_at(message.timestamp_at, now, terms),
             has_key=reception.is_remembered,
@@ -275,13 +281,19 @@ class Arrivals:
     def _row(self, received: Received, effect: Journal, now: Now) -> Record:
         admitted = received.admitted
         return self._rows.with_header(
-            admitted.message, admitted.agreement, Direction.IN, effect, now, received.digest
+            admitted.message,
+            admitted.agreement,
+            Direction.IN,
+            effect,
+            now,
+            digests=received.digests,
+            ack_requested=admitted.hop.ack_requested,
         )
 
     async def _acknowledge_known(self, received: Received) -> None:
         snapshot = self._store.snapshot()
         entry = snapshot.find_inbound(received.admitted.message.key)
-        if entry is None or entry.digest != received.digest:
+        if entry is None or not entry.has_content(received.digests):
             return
         response = self._find_response(snapshot, received)
         if response is None or entry.status is InboundStatus.CANCELLED:
@@ -363,7 +375,7 @@ class Arrivals:
     async def _note(self, received: Received, effect: Journal) -> None:
         key, agreement = received.admitted.message.key, received.admitted.agreement
         row = self._rows.about_message(
-            key, agreement, Direction.IN, effect, self._clock.now(), digest=received.digest
+            key, agreement, Direction.IN, effect, self._clock.now(), digests=received.digests
         )
         await persist(self._group, lambda txn: txn.append((row,)))
 

@@ -25,6 +25,7 @@ from onceonly.gateway.receiving.signals import Hop, Signals
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
+from onceonly.message.digest import Digests
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
@@ -161,7 +162,7 @@ class HandOvers:
             agreement = self._agreements.find(entry.agreement_id)
             assert agreement is not None, f"{key} names agreement {entry.agreement_id!r}"
             row = Journal(Event.TAKEN_UP, reason=reason)
-            txn.append(self._records(Debt(key, agreement), (row,), entry.digest, now))
+            txn.append(self._records(Debt(key, agreement), (row,), entry.digests, now))
             return entry
 
         entry = await self._group.transact(step)
@@ -184,7 +185,7 @@ class HandOvers:
             txn.open_incident(Role.RECEIVER, key.pair, text, at=now.at, message_id=key.message_id)
             if agreement is not None:
                 row = Journal(Event.PARKED, reason=reason)
-                txn.append(self._records(Debt(key, agreement), (row,), entry.digest, now))
+                txn.append(self._records(Debt(key, agreement), (row,), entry.digests, now))
 
         await persist(self._group, step)
 
@@ -355,7 +356,7 @@ class HandOvers:
         # What another copy asked for may be leaving in this moment; its own end comes behind.
         if Withhold() in effects and not self._is_asked_again(debt):
             txn.put_withheld(debt.key, is_withheld=True)
-        txn.append(self._records(debt, effects, entry.digest, now))
+        txn.append(self._records(debt, effects, entry.digests, now))
         return effects
 
     def _is_asked_again(self, debt: Debt) -> bool:
@@ -374,7 +375,7 @@ class HandOvers:
                 self._tasks.start(self._send_receipt(debt, debt.receipt))
 
     def _records(
-        self, debt: Debt, effects: Iterable[Effect], digest: str | None, now: Now
+        self, debt: Debt, effects: Iterable[Effect], digests: Digests | None, now: Now
     ) -> list[Record]:
         return [
             self._rows.about_message(
@@ -384,7 +385,7 @@ class HandOvers:
                 effect,
                 now,
                 endpoint=debt.agreement.send_to if effect.outcome else None,
-                digest=digest,
+                digests=digests,
             )
             for effect in effects
             if isinstance(effect, Journal)

@@ -37,7 +37,7 @@ from onceonly.gateway.relaying.relay import Relay
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.tasks import Tasks
-from onceonly.message.digest import content_digest
+from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import Pair
@@ -60,6 +60,7 @@ from onceonly.store.store import Store, Transaction
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.transport.transport import Request, TransferBroken
 from onceonly.wire.envelope import About, Decoder, Document, Envelope, PartHead
+from onceonly.wire.header_digest import digests_of
 from onceonly.wire.limits import Limits
 
 TAKEN = TransportAnswer(204)
@@ -281,7 +282,8 @@ class Receiver:
             return await self._relay.take_message(admitted, envelope, sinks, caller)
         assert admitted is not None, "a message is admitted or refused"
         message = replace(admitted.message, payloads=content.payloads)
-        received = await self._keep(admitted._replace(message=message), sinks, caller)
+        digests = digests_of(content, envelope.profile)
+        received = await self._keep(admitted._replace(message=message), digests, sinks, caller)
         return await self._arrivals.take(received)
 
     async def _take_signal(
@@ -311,7 +313,9 @@ class Receiver:
             fits = await self._dispatch.on_error(signal, profile, caller)
         return fits or await self._relay.take_signal(signal, profile, caller)
 
-    async def _keep(self, admitted: Admitted, sinks: Sequence[Sink], caller: Caller) -> Received:
+    async def _keep(
+        self, admitted: Admitted, digests: Digests, sinks: Sequence[Sink], caller: Caller
+    ) -> Received:
         """The message with its payloads where a crash leaves them, and how far it was looked at.
 
         Raises `RemoteError`.
@@ -326,7 +330,7 @@ class Receiver:
         return Received(
             admitted,
             payloads,
-            content_digest(message.payloads),
+            digests,
             await self._look_at(admitted, payloads),
             self._mode_of(admitted, caller),
             caller,

@@ -324,12 +324,10 @@ class Inquiries:
 def _state_of(
     txn: Transaction, key: MessageKey, entry: InboundEntry | None
 ) -> tuple[InboundStatus | None, ProcessingState]:
-    """How the message stands; a BestEffort one has no entry, but the inbox may have it (R-16)."""
+    """How the message stands; a BestEffort one has no key, but the inbox may have it (R-16)."""
+    entry = entry or txn.find_inbound_without_key(key)
     if entry is not None:
         return entry.status, entry.processing
-    processing = txn.find_processing_without_key(key)
-    if processing is not None:
-        return InboundStatus.HANDED_OVER, processing
     return None, ProcessingState.NOT_STARTED
 
 

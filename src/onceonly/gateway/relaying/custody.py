@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.drill import Failpoints
+from onceonly.gateway.known import find_known
 from onceonly.gateway.relaying.routes import Passage, Routes
 from onceonly.gateway.relaying.upstream import Subject, Upstream, outcome_row
 from onceonly.gateway.rows import SOME_HOP
@@ -28,7 +29,7 @@ from onceonly.message.package import Package
 from onceonly.message.signals import Acknowledgment
 from onceonly.protocol import receiving, schedule
 from onceonly.protocol.effects import Acknowledge, Answer, Effect, Journal
-from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Known, ReceivingPair
+from onceonly.protocol.receiving import Arrival, Case, InboundStatus, ReceivingPair
 from onceonly.protocol.sending import Outbound
 from onceonly.store.conditions import StoreFull
 from onceonly.store.group import GroupCommit
@@ -136,7 +137,7 @@ class Custody:
         entry = txn.find_inbound(key)
         reception = receiving.receive(
             _arrival_of(passage),
-            None if entry is None else Known(entry.digest),
+            find_known(txn, key, entry),
             ReceivingPair(forgotten_at=txn.get_receiving_pair(passage.message.pair).forgotten_at),
             now,
             passage.route.terms,
@@ -173,7 +174,9 @@ class Custody:
             message,
             passage.payloads,
             response,
-            digest=passage.digest,
+            digest=passage.digests.payloads,
+            header_digest=passage.digests.header,
+            ack_requested=passage.previous.ack_requested,
             received_at=now.at,
             keep_until_at=schedule.forgettable_at(message.timestamp_at, now, terms),
             status=InboundStatus.FORWARDED,
@@ -185,7 +188,8 @@ class Custody:
             ours,
             state,
             passage.payloads,
-            digest=passage.digest,
+            digest=passage.digests.payloads,
+            header_digest=passage.digests.header,
             submitted_at=now.at,
             idempotency_key=None,
         )
@@ -201,7 +205,7 @@ class Custody:
         now: Now,
     ) -> None:
         txn.append(
-            self._upstream.row_with_header(subject, passage.message, effect, now, passage.digest)
+            self._upstream.row_with_header(subject, passage, effect, now)
             for effect in effects
             if isinstance(effect, Journal)
         )
@@ -209,7 +213,7 @@ class Custody:
     async def _acknowledge_known(self, passage: Passage, subject: Subject) -> None:
         snapshot = self._store.snapshot()
         entry = snapshot.find_inbound(passage.message.key)
-        if entry is not None and entry.digest == passage.digest:
+        if entry is not None and entry.has_content(passage.digests):
             await self._upstream.post(subject, snapshot.get_response(entry.key))
 
     async def _acknowledge(self, subject: Subject, response: Package) -> None:
@@ -223,10 +227,12 @@ def _arrival_of(passage: Passage) -> Arrival:
     message = passage.message
     return Arrival(
         message.message_id,
-        passage.digest,
+        passage.digests.payloads,
         message.semantics,
         message.timestamp_at,
         passage.previous.sequence_number,
         time_to_live_at=message.time_to_live_at,
         method=passage.previous.reliable_messaging_method,
+        header_digest=passage.digests.header,
+        ack_requested=passage.previous.ack_requested,
     )

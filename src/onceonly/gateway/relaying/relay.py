@@ -22,7 +22,6 @@ from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.package_body import PackageBody
 from onceonly.gateway.sending.sender import made_after
 from onceonly.gateway.tasks import Tasks
-from onceonly.message.digest import content_digest
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
@@ -34,6 +33,7 @@ from onceonly.store.spool import Sink, Spool
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.transport.transport import Outgoing, Transport
 from onceonly.wire.envelope import Envelope, boundary_for, forward
+from onceonly.wire.header_digest import digests_of
 
 TAKEN = TransportAnswer(204)
 
@@ -160,6 +160,8 @@ class Relay:
     async def _passage(
         self, route: Route, envelope: Envelope, message: Message, sinks: Sequence[Sink]
     ) -> Passage:
+        said = envelope.content
+        assert isinstance(said, Message), "only messages have routes"
         payloads = await keep(message.payloads, sinks)
         return Passage(
             route,
@@ -168,7 +170,7 @@ class Relay:
             len(envelope.routing) + 1,
             self._package(route, envelope, message),
             payloads,
-            content_digest(message.payloads),
+            digests_of(said, envelope.profile),
         )
 
     def _package(self, route: Route, envelope: Envelope, message: Message) -> Package:

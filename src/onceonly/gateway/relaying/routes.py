@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from onceonly.gateway.authority import Caller, is_next_hop, is_previous_hop
 from onceonly.gateway.config import Agreement, Route
+from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.identity import PartyId
 from onceonly.message.message import (
@@ -40,7 +41,7 @@ class Passage(NamedTuple):
     package: Package
     """What goes to the next hop."""
     payloads: Sequence[StoredPayload]
-    digest: str
+    digests: Digests
 
     @property
     def is_answered(self) -> bool:

@@ -199,7 +199,7 @@ class Transits:
             txn.put_transit(entry)
         subject = self._subject(entry)
         txn.append(
-            self._upstream.row_with_header(subject, message, effect, now, passage.digest)
+            self._upstream.row_with_header(subject, passage, effect, now)
             for effect in effects
             if isinstance(effect, Journal)
         )
@@ -434,7 +434,7 @@ def _entry_of(passage: Passage, state: Transit) -> TransitEntry:
         agreement_id=message.agreement_id,
         conversation_id=message.conversation_id,
         ack_requested=passage.previous.ack_requested,
-        digest=passage.digest,
+        digest=passage.digests.payloads,
         hop=passage.hop,
         state=state,
     )

@@ -13,14 +13,14 @@ from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Route
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.receiving.signals import Hop, Signals
-from onceonly.gateway.relaying.routes import as_agreement
+from onceonly.gateway.relaying.routes import Passage, as_agreement
 from onceonly.gateway.rows import Rows
 from onceonly.journal.record import Record
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, PartyId
 from onceonly.message.instant import Now
-from onceonly.message.message import AcknowledgmentElement, DeliverySemantics, Message, Profile
+from onceonly.message.message import AcknowledgmentElement, DeliverySemantics, Profile
 from onceonly.message.package import Package
 from onceonly.message.signals import (
     PLAIN_ACK,
@@ -127,11 +127,19 @@ class Upstream:
         )._replace(hop=subject.hop, conversation_id=subject.conversation_id)
 
     def row_with_header(
-        self, subject: Subject, message: Message, effect: Journal, now: Now, digest: str
+        self, subject: Subject, passage: Passage, effect: Journal, now: Now
     ) -> Record:
         """A row about an arrival, with everything of the header that evidence needs."""
         agreement = replace(as_agreement(subject.route), id=subject.agreement_id)
-        row = self._rows.with_header(message, agreement, Direction.IN, effect, now, digest)
+        row = self._rows.with_header(
+            passage.message,
+            agreement,
+            Direction.IN,
+            effect,
+            now,
+            digests=passage.digests,
+            ack_requested=passage.previous.ack_requested,
+        )
         return row._replace(hop=subject.hop, attempt=effect.attempt)
 
     def _error(

@@ -17,9 +17,9 @@ from onceonly.gateway.receiving.replies import Exchange, Replies
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.work import Draft, Outcome
-from onceonly.message.digest import content_digest
+from onceonly.message.digest import Digests, content_digest
 from onceonly.message.errors import LocalError, RemoteError
-from onceonly.message.event import Direction, Event
+from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey, checked_text
 from onceonly.message.message import (
     AcknowledgmentElement,
@@ -36,6 +36,7 @@ from onceonly.store.entries import OutboundView, StoredPayload
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Sink
 from onceonly.store.store import Store, Transaction
+from onceonly.wire.header_digest import header_digest
 from onceonly.wire.mime import check_writable_type
 from onceonly.wire.names import SERVICE_STEM
 
@@ -236,12 +237,18 @@ class Submissions:
     ) -> Outcome:
         message, payloads = draft
         now = self._clock.now()
+        digests = Digests(digest, header_digest(message, agreement.profile))
         state = Outbound(expires_at=schedule.expires_at(message.timestamp_at, agreement.terms))
         txn.add_outbound(
-            message, state, payloads, digest=digest, submitted_at=now.at, idempotency_key=key
+            message,
+            state,
+            payloads,
+            digest=digest,
+            header_digest=digests.header,
+            submitted_at=now.at,
+            idempotency_key=key,
         )
-        submitted = Journal(Event.SUBMITTED)
-        row = self._rows.with_header(message, agreement, Direction.OUT, submitted, now, digest)
+        row = self._rows.submitted(message, agreement, Journal(Event.SUBMITTED), now, digests)
         txn.append((row._replace(actor=actor),))
         expected = recovering.expecting_response(message.timestamp_at, agreement.terms)
         if expected is not None and message.ref_to_message_id is None:

@@ -22,6 +22,7 @@ from onceonly.gateway.sending.work import (
     Work,
 )
 from onceonly.journal.record import Record
+from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
@@ -65,6 +66,7 @@ from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.conditions import StoreFailed, StoreFull
 from onceonly.store.entries import Notice, OutboundEntry, OwedNotice, Role
 from onceonly.store.store import Transaction
+from onceonly.wire.header_digest import header_digest
 
 
 class Turn:
@@ -308,11 +310,13 @@ class Turn:
         assert view is not None, f"{entry.message_id} is not stored"
         payloads = self._txn.list_payloads(entry.message_id)
         message, state = new_version(view.message, self._sender.fresh_id(), agreement, self._now)
+        digests = Digests(view.digest, header_digest(message, agreement.profile))
         self._txn.add_outbound(
             message,
             state,
             payloads,
-            digest=view.digest,
+            digest=digests.payloads,
+            header_digest=digests.header,
             submitted_at=self._now.at,
             idempotency_key=None,
         )
@@ -322,9 +326,7 @@ class Turn:
             self._recoveries.expect(message.message_id, expected)
         submitted = Journal(Event.SUBMITTED, reason=f"new version of {entry.message_id}")
         self.records.append(
-            self._sender.rows.with_header(
-                message, agreement, Direction.OUT, submitted, self._now, view.digest
-            )
+            self._sender.rows.submitted(message, agreement, submitted, self._now, digests)
         )
         return [NextWork(entry.pair)]
 

@@ -8,9 +8,11 @@ so that Spark's workers can be given it by value.
 A look may also be *disturbed*, by a storage that does not answer or by whoever kills the reader.
 That says nothing of the segment, and must not be remembered of it.
 
-The chain is computed over the columns that the segment itself has, in their order, up to the hash
-(`journal.record.chain`). So a segment with columns that this version does not know is verified
-like any other. Only its first row cannot be: the row before it lies in another segment (`seams`).
+The chain is computed over the columns that the segment itself has, in their order, up to the hash;
+of a row of an older schema version over those that its version had (`journal.record.chain`). So a
+segment with columns that this version does not know is verified like any other, and one in which
+the journal changed its version on both sides of the change. Only its first row cannot be: the row
+before it lies in another segment (`seams`).
 """
 
 import faulthandler
@@ -28,7 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from onceonly.journal.record import CHAIN_START, SCHEMA_VERSION
+from onceonly.journal.record import CHAIN_START, SCHEMA_VERSION, chained_columns
 from onceonly.journal.segment import SEGMENT_SCHEMA
 from onceonly.lake import storage
 
@@ -77,6 +79,10 @@ _UNREADY: Final = 3
 _HASH: Final = "chain_hash"
 _KNOWN: Final = {field.name: field.type for field in SEGMENT_SCHEMA}
 _ALWAYS: Final = [field.name for field in SEGMENT_SCHEMA if not field.nullable]
+_OWN: Final = {
+    version: frozenset(chained_columns(version)) for version in range(1, SCHEMA_VERSION + 1)
+}
+"""The columns under the hash of a row, by its schema version."""
 _CHAINABLE: Final = (pa.int64(), pa.utf8())
 """Types whose text is the same for every program."""
 _CODECS: Final = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW"})
@@ -102,8 +108,8 @@ class Look(NamedTuple):
     unknown_columns: str = ""
     """Columns that this version does not know, with commas between; they are left out."""
     is_plain: bool = True
-    """Whether its columns are exactly those of this version, so that its rows as they stand in
-    the lake give their hashes."""
+    """Whether it has the columns of its rows' version and no others, all of them known here, so
+    that its rows as they stand in the lake give their hashes."""
     head: str | None = None
     """The first row as the text under its hash, without what comes before it."""
     head_hash: str | None = None
@@ -300,10 +306,7 @@ def _read(source: Any, found: Look) -> Look:
     texts = [field.name for field in parquet.schema_arrow if field.type != pa.int64()]
     # In this thread and no other: a worker ends while other threads still hold the file.
     parquet = pq.ParquetFile(source, pre_buffer=False, read_dictionary=texts)
-    found = found._replace(
-        unknown_columns=",".join(name for name in names if name not in _KNOWN),
-        is_plain=names == list(_KNOWN),
-    )
+    found = found._replace(unknown_columns=",".join(name for name in names if name not in _KNOWN))
     expected_seq, version = found.first_seq, 0
     for batch in parquet.iter_batches(ROWS_AT_ONCE, use_threads=False):
         check_lengths(batch, expected_seq)
@@ -316,7 +319,11 @@ def _read(source: Any, found: Look) -> Look:
     if expected_seq > found.last_seq + 1:
         after = found.last_seq + 1
         raise FaultError(f"misnumbered: row {after} stands behind the last of its name", after)
-    return found._replace(schema_version=version or SCHEMA_VERSION)
+    return found._replace(
+        schema_version=version or SCHEMA_VERSION,
+        is_plain=not found.unknown_columns
+        and _OWN.get(version, _OWN[SCHEMA_VERSION]).issubset(names),
+    )
 
 
 def _check_columns(schema: pa.Schema) -> None:
@@ -435,11 +442,22 @@ def _check_chain(batch: pa.RecordBatch, first_seq: int, found: Look) -> Look:
 
 def texts(batch: pa.RecordBatch) -> list[str]:
     """Every row as the text under its hash, without the hash before it."""
-    names = [name for name in batch.schema.names if name != _HASH]
-    columns = [_chainable(batch.column(name)) for name in names]
-    if all(isinstance(column, pa.Scalar) for column in columns):
+    if not batch.num_rows:
         return []
-    rows: list[str] = pc.binary_join_element_wise(*columns, "|").to_pylist()
+    names = [name for name in batch.schema.names if name != _HASH]
+    columns = {name: _chainable(batch.column(name)) for name in names}
+    found = pc.binary_join_element_wise(*columns.values(), "|")
+    versions = batch.column("schema_version")
+    for version, own in _OWN.items():
+        younger = [name for name in names if name not in own]
+        is_of_it = pc.equal(versions, version)
+        if younger and pc.any(is_of_it).as_py():
+            # What stands in a column that its version does not have is under no hash of its own.
+            for name in younger:
+                is_of_it = pc.and_(is_of_it, batch.column(name).is_null())
+            parts = [columns[name] for name in names if name in own]
+            found = pc.if_else(is_of_it, pc.binary_join_element_wise(*parts, "|"), found)
+    rows: list[str] = found.to_pylist()
     return rows
 
 

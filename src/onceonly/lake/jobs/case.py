@@ -112,6 +112,7 @@ def judge(case: Case) -> Judged:
         matrix=pairs,
         invariants=sheet,
         journals=_journals(case, whole),
+        header_unproven=sum(row["header_unproven"] for row in totals),
     )
 
 

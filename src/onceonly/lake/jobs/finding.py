@@ -293,7 +293,10 @@ def rows_on_differences(evidence: Evidence) -> list[dict[str, Any]]:
     differing = selection.gravest_first(_made("differences", evidence))
     shown = differing.limit(DIFFERENCES_SHOWN)
     wanted = shown.select(*[F.col(name).alias(f"of_{name}") for name in KEY])
-    columns = ("party", "seq", "at", "event", "attempt", "outcome", "error_code", "digest")
+    columns = (
+        *("party", "seq", "at", "event", "attempt", "outcome", "error_code"),
+        *("digest", "header_digest"),
+    )
     # An orphan acknowledgement names no receiver, and no message but by what it refers to.
     told = evidence.journal.withColumns(
         {"from_party": F.coalesce("from_party", "party"), "message_id": subject()}

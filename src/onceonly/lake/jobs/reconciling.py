@@ -49,6 +49,11 @@ class ReconcileSummary:
         return self.judged.differences
 
     @property
+    def header_unproven(self) -> int:
+        """Messages on both sides of which one does not say what the header was."""
+        return self.judged.header_unproven
+
+    @property
     def invariants(self) -> tuple[InvariantResult, ...]:
         """The once-and-only-once sheet."""
         return self.judged.invariants

@@ -127,6 +127,7 @@ def _run(given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         {
             "verdicts": found.verdicts,
             "differences": found.differences,
+            "header_unproven": found.header_unproven,
             "breaches": {line.name: line.breaches for line in found.invariants},
             "ledger": found.ledger,
             "tables": found.tables,

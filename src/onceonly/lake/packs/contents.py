@@ -18,7 +18,7 @@ from onceonly.lake.schemas import KEY
 
 PREVIOUS: Final = "previous_hash"
 IS_CHAINED: Final = "is_chained"
-VERDICT: Final = (*KEY, "verdict", "standing", "is_two_sided")
+VERDICT: Final = (*KEY, "verdict", "standing", "is_two_sided", "differs")
 _DAY_US: Final = 86_400 * US_PER_S
 
 

@@ -24,6 +24,7 @@ DEFINITION: Final = Definition(
         *KEY_COLUMNS,
         text("verdict", "the class"),
         text("standing", "alarm or doubt"),
+        text("differs", "what is told with different digests: payloads, header or both"),
         instant("submitted_at", "accepted from the application"),
         instant("last_sent_at", "last transmission began"),
         count("transmissions", "transmissions", "that began"),

@@ -49,6 +49,8 @@ class Judged:
     invariants: tuple[InvariantResult, ...]
     journals: Rows
     """Per party: rows, period, openings, and whether the chain is whole."""
+    header_unproven: int = 0
+    """Messages on both sides of which one has no digest of the header: it is not proven."""
 
     @property
     def verdicts(self) -> dict[str, int]:

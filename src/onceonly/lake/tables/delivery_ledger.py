@@ -47,7 +47,15 @@ COUNTS: Final = (
     "rejections",
 )
 BYTES: Final = ("sent_bytes", "stored_bytes")
-HEADER: Final = ("conversation_id", "agreement_id", "semantics", "service", "action", "digest")
+HEADER: Final = (
+    "conversation_id",
+    "agreement_id",
+    "semantics",
+    "service",
+    "action",
+    "digest",
+    "header_digest",
+)
 
 _MEANINGS: Final = {fold.name: fold.meaning for fold in FOLDS}
 
@@ -61,6 +69,7 @@ DEFINITION: Final = Definition(
         text("verdict", "its class, the first that holds"),
         text("standing", "what the class asks of people"),
         flag("is_two_sided", "both parties' journals are in the lake"),
+        text("differs", "what is told with different digests: payloads, header or both"),
         *[text(name, "as submitted") for name in HEADER],
         *[instant(name, _MEANINGS[name]) for name in INSTANTS],
         *[count(name, "rows", _MEANINGS[name]) for name in COUNTS],
@@ -86,6 +95,7 @@ def table(judged: DataFrame, journal: DataFrame) -> DataFrame:
         "verdict",
         "standing",
         "is_two_sided",
+        "differs",
         *HEADER,
         *[_instant(name) for name in INSTANTS],
         *COUNTS,

@@ -36,7 +36,8 @@ DEFINITION: Final = Definition(
         text("service", "Service"),
         text("action", "Action"),
         size("size_bytes", "sum of the payloads"),
-        text("digest", "SHA-256 of the content, hexadecimal"),
+        text("digest", "SHA-256 of the payloads, hexadecimal"),
+        text("header_digest", "SHA-256 of the canonical header, hexadecimal"),
         text("actor", "who submitted it, where a job or a person did"),
     ),
 )

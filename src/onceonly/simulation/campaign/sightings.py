@@ -83,6 +83,15 @@ def with_code(event: str, code: str) -> Seen:
     return lambda seen: any(row.record.error_code == code for row in seen.of(event))
 
 
+def header_told_apart(seen: Sightings) -> bool:
+    """Two journals have different digests of the header of one message."""
+    written = {row.record.message_id: row.record.header_digest for row in seen.of("Submitted")}
+    return any(
+        written.get(row.record.message_id, row.record.header_digest) != row.record.header_digest
+        for row in seen.of("Stored")
+    )
+
+
 def in_order(first: str, then: str) -> Seen:
     """Of one message, in one journal, one came after the other."""
     return lambda seen: any(

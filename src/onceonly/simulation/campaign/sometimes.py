@@ -64,6 +64,10 @@ _STATES: dict[str, State] = {
     "collision": State(
         "A known MessageId came with other content.", see.any_row("CollisionDetected")
     ),
+    "header-told-apart": State(
+        "A header was rewritten on the way, and the two journals told it apart.",
+        see.header_told_apart,
+    ),
     "purge-at-the-boundary": State(
         "An id was forgotten within two seconds of the first instant at which it may be.",
         see.purge_at_the_boundary,

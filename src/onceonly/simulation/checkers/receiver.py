@@ -19,7 +19,7 @@ from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.acknowledging import SIGNALS, owes_answer, was_long_awake
 from onceonly.simulation.checkers.case import NEVER, Case
 from onceonly.simulation.checkers.course import Coming, Course
-from onceonly.simulation.checkers.letter import Kind
+from onceonly.simulation.checkers.letter import Kind, Letter
 from onceonly.simulation.checkers.sender import NOT_DELIVERED, is_fence
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Delivered, Row
@@ -49,6 +49,7 @@ def judge(case: Case) -> Iterator[Violation]:
         stored = course.first_into(Event.STORED)
         if stored is not None:
             yield from _stored_once(course)
+            yield from _told_apart(case, course, stored)
             yield from _hand_over(case, course)
             yield from _released(course)
             yield from _kept_back(case, course, stored)
@@ -126,6 +127,35 @@ def _says(coming: Coming, course: Course) -> bool:
     return (letter.from_party, letter.to_party, letter.message_id) == course.key
 
 
+def _told_apart(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
+    """I2: both journals have one digest of a header if it came as it was written, else two (R-37).
+
+    What was rewritten on the way nobody but the two journals together can know.
+    """
+    origin = case.at(name_of(course.key[0]), course.key)
+    submitted = None if origin is None else origin.first_out(Event.SUBMITTED)
+    before = [one for one in course.taken if one.order < stored.order and one.letter.header]
+    if origin is None or submitted is None or not origin.sent or not before:
+        return
+    written = said(origin.sent[0].letter)
+    came_as_written = {said(one.letter) == written for one in before}
+    is_told_alike = submitted.record.header_digest == stored.record.header_digest
+    if is_told_alike not in came_as_written:
+        text = "a header that came as it was written is told as another"
+        if is_told_alike:
+            text = "a header that was rewritten on the way is told as the one that was written"
+        yield _at("I2", course, text, stored.order)
+
+
+def said(letter: Letter) -> bytes:
+    """What the From Party said in the header: all before the first hop, who writes behind it."""
+    return letter.header.partition(b"<RoutingHeader")[0]
+
+
+def _digests(row: Row) -> tuple[str | None, str | None]:
+    return row.record.digest, row.record.header_digest
+
+
 def _came_damaged(course: Course, delivered: Delivered) -> bool:
     return any(one.is_damaged and one.letter.contents == delivered.content for one in course.taken)
 
@@ -145,10 +175,11 @@ def _stored_once(course: Course) -> Iterator[Violation]:
         yield _at("I1", course, "handed over twice", handed[1].order)
     for row in course.into:
         is_repeat = row.record.event is Event.DUPLICATE_ELIMINATED
-        if is_repeat and row.record.digest != stored[0].record.digest:
+        is_same = _digests(row) == _digests(stored[0])
+        if is_repeat and not is_same:
             yield _at("I8", course, "other content taken for a repeat", row.order)
         is_alarm = row.record.event is Event.COLLISION_DETECTED
-        if is_alarm and row.record.digest == stored[0].record.digest:
+        if is_alarm and is_same:
             yield _at("I8", course, "a repeat taken for a collision", row.order)
 
 

@@ -410,6 +410,23 @@ def _spooled(stage: Stage) -> None:
         stage.sketch.set(name, purge_interval_s=1, thread_ms=chance.choice((1_000.0, 4_000.0)))
 
 
+# A box on the way (R-37).
+
+
+def _rewritten(stage: Stage) -> None:
+    """Some copies of a message come with another Action, before or after one as it was written."""
+    chance = stage.chance
+    profile = _profile(chance)
+    _write(stage, Line("A", "B", profile, _terms(chance, profile)), count=chance.choice((1, 2)))
+    _read(stage)
+    first, second = chance.choice(
+        ((Fate.REWRITTEN, Fate.DELIVERED), (Fate.DELIVERED, Fate.REWRITTEN), 2 * (Fate.REWRITTEN,))
+    )
+    stage.fates |= {"A>B#1": first, "A>B#2": second}
+    if chance.random() < 0.7:
+        stage.fate("B>A", 1, 1, Fate.LOST, *_QUICK)
+
+
 STAGED: dict[str, Callable[[Stage], None]] = {
     "application-refuses": _refused,
     "custody-given-up": _given_up,
@@ -423,5 +440,6 @@ STAGED: dict[str, Callable[[Stage], None]] = {
     "withheld-past-its-time": _withheld,
     "idle": _idle,
     "spooled": _spooled,
+    "rewritten": _rewritten,
 }
 """By tag. Each is as likely as the others."""

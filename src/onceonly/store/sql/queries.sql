@@ -37,8 +37,9 @@ INSERT INTO outbound (message_id, from_party, to_party, agreement_id, status, at
 -- name: add_outbound_message
 INSERT INTO outbound_message (position, from_ids, to_ids, conversation_id, service, action,
     timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, digest, submitted_at, idempotency_key)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    delivery_receipt_requested, acknowledgment, digest, submitted_at, idempotency_key,
+    header_digest)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_outbound_body
 INSERT INTO outbound_body VALUES (?, ?)
@@ -69,7 +70,7 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
     exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
     due_ns, settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at,
     semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, digest, submitted_at
+    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest
   FROM outbound JOIN outbound_message USING (position) WHERE message_id = ?
 
 -- name: list_messages
@@ -77,7 +78,7 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
     exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
     due_ns, settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at,
     semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, digest, submitted_at
+    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest
   FROM outbound CROSS JOIN outbound_message USING (position)
   WHERE position > ?1 AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR to_party = ?4)
     AND ?5 IS NULL
@@ -88,7 +89,7 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
     exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
     due_ns, settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at,
     semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, digest, submitted_at
+    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest
   FROM outbound INDEXED BY outbound_by_status CROSS JOIN outbound_message USING (position)
   WHERE position > ?1 AND status = ?3 AND status <> 'acknowledged' AND status <> 'sent'
     AND (?4 IS NULL OR to_party = ?4) AND ?5 IS NULL
@@ -99,7 +100,7 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
     exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
     due_ns, settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at,
     semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, digest, submitted_at
+    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest
   FROM outbound_message INDEXED BY outbound_by_conversation CROSS JOIN outbound USING (position)
   WHERE position > ?1 AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR to_party = ?4)
     AND conversation_id = ?5
@@ -194,7 +195,8 @@ SELECT 'receiver', from_party, to_party, status, reason, sequence_number, NULL, 
 ORDER BY 1 DESC, 2, 3
 
 -- name: add_inbound
-INSERT INTO inbound VALUES (NULL, ?, ?, ?, ?, ?, 'not-started', ?, ?, ?, ?, ?, ?, 0, 0, NULL)
+INSERT INTO inbound VALUES (NULL, ?, ?, ?, ?, ?, 'not-started', ?, ?, ?, ?, ?, ?, 0, 0, NULL, ?,
+    ?)
 
 -- name: add_inbound_key
 INSERT INTO inbound_key VALUES (?, ?, ?, ?)
@@ -211,9 +213,17 @@ INSERT INTO inbound_body VALUES (?, ?)
 
 -- name: find_inbound
 SELECT inbound.position, inbound.message_id, inbound.from_party, inbound.to_party, agreement_id,
-    status, processing, digest, received_at, is_withheld, parked
+    status, processing, digest, received_at, is_withheld, parked, header_digest,
+    ack_requested
   FROM inbound_key CROSS JOIN inbound ON inbound.position = inbound_key.position
   WHERE inbound_key.message_id = ? AND inbound_key.from_party = ? AND inbound_key.to_party = ?
+
+-- name: find_inbound_without_key
+SELECT position, message_id, from_party, to_party, agreement_id, status, processing, digest,
+    received_at, is_withheld, parked, header_digest, ack_requested
+  FROM inbound INDEXED BY inbound_without_key
+  WHERE message_id = ? AND from_party = ? AND to_party = ? AND has_key = 0
+  ORDER BY position DESC LIMIT 1
 
 -- name: find_inbound_message
 SELECT inbound.message_id, agreement_id, from_ids, to_ids, conversation_id, service, action,
@@ -230,11 +240,6 @@ SELECT inbound.position, status, inbox_offset
 
 -- name: find_position_without_key
 SELECT position, status, inbox_offset FROM inbound INDEXED BY inbound_without_key
-  WHERE message_id = ? AND from_party = ? AND to_party = ? AND has_key = 0
-  ORDER BY position DESC LIMIT 1
-
--- name: find_processing_without_key
-SELECT processing FROM inbound INDEXED BY inbound_without_key
   WHERE message_id = ? AND from_party = ? AND to_party = ? AND has_key = 0
   ORDER BY position DESC LIMIT 1
 
@@ -269,12 +274,12 @@ SELECT status, processing, is_refused
 
 -- name: list_stored
 SELECT position, message_id, from_party, to_party, agreement_id, status, processing, digest,
-    received_at, is_withheld, parked
+    received_at, is_withheld, parked, header_digest, ack_requested
   FROM inbound WHERE status = 'stored' AND parked IS NULL ORDER BY position
 
 -- name: list_inbox
 SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
-    from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
+    header_digest, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
     ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
     acknowledgment
   FROM inbound CROSS JOIN inbound_message USING (position)
@@ -283,7 +288,7 @@ SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, proc
 
 -- name: list_not_complete
 SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
-    from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
+    header_digest, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
     ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
     acknowledgment
   FROM inbound INDEXED BY inbound_unfinished CROSS JOIN inbound_message USING (position)
@@ -293,7 +298,7 @@ SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, proc
 
 -- name: list_not_started
 SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
-    from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
+    header_digest, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
     ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
     acknowledgment
   FROM inbound INDEXED BY inbound_unfinished CROSS JOIN inbound_message USING (position)
@@ -303,7 +308,7 @@ SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, proc
 
 -- name: find_inbox_item
 SELECT inbox_offset, message_id, agreement_id, received_at, handed_over_at, processing, digest,
-    from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
+    header_digest, from_ids, to_ids, conversation_id, service, action, timestamp_at, semantics,
     ref_to_message_id, payloads, time_to_live_at, sync_reply_mode, delivery_receipt_requested,
     acknowledgment
   FROM inbound CROSS JOIN inbound_message USING (position)
@@ -357,17 +362,32 @@ SELECT incident_id, role, from_party, to_party, reason, opened_at, resolved_at, 
   FROM incident ORDER BY incident_id
 
 -- name: append
-INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-    ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO journal (party, event, at, monotonic_ns, direction, from_party, to_party, message_id,
+    ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
+    sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
+    size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
+    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+    ?, ?, ?, ?, ?, ?, ?)
 
 -- name: get_journal_end
 SELECT seq, chain_hash FROM journal ORDER BY seq DESC LIMIT 1
 
 -- name: list_journal
-SELECT * FROM journal WHERE seq > ? ORDER BY seq LIMIT ?
+SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_id,
+    ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
+    sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
+    size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
+    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
+  FROM journal WHERE seq > ? ORDER BY seq LIMIT ?
 
 -- name: list_journal_of
-SELECT * FROM journal WHERE message_id = ? ORDER BY seq
+SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_id,
+    ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
+    sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
+    size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
+    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
+  FROM journal WHERE message_id = ? ORDER BY seq
 
 -- name: is_cancelled
 SELECT 1 FROM tombstone WHERE message_id = ? AND from_party = ? AND to_party = ?

@@ -45,7 +45,8 @@ class Action(NamedTuple):
 _ADVICE: Final = {
     Verdict.DELIVERED_TWICE: "Tell the receiving application which ones; find out what let it "
     "happen before more is sent.",
-    Verdict.CONTENT_MISMATCH: "Compare the digests with both applications; stop the pair until it "
+    Verdict.CONTENT_MISMATCH: "Compare payloads and header with both applications, as the "
+    "difference says; stop the pair until it "
     "is known who altered it.",
     Verdict.COLLISION: "Ask the sender which of the two contents it meant; ids must not be used "
     "again.",

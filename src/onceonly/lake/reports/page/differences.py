@@ -53,6 +53,8 @@ def _difference(row: Row, evidence: Sequence[Row]) -> Html:
     )
     titles = ("at (UTC)", "journal of", "row", "event", "detail")
     heads = [head(one, "n" if one == "row" else "") for one in titles]
+    if row["differs"]:
+        title = join((title, " ", tag("span", f"differs: {row['differs']}", kind="note")))
     inner: Html = tag("p", "The evidence is in the delivery ledger.", kind="note")
     if evidence:
         lines = [_line(line) for line in evidence]
@@ -62,8 +64,8 @@ def _difference(row: Row, evidence: Sequence[Row]) -> Html:
 
 def _line(row: Row) -> Html:
     detail = [f"{name} {row[name]}" for name in _NAMED if row[name] is not None]
-    if row["digest"]:
-        detail.append(f"digest {row['digest'][:_DIGEST_SHOWN]}…")
+    digests = {"digest": row["digest"], "header digest": row["header_digest"]}
+    detail += [f"{name} {text[:_DIGEST_SHOWN]}…" for name, text in digests.items() if text]
     return tag(
         "tr",
         cell(words.instant(row["at"])),

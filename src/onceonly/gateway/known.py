@@ -1,0 +1,30 @@
+"""What is remembered of a message that arrives, as the decision about it asks (R-01, R-37)."""
+
+from onceonly.message.identity import MessageKey
+from onceonly.protocol.receiving import Known, Stamp
+from onceonly.store.entries import InboundEntry
+from onceonly.store.store import Snapshot
+
+
+def find_known(
+    snapshot: Snapshot, key: MessageKey, entry: InboundEntry | None, *, has_response: bool = True
+) -> Known | None:
+    """The message with the key, whose `entry` was read; else a BestEffort one without (R-16)."""
+    if entry is None:
+        other = snapshot.find_inbound_without_key(key)
+        if other is None:
+            return None
+        return Known(other.digest, header_digest=other.header_digest, has_key=False)
+    return Known(entry.digest, has_response, entry.header_digest, stamp=_stamp_of(snapshot, entry))
+
+
+def _stamp_of(snapshot: Snapshot, entry: InboundEntry) -> Stamp | None:
+    message = snapshot.find_inbound_message(entry.key)
+    if message is None or entry.header_digest is None:
+        return None  # Of before, when nobody kept what the hop asked for.
+    return Stamp(
+        message.timestamp_at,
+        message.time_to_live_at,
+        entry.ack_requested,
+        message.delivery_receipt_requested,
+    )

@@ -1,0 +1,61 @@
+"""The digest of what a From Party said beside its payloads' bytes (R-37).
+
+Together with `message.digest.content_digest` it tells whether two packages bring one message. It
+is over values and not over bytes: spelling, the hops, the SequenceNumber, Content-IDs, and what may
+be stamped anew for each transmission are not in it. Both parties journal it, so it changes for no
+message that was ever sent; golden values pin it.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from hashlib import sha256
+
+from onceonly.journal.record import as_text
+from onceonly.message.digest import Digests, content_digest
+from onceonly.message.identity import PartyId
+from onceonly.message.message import Message, Profile
+from onceonly.wire.mime import parse_media_type
+
+
+def digests_of(message: Message, profile: Profile) -> Digests:
+    """Both digests of a message, which is as its header has it (`header_digest`)."""
+    return Digests(content_digest(message.payloads), header_digest(message, profile))
+
+
+def header_digest(message: Message, profile: Profile) -> str:
+    """Hexadecimal SHA-256 of the message's canonical header.
+
+    `message` is as its header has it, with every PartyId that is named there, and not yet under
+    the names of an agreement.
+    """
+    said = (
+        profile.value,
+        *_party(message.from_ids),
+        *_party(message.to_ids),
+        message.agreement_id,
+        message.conversation_id,
+        None,  # No profile has a type of Service yet.
+        message.service,
+        message.action,
+        message.message_id,
+        message.ref_to_message_id,
+        "" if message.leaves_semantics else message.semantics.value,
+        len(message.payloads),
+        *(_media_type(payload.content_type) for payload in message.payloads),
+    )
+    return sha256(as_text(said).encode()).hexdigest()
+
+
+def _party(ids: tuple[PartyId, ...]) -> Iterator[str | int | None]:
+    yield len(ids)
+    for party in ids:
+        yield party.type
+        yield party.value
+
+
+@lru_cache(maxsize=256)
+def _media_type(content_type: str) -> str:
+    """One spelling of a payload's type, as it is kept; `name` is a label and says nothing of it."""
+    essence, parameters = parse_media_type(content_type)
+    kept = (f"; {name}={value}" for name, value in sorted(parameters.items()) if name != "name")
+    return essence + "".join(kept)
