@@ -10,6 +10,7 @@ from pathlib import Path
 DOCS = Path(__file__).parents[1] / "docs"
 
 _FILE = re.compile(r"^```\w+\n# (?P<path>/\S+)\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL)
+_TOML = re.compile(r"^```toml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def files_of(page: str, there: str) -> dict[str, str]:
@@ -30,3 +31,9 @@ def put(text: str, changes: Mapping[str, str]) -> str:
         assert there in text, f"{there!r} is not in the page any more"
         text = text.replace(there, here)
     return text
+
+
+def configurations_of(page: str) -> list[str]:
+    """Every whole configuration of a gateway that the page shows, in its order."""
+    blocks = _TOML.findall((DOCS / page).read_text("utf-8"))
+    return [block for block in blocks if "[gateway]" in block]

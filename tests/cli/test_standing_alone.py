@@ -227,7 +227,10 @@ send_to = "http://buyer.example/msh"
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="makes its certificate with openssl")
 def test_check_warns_of_who_can_be_taken_for_the_partner(tmp_path):
-    """R-11 and R-44: each configuration has the warning that it deserves, and no other."""
+    """R-11 and R-44: each configuration has the warning that it deserves, and no other.
+
+    Behind a proxy only `uri` tells that others reach a gateway on loopback.
+    """
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
     words = [*command.split(), "-subj", "/CN=seller", "-keyout", "us.key", "-out", "us.pem"]
     subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
@@ -237,6 +240,9 @@ def test_check_warns_of_who_can_be_taken_for_the_partner(tmp_path):
         (SECURED, True, False),
         (SECURED + bound, False, True),
         (SECURED.replace("http://buyer", "https://buyer") + bound, False, False),
+        (CONFIGURATION, False, False),
+        (CONFIGURATION.replace("api ", 'uri = "https://b2b.example/msh"\napi '), True, False),
+        (CONFIGURATION.replace("api ", 'uri = "http://127.0.0.1:80/msh"\napi '), False, False),
     ):
         config.write_text(lines)
         result = invoke("check", "-c", config)

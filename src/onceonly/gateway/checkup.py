@@ -49,7 +49,7 @@ def warnings_of(configuration: Configuration) -> Iterator[str]:
         yield f"lake: {unwritable}; journal rows stay in the store until it can be written"
     for agreement in configuration.agreements:
         yield from _doubts(f"agreement {agreement.id}", agreement)
-        if not is_loopback(configuration.listen) and _can_be_closed(agreement):
+        if _is_reached(configuration) and _can_be_closed(agreement):
             yield (
                 f"agreement {agreement.id}: without caller_certificate, whoever reaches listen can "
                 "send wrong numbers in the partner's name, and so close the pair (R-11)"
@@ -95,6 +95,12 @@ def _doubts(named: str, one: Agreement | Route) -> Iterator[str]:
             f"{named}: caller_certificate binds who calls us, but send_to is http: whoever stands "
             "on that way can read and answer what we send"
         )
+
+
+def _is_reached(configuration: Configuration) -> bool:
+    """Whether other machines post to us: at `listen`, or at a proxy that has our `uri`."""
+    ours = (configuration.listen, configuration.uri)
+    return any(uri.startswith("http") and not is_loopback(uri) for uri in ours)
 
 
 def _can_be_closed(agreement: Agreement) -> bool:
