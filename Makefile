@@ -5,7 +5,7 @@ READY := .venv/ready
 export PYTHONUNBUFFERED := 1
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test check bench bench-lake docs conformance coverage excepts nemesis fuzz fuzz-packages mutants small-mutants lock clean
+.PHONY: help setup demo test check bench bench-lake docs conformance coverage excepts simulate nemesis fuzz fuzz-packages mutants small-mutants lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort

@@ -87,7 +87,7 @@ async def run_gateway(task: dict[str, Any]) -> None:
         tell(elapsed_s=time.perf_counter() - began, cpu_s=cpu_s() - cpu_began)
     gateway.dispatch.drain()
     await server.close(0)
-    await gateway.tasks.drain(1)
+    await gateway.tasks.end(1)
     await gateway.transport.close()
     await gateway.group.drain()
     store.close()

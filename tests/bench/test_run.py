@@ -1,4 +1,4 @@
-"""The bench measures real gateways and a real floor; that it still runs is tested, no figure is."""
+"""What the bench makes of its figures; that it runs is shown by `tests/repo/test_targets.py`."""
 
 import sys
 from pathlib import Path
@@ -16,16 +16,6 @@ def run(monkeypatch):
     from bench import run  # noqa: PLC0415 - because its place is not on the path before
 
     return run
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("kind", ["floor", "gateway"])
-@pytest.mark.parametrize("profile", ["rm-2000", "rm-2001"])
-def test_every_message_of_a_small_round_is_confirmed(run, kind, profile):
-    """A contender ends only when all its messages are acknowledged."""
-    measured = run.measure(kind, run.case_of(3, 4, profile=profile, writers=2))
-    assert measured["rate"] > 0
-    assert measured["cpu_us"] > 0
 
 
 def test_a_summary_is_the_median_of_ratios_taken_in_pairs(run, capsys):

@@ -1,15 +1,13 @@
 """Messages, acknowledgements and errors by mail, alone and mixed with HTTP (seed 000 §2.5.2)."""
 
-import asyncio
 import email
-import shutil
-from pathlib import Path
 
 import aiosmtplib
 import packages
 import pytest
 from mailing import BUYER, EAGER, MAILBOXES, SELLER, MailSystem, bring, partners
 
+from certificates import certify
 from onceonly.message.event import Event
 from ports import free_port
 
@@ -320,10 +318,11 @@ async def test_more_than_is_agreed_is_refused_by_its_size(tmp_path):
         assert refusal.value.code == 552
 
 
-@pytest.mark.skipif(not shutil.which("openssl"), reason="makes its certificate with openssl")
 async def test_mail_under_tls_with_a_password(tmp_path):
     """Each is the other's relay: STARTTLS is required, and so is the password."""
-    certificate = await certified(tmp_path)
+    certify(tmp_path, "relay")
+    pem, key = str(tmp_path / "relay.pem"), str(tmp_path / "relay.key")
+    certificate = {"certificate": pem, "key": key, "trusted": pem}
     ports = {party: free_port() for party in (BUYER, SELLER)}
     tables = {}
     for party, other in ((BUYER, SELLER), (SELLER, BUYER)):
@@ -345,16 +344,3 @@ async def test_mail_under_tls_with_a_password(tmp_path):
         with pytest.raises(aiosmtplib.SMTPResponseException) as refusal:
             await bring(await forged(both, "m-1"), mail_port(both.buyer), MAILBOXES[BUYER])
     assert refusal.value.code == 530
-
-
-async def certified(folder: Path) -> dict[str, str]:
-    """A `[tls]` table with a certificate for 127.0.0.1 that both show and both trust."""
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
-    names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
-    process = await asyncio.create_subprocess_exec(
-        *command.split(), *names, *files, stderr=asyncio.subprocess.DEVNULL
-    )
-    assert await process.wait() == 0
-    cert = str(folder / "cert.pem")
-    return {"certificate": cert, "key": str(folder / "key.pem"), "trusted": cert}

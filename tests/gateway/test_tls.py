@@ -1,8 +1,6 @@
 """Gateways under TLS: each shows its certificate, believes its own anchors and nobody else."""
 
-import shutil
 import ssl
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
@@ -14,25 +12,15 @@ import pytest
 from peer import Peer
 from running_gateway import NEVER_S, RunningGateway, form
 
+from certificates import certify
 from onceonly.gateway.certificates import calling_tls, listening_tls
 from onceonly.gateway.config import ConfigurationError, Tls, read_configuration
 from onceonly.message.event import Event
 from ports import free_port
 
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.skipif(not shutil.which("openssl"), reason="makes its certificates with openssl"),
-]
+pytestmark = pytest.mark.anyio
 
 BUYER, SELLER = "urn:duns:111111111", "urn:duns:222222222"
-
-
-def certify(folder: Path, name: str) -> None:
-    """A self-signed certificate for 127.0.0.1 with its key."""
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
-    names = ["-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"]
-    files = ["-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem"]
-    subprocess.run([*command.split(), *names, *files], check=True, capture_output=True)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ from onceonly.cli.output import complain, complain_of_bug, put, say
 from onceonly.cli.partner import partner
 from onceonly.cli.simulate import simulate
 from onceonly.message.message import Profile
-from onceonly.message.terms import DeliveryTerms
 
 _EXIT_CODES = "  ".join(f"{code.value} {meaning}\n" for code, meaning in MEANINGS.items())
 
@@ -63,8 +62,12 @@ def check(config: Path | None) -> None:
 
     The store is looked at and not made, certificates are read, the lake's folder is tried; partners
     are not called (see `partner ping`).
+
+    The time to a verdict counts from the first transmission, for a partner who says nothing: the
+    waits that were agreed, and the transports' own. The bytes of a large document take their time
+    besides.
     """
-    from onceonly.gateway.checkup import problems_of, store_line, warnings_of  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.gateway.checkup import problems_of, store_line, verdict_of, warnings_of  # noqa: PLC0415 - because --help must stay quick
 
     configuration = load_configuration(config)
     problems = [f"{configuration.path}: {problem}" for problem in problems_of(configuration)]
@@ -79,7 +82,7 @@ def check(config: Path | None) -> None:
     for agreement in configuration.agreements:
         put(
             f"agreement {agreement.id}: {agreement.profile.value} with "
-            f"{agreement.their_party} at {agreement.send_to}; {_verdict_of(agreement.terms)}"
+            f"{agreement.their_party} at {agreement.send_to}; {verdict_of(agreement)}"
         )
     for route in configuration.routes:
         put(
@@ -90,14 +93,6 @@ def check(config: Path | None) -> None:
         say(f"warning: {warning}")
     if configuration.drill is not None:
         say("THIS IS A DRILL: times and faults are not real")
-
-
-def _verdict_of(terms: DeliveryTerms) -> str:
-    """R-06, in words."""
-    budget = terms.verdict_after_s
-    if budget is None:
-        return "a verdict as late as it takes"
-    return f"a verdict within {budget} s" if budget else "no acknowledgement"
 
 
 @cli.command()

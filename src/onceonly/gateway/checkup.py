@@ -3,6 +3,7 @@
 Everything is tried without making or changing anything; partners are not called.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -14,6 +15,7 @@ from onceonly.gateway.certificates import calling_tls, listening_tls
 from onceonly.gateway.config import Agreement, Configuration, Route
 from onceonly.gateway.config.values import is_loopback
 from onceonly.gateway.lake_files import reader_of
+from onceonly.gateway.transports import longest_s
 from onceonly.message.message import Profile
 from onceonly.store.conditions import StoreRefused
 from onceonly.store.look import look_at
@@ -49,7 +51,7 @@ def warnings_of(configuration: Configuration) -> Iterator[str]:
         yield f"lake: {unwritable}; journal rows stay in the store until it can be written"
     for agreement in configuration.agreements:
         yield from _doubts(f"agreement {agreement.id}", agreement)
-        if not is_loopback(configuration.listen) and _can_be_closed(agreement):
+        if _is_reached(configuration) and _can_be_closed(agreement):
             yield (
                 f"agreement {agreement.id}: without caller_certificate, whoever reaches listen can "
                 "send wrong numbers in the partner's name, and so close the pair (R-11)"
@@ -68,6 +70,30 @@ def store_line(configuration: Configuration) -> str:
         *(["is brought to a newer schema then"] if found.is_older else []),
     ]
     return f"{configuration.store}, {' and '.join(facts)}"
+
+
+def verdict_of(agreement: Agreement) -> str:
+    """How late a verdict can come behind the first transmission, in words (R-06).
+
+    The agreed waits begin when a transmission ends, so that each of them adds its own time. The end
+    of the message may come first, and is all that bounds what is tried until then.
+    """
+    terms = agreement.terms
+    agreed_s = terms.verdict_after_s
+    if agreed_s is None:
+        return "a verdict as late as it takes"
+    if not agreed_s:
+        return "no acknowledgement"
+    if terms.retries is None or not terms.is_acknowledged:
+        return f"a verdict within {agreed_s} s, when its time has passed"
+    ways = [agreement.send_to, *[agreement.resend_to or agreement.send_to] * terms.retries]
+    sent = Counter((urlsplit(way).scheme, longest_s(way)) for way in ways)
+    within_s = agreed_s + sum(times * lasts_s for (_, lasts_s), times in sent.items())
+    lives_s = min(terms.time_to_live_s or terms.persist_duration_s, terms.persist_duration_s)
+    if lives_s < within_s:
+        return f"a verdict within {lives_s} s, when its time has passed"
+    each = ", ".join(f"{times} x {lasts_s} s by {way}" for (way, lasts_s), times in sent.items())
+    return f"a verdict within {within_s} s ({agreed_s} s as agreed, and up to {each})"
 
 
 def _why_unwritable(lake: str) -> str | None:
@@ -95,6 +121,12 @@ def _doubts(named: str, one: Agreement | Route) -> Iterator[str]:
             f"{named}: caller_certificate binds who calls us, but send_to is http: whoever stands "
             "on that way can read and answer what we send"
         )
+
+
+def _is_reached(configuration: Configuration) -> bool:
+    """Whether other machines post to us: at `listen`, or at a proxy that has our `uri`."""
+    ours = (configuration.listen, configuration.uri)
+    return any(uri.startswith("http") and not is_loopback(uri) for uri in ours)
 
 
 def _can_be_closed(agreement: Agreement) -> bool:

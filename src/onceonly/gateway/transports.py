@@ -4,7 +4,9 @@ Knows the configuration's tables and nothing of what is sent. A gateway may send
 and be answered by another: both ends of that are addresses in agreements.
 """
 
+from math import ceil
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from onceonly.gateway.certificates import calling_tls, listening_tls
 from onceonly.gateway.clock import Clock
@@ -20,7 +22,7 @@ from onceonly.transport.http_limits import HttpClientLimits, HttpLimits
 from onceonly.transport.http_server import serve_http
 from onceonly.transport.schemes import SchemeTransport
 from onceonly.transport.smtp_client import SmtpTransport
-from onceonly.transport.smtp_limits import MAIL_SHARE, SmtpLimits
+from onceonly.transport.smtp_limits import MAIL_SHARE, SmtpClientLimits, SmtpLimits
 from onceonly.transport.smtp_reception import DropAutomatic
 from onceonly.transport.smtp_server import Credentials, Door, serve_smtp
 from onceonly.transport.transport import NoteRefusal, Receive, Transport
@@ -28,6 +30,12 @@ from onceonly.transport.transport import NoteRefusal, Receive, Transport
 ENDPOINT_BYTES_MAX = 1 << 50
 """Of the HTTP endpoint, out of reach: the receiver has the limit that counts, from
 `payload_bytes_max`, and writes a row about what is past it."""
+
+
+def longest_s(endpoint: str) -> int:
+    """How long one transmission of a small package to the endpoint can take, in whole seconds."""
+    is_mail = urlsplit(endpoint).scheme in SmtpTransport.schemes
+    return ceil(SmtpClientLimits().slow_s if is_mail else HttpClientLimits().silent_s)
 
 
 class Listener(Protocol):

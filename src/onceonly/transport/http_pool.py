@@ -11,11 +11,8 @@ from collections import deque
 from typing import NamedTuple
 
 from onceonly.transport.http_exchange import ClientConnection
-from onceonly.transport.http_limits import HttpClientLimits
+from onceonly.transport.http_limits import CONNECT_TRIES, HttpClientLimits
 from onceonly.transport.http_watch import Watch
-
-CONNECT_TRIES = 2
-"""A refused connection is tried once more: surely nothing left (seed 000 §2.5.4, S0-72)."""
 
 
 class Host(NamedTuple):

@@ -7,8 +7,7 @@ connection a few times per limit is exact enough: a limit fires at most a quarte
 import asyncio
 from typing import Protocol
 
-INTERVAL_S_MAX = 1.0
-"""With 1,024 connections a round costs below 1 ms: 0.1 % of a core."""
+from onceonly.transport.http_limits import WATCH_INTERVAL_S_MAX
 
 ROUNDS_PER_LIMIT = 4
 """A limit fires at most this share of itself late."""
@@ -26,7 +25,9 @@ class Watch:
     """Calls `check` of its members in rounds, as long as there are members."""
 
     def __init__(self, *limits_s: float) -> None:
-        self._interval_s = min(INTERVAL_S_MAX, *(limit / ROUNDS_PER_LIMIT for limit in limits_s))
+        self._interval_s = min(
+            WATCH_INTERVAL_S_MAX, *(limit / ROUNDS_PER_LIMIT for limit in limits_s)
+        )
         self._members: set[Watched] = set()
         self._timer: asyncio.TimerHandle | None = None
 

@@ -17,15 +17,10 @@ from onceonly.message.errors import LocalError
 from onceonly.transport.smtp_address import is_mailbox, read_endpoint, read_relay
 from onceonly.transport.smtp_conversation import Access, Attempt, Conversation, Letter
 from onceonly.transport.smtp_head import render_head
-from onceonly.transport.smtp_limits import SmtpClientLimits
+from onceonly.transport.smtp_limits import WAITS_S, SmtpClientLimits
 from onceonly.transport.transport import Outcome, Outgoing, Transmission
 
 DEFAULT = SmtpClientLimits()
-
-WAITS_S: tuple[float, ...] = (1.0, 10.0, 60.0)
-"""Before each further try within one `send`: a relay that restarts, one that is busy, and one
-that greylists for a minute. What lasts longer is left to the retries of the agreement, whose
-waits begin when `send` ends."""
 
 _CLOSED = Transmission(Outcome.REFUSED, bytes_left=False, detail="transport closed")
 

@@ -32,6 +32,11 @@ whoever goes on beyond that is cut off (M8)."""
 MAIL_SHARE = 1.4
 """Bytes of mail per byte of package: base64 in lines of 76 is 1.37, and there are part headers."""
 
+WAITS_S: tuple[float, ...] = (1.0, 10.0, 60.0)
+"""Before each further try within one transmission: a relay that restarts, one that is busy, and one
+that greylists for a minute. What lasts longer is left to the retries of the agreement, whose
+waits begin when the transmission ends."""
+
 
 @dataclass(frozen=True, slots=True)
 class SmtpLimits:
@@ -82,3 +87,13 @@ class SmtpClientLimits:
     would only be refused there."""
     waiters_max: int = 4096
     """Mails that wait for a conversation; beyond that they are refused at once."""
+
+    @property
+    def slow_s(self) -> float:
+        """Longest that one transmission takes with a relay that answers as late as it may.
+
+        Not in it: the time in which the bytes of a large mail leave, and the wait for one of
+        `conversations_max`.
+        """
+        conversations_s = (len(WAITS_S) + 1) * (self.total_s + self.quit_timeout_s)
+        return conversations_s + sum(WAITS_S)
