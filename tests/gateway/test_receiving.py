@@ -284,15 +284,24 @@ async def test_a_number_is_read_with_zeros_and_white_space(gateway, peer, digits
     await took(gateway, peer, "m-1@a.example.com", 1, edit=edit)
 
 
-async def test_a_repeated_gap_quarantines_the_pair_until_it_is_resumed(tmp_path, peer):
-    """R-11: the second time an operator has to look; the resume takes whichever number comes."""
+@pytest.mark.statement("S0-100", ruling="R-11")
+@pytest.mark.parametrize("second", [5, 6], ids=["the same message", "another"])
+async def test_a_repeated_gap_quarantines_the_pair_until_it_is_resumed(tmp_path, peer, second):
+    """R-11: the second time an operator has to look; the resume takes whichever number comes.
+
+    Whatever the two ids: a sender that goes on after one refusal is never right again.
+    """
     async with running(tmp_path, peer, terms={"retry_interval": 77}) as gateway:
         await took(gateway, peer, "m-1@a.example.com", 1)
-        for _ in range(2):
-            await peer.send("m-5@a.example.com", 5)
+        for number in (5, second):
+            await peer.send(f"m-{number}@a.example.com", number)
             assert (await peer.hear("Error")).error_code == "InvalidSequenceNumber"
         assert gateway.pair_state(Role.RECEIVER, peer) == "quarantined"
         assert gateway.open_incidents() == [Role.RECEIVER]
+        partners = (await gateway.call("GET", "/v1/partners")).json["partners"]
+        [told] = [one for one in partners if one["role"] == "receiver"]
+        assert told["state"] == "quarantined"
+        assert f"m-{second}@a.example.com" in told["reason"]
 
         await peer.send("m-2@a.example.com", 2)
         error = await peer.hear("Error")

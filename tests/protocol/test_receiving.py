@@ -157,19 +157,34 @@ def test_a_wrong_number_is_answered_and_the_state_stays():
 
 
 @pytest.mark.statement("S0-100", ruling="R-11")
-def test_the_same_wrong_message_again_quarantines_the_pair():
-    """R-11: a repeated gap is for the operator."""
-    first = receive(arrival(7), None, after(5), NOW, TERMS)
-    second = receive(arrival(7), None, first.pair, NOW, TERMS)
+@pytest.mark.parametrize(
+    ("number", "message_id", "reason"),
+    [
+        (7, "m-1", "twice in a row, of m-1 again: SequenceNumber 7 does not follow"),
+        (7, "m-2", "twice in a row, of m-2, after m-1: SequenceNumber 7 does not follow"),
+        (3, "m-2", "twice in a row, of m-2, after m-1: SequenceNumber 3 does not follow"),
+        (None, "m-2", "twice in a row, of m-2, after m-1: no SequenceNumber came"),
+    ],
+)
+def test_two_wrong_numbers_in_a_row_quarantine_the_pair(number, message_id, reason):
+    """R-11: whatever their ids; a sender that went on after one final refusal never comes right."""
+    first = receive(arrival(7, message_id="m-1"), None, after(5), NOW, TERMS)
+    assert first.pair.status is PairStatus.OPEN
+    second = receive(arrival(number, message_id=message_id), None, first.pair, NOW, TERMS)
     assert second.pair.status is PairStatus.QUARANTINED
-    assert any(isinstance(effect, OpenIncident) for effect in second.effects)
+    [incident] = [effect for effect in second.effects if isinstance(effect, OpenIncident)]
+    assert incident.reason == second.pair.reason
+    assert reason in incident.reason
 
 
-def test_two_different_wrong_messages_do_not_quarantine():
-    """A gap is repeated only by the same message."""
-    first = receive(arrival(7), None, after(5), NOW, TERMS)
-    second = receive(arrival(3, message_id="m-2"), None, first.pair, NOW, TERMS)
-    assert second.pair.status is PairStatus.OPEN
+@pytest.mark.statement("S0-100", ruling="R-11")
+def test_an_accepted_message_starts_the_count_anew():
+    """R-11: refused, taken, refused is no repetition; a repeat in between changes nothing."""
+    refused = receive(arrival(7, message_id="m-7"), None, after(5), NOW, TERMS).pair
+    assert receive(arrival(5), Known("aa"), refused, NOW, TERMS).pair == refused
+    taken = receive(arrival(6, message_id="m-6"), None, refused, NOW, TERMS).pair
+    again = receive(arrival(8, message_id="m-8"), None, taken, NOW, TERMS).pair
+    assert again.status is PairStatus.OPEN
 
 
 def test_a_quarantined_pair_asks_the_sender_to_come_again():

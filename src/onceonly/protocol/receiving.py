@@ -18,10 +18,10 @@ Which arrivals are one message is decided by the MessageId, always first (R-01).
     next number, or 1         new: store, acknowledge, hand over (seed 000 §5.2 cases 1 and 3)
     any other number          InvalidSequenceNumber (cases 2 and 4); nothing is stored
 
-A wrong number is never guessed away (R-11). The first one is answered with an error; the same
-message with a wrong number again means that the two sides really disagree, so the pair is
-quarantined: every unseen message is answered with TransientError, which costs the sender nothing,
-until the operator resumes the pair. Resuming accepts whichever number comes next.
+A wrong number is never guessed away (R-11). The first one is answered with an error; a second one
+in a row, of the same message or of another, means that the two sides really disagree, so the pair
+is quarantined: every unseen message is answered with TransientError, which costs the sender
+nothing, until the operator resumes the pair. Resuming accepts whichever number comes next.
 
 Not everything is acknowledged. A BestEffort message and one that a reliable transport brought are
 stored and handed over in one step; BestEffort is not even remembered, so that its repeat is
@@ -101,7 +101,8 @@ class ReceivingPair(NamedTuple):
     sequence_number: int | None = None
     """Number of the last stored message; None before the first one."""
     refused_message_id: str | None = None
-    """The last message refused for its number; the same one again means quarantine."""
+    """The message refused for its number since the last one stored; another refusal, of whatever
+    message, means quarantine."""
     takes_any_number: bool = False
     """An operator resumed a quarantine: the next unseen message sets the number."""
     reason: str | None = None
@@ -312,10 +313,12 @@ def _refuse_number(arrival: Arrival, pair: ReceivingPair) -> Reception:
     text = _number_refusal(arrival.sequence_number, pair.sequence_number)
     row = _rejected(ErrorCode.INVALID_SEQUENCE_NUMBER, text, arrival.sequence_number)
     answer = Answer(ErrorCode.INVALID_SEQUENCE_NUMBER, Severity.ERROR, text)
-    if pair.refused_message_id != arrival.message_id:
+    if pair.refused_message_id is None:
         pair = pair._replace(refused_message_id=arrival.message_id)
         return Reception(Case.OUT_OF_SEQUENCE, pair, (row, answer))
-    reason = f"wrong SequenceNumber again for {arrival.message_id}: {text}"
+    before, now = pair.refused_message_id, arrival.message_id
+    whose = f"{now} again" if now == before else f"{now}, after {before}"
+    reason = f"a wrong SequenceNumber twice in a row, of {whose}: {text}"
     pair = pair._replace(status=PairStatus.QUARANTINED, reason=reason)
     closing = (Journal(Event.PAIR_QUARANTINED, reason=reason), OpenIncident(reason))
     return Reception(Case.OUT_OF_SEQUENCE, pair, (row, *closing, answer))
@@ -366,9 +369,9 @@ _REFUSALS = {
         " that was agreed as deliveryReceiptProvided"
     ),
     Case.QUARANTINED: (
-        "no message of this sender is taken for now (the pair is quarantined), since one came twice"
-        " with a SequenceNumber that does not follow; the receiver's operator has to resume the"
-        " pair, expected of the sender is only to send again"
+        "no message of this sender is taken for now (the pair is quarantined), since twice in a row"
+        " one came with a SequenceNumber that does not follow; the receiver's operator has to resume"
+        " the pair, expected of the sender is only to send again"
     ),
 }
 """What the sender is told: what was seen, what was expected, and whose move it is."""

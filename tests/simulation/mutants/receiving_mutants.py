@@ -145,7 +145,7 @@ DECISIONS = (
         Edit(
             "protocol/receiving.py",
             """\
-    if pair.refused_message_id != arrival.message_id:
+    if pair.refused_message_id is None:
 """,
             """\
     if pair.refused_message_id == arrival:
