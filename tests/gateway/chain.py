@@ -46,6 +46,8 @@ class Plan:
     """Of every intermediary, as far as its mode knows them."""
     gateway: dict[str, Any] = field(default_factory=dict)
     """More keys of every `[gateway]`."""
+    own: dict[str, Any] = field(default_factory=dict)
+    """An agreement that every intermediary has for messages of its own, where it has one."""
 
 
 class Chain:
@@ -162,6 +164,7 @@ def write_chain(directory: Path, plan: Plan, ends: tuple[str | None, str | None]
             tables.append(("[[agreement]]", _agreement(plan, index, uris)))
         else:
             tables += _routes(plan, index, uris)
+            tables += [("[[agreement]]", plan.own)] if plan.own else []
         tables.append(("[drill]", {"clock_rate": CLOCK_RATE}))
         path = home / "gateway.toml"
         path.write_text("\n".join(_text(*table) for table in tables), "utf-8")

@@ -115,7 +115,8 @@ GATEWAY_KEYS = table_of(
         "queued_max",
         read.whole(1, 1_000_000_000),
         "a count, 1 to 1000000000",
-        "Most messages without a verdict; past it a submit is refused (R-27).",
+        "Most messages without a verdict, those carried for others included; past it a submit is "
+        "refused, and a previous hop is told to come again (R-27).",
         default=1_000_000,
         default_text="`1000000`",
         unit="messages",

@@ -177,6 +177,7 @@ class Dispatch:
         pair = message.pair
         entry = OutboundEntry(message.message_id, pair, message.agreement_id, state)
         work = (self._sender.queued(entry),)
+        self._sender.room.take()
         outcome = self._steps.run(txn, now, work, entry=entry, draft=draft)
         self._failpoints.reach("before-commit")
         return outcome

@@ -308,6 +308,7 @@ class Turn:
         assert view is not None, f"{entry.message_id} is not stored"
         payloads = self._txn.list_payloads(entry.message_id)
         message, state = new_version(view.message, self._sender.fresh_id(), agreement, self._now)
+        self._sender.room.take()
         self._txn.add_outbound(
             message,
             state,
