@@ -355,6 +355,20 @@ async def test_what_comes_too_late_for_the_first_time_is_refused(
         assert text in (row.reason or "")
 
 
+@pytest.mark.statement(ruling="R-19")
+async def test_a_message_from_the_future_is_refused(tmp_path, peer):
+    """Its id would be kept until then, and never shorter; a repeat of a stored one is no matter."""
+    terms = {"timestamp_ahead_max": "PT1H", "msh_time_accuracy": "00:30"}
+    async with running(tmp_path, peer, terms=terms) as gateway:
+        await took(gateway, peer, "m-1@a.example.com", 1, timestamp=stamp(ago_s=-3600))
+        await peer.send("m-2@a.example.com", 2, timestamp=stamp(ago_s=-3700))
+        error = await peer.hear("Error")
+        assert (error.error_code, error.ref) == ("Inconsistent", "m-2@a.example.com")
+        (row,) = gateway.rows(Event.REJECTED)
+        assert (row.reason or "").startswith("Timestamp is in the future: ")
+        assert gateway.inbox_ids() == ["m-1@a.example.com"]
+
+
 @pytest.mark.statement("S1-60", ruling="R-18")
 async def test_clock_accuracy_is_granted(tmp_path, peer):
     """R-18: a message past its TimeToLive by less than msh_time_accuracy is taken."""

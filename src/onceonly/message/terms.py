@@ -104,6 +104,9 @@ class DeliveryTerms:
     """After this age an unknown copy is refused and a failure is final (TimeToLive)."""
     msh_time_accuracy_s: int = 30
     """How far the two wall clocks may differ (mshTimeAccuracy)."""
+    timestamp_ahead_max_s: int = 86_400
+    """How far a message's Timestamp may be ahead of the receiver's clock, beside mshTimeAccuracy:
+    its id is kept until that time is over, too (R-19)."""
     on_exhausted: OnExhausted = OnExhausted.SUSPEND
     transient_retries: int = 100
     """Most pauses asked for by TransientError in a row (ruling R-15)."""

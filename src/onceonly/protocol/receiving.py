@@ -14,6 +14,7 @@ Which arrivals are one message is decided by the MessageId, always first (R-01).
     known, same content       duplicate: answer with the first stored response (R-03), no change;
                               while that response is still in work, silence (seed 001 §1.3.3 (9b))
     too old, or expired       refused: TimeToLiveExpired (R-18, R-19)
+    from the future           refused: Inconsistent; its id would be kept until then (R-19)
     wants what we lack        refused: NotSupported (seed 001 §2.1.1.2)
     next number, or 1         new: store, acknowledge, hand over (seed 000 §5.2 cases 1 and 3)
     any other number          InvalidSequenceNumber (cases 2 and 4); nothing is stored
@@ -147,6 +148,7 @@ class Case(Enum):
     CANCELLED = "cancelled by its sender"
     EXPIRED = "past its TimeToLive"
     TOO_OLD = "older than PersistDuration"
+    AHEAD = "its Timestamp is in the future"
     NOT_SUPPORTED = "asks for a delivery receipt that is not provided"
     QUARANTINED = "the pair is quarantined"
     OUT_OF_SEQUENCE = "wrong SequenceNumber"
@@ -186,6 +188,8 @@ def receive(
         return _repeat(case, arrival, known, pair, terms)
     if case is Case.OUT_OF_SEQUENCE:
         return _refuse_number(arrival, pair)
+    if case is Case.AHEAD:
+        return Reception(case, pair, _refuse_ahead(arrival, now, terms))
     return Reception(case, pair, _refusal(case, terms))
 
 
@@ -207,6 +211,8 @@ def _case_of(  # noqa: PLR0911 - because it is the table of the essay, a line pe
     if known is not None:
         awaited = _is_answered_by_the_application(arrival, terms) and not known.has_response
         return Case.IN_WORK if awaited else Case.DUPLICATE
+    if schedule.is_ahead(arrival.timestamp_at, now, terms):
+        return Case.AHEAD
     too_late = _too_late(arrival, pair, now, terms)
     if too_late is not None:
         return too_late
@@ -343,8 +349,24 @@ def _refusal(case: Case, terms: DeliveryTerms) -> tuple[Effect, ...]:
         row = _rejected(ErrorCode.TRANSIENT_ERROR, text, None)
         pause_s = terms.retry_interval_s
         return row, Answer(ErrorCode.TRANSIENT_ERROR, Severity.WARNING, text, pause_s)
-    code = _CODES[case]
+    return _refuse(_CODES[case], text)
+
+
+def _refuse(code: ErrorCode, text: str) -> tuple[Effect, ...]:
     return _rejected(code, text, None), Answer(code, Severity.ERROR, text)
+
+
+def _refuse_ahead(arrival: Arrival, now: Now, terms: DeliveryTerms) -> tuple[Effect, ...]:
+    return _refuse(ErrorCode.INCONSISTENT, ahead_text(arrival.timestamp_at, now, terms))
+
+
+def ahead_text(timestamp_at: int, now: Now, terms: DeliveryTerms) -> str:
+    """What the sender of a message from the future is told."""
+    ahead_s = (timestamp_at - now.at) // US_PER_S
+    return (
+        f"Timestamp is in the future: {ahead_s} s ahead of the clock here; expected is a new"
+        f" message with a Timestamp of now, at most {schedule.ahead_max_s(terms)} s ahead"
+    )
 
 
 _REFUSALS = {

@@ -127,6 +127,16 @@ _MSH_TIME_ACCURACY = Key(
     unit="minutes and seconds",
     section="seed 001 §2.1.1.5",
 )
+_TIMESTAMP_AHEAD_MAX = Key(
+    "timestamp_ahead_max",
+    read.duration_s,
+    DURATION,
+    "How far ahead of the clock here a message's Timestamp may be, beside `msh_time_accuracy`; past "
+    "it an unknown message is refused as `Inconsistent`, since its id would be kept as long (R-19).",
+    default=86_400,
+    default_text='`"P1D"`',
+    unit="duration",
+)
 _TRANSIENT_RETRIES = Key(
     "transient_retries",
     _COUNT_RANGE,
@@ -309,6 +319,7 @@ AGREEMENT_KEYS = table_of(
     _PERSIST_DURATION,
     _TIME_TO_LIVE,
     _MSH_TIME_ACCURACY,
+    _TIMESTAMP_AHEAD_MAX,
     Key(
         "on_exhausted",
         read.one_of(choice.value for choice in OnExhausted),
@@ -580,6 +591,7 @@ ROUTE_KEYS = table_of(
         meaning="Age after which a failure of ours to deliver is final (R-08); `accept` only.",
     ),
     _MSH_TIME_ACCURACY,
+    _TIMESTAMP_AHEAD_MAX,
     _TRANSIENT_RETRIES._replace(
         meaning="Most pauses in a row that the next hop may ask for (R-15); `accept` only."
     ),
