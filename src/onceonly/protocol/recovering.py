@@ -143,14 +143,16 @@ class ResponseReceived:
     """The business response to the message is stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseTimePassed:
+class ResponseTimePassed(NamedTuple):
     """The business response should have been here by now (level 5 (2))."""
+
+    has_left: bool = True
+    """Some copy of the message may have left; without one there is nothing to answer yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """The message will never be processed: it was cancelled, or expired before it left."""
+    """The message will never be processed: it was cancelled, or it ended before it left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,6 +443,11 @@ def _note_overdue(
 ) -> Step:
     if state.response is not ResponseStatus.AWAITED:
         return state, ()
+    if not event.has_left:
+        # Its pair is closed, or its turn has not come: the partner gets all the time agreed.
+        within_s = terms.recovery.response_within_s
+        assert within_s is not None, "a response is awaited"
+        return state._replace(response_due_at=now.at + within_s * US_PER_S), ()
     state = state._replace(response=ResponseStatus.OVERDUE)
     return state, (Journal(Event.RESPONSE_OVERDUE),)
 

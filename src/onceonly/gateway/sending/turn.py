@@ -61,7 +61,7 @@ from onceonly.protocol.events import (
     SendingEvent,
 )
 from onceonly.protocol.pairing import PairStatus, SendingPair
-from onceonly.protocol.sending import OutboundStatus
+from onceonly.protocol.sending import Exposure, OutboundStatus
 from onceonly.store.conditions import StoreFailed, StoreFull
 from onceonly.store.entries import Notice, OutboundEntry, OwedNotice, Role
 from onceonly.store.store import Transaction
@@ -239,7 +239,8 @@ class Turn:
             return []
         if after is OutboundStatus.ACKNOWLEDGED:
             return [RecoveryWork(message_id, recovering.Acknowledged())]
-        if after in (OutboundStatus.CANCELLED, OutboundStatus.EXPIRED):
+        is_unsent = after is OutboundStatus.FAILED and entry.state.exposure is Exposure.NEVER
+        if is_unsent or after in (OutboundStatus.CANCELLED, OutboundStatus.EXPIRED):
             return [RecoveryWork(message_id, recovering.Withdrawn())]
         return []
 

@@ -59,8 +59,9 @@ def judge(case: Case) -> Iterator[Violation]:
             yield from _no_zombie(case, course, stored)
         if course.is_destination:
             yield from _refused_in_time(case, course)
+            yield from _kept_for_ever(case, course)
             if not case.comes_from_outside(course):
-                yield from _refused_without_cause(course)
+                yield from _refused_without_cause(case, course)
                 yield from _refused_in_silence(case, course)
                 yield from _refused_without_a_row(course)
 
@@ -202,10 +203,27 @@ def _refused_in_time(case: Case, course: Course) -> Iterator[Violation]:
             yield _at("I9", course, "refused for its age, and it was in its time", row.order)
 
 
-def _refused_without_cause(course: Course) -> Iterator[Violation]:
-    """L4: nobody refuses what a gateway of ours wrote, but for its age, number or cancel."""
+def _from_the_future(case: Case, course: Course, row: Row) -> bool:
+    """R-19: whether its Timestamp is further ahead of the clock there than was agreed."""
+    terms, made_at = course.terms, case.made_at(course)
+    if made_at is None or terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+        return False
+    most_s = terms.timestamp_ahead_max_s + terms.msh_time_accuracy_s
+    return made_at - row.record.at > most_s * US_PER_S
+
+
+def _kept_for_ever(case: Case, course: Course) -> Iterator[Violation]:
+    for row in course.into:
+        if row.record.event is Event.STORED and _from_the_future(case, course, row):
+            yield _at("R-19", course, "stored, and it is from the future", row.order)
+
+
+def _refused_without_cause(case: Case, course: Course) -> Iterator[Violation]:
+    """L4: nobody refuses what a gateway of ours wrote, but for its time, number or cancel."""
     for row in course.into:
         record = row.record
+        if record.error_code == ErrorCode.INCONSISTENT and _from_the_future(case, course, row):
+            continue
         if record.event is Event.REJECTED and record.error_code not in CAUSES:
             yield _at("L4", course, f"refused as {record.error_code}: {record.reason}", row.order)
 
