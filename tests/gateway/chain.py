@@ -184,8 +184,15 @@ def _agreement(plan: Plan, index: int, uris: Sequence[str]) -> dict[str, Any]:
         "profile": plan.profile,
         "with": [partner],
         "send_to": neighbour,
+        **_between(plan),
         **plan.terms,
     }
+
+
+def _between(plan: Plan) -> dict[str, Any]:
+    """What both ends are told of the way (R-39)."""
+    modes = set(plan.modes)
+    return {"intermediary": "accept" if "accept" in modes else "relay"} if modes else {}
 
 
 def _routes(plan: Plan, index: int, uris: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:

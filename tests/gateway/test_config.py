@@ -77,6 +77,7 @@ resend_to = "smtps:msh@buyer.example"
 caller_certificate = "AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:\
 AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:AB:12"
 entrances = ["https", "mail"]
+intermediary = "accept"
 receiver_uri = "https://buyer.example/ebxmlhandler/"
 delivery_semantics = "OnceAndOnlyOnce"
 window = 3
@@ -222,6 +223,8 @@ def test_every_key_is_read(tmp_path):
         fails_on_network_error=True,
         drop_duplicates=True,
         response_choice=ResponseChoice.MOST_RECENT,
+        intermediary=Intermediary.ACCEPT,
+        may_be_copied=True,
         notifies_failures=False,
         ack_requested=AckRequested.UNSIGNED,
         ack_status=AckStatus(Assurance.CONTENT, is_passed_on=True),
@@ -278,6 +281,8 @@ def test_every_key_around_the_agreements_is_read(tmp_path):
         on_exhausted=OnExhausted.FAIL,
         transient_retries=6,
         fails_on_network_error=True,
+        intermediary=Intermediary.ACCEPT,
+        may_be_copied=True,
         ack_requested=AckRequested.UNSIGNED,
     )
     assert found.smtp == Smtp(

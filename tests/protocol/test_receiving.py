@@ -159,10 +159,18 @@ def test_a_wrong_number_is_answered_and_the_state_stays():
 
 
 @pytest.mark.statement("S0-100", ruling="R-11")
+def test_the_same_wrong_message_again_quarantines_the_pair():
+    """R-11: a repeated gap is for the operator."""
+    first = receive(arrival(7), None, after(5), NOW, TERMS)
+    second = receive(arrival(7), None, first.pair, NOW, TERMS)
+    assert second.pair.status is PairStatus.QUARANTINED
+    assert "twice in a row, of m-1 again: SequenceNumber 7" in (second.pair.reason or "")
+
+
+@pytest.mark.statement("S0-100", ruling="R-11")
 @pytest.mark.parametrize(
     ("number", "message_id", "reason"),
     [
-        (7, "m-1", "twice in a row, of m-1 again: SequenceNumber 7 does not follow"),
         (7, "m-2", "twice in a row, of m-2, after m-1: SequenceNumber 7 does not follow"),
         (3, "m-2", "twice in a row, of m-2, after m-1: SequenceNumber 3 does not follow"),
         (None, "m-2", "twice in a row, of m-2, after m-1: no SequenceNumber came"),

@@ -404,6 +404,10 @@ def test_nothing_is_asked_about_what_never_left():
     assert run.effects == []
     assert run.state == Recovery(response=ResponseStatus.AWAITED, response_due_at=at(60).at)
     assert run.on(ResponseTimePassed()).asked() == [InquiryKind.STATUS]
+    unlimited = Run()
+    unlimited.state = Recovery(response=ResponseStatus.AWAITED, response_due_at=START.at)
+    unlimited.on(ResponseTimePassed(has_left=False))
+    assert unlimited.state.response_due_at is None, "the agreement has no such time any more"
 
 
 @pytest.mark.statement("S4-31")

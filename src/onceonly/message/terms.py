@@ -117,6 +117,12 @@ class DeliveryTerms:
     drop_duplicates: bool = False
     """BestEffort: eliminate repeats all the same (ruling R-16)."""
     response_choice: ResponseChoice = ResponseChoice.FIRST
+    intermediary: Intermediary | None = None
+    """Who stands between the parties: nobody, relays, or one that acknowledges in its own name, so
+    that its DeliveryFailure may come behind that (R-39)."""
+    may_be_copied: bool = False
+    """What carries the messages may make copies of them, as mail, brokers and intermediaries do:
+    what is refused then need not be the only copy (R-46)."""
     notifies_failures: bool = False
     """Send DeliveryFailure notices to the From Party (ruling R-14)."""
     ack_requested: AckRequested = AckRequested.NONE

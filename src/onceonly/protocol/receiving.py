@@ -211,11 +211,9 @@ def _case_of(  # noqa: PLR0911 - because it is the table of the essay, a line pe
     if known is not None:
         awaited = _is_answered_by_the_application(arrival, terms) and not known.has_response
         return Case.IN_WORK if awaited else Case.DUPLICATE
-    if schedule.is_ahead(arrival.timestamp_at, now, terms):
-        return Case.AHEAD
-    too_late = _too_late(arrival, pair, now, terms)
-    if too_late is not None:
-        return too_late
+    out_of_time = _out_of_time(arrival, pair, now, terms)
+    if out_of_time is not None:
+        return out_of_time
     wanted = arrival.delivery_receipt_requested
     if wanted is not None and not receipt_is_provided(wanted, terms.delivery_receipt_provided):
         return Case.NOT_SUPPORTED
@@ -228,10 +226,14 @@ def _case_of(  # noqa: PLR0911 - because it is the table of the essay, a line pe
     return Case.NEW
 
 
-def _too_late(arrival: Arrival, pair: ReceivingPair, now: Now, terms: DeliveryTerms) -> Case | None:
-    """R-18, R-19. ExactlyOnce is never refused for its age, since nothing is forgotten (R-17)."""
+def _out_of_time(
+    arrival: Arrival, pair: ReceivingPair, now: Now, terms: DeliveryTerms
+) -> Case | None:
+    """R-18, R-19. ExactlyOnce is never refused for its time, since nothing is forgotten (R-17)."""
     if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
         return None
+    if schedule.is_ahead(arrival.timestamp_at, now, terms):
+        return Case.AHEAD
     if pair.forgotten_at is not None and arrival.timestamp_at <= pair.forgotten_at:
         return Case.TOO_OLD
     persisted_at = arrival.timestamp_at + terms.persist_duration_s * US_PER_S
@@ -392,8 +394,8 @@ _REFUSALS = {
     ),
     Case.QUARANTINED: (
         "no message of this sender is taken for now (the pair is quarantined), since twice in a row"
-        " one came with a SequenceNumber that does not follow; the receiver's operator has to resume"
-        " the pair, expected of the sender is only to send again"
+        " one came with a SequenceNumber that does not follow; the receiver's operator has to"
+        " resume the pair, expected of the sender is only to send again"
     ),
 }
 """What the sender is told: what was seen, what was expected, and whose move it is."""

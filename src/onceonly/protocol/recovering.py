@@ -445,9 +445,8 @@ def _note_overdue(
         return state, ()
     if not event.has_left:
         # Its pair is closed, or its turn has not come: the partner gets all the time agreed.
-        within_s = terms.recovery.response_within_s
-        assert within_s is not None, "a response is awaited"
-        return state._replace(response_due_at=now.at + within_s * US_PER_S), ()
+        anew = expecting_response(now.at, terms)
+        return state._replace(response_due_at=None if anew is None else anew.response_due_at), ()
     state = state._replace(response=ResponseStatus.OVERDUE)
     return state, (Journal(Event.RESPONSE_OVERDUE),)
 

@@ -5,8 +5,9 @@ values may stand beside each other, `terms` and `configuration` know.
 """
 
 from onceonly.gateway.config import values as read
-from onceonly.gateway.config.agreement_keys import AGREEMENT_KEYS, ROUTE_KEYS
+from onceonly.gateway.config.agreement_keys import AGREEMENT_KEYS
 from onceonly.gateway.config.key import DURATION, ENDPOINT, FLAG, PARTIES, Key, table_of
+from onceonly.gateway.config.route_keys import ROUTE_KEYS
 from onceonly.gateway.drill import POINTS
 
 __all__ = [

@@ -1,8 +1,9 @@
 """How many messages may wait for a verdict: one count for whoever takes messages in (R-27).
 
-Applications and previous hops fill the same queues, and so does a recovery that sends a new version;
-a count in each place would let all of them together exceed `queued_max`. What is counted is an upper
-bound, since every row that is added counts and no verdict does; it is made exact when it gets near.
+Applications and previous hops fill the same queues, and so does a recovery that sends a new
+version; a count in each place would let all of them together exceed `queued_max`. What is counted
+is an upper bound, since every row that is added counts and no verdict does; it is made exact when
+it gets near.
 """
 
 from onceonly.protocol.sending import FINAL, OutboundStatus

@@ -22,7 +22,7 @@ from onceonly.gateway.sending.work import (
     Work,
 )
 from onceonly.journal.record import Record
-from onceonly.message.errors import ErrorCode
+from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.instant import Now
@@ -363,8 +363,10 @@ class Turn:
 
     def _owe(self, entry: OutboundEntry, agreement: Agreement, effect: Notify) -> None:
         """No application here waits for it: its From Party is told (seed 001 §1.3.4.2, §1.6)."""
-        if effect.kind is not NoticeKind.DELIVERY_FAILURE or not agreement.terms.notifies_failures:
+        if effect.kind is NoticeKind.ACKNOWLEDGED_LATE or not agreement.terms.notifies_failures:
             return
+        # Of what the To Party has, a doubt would be nothing new; that it refuses it is (R-39).
+        is_refused = effect.kind is NoticeKind.NOT_PROCESSED
         view = self._txn.find_outbound_view(entry.message_id)
         assert view is not None, f"{entry.message_id} is not stored"
         notice = OwedNotice(
@@ -372,7 +374,7 @@ class Turn:
             agreement.id,
             view.message.conversation_id,
             view.message.semantics,
-            effect.severity,
+            Severity.ERROR if is_refused else effect.severity,
             effect.reason,
         )
         self._txn.put_owed_notice(notice)
