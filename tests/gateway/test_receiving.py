@@ -1,9 +1,10 @@
 """What the gateway does with messages of the other MSH: store, acknowledge, hand over, once."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
-from packages import ONE_ORDER, ORDER, PayloadPart, stamp
+from packages import ONE_ORDER, ORDER, Parcel, PayloadPart, stamp
 from peer import UNAVAILABLE, Manners, Peer, bodies
 from running_gateway import OUR_PARTY, RunningGateway, running
 
@@ -217,17 +218,44 @@ async def test_a_late_copy_of_message_one_after_a_reset_is_a_duplicate(gateway, 
 
 @pytest.mark.statement("S1-26", ruling="R-01")
 async def test_other_content_under_a_known_id_is_an_alarm(gateway, peer):
-    """R-01: collision: an error, a row, no acknowledgement, the first content stays."""
+    """R-01: collision: a row, no acknowledgement, the first content stays.
+
+    An Error would be about the message that is stored (R-46); the answer of HTTP is about the copy.
+    """
     await took(gateway, peer, "m-1@a.example.com", 1)
-    assert (await peer.send("m-1@a.example.com", 2, payloads=OTHER_ORDER)).status == 204
-    error = await peer.hear("Error")
-    assert (error.error_code, error.ref) == ("SecurityFailure", "m-1@a.example.com")
+    reply = await peer.send("m-1@a.example.com", 2, payloads=OTHER_ORDER)
+    assert (reply.status, reply.headers["onceonly-error"]) == (204, "SecurityFailure")
     assert len(gateway.rows(Event.COLLISION_DETECTED)) == 1
     (item,) = (await gateway.get("/v1/inbox"))["items"]
     content = (await gateway.api.get(item["payloads"][0]["href"])).content
     assert content == ONE_ORDER[0].content
     await gateway.everything_said()
     assert len(peer.heard("Acknowledgement")) == 1
+    assert peer.heard("Error") == []
+
+
+@pytest.mark.statement("S1-47", ruling="R-46")
+@pytest.mark.parametrize("damage", ["cut", "another party", "no number"])
+async def test_a_damaged_copy_of_what_is_stored_is_answered_as_the_first_one(gateway, peer, damage):
+    """Mail doubles a message and spoils the second copy; an Error would end what was taken."""
+    await took(gateway, peer, "m-1@a.example.com", 1)
+    first = peer.heard("Acknowledgement")[0].body
+    damages: dict[str, Callable[[Parcel], Parcel]] = {
+        "cut": lambda whole: whole._replace(body=whole.body[:-40]),
+        "another party": lambda whole: whole._replace(
+            body=whole.body.replace(OUR_PARTY.encode(), b"urn:duns:999999999")
+        ),
+        "no number": lambda whole: whole._replace(
+            body=whole.body.replace(b"<SequenceNumber>000000001<", b"<SequenceNumber>x<")
+        ),
+    }
+    parcel = damages[damage](peer.normal("m-1@a.example.com", 1))
+    assert (await peer.post(parcel)).status == 204
+    assert (await peer.hear("Acknowledgement")).body == first
+    await gateway.everything_said()
+    assert peer.heard("Error") == []
+    (row,) = gateway.rows(Event.REJECTED)
+    assert row.message_id == "m-1@a.example.com"
 
 
 @pytest.mark.statement("S4-13", ruling="R-18")

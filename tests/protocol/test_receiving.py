@@ -10,7 +10,7 @@ from onceonly.message.instant import US_PER_S, Now
 from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol import receiving
-from onceonly.protocol.effects import Acknowledge, Answer, HandOver, Journal, OpenIncident
+from onceonly.protocol.effects import Acknowledge, HandOver, Journal, OpenIncident
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.pairing import PairStatus
 from onceonly.protocol.receiving import (
@@ -105,13 +105,12 @@ def test_a_duplicate_is_answered_and_changes_nothing():
 
 @pytest.mark.statement("S1-26", ruling="R-01")
 def test_a_collision_is_neither_acknowledged_nor_stored():
-    """R-01, I8."""
+    """R-01, I8; nor is an Error sent, which would be about what is stored (R-46)."""
     reception = receive(arrival(6), Known("bb"), after(5), NOW, TERMS)
     assert reception.case is Case.COLLISION
-    assert Acknowledge() not in reception.effects
-    answer = reception.effects[-1]
-    assert isinstance(answer, Answer)
-    assert answer.code is ErrorCode.SECURITY_FAILURE
+    [row] = reception.effects
+    assert isinstance(row, Journal)
+    assert (row.event, row.error_code) == (Event.COLLISION_DETECTED, ErrorCode.SECURITY_FAILURE)
 
 
 @pytest.mark.statement("S4-13", ruling="R-18")

@@ -9,7 +9,8 @@ first step was ever "seen": an arrival that failed half-way is no duplicate late
 Which arrivals are one message is decided by the MessageId, always first (R-01). Then expiry
 (R-18), then, for a message never stored, the SequenceNumber as a gap detector, where there is one:
 
-    known, other content      collision: an alarm; no acknowledgement, no delivery
+    known, other content      collision: an alarm; no acknowledgement, no delivery, and no Error,
+                              which would be about the message that is stored (R-46)
     taken back by its sender  answered DeliveryFailure; a tombstone stands for ever (R-08)
     known, same content       duplicate: answer with the first stored response (R-03), no change;
                               while that response is still in work, silence (seed 001 §1.3.3 (9b))
@@ -345,8 +346,9 @@ def _number_refusal(number: int | None, previous: int | None) -> str:
 def _refusal(case: Case, terms: DeliveryTerms) -> tuple[Effect, ...]:
     text = _REFUSALS[case]
     if case is Case.COLLISION:
+        # An Error would be read as one about the message that is stored, and end that.
         row = Journal(Event.COLLISION_DETECTED, error_code=ErrorCode.SECURITY_FAILURE, reason=text)
-        return row, Answer(ErrorCode.SECURITY_FAILURE, Severity.ERROR, text)
+        return (row,)
     if case is Case.QUARANTINED:
         row = _rejected(ErrorCode.TRANSIENT_ERROR, text, None)
         pause_s = terms.retry_interval_s

@@ -184,8 +184,8 @@ DECISIONS = (
         "Other content under a known MessageId is thrown away and acknowledged.",
         Edit(
             "protocol/receiving.py",
-            "        return row, Answer(ErrorCode.SECURITY_FAILURE, Severity.ERROR, text)",
-            "        return row, Acknowledge()",
+            "        return (row,)\n    if case is Case.QUARANTINED:",
+            "        return row, Acknowledge()\n    if case is Case.QUARANTINED:",
         ),
     ),
     Mutant(

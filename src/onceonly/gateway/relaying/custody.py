@@ -198,6 +198,15 @@ class Custody:
             if isinstance(effect, Journal)
         )
 
+    def repeat_response(self, subject: Subject) -> bool:
+        """Answer a copy that may not pass as one of what we took over, if it is that (R-46)."""
+        snapshot = self._store.snapshot()
+        entry = snapshot.find_inbound(subject.key)
+        if entry is None or entry.status is InboundStatus.CANCELLED:
+            return False
+        self._tasks.start(self._acknowledge(subject, snapshot.get_response(entry.key)))
+        return True
+
     async def _acknowledge_known(self, passage: Passage, subject: Subject) -> None:
         snapshot = self._store.snapshot()
         entry = snapshot.find_inbound(passage.message.key)

@@ -54,6 +54,7 @@ def judge(case: Case) -> Iterator[Violation]:
             yield from _kept_back(case, course, stored)
             yield from _known_is_known(case, course, stored)
             yield from _in_time(case, course, stored)
+            yield from _refused_though_stored(case, course, stored)
             if not case.is_his_own(course):
                 yield from _not_supported(course, stored)
             yield from _no_zombie(case, course, stored)
@@ -241,12 +242,25 @@ def _refused_in_silence(case: Case, course: Course) -> Iterator[Violation]:
     """L4: whoever is refused is told so, and need not find out by waiting."""
     told = [one.order for one in course.said if one.letter.kind is Kind.ERROR]
     for row in course.into:
-        if row.record.event not in _REFUSED or any(order > row.order for order in told):
+        if row.record.event is not Event.REJECTED or any(order > row.order for order in told):
             continue
-        is_steady = case.next_death(course.node, row.order) == NEVER
+        is_steady = case.death_of(row) == NEVER
         if is_steady and was_long_awake(case, course.node, row.at_ns):
             text = f"{row.record.event} as {row.record.error_code}, and its sender was never told"
             yield _at("L4", course, text, row.order)
+
+
+def _refused_though_stored(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
+    """R-46: no Error is about a MessageId that is stored, whatever is wrong with a later copy."""
+    is_known = is_remembered(course.terms) and not course.first_into(Event.CANCEL_CONFIRMED)
+    if not is_known or case.has_forgotten(course.node, NEVER):
+        return
+    refused = [row for row in course.into if row.record.event in _REFUSED]
+    before = {row.record.error_code for row in refused if row.order < stored.order}
+    later = {row.record.error_code for row in refused if row.order > stored.order} - before
+    for said in course.said:
+        if said.order > stored.order and later & {code for code, _ in said.letter.errors}:
+            yield _at("R-46", course, f"{said.packet} refuses what is stored", said.order)
 
 
 def _refused_without_a_row(course: Course) -> Iterator[Violation]:
