@@ -321,7 +321,7 @@ def _recovery_events() -> list[Any]:
         events.Resumed(),
         recovering.Acknowledged(),
         recovering.ResponseReceived(),
-        recovering.ResponseTimePassed(),
+        *(recovering.ResponseTimePassed(has_left=flag) for flag in flags),
         recovering.StatusWanted(),
         recovering.Withdrawn(),
     ]

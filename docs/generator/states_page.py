@@ -230,6 +230,7 @@ _EXAMPLES: dict[Case, tuple[Arrival, Known | None, ReceivingPair]] = {
         _OPEN,
     ),
     Case.TOO_OLD: (_arrival(age_s=200_000), None, _OPEN),
+    Case.AHEAD: (_arrival(age_s=-200_000), None, _OPEN),
     Case.EXPIRED: (_arrival(age_s=2_000), None, _OPEN),
     Case.QUARANTINED: (_arrival(), None, _OPEN._replace(status=PairStatus.QUARANTINED)),
     Case.OUT_OF_SEQUENCE: (_arrival(9), None, _OPEN),

@@ -28,10 +28,14 @@ async def relay_down(recording: Recording, directory: Path) -> None:
         await p.world.flow()
 
 
+OVER_AN_OWNER = {"ack_requested": "Unsigned", "intermediary": "accept"}
+"""What the parties agreed where an intermediary acknowledges in its own name."""
+
+
 @shown_as("accept-failed", "An intermediary that took over cannot deliver", profile="rm-2001")
 async def accept_failed(recording: Recording, directory: Path) -> None:
     route = {"intermediary": "accept", "retries": 1}
-    async with chain(recording, directory, [route], {"ack_requested": "Unsigned"}) as p:
+    async with chain(recording, directory, [route], OVER_AN_OWNER) as p:
         p.world.take_away(p.seller)
         await p.buying.submit("order-1")
         await p.world.flow()
@@ -46,6 +50,6 @@ async def accept_failed(recording: Recording, directory: Path) -> None:
 @shown_as("accept", "An intermediary takes over", profile="rm-2001")
 async def accept(recording: Recording, directory: Path) -> None:
     route = {"intermediary": "accept"}
-    async with chain(recording, directory, [route], {"ack_requested": "Unsigned"}) as p:
+    async with chain(recording, directory, [route], OVER_AN_OWNER) as p:
         await p.buying.submit("order-1")
         await p.world.flow()

@@ -46,6 +46,8 @@ class Plan:
     """Of every intermediary, as far as its mode knows them."""
     gateway: dict[str, Any] = field(default_factory=dict)
     """More keys of every `[gateway]`."""
+    own: dict[str, Any] = field(default_factory=dict)
+    """An agreement that every intermediary has for messages of its own, where it has one."""
 
 
 class Chain:
@@ -162,6 +164,7 @@ def write_chain(directory: Path, plan: Plan, ends: tuple[str | None, str | None]
             tables.append(("[[agreement]]", _agreement(plan, index, uris)))
         else:
             tables += _routes(plan, index, uris)
+            tables += [("[[agreement]]", plan.own)] if plan.own else []
         tables.append(("[drill]", {"clock_rate": CLOCK_RATE}))
         path = home / "gateway.toml"
         path.write_text("\n".join(_text(*table) for table in tables), "utf-8")
@@ -181,8 +184,15 @@ def _agreement(plan: Plan, index: int, uris: Sequence[str]) -> dict[str, Any]:
         "profile": plan.profile,
         "with": [partner],
         "send_to": neighbour,
+        **_between(plan),
         **plan.terms,
     }
+
+
+def _between(plan: Plan) -> dict[str, Any]:
+    """What both ends are told of the way (R-39)."""
+    modes = set(plan.modes)
+    return {"intermediary": "accept" if "accept" in modes else "relay"} if modes else {}
 
 
 def _routes(plan: Plan, index: int, uris: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:

@@ -347,6 +347,14 @@ async def test_a_full_queue_refuses_before_anything_is_accepted(tmp_path, peer):
         assert (await gateway.submitted(ORDER, to=peer)).status == 201
 
 
+async def test_submissions_at_once_do_not_pass_the_bound_together(tmp_path, peer):
+    """R-27: each is asked again in its step, where it sees what the others have added."""
+    async with running(tmp_path, peer, gateway={"queued_max": 2}) as gateway:
+        answers = await asyncio.gather(*(gateway.submitted(ORDER, to=peer) for _ in range(5)))
+        assert sorted(one.status for one in answers) == [201, 201, 503, 503, 503]
+        assert len(gateway.rows(Event.SUBMITTED)) == 2
+
+
 async def test_an_id_of_any_legal_form_can_be_asked_for(gateway, peer):
     """MessageIds are not made for URLs; quoted they still name the message."""
     message_id = "a/b?c#d%e;ü@x"

@@ -77,6 +77,7 @@ resend_to = "smtps:msh@buyer.example"
 caller_certificate = "AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:\
 AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:AB:12:AB:12"
 entrances = ["https", "mail"]
+intermediary = "accept"
 receiver_uri = "https://buyer.example/ebxmlhandler/"
 delivery_semantics = "OnceAndOnlyOnce"
 window = 3
@@ -93,6 +94,7 @@ round_trip = 19
 persist_duration = "P2W"
 time_to_live = "PT1H30M"
 msh_time_accuracy = "01:30"
+timestamp_ahead_max = "PT2H"
 on_exhausted = "suspend"
 transient_retries = 4
 fail_fast_on_network_error = true
@@ -138,6 +140,7 @@ retry_interval = 5
 persist_duration = "P2D"
 time_to_live = "P1D"
 msh_time_accuracy = "00:10"
+timestamp_ahead_max = "PT3H"
 transient_retries = 6
 fail_fast_on_network_error = true
 notify_failures = false
@@ -214,11 +217,14 @@ def test_every_key_is_read(tmp_path):
         persist_duration_s=14 * 86_400,
         time_to_live_s=5400,
         msh_time_accuracy_s=90,
+        timestamp_ahead_max_s=7200,
         on_exhausted=OnExhausted.SUSPEND,
         transient_retries=4,
         fails_on_network_error=True,
         drop_duplicates=True,
         response_choice=ResponseChoice.MOST_RECENT,
+        intermediary=Intermediary.ACCEPT,
+        may_be_copied=True,
         notifies_failures=False,
         ack_requested=AckRequested.UNSIGNED,
         ack_status=AckStatus(Assurance.CONTENT, is_passed_on=True),
@@ -271,9 +277,12 @@ def test_every_key_around_the_agreements_is_read(tmp_path):
         persist_duration_s=2 * 86_400,
         time_to_live_s=86_400,
         msh_time_accuracy_s=10,
+        timestamp_ahead_max_s=10_800,
         on_exhausted=OnExhausted.FAIL,
         transient_retries=6,
         fails_on_network_error=True,
+        intermediary=Intermediary.ACCEPT,
+        may_be_copied=True,
         ack_requested=AckRequested.UNSIGNED,
     )
     assert found.smtp == Smtp(

@@ -7,7 +7,9 @@ import pytest
 from configuration_file import LIVES, NEW, TRANSPORT, agreement, read
 
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
-from onceonly.message.terms import DeliveryTerms, OnExhausted, RecoveryTerms, Remedy
+from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted, RecoveryTerms, Remedy
+
+MAIL = '[smtp]\nmailbox = "s@s.example"\nrelay = "smtp://127.0.0.1:25"\n'
 
 
 def terms(directory: Path, *lines: str) -> DeliveryTerms:
@@ -105,6 +107,21 @@ ACCEPTED: dict[str, tuple[list[str], dict[str, Any]]] = {
                 when_not_started=Remedy.CANCEL,
             )
         },
+    ),
+    "straight to the partner": ([], {"may_be_copied": False, "intermediary": None}),
+    "by mail": (
+        ['send_to = "smtp:a@b.example"', MAIL],
+        {"may_be_copied": True, "intermediary": None},
+    ),
+    "the first one by HTTP": (['resend_to = "smtp:a@b.example"', MAIL], {"may_be_copied": True}),
+    "by a broker": ([TRANSPORT], {"may_be_copied": True}),
+    "over a relay": (
+        ['intermediary = "relay"'],
+        {"may_be_copied": True, "intermediary": Intermediary.RELAY},
+    ),
+    "over an owner": (
+        [NEW, 'intermediary = "accept"'],
+        {"may_be_copied": True, "intermediary": Intermediary.ACCEPT},
     ),
     "an agreed round trip": (["round_trip = 210"], {"verdict_after_s": 210}),
 }

@@ -47,10 +47,15 @@ async def between(
     route_terms: dict[str, Any] | None = None,
     mode: str = "accept",
     gateway: dict[str, Any] | None = None,
+    own: dict[str, Any] | None = None,
 ) -> AsyncIterator[Between]:
     origin, destination = Peer2001(ORIGIN, AGREEMENT), Peer2001(DESTINATION, AGREEMENT)
     plan = Plan(
-        profile="rm-2001", modes=(mode,), route_terms=route_terms or {}, gateway=gateway or {}
+        profile="rm-2001",
+        modes=(mode,),
+        route_terms=route_terms or {},
+        gateway=gateway or {},
+        own=own or {},
     )
     for peer in (origin, destination):
         await peer.listen()
@@ -124,8 +129,20 @@ async def test_other_content_under_a_known_id_is_an_alarm(ends):
     await ends.send()
     await ends.origin.hear("Acknowledgment")
     await ends.send(payloads=[PayloadPart("po-1@a.example.com", "application/xml", b"<Other/>")])
-    assert (await ends.origin.hear()).error_code == "SecurityFailure"
-    assert ends.relay.rows(Event.COLLISION_DETECTED)
+    await ends.relay.until_row(Event.COLLISION_DETECTED)
+    await ends.relay.everything_said()
+    assert not ends.origin.has_unheard(), "an Error would be about what is ours to deliver (R-46)"
+
+
+@pytest.mark.statement(ruling="R-46")
+async def test_a_copy_that_may_not_pass_is_answered_as_the_one_that_did(ends):
+    """It speaks for itself only: here it has been somewhere else before."""
+    await ends.send()
+    first = await ends.origin.hear("Acknowledgment")
+    loop = packages_2001.routing_header(ends.relay.uri, "http://far.example/msh")
+    await ends.send(earlier=loop)
+    assert (await ends.origin.hear("Acknowledgment")).body == first.body
+    assert len(ends.relay.rows(Event.REJECTED)) == 1
 
 
 @pytest.mark.statement(ruling="R-37")
@@ -175,6 +192,28 @@ async def test_a_full_queue_asks_the_previous_hop_to_come_again(tmp_path):
         assert (await ends.origin.hear()).error_code == "TransientError"
         await ends.send()
         assert (await ends.origin.hear()).kind == "Acknowledgment", "a repeat needs no room (I4)"
+
+
+@pytest.mark.statement(ruling="R-27")
+async def test_what_is_carried_for_others_and_what_is_ours_fill_one_queue(tmp_path):
+    """Two counts that did not know each other let both together exceed `queued_max`."""
+    friend = Peer2001("urn:duns:333333333", "own")
+    await friend.listen()
+    ours = {"id": "own", "profile": "rm-2001", "with": [friend.party], "send_to": friend.uri}
+    queue = {"queued_max": 2}
+    async with between(tmp_path, {"timeout": 1_000_000}, gateway=queue, own=ours) as ends:
+        friend.gateway_uri = ends.relay.uri
+        await ends.relay.submit(ORDER, to=friend)
+        await ends.send()
+        await ends.origin.hear("Acknowledgment")
+        full = await ends.relay.submitted(ORDER, to=friend)
+        assert (full.status, full.json["error"]["name"]) == (503, "QueueFull")
+        reply = await ends.origin.send_2001("m-2@a.example.com", **PARTIES, **UNSIGNED)
+        assert reply.headers["onceonly-error"] == "TransientError"
+        await ends.destination.acknowledge_2001(MESSAGE)
+        await ends.relay.until_state(MESSAGE, "acknowledged")
+        assert (await ends.relay.submitted(ORDER, to=friend)).status == 201
+    await friend.close()
 
 
 async def test_an_operator_does_not_take_back_what_is_carried_for_others(ends):

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from asking import ask, report_of
+from packages import stamp
 from peer import Arrival, Peer
 from running_gateway import OUR_PARTY, RunningGateway, running
 
@@ -191,6 +192,14 @@ async def test_a_message_that_never_came_can_be_cancelled_for_ever(gateway, peer
     assert report_of(await peer.hear("CancelResponse"))["accepted"] == "true"
     await ask(peer, "StatusRequest", M)
     assert report_of(await peer.hear("StatusResponse"))["status"] == "NotRecognized"
+
+
+@pytest.mark.statement(ruling="R-19")
+async def test_a_cancel_from_the_future_is_refused(gateway, peer):
+    """Its tombstone would be kept until then; the message itself is taken."""
+    await ask(peer, "CancelRequest", M, timestamp=stamp(ago_s=-2 * 86_400))
+    assert report_of(await peer.hear("CancelResponse"))["accepted"] == "false"
+    await received(gateway, peer)
 
 
 @pytest.mark.statement("S4-26", ruling="R-08")

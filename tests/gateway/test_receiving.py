@@ -1,9 +1,10 @@
 """What the gateway does with messages of the other MSH: store, acknowledge, hand over, once."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
-from packages import ONE_ORDER, ORDER, PayloadPart, stamp
+from packages import ONE_ORDER, ORDER, Parcel, PayloadPart, stamp
 from peer import UNAVAILABLE, Manners, Peer, bodies
 from running_gateway import OUR_PARTY, RunningGateway, running
 
@@ -171,8 +172,8 @@ async def test_the_first_party_id_names_the_partner_whatever_it_calls_itself(tmp
         await peer.hear("Acknowledgement")
         await peer.send("m-1@a.example.com", 1, from_party=alias)
         await peer.hear("Acknowledgement")
-        await peer.send("m-1@a.example.com", 1)
-        await peer.hear("Error")
+        reply = await peer.send("m-1@a.example.com", 1)
+        assert reply.headers["onceonly-error"] == "SecurityFailure"
         assert gateway.inbox_ids() == ["m-1@a.example.com"]
         assert [row.from_party for row in gateway.rows(Event.STORED)] == [peer.party]
         assert len(gateway.rows(Event.DUPLICATE_ELIMINATED)) == 1
@@ -222,17 +223,44 @@ async def test_a_late_copy_of_message_one_after_a_reset_is_a_duplicate(gateway, 
 
 @pytest.mark.statement("S1-26", ruling="R-01")
 async def test_other_content_under_a_known_id_is_an_alarm(gateway, peer):
-    """R-01: collision: an error, a row, no acknowledgement, the first content stays."""
+    """R-01: collision: a row, no acknowledgement, the first content stays.
+
+    An Error would be about the message that is stored (R-46); the answer of HTTP is about the copy.
+    """
     await took(gateway, peer, "m-1@a.example.com", 1)
-    assert (await peer.send("m-1@a.example.com", 2, payloads=OTHER_ORDER)).status == 204
-    error = await peer.hear("Error")
-    assert (error.error_code, error.ref) == ("SecurityFailure", "m-1@a.example.com")
+    reply = await peer.send("m-1@a.example.com", 2, payloads=OTHER_ORDER)
+    assert (reply.status, reply.headers["onceonly-error"]) == (204, "SecurityFailure")
     assert len(gateway.rows(Event.COLLISION_DETECTED)) == 1
     (item,) = (await gateway.get("/v1/inbox"))["items"]
     content = (await gateway.api.get(item["payloads"][0]["href"])).content
     assert content == ONE_ORDER[0].content
     await gateway.everything_said()
     assert len(peer.heard("Acknowledgement")) == 1
+    assert peer.heard("Error") == []
+
+
+@pytest.mark.statement("S1-47", ruling="R-46")
+@pytest.mark.parametrize("damage", ["cut", "another party", "no number"])
+async def test_a_damaged_copy_of_what_is_stored_is_answered_as_the_first_one(gateway, peer, damage):
+    """Mail doubles a message and spoils the second copy; an Error would end what was taken."""
+    await took(gateway, peer, "m-1@a.example.com", 1)
+    first = peer.heard("Acknowledgement")[0].body
+    damages: dict[str, Callable[[Parcel], Parcel]] = {
+        "cut": lambda whole: whole._replace(body=whole.body[:-40]),
+        "another party": lambda whole: whole._replace(
+            body=whole.body.replace(OUR_PARTY.encode(), b"urn:duns:999999999")
+        ),
+        "no number": lambda whole: whole._replace(
+            body=whole.body.replace(b"<SequenceNumber>000000001<", b"<SequenceNumber>x<")
+        ),
+    }
+    parcel = damages[damage](peer.normal("m-1@a.example.com", 1))
+    assert (await peer.post(parcel)).status == 204
+    assert (await peer.hear("Acknowledgement")).body == first
+    await gateway.everything_said()
+    assert peer.heard("Error") == []
+    (row,) = gateway.rows(Event.REJECTED)
+    assert row.message_id == "m-1@a.example.com"
 
 
 ANOTHER_HEADER = {
@@ -253,9 +281,8 @@ ANOTHER_HEADER = {
 async def test_another_header_under_a_known_id_is_an_alarm(gateway, peer, change):
     """R-37: the same payloads under other words are another message."""
     await took(gateway, peer, "m-1@a.example.com", 1)
-    await peer.send("m-1@a.example.com", 2, **change)
-    error = await peer.hear("Error")
-    assert (error.error_code, error.ref) == ("SecurityFailure", "m-1@a.example.com")
+    reply = await peer.send("m-1@a.example.com", 2, **change)
+    assert reply.headers["onceonly-error"] == "SecurityFailure"
     [stored] = gateway.rows(Event.STORED)
     [alarm] = gateway.rows(Event.COLLISION_DETECTED)
     assert alarm.digest == stored.digest
@@ -271,8 +298,8 @@ async def test_two_messages_without_payload_are_told_apart(gateway, peer):
     await peer.send("m-1@a.example.com", 1, payloads=())
     await peer.hear("Acknowledgement")
     cancel = ANOTHER_HEADER["another action"]
-    await peer.send("m-1@a.example.com", 1, payloads=(), **cancel)
-    assert (await peer.hear("Error")).error_code == "SecurityFailure"
+    reply = await peer.send("m-1@a.example.com", 1, payloads=(), **cancel)
+    assert reply.headers["onceonly-error"] == "SecurityFailure"
     assert gateway.inbox_ids() == ["m-1@a.example.com"]
 
 
@@ -343,15 +370,24 @@ async def test_a_number_is_read_with_zeros_and_white_space(gateway, peer, digits
     await took(gateway, peer, "m-1@a.example.com", 1, edit=edit)
 
 
-async def test_a_repeated_gap_quarantines_the_pair_until_it_is_resumed(tmp_path, peer):
-    """R-11: the second time an operator has to look; the resume takes whichever number comes."""
+@pytest.mark.statement("S0-100", ruling="R-11")
+@pytest.mark.parametrize("second", [5, 6], ids=["the same message", "another"])
+async def test_a_repeated_gap_quarantines_the_pair_until_it_is_resumed(tmp_path, peer, second):
+    """R-11: the second time an operator has to look; the resume takes whichever number comes.
+
+    Whatever the two ids: a sender that goes on after one refusal is never right again.
+    """
     async with running(tmp_path, peer, terms={"retry_interval": 77}) as gateway:
         await took(gateway, peer, "m-1@a.example.com", 1)
-        for _ in range(2):
-            await peer.send("m-5@a.example.com", 5)
+        for number in (5, second):
+            await peer.send(f"m-{number}@a.example.com", number)
             assert (await peer.hear("Error")).error_code == "InvalidSequenceNumber"
         assert gateway.pair_state(Role.RECEIVER, peer) == "quarantined"
         assert gateway.open_incidents() == [Role.RECEIVER]
+        partners = (await gateway.call("GET", "/v1/partners")).json["partners"]
+        [told] = [one for one in partners if one["role"] == "receiver"]
+        assert told["state"] == "quarantined"
+        assert f"m-{second}@a.example.com" in told["reason"]
 
         await peer.send("m-2@a.example.com", 2)
         error = await peer.hear("Error")
@@ -403,6 +439,20 @@ async def test_what_comes_too_late_for_the_first_time_is_refused(
         gateway.assert_nothing_stored()
         (row,) = gateway.rows(Event.REJECTED)
         assert text in (row.reason or "")
+
+
+@pytest.mark.statement(ruling="R-19")
+async def test_a_message_from_the_future_is_refused(tmp_path, peer):
+    """Its id would be kept until then, and never shorter; a repeat of a stored one is no matter."""
+    terms = {"timestamp_ahead_max": "PT1H", "msh_time_accuracy": "00:30"}
+    async with running(tmp_path, peer, terms=terms) as gateway:
+        await took(gateway, peer, "m-1@a.example.com", 1, timestamp=stamp(ago_s=-3600))
+        await peer.send("m-2@a.example.com", 2, timestamp=stamp(ago_s=-3700))
+        error = await peer.hear("Error")
+        assert (error.error_code, error.ref) == ("Inconsistent", "m-2@a.example.com")
+        (row,) = gateway.rows(Event.REJECTED)
+        assert (row.reason or "").startswith("Timestamp is in the future: ")
+        assert gateway.inbox_ids() == ["m-1@a.example.com"]
 
 
 @pytest.mark.statement("S1-60", ruling="R-18")

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chain import ORIGIN, Chain, Plan, running_chain
+from chain import DESTINATION, ORIGIN, Chain, Plan, running_chain
 from running_gateway import NEVER_S, RunningGateway, form
 
 from onceonly.message.event import Event
@@ -140,6 +140,26 @@ async def test_level_5_asks_for_a_response_that_got_lost(tmp_path: Path, profile
         assert found["response"]["state"] == "received"
         asked = two.origin.rows(Event.INQUIRY_SENT, message_id=message_id)
         assert [row.reason for row in asked] == ["StatusRequest", "ResponseRequest"]
+
+
+@pytest.mark.statement("S4-31")
+@pytest.mark.parametrize("is_given_up", [False, True], ids=["in its queue", "failed unsent"])
+async def test_level_5_asks_nothing_about_what_never_left(
+    tmp_path: Path, *, is_given_up: bool
+) -> None:
+    """Its pair is closed, or every connection was refused: there is nothing to answer."""
+    rules = {**RULES, "response_within": "PT1H", "on_exhausted": "fail"}
+    async with running_chain(tmp_path, Plan(profile="rm-2001", modes=(), terms=rules)) as two:
+        if is_given_up:
+            await two.destination.stop()
+            message_id = await two.submit()
+            await two.until(lambda: two.origin.state_of(message_id) == "failed")
+        else:
+            await two.origin.call("POST", f"/v1/partners/{DESTINATION}/suspend", json={})
+            message_id = await two.submit()
+        await hour_passes(two.origin, message_id)
+        await two.origin.everything_said()
+        assert two.origin.rows(Event.RESPONSE_OVERDUE, Event.INQUIRY_SENT) == []
 
 
 async def answered_into_nothing(two: Chain, message_id: str) -> str:

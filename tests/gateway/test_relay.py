@@ -17,7 +17,7 @@ from chain import (
     Plan,
     running_chain,
 )
-from packages import ORDER, Parcel, PayloadPart
+from packages import ORDER, Parcel, PayloadPart, stamp
 from peer import UNAVAILABLE, Arrival, Manners, Peer
 
 from onceonly.message.event import Event
@@ -256,6 +256,14 @@ async def test_a_loop_is_caught(ends, place):
     here, there = ends.relay.uri, "http://far.example/msh"
     hop = (here, there) if place == "sender" else (there, here)
     await assert_refused(ends, with_earlier_hops(ends, hop), "Inconsistent", "a loop")
+
+
+@pytest.mark.statement(ruling="R-19")
+async def test_a_message_from_the_future_is_caught(ends):
+    """It would be kept here until then, too."""
+    future = stamp(ago_s=-2 * 86_400)
+    parcel = ends.origin.normal(MESSAGE, 1, **PARTIES, timestamp=future)
+    await assert_refused(ends, parcel, "Inconsistent", "Timestamp is in the future")
 
 
 @pytest.mark.parametrize(("hops_max", "passes"), [(3, True), (2, False)])

@@ -180,8 +180,8 @@ async def to_party_says(peer: Peer2001, how: str, message_id: str) -> None:
 async def test_a_doubt_does_not_overtake_the_to_party_s_own_word(
     tmp_path, peer, how, is_acknowledged
 ):
-    """Not over a restart either; the certainty that its application refuses the message does."""
-    async with running(tmp_path, peer, terms={"profile": "rm-2001"}) as gateway:
+    """Not over a restart either; that its application refuses the message is news (R-39)."""
+    async with running(tmp_path, peer, terms=OVER_AN_OWNER) as gateway:
         message_id = await gateway.submit(b"<a/>", to=peer)
         await peer.hear("NewOrder")
         if is_acknowledged:
@@ -195,8 +195,12 @@ async def test_a_doubt_does_not_overtake_the_to_party_s_own_word(
         assert (gateway.state_of(message_id), gateway.notices()) == ("acknowledged", [])
         assert gateway.rows(Event.REPEATED_ACK_RECEIVED) == []
         await peer.refuse_2001(message_id, "DeliveryFailure", "Error")
-        await gateway.until_state(message_id, "failed")
-        assert gateway.notices() == [("DeliveryFailure", "Error", "DeliveryFailure")]
+        await gateway.until(lambda: gateway.notices() != [])
+        assert gateway.state_of(message_id) == "acknowledged"
+        assert gateway.notices() == [("NotProcessed", "Warning", "DeliveryFailure")]
+
+
+OVER_AN_OWNER = {"profile": "rm-2001", "intermediary": "accept"}
 
 
 def has_arrived(gateway: RunningGateway, message_id: str) -> bool:
@@ -206,13 +210,35 @@ def has_arrived(gateway: RunningGateway, message_id: str) -> bool:
 
 async def test_an_acknowledgement_alone_is_overtaken_by_a_doubt(tmp_path, peer):
     """It may be an intermediary's, which says nothing about the way behind it."""
-    async with running(tmp_path, peer, terms={"profile": "rm-2001"}) as gateway:
+    async with running(tmp_path, peer, terms=OVER_AN_OWNER) as gateway:
         message_id = await gateway.submit(b"<a/>", to=peer)
         await peer.hear("NewOrder")
         await peer.acknowledge_2001(message_id)
         await gateway.until_state(message_id, "acknowledged")
         await peer.refuse_2001(message_id, "DeliveryFailure", "Warning")
         await gateway.until_state(message_id, "in_doubt")
+
+
+@pytest.mark.statement("S1-52", ruling="R-39")
+@pytest.mark.parametrize("severity", ["Error", "Warning"])
+async def test_on_a_direct_link_an_acknowledgement_is_the_last_word(tmp_path, peer, severity):
+    """Nobody else can have acknowledged; one notice says that it was not processed, whatever comes.
+
+    The API shows both: acknowledged, and why it is of no use.
+    """
+    async with running(tmp_path, peer, terms={"profile": "rm-2001"}) as gateway:
+        message_id = await gateway.submit(b"<a/>", to=peer)
+        await peer.hear("NewOrder")
+        await peer.acknowledge_2001(message_id)
+        await gateway.until_state(message_id, "acknowledged")
+        await peer.refuse_2001(message_id, "DeliveryFailure", severity)
+        await gateway.until(lambda: gateway.notices() != [])
+        await gateway.restart()
+        await peer.refuse_2001(message_id, "DeliveryFailure", severity)
+        await gateway.until_row(Event.ERROR_RECEIVED, 2)
+        assert gateway.notices() == [("NotProcessed", "Warning", "DeliveryFailure")]
+        found = await gateway.get(f"/v1/messages/{message_id}")
+        assert (found["state"], found["error_code"]) == ("acknowledged", "DeliveryFailure")
 
 
 @pytest.mark.statement("S3-25", ruling="R-14")

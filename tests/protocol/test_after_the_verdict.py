@@ -1,16 +1,20 @@
 """What follows a verdict: recovery, the same message again, cancels, and reports from others."""
 
+from dataclasses import replace
+
 import pytest
 from driving import ACCEPTED, DUE, NEVER_LEFT, Run, at
 
 from onceonly.message.errors import ErrorCode, LocalError, Severity
 from onceonly.message.event import Event
-from onceonly.message.terms import DeliveryTerms, OnExhausted, RecoveryTerms
+from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
+from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted, RecoveryTerms
 from onceonly.protocol.effects import (
     AdmitNext,
     Journal,
     NoticeKind,
     Notify,
+    OpenIncident,
     Recover,
     Release,
     Transmit,
@@ -46,6 +50,10 @@ GOING_ON = DeliveryTerms(
 SUSPENDING = DeliveryTerms(
     timeout_s=30, retries=0, time_to_live_s=3600, recovery=RecoveryTerms(inquires=True)
 )
+OVER_AN_OWNER = replace(GOING_ON, intermediary=Intermediary.ACCEPT, may_be_copied=True)
+"""An accepting intermediary stands between the parties."""
+BY_MAIL = replace(GOING_ON, may_be_copied=True)
+BY_RELAY = replace(BY_MAIL, intermediary=Intermediary.RELAY)
 SURELY_NOT = ErrorReceived(ErrorCode.DELIVERY_FAILURE, Severity.ERROR, None, "next hop is dead")
 PERHAPS_NOT = ErrorReceived(ErrorCode.DELIVERY_FAILURE, Severity.WARNING)
 RECEIPT = AckReceived("delivery receipt", is_from_to_party=True)
@@ -70,7 +78,7 @@ def test_every_doubt_is_recovered():
     """Expiry, a refusal after a resend, an intermediary's warning."""
     expired = Run(GOING_ON).sent().on(3601, TimePassed())
     refused = Run(GOING_ON).sent().on(1, PERHAPS_NOT)
-    reported = Run(GOING_ON).sent().on(1, AckReceived()).on(9, PERHAPS_NOT)
+    reported = Run(OVER_AN_OWNER).sent().on(1, AckReceived()).on(9, PERHAPS_NOT)
     for run in (expired, refused, reported):
         assert run.state.status is OutboundStatus.IN_DOUBT
         assert len(run.of(Recover)) == 1
@@ -82,7 +90,7 @@ def test_a_recovery_knows_a_word_of_the_partner_from_its_silence():
     silent = in_doubt()
     expired = Run(GOING_ON).sent().on(3601, TimePassed())
     refused = in_doubt().on(40, Requeued("not received"), Admitted(None)).on(41, SURELY_NOT)
-    reported = Run(GOING_ON).sent().on(1, AckReceived()).on(9, PERHAPS_NOT)
+    reported = Run(OVER_AN_OWNER).sent().on(1, AckReceived()).on(9, PERHAPS_NOT)
     told = [run.of(Recover)[-1].is_told for run in (silent, expired, refused, reported)]
     assert told == [False, False, True, True]
 
@@ -203,7 +211,7 @@ def test_a_cancel_that_is_confirmed_after_the_end_changes_nothing():
 @pytest.mark.statement("S1-56")
 def test_an_intermediary_that_could_not_even_transmit_means_failure():
     """Severity Error, about a message that it had acknowledged."""
-    run = Run(GOING_ON).sent().on(1, AckReceived()).on(9, SURELY_NOT)
+    run = Run(OVER_AN_OWNER).sent().on(1, AckReceived()).on(9, SURELY_NOT)
     assert run.state.status is OutboundStatus.FAILED
     [notice] = run.of(Notify)
     assert (notice.severity, notice.error_code) == (Severity.ERROR, ErrorCode.DELIVERY_FAILURE)
@@ -214,7 +222,7 @@ def test_an_intermediary_that_could_not_even_transmit_means_failure():
 @pytest.mark.statement("S1-56")
 def test_an_intermediary_without_an_acknowledgement_means_doubt():
     """Severity Warning; the final receiver's own acknowledgement may still come."""
-    run = Run(GOING_ON).sent().on(1, AckReceived()).on(9, PERHAPS_NOT)
+    run = Run(OVER_AN_OWNER).sent().on(1, AckReceived()).on(9, PERHAPS_NOT)
     assert run.state.status is OutboundStatus.IN_DOUBT
     assert run.of(Notify)[0].severity is Severity.WARNING
     assert run.on(60, AckReceived()).state.status is OutboundStatus.ACKNOWLEDGED
@@ -230,7 +238,7 @@ def test_no_doubt_overtakes_what_the_to_party_said(before):
 
     A notice that is posted twice is the usual way: who posts it cannot know that it was heard.
     """
-    run = Run(GOING_ON).sent().on(1, *before)
+    run = Run(OVER_AN_OWNER).sent().on(1, *before)
     state, told = run.state, run.of(Notify)
     assert (state.status, state.has_arrived) == (OutboundStatus.ACKNOWLEDGED, True)
     run.on(9, PERHAPS_NOT, TimePassed()).on(99_999, TimePassed())
@@ -238,11 +246,64 @@ def test_no_doubt_overtakes_what_the_to_party_said(before):
     assert run.rows()[-1] is Event.ERROR_RECEIVED
 
 
-def test_a_certainty_overtakes_what_the_to_party_said():
-    """An application may refuse what it was handed."""
-    run = Run(GOING_ON).sent().on(1, AckReceived(), RECEIPT).on(9, SURELY_NOT)
-    assert run.state.status is OutboundStatus.FAILED
-    assert [notice.severity for notice in run.of(Notify)] == [Severity.ERROR]
+@pytest.mark.statement("S1-52", ruling="R-39")
+@pytest.mark.parametrize("word", [SURELY_NOT, PERHAPS_NOT], ids=["Error", "Warning"])
+@pytest.mark.parametrize("terms", [GOING_ON, SUSPENDING, BY_MAIL, BY_RELAY])
+def test_what_nobody_else_can_have_acknowledged_stays_acknowledged(terms, word):
+    """That its partner could not process it is news, told once, and no other state."""
+    run = Run(terms).sent().on(1, AckReceived())
+    status, exposure = run.state.status, run.state.exposure
+    run.on(9, word).on(10, word).on(99_999, TimePassed())
+    assert (run.state.status, run.state.exposure) == (status, exposure)
+    assert run.state.error_code is ErrorCode.DELIVERY_FAILURE
+    [notice] = run.of(Notify)
+    assert (notice.kind, notice.severity) == (NoticeKind.NOT_PROCESSED, Severity.WARNING)
+    assert notice.reason.startswith("not processed by the partner")
+    assert run.rows()[-3:] == [Event.ERROR_RECEIVED, Event.NOTIFIED, Event.ERROR_RECEIVED]
+    assert run.of(Recover) == []
+
+
+@pytest.mark.statement(ruling="R-39")
+def test_what_the_to_party_itself_took_no_owner_can_have_lost():
+    """An application may refuse what it was handed; it was handed it all the same."""
+    run = Run(OVER_AN_OWNER).sent().on(1, AckReceived(), RECEIPT).on(9, SURELY_NOT)
+    assert run.state.status is OutboundStatus.ACKNOWLEDGED
+    assert [notice.kind for notice in run.of(Notify)] == [NoticeKind.NOT_PROCESSED]
+
+
+def test_nobody_is_told_of_what_an_exactly_once_message_met_but_an_operator():
+    """R-17 has no notices."""
+    terms = replace(GOING_ON, semantics=DeliverySemantics.EXACTLY_ONCE)
+    run = Run(terms).sent().on(1, AckReceived()).on(9, SURELY_NOT)
+    assert (run.of(Notify), len(run.of(OpenIncident))) == ([], 1)
+
+
+@pytest.mark.statement(ruling="R-46")
+@pytest.mark.parametrize("code", [ErrorCode.SECURITY_FAILURE, ErrorCode.DELIVERY_FAILURE])
+@pytest.mark.parametrize(
+    ("terms", "is_certain"),
+    [(GOING_ON, True), (BY_MAIL, False), (BY_RELAY, False), (OVER_AN_OWNER, None)],
+    ids=["HTTP", "mail", "relay", "accept"],
+)
+def test_a_refusal_is_the_end_only_where_nothing_makes_copies(terms, is_certain, code):
+    """One transmission left; mail may have doubled it, and the first copy may be stored.
+
+    Who accepted it on the way knows that it had but one; that he refuses it says nothing.
+    """
+    run = Run(terms).sent().on(1, ErrorReceived(code, Severity.ERROR))
+    if is_certain is None:
+        is_certain = code is ErrorCode.DELIVERY_FAILURE
+    status = OutboundStatus.FAILED if is_certain else OutboundStatus.IN_DOUBT
+    assert (run.state.status, len(run.of(Notify))) == (status, 1)
+    assert len(run.of(Recover)) == (not is_certain)
+
+
+@pytest.mark.statement(ruling="R-46")
+def test_what_a_broker_has_taken_is_not_surely_gone_by_a_refusal():
+    """Method Transport: `sent`, and refused by its reader; another copy may be in its queue."""
+    terms = DeliveryTerms(method=ReliableMessagingMethod.TRANSPORT, may_be_copied=True)
+    run = Run(terms).sent().on(9, SURELY_NOT)
+    assert run.state.status is OutboundStatus.IN_DOUBT
 
 
 def test_the_to_party_s_word_behind_an_acknowledgement_is_no_repeat_of_it():

@@ -1,5 +1,7 @@
 """The receiver's decision: MessageId first, then expiry, then the four cases."""
 
+from dataclasses import replace
+
 import pytest
 
 from onceonly.message.errors import ErrorCode, Severity
@@ -8,7 +10,7 @@ from onceonly.message.instant import US_PER_S, Now
 from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol import receiving
-from onceonly.protocol.effects import Acknowledge, Answer, HandOver, Journal, OpenIncident
+from onceonly.protocol.effects import Acknowledge, HandOver, Journal, OpenIncident
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.pairing import PairStatus
 from onceonly.protocol.receiving import (
@@ -103,13 +105,12 @@ def test_a_duplicate_is_answered_and_changes_nothing():
 
 @pytest.mark.statement("S1-26", ruling="R-01")
 def test_a_collision_is_neither_acknowledged_nor_stored():
-    """R-01, I8."""
+    """R-01, I8; nor is an Error sent, which would be about what is stored (R-46)."""
     reception = receive(arrival(6), Known("bb"), after(5), NOW, TERMS)
     assert reception.case is Case.COLLISION
-    assert Acknowledge() not in reception.effects
-    answer = reception.effects[-1]
-    assert isinstance(answer, Answer)
-    assert answer.code is ErrorCode.SECURITY_FAILURE
+    [row] = reception.effects
+    assert isinstance(row, Journal)
+    assert (row.event, row.error_code) == (Event.COLLISION_DETECTED, ErrorCode.SECURITY_FAILURE)
 
 
 @pytest.mark.statement("S4-13", ruling="R-18")
@@ -162,14 +163,37 @@ def test_the_same_wrong_message_again_quarantines_the_pair():
     first = receive(arrival(7), None, after(5), NOW, TERMS)
     second = receive(arrival(7), None, first.pair, NOW, TERMS)
     assert second.pair.status is PairStatus.QUARANTINED
-    assert any(isinstance(effect, OpenIncident) for effect in second.effects)
+    assert "twice in a row, of m-1 again: SequenceNumber 7" in (second.pair.reason or "")
 
 
-def test_two_different_wrong_messages_do_not_quarantine():
-    """A gap is repeated only by the same message."""
-    first = receive(arrival(7), None, after(5), NOW, TERMS)
-    second = receive(arrival(3, message_id="m-2"), None, first.pair, NOW, TERMS)
-    assert second.pair.status is PairStatus.OPEN
+@pytest.mark.statement("S0-100", ruling="R-11")
+@pytest.mark.parametrize(
+    ("number", "message_id", "reason"),
+    [
+        (7, "m-2", "twice in a row, of m-2, after m-1: SequenceNumber 7 does not follow"),
+        (3, "m-2", "twice in a row, of m-2, after m-1: SequenceNumber 3 does not follow"),
+        (None, "m-2", "twice in a row, of m-2, after m-1: no SequenceNumber came"),
+    ],
+)
+def test_two_wrong_numbers_in_a_row_quarantine_the_pair(number, message_id, reason):
+    """R-11: whatever their ids; a sender that went on after one final refusal never comes right."""
+    first = receive(arrival(7, message_id="m-1"), None, after(5), NOW, TERMS)
+    assert first.pair.status is PairStatus.OPEN
+    second = receive(arrival(number, message_id=message_id), None, first.pair, NOW, TERMS)
+    assert second.pair.status is PairStatus.QUARANTINED
+    [incident] = [effect for effect in second.effects if isinstance(effect, OpenIncident)]
+    assert incident.reason == second.pair.reason
+    assert reason in incident.reason
+
+
+@pytest.mark.statement("S0-100", ruling="R-11")
+def test_an_accepted_message_starts_the_count_anew():
+    """R-11: refused, taken, refused is no repetition; a repeat in between changes nothing."""
+    refused = receive(arrival(7, message_id="m-7"), None, after(5), NOW, TERMS).pair
+    assert receive(arrival(5), Known("aa"), refused, NOW, TERMS).pair == refused
+    taken = receive(arrival(6, message_id="m-6"), None, refused, NOW, TERMS).pair
+    again = receive(arrival(8, message_id="m-8"), None, taken, NOW, TERMS).pair
+    assert again.status is PairStatus.OPEN
 
 
 def test_a_quarantined_pair_asks_the_sender_to_come_again():
@@ -219,6 +243,28 @@ def test_a_second_acknowledgement_hands_nothing_over():
 
 
 @pytest.mark.statement("S1-18", ruling="R-19")
+@pytest.mark.statement(ruling="R-19")
+@pytest.mark.parametrize("semantics", list(DeliverySemantics))
+def test_a_message_from_the_future_is_refused_unless_it_is_known_or_kept_for_ever(semantics):
+    """A day and the accuracy are granted; ids would else be kept until 2038, never shorter."""
+    terms = replace(TERMS, semantics=semantics, time_to_live_s=None)
+    last = arrival(1)._replace(timestamp_at=NOW.at + (86_400 + 30) * US_PER_S)
+    beyond = last._replace(timestamp_at=last.timestamp_at + 1)
+    assert receive(last, None, ReceivingPair(), NOW, terms).case is Case.NEW
+    assert receive(beyond, Known("aa"), after(1), NOW, terms).case is Case.DUPLICATE
+    refused = receive(beyond, None, ReceivingPair(), NOW, terms)
+    if semantics is DeliverySemantics.EXACTLY_ONCE:
+        assert refused.case is Case.NEW
+        return
+    answer = refused.effects[-1]
+    assert (refused.case, answer.code) == (Case.AHEAD, ErrorCode.INCONSISTENT)
+    assert answer.severity is Severity.ERROR
+    assert answer.description == (
+        "Timestamp is in the future: 86430 s ahead of the clock here; expected is a new message"
+        " with a Timestamp of now, at most 86430 s ahead"
+    )
+
+
 def test_what_may_have_been_forgotten_is_too_old_whatever_was_agreed_since():
     """PersistDuration was raised after a purge: a copy of a forgotten message stays out."""
     incoming = arrival()

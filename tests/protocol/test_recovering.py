@@ -396,6 +396,21 @@ def test_the_time_of_the_response_is_set_with_the_message():
 
 
 @pytest.mark.statement("S4-31")
+def test_nothing_is_asked_about_what_never_left():
+    """The partner has not even heard of it; once it has, it gets all the time agreed."""
+    run = Run(response_within_s=60)
+    run.state = Recovery(response=ResponseStatus.AWAITED, response_due_at=START.at)
+    run.on(ResponseTimePassed(has_left=False))
+    assert run.effects == []
+    assert run.state == Recovery(response=ResponseStatus.AWAITED, response_due_at=at(60).at)
+    assert run.on(ResponseTimePassed()).asked() == [InquiryKind.STATUS]
+    unlimited = Run()
+    unlimited.state = Recovery(response=ResponseStatus.AWAITED, response_due_at=START.at)
+    unlimited.on(ResponseTimePassed(has_left=False))
+    assert unlimited.state.response_due_at is None, "the agreement has no such time any more"
+
+
+@pytest.mark.statement("S4-31")
 @pytest.mark.parametrize("pings", [False, True])
 def test_a_late_response_leads_to_an_inquiry(pings):
     """Level 5 (2a): the processing is asked about."""

@@ -107,6 +107,7 @@ def _times(terms: DeliveryTerms) -> dict[str, Any]:
         "persist_duration": _duration(terms.persist_duration_s),
         "time_to_live": _duration(terms.time_to_live_s),
         "msh_time_accuracy": f"{accuracy_s // 60:02}:{accuracy_s % 60:02}",
+        "timestamp_ahead_max": _duration(terms.timestamp_ahead_max_s),
     }
 
 

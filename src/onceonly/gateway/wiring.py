@@ -44,6 +44,7 @@ from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.jobs import Jobs
 from onceonly.gateway.sending.outbound import SendingSteps
+from onceonly.gateway.sending.room import Room
 from onceonly.gateway.sending.sender import Sender
 from onceonly.gateway.sending.submit import Submissions
 from onceonly.gateway.tasks import Tasks
@@ -181,7 +182,8 @@ def join(
     error_posts = ErrorPosts(per_hour=limits.error_posts_per_hour, clock=clock)
     growth = Growth()
     replies = Replies(transport)
-    sender = Sender(agreements=agreements, rows=rows, ids=ids, our_uri=configuration.uri)
+    room = Room(store.snapshot(), configuration.queued_max)
+    sender = Sender(agreements=agreements, rows=rows, ids=ids, room=room, our_uri=configuration.uri)
     steps = SendingSteps(sender)
     signals = Signals(
         group=group, transport=transport, rows=rows, clock=clock, ids=ids, our_uri=configuration.uri
@@ -272,7 +274,7 @@ def join(
         failpoints=failpoints,
         tasks=tasks,
         our_ids=configuration.party,
-        queued_max=configuration.queued_max,
+        room=room,
     )
     relay = Relay(
         routes=routes,
@@ -349,7 +351,7 @@ def join(
         clock=clock,
         ids=ids,
         replies=replies,
-        queued_max=configuration.queued_max,
+        room=room,
     )
     jobs = Jobs(
         store=store,
@@ -357,6 +359,7 @@ def join(
         agreements=agreements,
         submissions=submissions,
         dispatch=dispatch,
+        room=room,
         rows=rows,
         clock=clock,
         tasks=tasks,

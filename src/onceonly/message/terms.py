@@ -104,6 +104,9 @@ class DeliveryTerms:
     """After this age an unknown copy is refused and a failure is final (TimeToLive)."""
     msh_time_accuracy_s: int = 30
     """How far the two wall clocks may differ (mshTimeAccuracy)."""
+    timestamp_ahead_max_s: int = 86_400
+    """How far a message's Timestamp may be ahead of the receiver's clock, beside mshTimeAccuracy:
+    its id is kept until that time is over, too (R-19)."""
     on_exhausted: OnExhausted = OnExhausted.SUSPEND
     transient_retries: int = 100
     """Most pauses asked for by TransientError in a row (ruling R-15)."""
@@ -114,6 +117,12 @@ class DeliveryTerms:
     drop_duplicates: bool = False
     """BestEffort: eliminate repeats all the same (ruling R-16)."""
     response_choice: ResponseChoice = ResponseChoice.FIRST
+    intermediary: Intermediary | None = None
+    """Who stands between the parties: nobody, relays, or one that acknowledges in its own name, so
+    that its DeliveryFailure may come behind that (R-39)."""
+    may_be_copied: bool = False
+    """What carries the messages may make copies of them, as mail, brokers and intermediaries do:
+    what is refused then need not be the only copy (R-46)."""
     notifies_failures: bool = False
     """Send DeliveryFailure notices to the From Party (ruling R-14)."""
     ack_requested: AckRequested = AckRequested.NONE

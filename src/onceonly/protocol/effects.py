@@ -37,6 +37,8 @@ class NoticeKind(StrEnum):
     """Not delivered, or not known to be: `severity` tells which (R-08)."""
     ACKNOWLEDGED_LATE = "AcknowledgedLate"
     """An acknowledgement came after the failure notice (R-09)."""
+    NOT_PROCESSED = "NotProcessed"
+    """The partner has it, and says that it could not process it (R-39)."""
 
 
 class Notify(NamedTuple):

@@ -87,7 +87,8 @@ class Outbound(NamedTuple):
     pings: int = 0
     """Pings without a good answer since the message was admitted (level 2)."""
     error_code: ErrorCode | None = None
-    """Why the message is not delivered, where it is not."""
+    """Why the message is not delivered, where it is not; of an acknowledged one, that the partner
+    could not process it (R-39)."""
     has_arrived: bool = False
     """The To Party itself said that it has the message: by a delivery receipt (seed 001 §2.1.1.2)
     or a business response. No doubt of an intermediary's overtakes that."""

@@ -9,20 +9,23 @@ first step was ever "seen": an arrival that failed half-way is no duplicate late
 Which arrivals are one message is decided by the MessageId, always first (R-01). Then expiry
 (R-18), then, for a message never stored, the SequenceNumber as a gap detector, where there is one:
 
-    known, other content      collision: an alarm; no acknowledgement, no delivery. Content is all
-                              that the From Party said, by two digests: payloads and header (R-37)
+    known, other content      collision: an alarm; no acknowledgement, no delivery, and no Error,
+                              which would be about the message that is stored (R-46). Content is
+                              all that the From Party said, by two digests: payloads and header
+                              (R-37)
     taken back by its sender  answered DeliveryFailure; a tombstone stands for ever (R-08)
     known, same content       duplicate: answer with the first stored response (R-03), no change;
                               while that response is still in work, silence (seed 001 §1.3.3 (9b))
     too old, or expired       refused: TimeToLiveExpired (R-18, R-19)
+    from the future           refused: Inconsistent; its id would be kept until then (R-19)
     wants what we lack        refused: NotSupported (seed 001 §2.1.1.2)
     next number, or 1         new: store, acknowledge, hand over (seed 000 §5.2 cases 1 and 3)
     any other number          InvalidSequenceNumber (cases 2 and 4); nothing is stored
 
-A wrong number is never guessed away (R-11). The first one is answered with an error; the same
-message with a wrong number again means that the two sides really disagree, so the pair is
-quarantined: every unseen message is answered with TransientError, which costs the sender nothing,
-until the operator resumes the pair. Resuming accepts whichever number comes next.
+A wrong number is never guessed away (R-11). The first one is answered with an error; a second one
+in a row, of the same message or of another, means that the two sides really disagree, so the pair
+is quarantined: every unseen message is answered with TransientError, which costs the sender
+nothing, until the operator resumes the pair. Resuming accepts whichever number comes next.
 
 Not everything is acknowledged. A BestEffort message and one that a reliable transport brought are
 stored and handed over in one step; BestEffort is not even remembered, so that its repeat is
@@ -103,7 +106,8 @@ class ReceivingPair(NamedTuple):
     sequence_number: int | None = None
     """Number of the last stored message; None before the first one."""
     refused_message_id: str | None = None
-    """The last message refused for its number; the same one again means quarantine."""
+    """The message refused for its number since the last one stored; another refusal, of whatever
+    message, means quarantine."""
     takes_any_number: bool = False
     """An operator resumed a quarantine: the next unseen message sets the number."""
     reason: str | None = None
@@ -174,6 +178,7 @@ class Case(Enum):
     CANCELLED = "cancelled by its sender"
     EXPIRED = "past its TimeToLive"
     TOO_OLD = "older than PersistDuration"
+    AHEAD = "its Timestamp is in the future"
     NOT_SUPPORTED = "asks for a delivery receipt that is not provided"
     QUARANTINED = "the pair is quarantined"
     OUT_OF_SEQUENCE = "wrong SequenceNumber"
@@ -216,6 +221,8 @@ def receive(
         return Reception(case, pair, _alarm(known, arrival))
     if case is Case.OUT_OF_SEQUENCE:
         return _refuse_number(arrival, pair)
+    if case is Case.AHEAD:
+        return Reception(case, pair, _refuse_ahead(arrival, now, terms))
     return Reception(case, pair, _refusal(case, terms))
 
 
@@ -235,9 +242,9 @@ def _case_of(  # noqa: PLR0911 - because it is the table of the essay, a line pe
     if known is not None and known.has_key:
         awaited = _is_answered_by_the_application(arrival, terms) and not known.has_response
         return Case.IN_WORK if awaited else Case.DUPLICATE
-    too_late = _too_late(arrival, pair, now, terms)
-    if too_late is not None:
-        return too_late
+    out_of_time = _out_of_time(arrival, pair, now, terms)
+    if out_of_time is not None:
+        return out_of_time
     wanted = arrival.delivery_receipt_requested
     if wanted is not None and not receipt_is_provided(wanted, terms.delivery_receipt_provided):
         return Case.NOT_SUPPORTED
@@ -250,10 +257,14 @@ def _case_of(  # noqa: PLR0911 - because it is the table of the essay, a line pe
     return Case.NEW
 
 
-def _too_late(arrival: Arrival, pair: ReceivingPair, now: Now, terms: DeliveryTerms) -> Case | None:
-    """R-18, R-19. ExactlyOnce is never refused for its age, since nothing is forgotten (R-17)."""
+def _out_of_time(
+    arrival: Arrival, pair: ReceivingPair, now: Now, terms: DeliveryTerms
+) -> Case | None:
+    """R-18, R-19. ExactlyOnce is never refused for its time, since nothing is forgotten (R-17)."""
     if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
         return None
+    if schedule.is_ahead(arrival.timestamp_at, now, terms):
+        return Case.AHEAD
     if pair.forgotten_at is not None and arrival.timestamp_at <= pair.forgotten_at:
         return Case.TOO_OLD
     persisted_at = arrival.timestamp_at + terms.persist_duration_s * US_PER_S
@@ -372,7 +383,8 @@ def _alarm(known: Known, arrival: Arrival) -> tuple[Effect, ...]:
         " MessageId for another message"
     )
     row = Journal(Event.COLLISION_DETECTED, error_code=ErrorCode.SECURITY_FAILURE, reason=text)
-    return row, Answer(ErrorCode.SECURITY_FAILURE, Severity.ERROR, text)
+    # No Error: it would be read as one about the message that is stored, and end that (R-46).
+    return (row,)
 
 
 def _refuse_number(arrival: Arrival, pair: ReceivingPair) -> Reception:
@@ -380,10 +392,12 @@ def _refuse_number(arrival: Arrival, pair: ReceivingPair) -> Reception:
     text = _number_refusal(arrival.sequence_number, pair.sequence_number)
     row = _rejected(ErrorCode.INVALID_SEQUENCE_NUMBER, text, arrival.sequence_number)
     answer = Answer(ErrorCode.INVALID_SEQUENCE_NUMBER, Severity.ERROR, text)
-    if pair.refused_message_id != arrival.message_id:
+    if pair.refused_message_id is None:
         pair = pair._replace(refused_message_id=arrival.message_id)
         return Reception(Case.OUT_OF_SEQUENCE, pair, (row, answer))
-    reason = f"wrong SequenceNumber again for {arrival.message_id}: {text}"
+    before, now = pair.refused_message_id, arrival.message_id
+    whose = f"{now} again" if now == before else f"{now}, after {before}"
+    reason = f"a wrong SequenceNumber twice in a row, of {whose}: {text}"
     pair = pair._replace(status=PairStatus.QUARANTINED, reason=reason)
     closing = (Journal(Event.PAIR_QUARANTINED, reason=reason), OpenIncident(reason))
     return Reception(Case.OUT_OF_SEQUENCE, pair, (row, *closing, answer))
@@ -405,8 +419,24 @@ def _refusal(case: Case, terms: DeliveryTerms) -> tuple[Effect, ...]:
         row = _rejected(ErrorCode.TRANSIENT_ERROR, text, None)
         pause_s = terms.retry_interval_s
         return row, Answer(ErrorCode.TRANSIENT_ERROR, Severity.WARNING, text, pause_s)
-    code = _CODES[case]
+    return _refuse(_CODES[case], text)
+
+
+def _refuse(code: ErrorCode, text: str) -> tuple[Effect, ...]:
     return _rejected(code, text, None), Answer(code, Severity.ERROR, text)
+
+
+def _refuse_ahead(arrival: Arrival, now: Now, terms: DeliveryTerms) -> tuple[Effect, ...]:
+    return _refuse(ErrorCode.INCONSISTENT, ahead_text(arrival.timestamp_at, now, terms))
+
+
+def ahead_text(timestamp_at: int, now: Now, terms: DeliveryTerms) -> str:
+    """What the sender of a message from the future is told."""
+    ahead_s = (timestamp_at - now.at) // US_PER_S
+    return (
+        f"Timestamp is in the future: {ahead_s} s ahead of the clock here; expected is a new"
+        f" message with a Timestamp of now, at most {schedule.ahead_max_s(terms)} s ahead"
+    )
 
 
 _REFUSALS = {
@@ -427,9 +457,9 @@ _REFUSALS = {
         " that was agreed as deliveryReceiptProvided"
     ),
     Case.QUARANTINED: (
-        "no message of this sender is taken for now (the pair is quarantined), since one came twice"
-        " with a SequenceNumber that does not follow; the receiver's operator has to resume the"
-        " pair, expected of the sender is only to send again"
+        "no message of this sender is taken for now (the pair is quarantined), since twice in a row"
+        " one came with a SequenceNumber that does not follow; the receiver's operator has to"
+        " resume the pair, expected of the sender is only to send again"
     ),
 }
 """What the sender is told: what was seen, what was expected, and whose move it is."""

@@ -143,14 +143,16 @@ class ResponseReceived:
     """The business response to the message is stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseTimePassed:
+class ResponseTimePassed(NamedTuple):
     """The business response should have been here by now (level 5 (2))."""
+
+    has_left: bool = True
+    """Some copy of the message may have left; without one there is nothing to answer yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """The message will never be processed: it was cancelled, or expired before it left."""
+    """The message will never be processed: it was cancelled, or it ended before it left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,6 +443,10 @@ def _note_overdue(
 ) -> Step:
     if state.response is not ResponseStatus.AWAITED:
         return state, ()
+    if not event.has_left:
+        # Its pair is closed, or its turn has not come: the partner gets all the time agreed.
+        anew = expecting_response(now.at, terms)
+        return state._replace(response_due_at=None if anew is None else anew.response_due_at), ()
     state = state._replace(response=ResponseStatus.OVERDUE)
     return state, (Journal(Event.RESPONSE_OVERDUE),)
 

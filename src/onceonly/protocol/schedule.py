@@ -67,6 +67,22 @@ def is_refused_for_age(expiry_at: int | None, now: Now, terms: DeliveryTerms) ->
     return expiry_at is not None and now.at > expiry_at + accuracy_us
 
 
+def is_ahead(timestamp_at: int, now: Now, terms: DeliveryTerms) -> bool:
+    """Whether a Timestamp is too far in the future to be kept for (R-19).
+
+    An id is kept until its message could be refused for its age, so the year 2038 would be kept for
+    that long. ExactlyOnce is kept for ever anyway (R-17).
+    """
+    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+        return False
+    return timestamp_at - now.at > ahead_max_s(terms) * US_PER_S
+
+
+def ahead_max_s(terms: DeliveryTerms) -> int:
+    """How far ahead of our clock a Timestamp may be."""
+    return terms.timestamp_ahead_max_s + terms.msh_time_accuracy_s
+
+
 def is_past_fence(expiry_at: int | None, now: Now, terms: DeliveryTerms) -> bool:
     """Whether no receiver whose clock fits can still store the message (R-08, I26).
 

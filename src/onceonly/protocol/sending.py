@@ -30,8 +30,8 @@ again past TimeToLive or PersistDuration; then the message is presumed undeliver
 
 `failed` needs a fence, since a copy may still be under way: TimeToLive (or PersistDuration) plus
 twice the clock accuracy has passed, or nothing left us, or the only copy that ever left was
-answered with a refusal, or somebody who had accepted the message says that it surely was not
-delivered.
+answered with a refusal and nothing on its way makes copies (R-46), or somebody who had accepted the
+message says that it surely was not delivered.
 
 The degrees of reliability differ in what they wait for and whom they tell:
 
@@ -50,12 +50,14 @@ answer, or a bad one, is followed by another Ping, as often as there are retries
 given up then never left. Levels 3 to 5 come after: whenever the sender gives up in doubt it says
 so (`Recover`), and `recovering` may have the message `Requeued`, or its cancel confirmed.
 
-A final status can still be overtaken by the partner's own word. What was `acknowledged` or `sent`
-becomes `failed` or `in_doubt` when an intermediary that had accepted it reports a delivery failure
-(seed 001 §1.3.4.2), and `cancelled` when the receiver confirms a cancel: the tombstone is a fact,
-whatever was known before. After the To Party's own receipt or response (`has_arrived`) no doubt
-overtakes `acknowledged`; a certainty does, since an application may refuse what it was handed.
-`failed`, `expired` and `cancelled` stay.
+A final status can still be overtaken by the partner's own word. What was `acknowledged` becomes
+`failed` or `in_doubt` when an intermediary that had accepted it reports a delivery failure (seed
+001 §1.3.4.2), where the agreement says that one stands between; `sent` by any refusal; and both
+become `cancelled` when the receiver confirms a cancel: the tombstone is a fact, whatever was known
+before.
+What the To Party itself acknowledged it has, by its own acknowledgement, receipt or response
+(`has_arrived`): that its application could not process it is news, told once, and no other state
+(R-39). `failed`, `expired` and `cancelled` stay.
 
 A bug of ours that meets a message on its way out ends no process: the message is `Parked`, failed
 if no byte of it left and in doubt otherwise, its pair goes on, and only an operator takes it up
@@ -77,7 +79,7 @@ from onceonly.message.errors import ErrorCode, LocalError, Severity
 from onceonly.message.event import Event
 from onceonly.message.instant import Now
 from onceonly.message.message import DeliverySemantics
-from onceonly.message.terms import DeliveryTerms
+from onceonly.message.terms import DeliveryTerms, Intermediary
 from onceonly.protocol import schedule, transmitting, verdict
 from onceonly.protocol.effects import (
     AdmitNext,
@@ -322,7 +324,11 @@ def _take_transient_error(
 def _take_error_after_all(
     state: Outbound, event: ErrorReceived, now: Now, terms: DeliveryTerms
 ) -> Step:
-    """About what somebody had taken: news only if it says that it was not delivered after all."""
+    """About what somebody had taken: news only if it says that it was not delivered after all.
+
+    The state is another then only where somebody else than the To Party can have acknowledged: what
+    that party took it has, whatever its application says of it (R-39).
+    """
     row = _error_row(event)
     is_acknowledged = state.status is OutboundStatus.ACKNOWLEDGED
     is_failure = event.code is ErrorCode.DELIVERY_FAILURE
@@ -331,8 +337,11 @@ def _take_error_after_all(
         return state, (row,)
     if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
         return state, (row, OpenIncident(f"an ExactlyOnce message met {event.code}"))
-    if state.has_arrived and event.severity is Severity.WARNING:
+    is_between = terms.intermediary is Intermediary.ACCEPT
+    if state.has_arrived and is_between and event.severity is Severity.WARNING:
         return state, (row,)
+    if is_acknowledged and (state.has_arrived or not is_between):
+        return verdict.not_processed(state, event, row, terms)
     return verdict.undelivered(state, event, row, terms)
 
 

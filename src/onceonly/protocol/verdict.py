@@ -10,7 +10,7 @@ from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
 from onceonly.message.instant import Now
 from onceonly.message.message import DeliverySemantics
-from onceonly.message.terms import DeliveryTerms, OnExhausted
+from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
 from onceonly.protocol import schedule
 from onceonly.protocol.effects import (
     GiveUp,
@@ -142,12 +142,28 @@ def _notice(
 
 
 def refused(state: Outbound, event: ErrorReceived, row: Journal, terms: DeliveryTerms) -> Step:
-    """The peer will not have it. Certain only if the refused copy is the only one that left."""
-    is_only_copy = state.exposure is not Exposure.LEFT
+    """The peer will not have it. Certain only if the refused copy is the only one that there is.
+
+    Where copies may be made on the way, another one may be stored (R-46); only who accepted the
+    message on the way knows that it had but one.
+    """
+    is_only_copy = _is_only_copy(state, terms) or (
+        state.exposure is not Exposure.LEFT and _is_the_owner_s_word(event, terms)
+    )
     state = state._replace(exposure=Exposure.LEFT)
     reason = _why(event)
     state, effects = _settle(state, event.code, reason, row, terms, is_certain=is_only_copy)
     return state, (*effects, *_recovery(state, reason, terms, is_told=True))
+
+
+def _is_only_copy(state: Outbound, terms: DeliveryTerms) -> bool:
+    return state.exposure is not Exposure.LEFT and not terms.may_be_copied
+
+
+def _is_the_owner_s_word(event: ErrorReceived, terms: DeliveryTerms) -> bool:
+    """Whether somebody who may have accepted the message says that it was not delivered (R-41)."""
+    is_failure = event.code is ErrorCode.DELIVERY_FAILURE
+    return is_failure and terms.intermediary is Intermediary.ACCEPT
 
 
 def diverged(state: Outbound, code: ErrorCode, reason: str, terms: DeliveryTerms) -> Step:
@@ -167,9 +183,8 @@ def undelivered(state: Outbound, event: ErrorReceived, row: Journal, terms: Deli
 
     Severity Error: it surely was not; Warning: it went on, and no acknowledgement came.
     """
-    is_word_of_failure = event.code is ErrorCode.DELIVERY_FAILURE
     certain = event.severity is Severity.ERROR and (
-        is_word_of_failure or state.exposure is not Exposure.LEFT
+        _is_the_owner_s_word(event, terms) or _is_only_copy(state, terms)
     )
     reason = _why(event)
     # A new episode, since the application may have had a notice before it was acknowledged.
@@ -180,6 +195,20 @@ def undelivered(state: Outbound, event: ErrorReceived, row: Journal, terms: Deli
     state = state._replace(status=status, error_code=event.code)
     final = (Journal(Event.FAILED, error_code=event.code, reason=reason),) if certain else ()
     return state, (row, *told, *final, *_recovery(state, reason, terms, is_told=True))
+
+
+def not_processed(
+    state: Outbound, event: ErrorReceived, row: Journal, terms: DeliveryTerms
+) -> Step:
+    """The To Party has it, and says that it could not process it: news, and told once (R-39)."""
+    if not notifies(terms) or state.error_code is not None:
+        return state, (row,)
+    kind, severity = NoticeKind.NOT_PROCESSED, Severity.WARNING
+    reason = "not processed by the partner"
+    reason = f"{reason}: {event.description}" if event.description else reason
+    told = Journal(Event.NOTIFIED, error_code=event.code, severity=severity, reason=kind)
+    notice = Notify(kind, severity, event.code, reason, state.episode)
+    return state._replace(error_code=event.code), (row, told, notice)
 
 
 def _why(event: ErrorReceived) -> str:

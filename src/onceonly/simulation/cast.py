@@ -13,6 +13,7 @@ from typing import Any
 
 from onceonly.gateway.config import Agreement, Configuration, Route, Smtp, StartTls
 from onceonly.gateway.config.agreement_keys import WINDOW_2001
+from onceonly.gateway.config.terms import may_be_copied
 from onceonly.gateway.config.transports import Tls
 from onceonly.message.identity import Pair, PartyId
 from onceonly.message.message import AckRequested
@@ -158,9 +159,23 @@ def _agreement(line: Line, path: list[str]) -> Agreement:
         send_to=uri(path[1], line.scheme),
         error_to=None,
         receiver_uri=uri(path[1]),
-        terms=line.terms,
+        terms=_terms_between(line),
         resend_to=uri(path[1], line.resend_scheme) if line.resend_scheme else None,
         caller_certificate=(certificate(path[1]),) if line.is_certified else (),
+    )
+
+
+def _terms_between(line: Line) -> DeliveryTerms:
+    """What is agreed, and what both ends know of the way between them."""
+    modes = [mode for _, mode in line.through]
+    accepts = Intermediary.ACCEPT in modes
+    intermediary = Intermediary.ACCEPT if accepts else next(iter(modes), None)
+    schemes = (line.scheme, line.resend_scheme)
+    endpoints = (f"{scheme}:" for scheme in schemes if scheme)
+    return replace(
+        line.terms,
+        intermediary=intermediary,
+        may_be_copied=may_be_copied(intermediary, *endpoints),
     )
 
 
@@ -204,6 +219,8 @@ def _route_terms(terms: DeliveryTerms, mode: Intermediary) -> DeliveryTerms:
         time_to_live_s=terms.time_to_live_s,
         transient_retries=terms.transient_retries,
         fails_on_network_error=terms.fails_on_network_error,
+        intermediary=mode,
+        may_be_copied=True,
         notifies_failures=True,
         ack_requested=AckRequested.UNSIGNED,
     )

@@ -467,9 +467,9 @@ UNTOLD = (
         "R-27",
         "A submission is accepted, however many wait.",
         Edit(
-            "gateway/sending/submit.py",
-            "        self._check_room()\n        exchange",
-            "        exchange",
+            "gateway/sending/room.py",
+            "sum(counts.get(status, 0) for status in WAITING)",
+            "0 * len(counts)",
         ),
     ),
     Mutant(

@@ -151,7 +151,7 @@ DECISIONS = (
         Edit(
             "protocol/receiving.py",
             """\
-    if pair.refused_message_id != arrival.message_id:
+    if pair.refused_message_id is None:
 """,
             """\
     if pair.refused_message_id == arrival:
@@ -190,8 +190,8 @@ DECISIONS = (
         "Other content under a known MessageId is thrown away and acknowledged.",
         Edit(
             "protocol/receiving.py",
-            "    return row, Answer(ErrorCode.SECURITY_FAILURE, Severity.ERROR, text)",
-            "    return row, Acknowledge()",
+            "    return (row,)\n\n\ndef _refuse_number",
+            "    return row, Acknowledge()\n\n\ndef _refuse_number",
         ),
     ),
     Mutant(

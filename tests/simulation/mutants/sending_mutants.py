@@ -336,12 +336,8 @@ VERDICTS = (
         "A refusal counts as certain although other copies left before.",
         Edit(
             "protocol/verdict.py",
-            """\
-    is_only_copy = state.exposure is not Exposure.LEFT
-""",
-            """\
-    is_only_copy = True
-""",
+            "    return state.exposure is not Exposure.LEFT and not terms.may_be_copied",
+            "    return not terms.may_be_copied",
         ),
     ),
     Mutant(

@@ -1,4 +1,7 @@
-"""The keys of `[[agreement]]` and `[[route]]`: every parameter of the seeds, and of our rulings."""
+"""The keys of `[[agreement]]`: every parameter of the seeds, and of our rulings.
+
+`[[route]]` shares some of them.
+"""
 
 from onceonly.gateway.config import values as read
 from onceonly.gateway.config.key import DURATION, ENDPOINT, FLAG, PARTIES, Key, listed, table_of
@@ -27,9 +30,6 @@ WINDOW_MAX = 1000
 WINDOW_2001 = 16
 """Messages in flight in `rm-2001` unless agreed otherwise: two fsync batches under way."""
 
-HOPS_MAX = 16
-"""RoutingHeaders that an intermediary lets pass unless told otherwise; a loop ends there."""
-
 _SIGNED_LATER = "signed acknowledgements and receipts come with the ebMS 2.0 profile"
 
 _SECONDS_RANGE = read.whole(1, 10_000_000)
@@ -37,7 +37,7 @@ _SECONDS_TEXT = "whole seconds, 1 to 10000000"
 _COUNT_RANGE = read.whole(0, 1_000_000)
 _COUNT_TEXT = "a count, 0 to 1000000"
 
-_PROFILE = Key(
+PROFILE = Key(
     "profile",
     read.one_of(profile.value for profile in Profile),
     listed(Profile),
@@ -46,7 +46,7 @@ _PROFILE = Key(
     default_text='`"rm-2000"`',
     section="the seeds themselves",
 )
-_WINDOW = Key(
+WINDOW = Key(
     "window",
     read.whole(1, WINDOW_MAX),
     f"a count, 1 to {WINDOW_MAX}; 1 in rm-2000",
@@ -55,7 +55,7 @@ _WINDOW = Key(
     unit="messages",
     section="seed 000 §2.1.3",
 )
-_ACK_REQUESTED = Key(
+ACK_REQUESTED = Key(
     "ack_requested",
     read.one_of(
         (AckRequested.NONE, AckRequested.UNSIGNED), {AckRequested.SIGNED.value: _SIGNED_LATER}
@@ -66,7 +66,7 @@ _ACK_REQUESTED = Key(
     default_text='`"None"`',
     section="seed 001 §1.2.5",
 )
-_TIMEOUT = Key(
+TIMEOUT = Key(
     "timeout",
     _SECONDS_RANGE,
     _SECONDS_TEXT,
@@ -76,7 +76,7 @@ _TIMEOUT = Key(
     unit="seconds",
     section="seed 000 §2.1.4.1, seed 001 §1.2.6",
 )
-_RETRIES = Key(
+RETRIES = Key(
     "retries",
     _COUNT_RANGE,
     _COUNT_TEXT,
@@ -86,7 +86,7 @@ _RETRIES = Key(
     unit="resends",
     section="seed 000 §2.1.4.1, seed 001 §1.2.7",
 )
-_RETRY_INTERVAL = Key(
+RETRY_INTERVAL = Key(
     "retry_interval",
     _SECONDS_RANGE,
     _SECONDS_TEXT,
@@ -97,7 +97,7 @@ _RETRY_INTERVAL = Key(
     unit="seconds",
     section="seed 000 §2.1.4.1, §4.2, seed 001 §1.2.8",
 )
-_PERSIST_DURATION = Key(
+PERSIST_DURATION = Key(
     "persist_duration",
     read.duration_s,
     DURATION,
@@ -108,7 +108,7 @@ _PERSIST_DURATION = Key(
     unit="duration",
     section="seed 001 §1.2.9, §2.1.1.4",
 )
-_TIME_TO_LIVE = Key(
+TIME_TO_LIVE = Key(
     "time_to_live",
     read.duration_s,
     "an ISO 8601 duration such as P7D",
@@ -117,7 +117,7 @@ _TIME_TO_LIVE = Key(
     unit="duration",
     section="seed 001 §1.2.3, seed 004 level 1",
 )
-_MSH_TIME_ACCURACY = Key(
+MSH_TIME_ACCURACY = Key(
     "msh_time_accuracy",
     read.minutes_seconds,
     '"mm:ss"',
@@ -127,7 +127,19 @@ _MSH_TIME_ACCURACY = Key(
     unit="minutes and seconds",
     section="seed 001 §2.1.1.5",
 )
-_TRANSIENT_RETRIES = Key(
+TIMESTAMP_AHEAD_MAX = Key(
+    "timestamp_ahead_max",
+    read.duration_s,
+    DURATION,
+    "How far ahead of the clock here a message's Timestamp may be, beside `msh_time_accuracy`; "
+    "past it an unknown message is refused as `Inconsistent`, since its id would be kept as long "
+    "(R-19).",
+    default=86_400,
+    default_text='`"P1D"`',
+    unit="duration",
+    section="R-19",
+)
+TRANSIENT_RETRIES = Key(
     "transient_retries",
     _COUNT_RANGE,
     _COUNT_TEXT,
@@ -137,7 +149,7 @@ _TRANSIENT_RETRIES = Key(
     unit="pauses",
     section="seed 000 §4.2",
 )
-_FAIL_FAST = Key(
+FAIL_FAST = Key(
     "fail_fast_on_network_error",
     read.flag,
     FLAG,
@@ -146,7 +158,7 @@ _FAIL_FAST = Key(
     default_text="`false`",
     section="seed 003 §1",
 )
-_NOTIFY_FAILURES = Key(
+NOTIFY_FAILURES = Key(
     "notify_failures",
     read.flag,
     f"{FLAG}; true neither in rm-2000 nor under strict_release",
@@ -155,7 +167,7 @@ _NOTIFY_FAILURES = Key(
     section="seed 001 §1.6, seed 003 §4",
 )
 
-_CALLER_CERTIFICATE = Key(
+CALLER_CERTIFICATE = Key(
     "caller_certificate",
     read.fingerprints,
     "64 hexadecimal digits, with colons between pairs or without; or a list of such",
@@ -165,7 +177,7 @@ _CALLER_CERTIFICATE = Key(
     default_text="any that `trusted` in `[tls]` lets in",
     section="ours, R-44",
 )
-_ENTRANCES = Key(
+ENTRANCES = Key(
     "entrances",
     read.entrances,
     "a list of https, mail, amqp",
@@ -183,7 +195,7 @@ AGREEMENT_KEYS = table_of(
         is_required=True,
         section="seed 000 §2.2.2",
     ),
-    _PROFILE,
+    PROFILE,
     Key(
         "with",
         read.parties,
@@ -223,8 +235,18 @@ AGREEMENT_KEYS = table_of(
         default_text="`send_to`",
         section="seed 001 §1.3.3.3",
     ),
-    _CALLER_CERTIFICATE,
-    _ENTRANCES,
+    CALLER_CERTIFICATE,
+    ENTRANCES,
+    Key(
+        "intermediary",
+        read.one_of(mode.value for mode in Intermediary),
+        f"{listed(Intermediary)} (accept: rm-2001 only)",
+        "Who stands between the parties. `accept`: one that acknowledges in its own name, so that "
+        "its DeliveryFailure may come behind an acknowledgement and ends the message (R-39). "
+        "Behind either, what is refused need not be the only copy, and is in doubt (R-46).",
+        default_text="none: the partner's MSH is called directly",
+        section="seed 000 §4.1, seed 001 §1.3.4",
+    ),
     Key(
         "receiver_uri",
         read.endpoint,
@@ -242,7 +264,7 @@ AGREEMENT_KEYS = table_of(
         default_text='`"OnceAndOnlyOnce"`',
         section="seed 000 §2.2.1, seed 001 §1.2.1, seed 003 §1",
     ),
-    _WINDOW,
+    WINDOW,
     Key(
         "reliable_messaging_method",
         read.one_of(method.value for method in ReliableMessagingMethod),
@@ -260,7 +282,7 @@ AGREEMENT_KEYS = table_of(
         default_text="whatever `reliable_messaging_method` needs",
         section="seed 001 §2.1.1.3",
     ),
-    _ACK_REQUESTED,
+    ACK_REQUESTED,
     Key(
         "sync_reply_mode",
         read.one_of(mode.value for mode in SyncReplyMode),
@@ -293,9 +315,9 @@ AGREEMENT_KEYS = table_of(
         default_text='`"None"`',
         section="seed 001 §2.1.1.2",
     ),
-    _TIMEOUT,
-    _RETRIES,
-    _RETRY_INTERVAL,
+    TIMEOUT,
+    RETRIES,
+    RETRY_INTERVAL,
     Key(
         "round_trip",
         _SECONDS_RANGE,
@@ -306,9 +328,10 @@ AGREEMENT_KEYS = table_of(
         unit="seconds",
         section="seed 003 §2",
     ),
-    _PERSIST_DURATION,
-    _TIME_TO_LIVE,
-    _MSH_TIME_ACCURACY,
+    PERSIST_DURATION,
+    TIME_TO_LIVE,
+    MSH_TIME_ACCURACY,
+    TIMESTAMP_AHEAD_MAX,
     Key(
         "on_exhausted",
         read.one_of(choice.value for choice in OnExhausted),
@@ -317,8 +340,8 @@ AGREEMENT_KEYS = table_of(
         default_text="`suspend` in `rm-2000`, else `fail`; `fail` with AtMostOnce and BestEffort",
         section="seed 000 §2.1.4.3",
     ),
-    _TRANSIENT_RETRIES,
-    _FAIL_FAST,
+    TRANSIENT_RETRIES,
+    FAIL_FAST,
     Key(
         "strict_release",
         read.flag,
@@ -345,7 +368,7 @@ AGREEMENT_KEYS = table_of(
         default_text='`"first"`',
         section="seed 001 §1.3.3 9a",
     ),
-    _NOTIFY_FAILURES,
+    NOTIFY_FAILURES,
     Key(
         "level",
         read.whole(0, 5),
@@ -461,134 +484,5 @@ AGREEMENT_KEYS = table_of(
         default=False,
         default_text="`false`",
         section="seed 004 level 3 (3b)",
-    ),
-)
-
-ROUTE_KEYS = table_of(
-    Key(
-        "id",
-        read.identifier,
-        "an identifier",
-        "Name of the route, in journals and messages to people.",
-        is_required=True,
-        section="ours",
-    ),
-    _PROFILE._replace(
-        meaning="Wire form and rules on both sides of us: a route never changes the profile.",
-    ),
-    Key(
-        "intermediary",
-        read.one_of(mode.value for mode in Intermediary),
-        f"{listed(Intermediary)} (rm-2001 only)",
-        "`relay`: acknowledge upstream only after the downstream acknowledgement. `accept`: "
-        "store, acknowledge where that is asked for, and own the delivery (R-13).",
-        default="relay",
-        default_text='`"relay"`',
-        section="seed 000 §4.1, seed 001 §1.3.4, seed 003 §4",
-    ),
-    Key(
-        "from",
-        read.parties,
-        PARTIES,
-        "PartyIds of the party whose messages pass.",
-        is_required=True,
-        section="seed 000 §4.1.2",
-    ),
-    Key(
-        "to",
-        read.parties,
-        PARTIES,
-        "PartyIds of the party that they are for.",
-        is_required=True,
-        section="seed 000 §4.1.2",
-    ),
-    Key(
-        "agreement",
-        read.identifier,
-        "an identifier",
-        "TPAId or CPAId of what may pass.",
-        default_text="any between these parties",
-        section="seed 000 §4.1.2",
-    ),
-    Key(
-        "back_to",
-        read.endpoint,
-        ENDPOINT,
-        "Where acknowledgements and errors for the previous hop go (R-26).",
-        is_required=True,
-        section="seed 000 §4.1.3",
-    ),
-    Key(
-        "sender_uri",
-        read.endpoint,
-        ENDPOINT,
-        "The URI that the previous hop announces, where it differs from `back_to`.",
-        default_text="`back_to`",
-        section="seed 000 §2.2.2",
-    ),
-    Key(
-        "send_to",
-        read.endpoint,
-        ENDPOINT,
-        "Where the next hop takes messages (R-26).",
-        is_required=True,
-        section="seed 000 §4.1.2",
-    ),
-    Key(
-        "receiver_uri",
-        read.endpoint,
-        ENDPOINT,
-        "The URI that the next hop announces, where it differs from `send_to`.",
-        default_text="`send_to`",
-        section="seed 000 §2.2.2",
-    ),
-    _CALLER_CERTIFICATE._replace(
-        meaning="SHA-256 of the certificate that whoever stands beside us on the route shows when "
-        "it calls us; a list for several. What comes otherwise is refused.",
-    ),
-    _CALLER_CERTIFICATE._replace(
-        name="next_hop_certificate",
-        meaning="The certificates of the next hop alone: what it says about messages that we sent "
-        "on counts under them only, and those of `caller_certificate` are the previous hop's.",
-        default_text="`caller_certificate`",
-    ),
-    _ENTRANCES._replace(meaning="By which ways our neighbours on the route may call us."),
-    Key(
-        "hops_max",
-        read.whole(2, 1000),
-        "a count, 2 to 1000",
-        "Most RoutingHeaders of a message that goes on from here.",
-        default=HOPS_MAX,
-        default_text=f"`{HOPS_MAX}`",
-        unit="hops",
-        section="ours",
-    ),
-    _WINDOW._replace(meaning="Most messages of the route in flight at once; `accept` only."),
-    _ACK_REQUESTED._replace(
-        meaning="What the next hop is asked for; `accept` only, `rm-2001` only."
-    ),
-    _TIMEOUT._replace(meaning="Wait for the next hop's response (Timeout); `accept` only."),
-    _RETRIES._replace(
-        meaning="Most resends to the next hop (Retries); `accept` only.", default_text="`3`"
-    ),
-    _RETRY_INTERVAL._replace(
-        meaning="Wait after each resend to the next hop; in `relay` mode the MinRetrySecs of our "
-        "Transient Errors.",
-    ),
-    _PERSIST_DURATION._replace(meaning="Least time that we keep what passed (R-19)."),
-    _TIME_TO_LIVE._replace(
-        meaning="Age after which a failure of ours to deliver is final (R-08); `accept` only.",
-    ),
-    _MSH_TIME_ACCURACY,
-    _TRANSIENT_RETRIES._replace(
-        meaning="Most pauses in a row that the next hop may ask for (R-15); `accept` only."
-    ),
-    _FAIL_FAST._replace(
-        meaning="Give up as soon as the transport says that nothing left; `accept` only."
-    ),
-    _NOTIFY_FAILURES._replace(
-        legal=f"{FLAG}; accept only",
-        meaning="Send DeliveryFailure notices to the From Party (R-14).",
-        default_text="`true` in `accept` mode",
     ),
 )

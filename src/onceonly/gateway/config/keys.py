@@ -5,8 +5,9 @@ values may stand beside each other, `terms` and `configuration` know.
 """
 
 from onceonly.gateway.config import values as read
-from onceonly.gateway.config.agreement_keys import AGREEMENT_KEYS, ROUTE_KEYS
+from onceonly.gateway.config.agreement_keys import AGREEMENT_KEYS
 from onceonly.gateway.config.key import DURATION, ENDPOINT, FLAG, PARTIES, Key, table_of
+from onceonly.gateway.config.route_keys import ROUTE_KEYS
 from onceonly.gateway.drill import POINTS
 
 __all__ = [
@@ -115,7 +116,8 @@ GATEWAY_KEYS = table_of(
         "queued_max",
         read.whole(1, 1_000_000_000),
         "a count, 1 to 1000000000",
-        "Most messages without a verdict; past it a submit is refused (R-27).",
+        "Most messages without a verdict, those carried for others included; past it a submit is "
+        "refused, and a previous hop is told to come again (R-27).",
         default=1_000_000,
         default_text="`1000000`",
         unit="messages",

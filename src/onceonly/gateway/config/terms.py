@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from onceonly.gateway.config.agreement_keys import EBXML_METHOD_URI, WINDOW_2001
 from onceonly.gateway.config.file import Table
+from onceonly.gateway.config.values import entrance_of
 from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
@@ -121,6 +122,7 @@ def terms_of(table: Table) -> DeliveryTerms:
     profile = Profile(table["profile"])
     semantics = DeliverySemantics(table["delivery_semantics"])
     method = ReliableMessagingMethod(table["reliable_messaging_method"] or "ebXML")
+    intermediary = Intermediary(table["intermediary"]) if table["intermediary"] else None
     _check_profile(table, profile)
     _check_method(table, method)
     _check_semantics(table, semantics)
@@ -138,12 +140,15 @@ def terms_of(table: Table) -> DeliveryTerms:
         persist_duration_s=table["persist_duration"],
         time_to_live_s=table["time_to_live"],
         msh_time_accuracy_s=table["msh_time_accuracy"],
+        timestamp_ahead_max_s=table["timestamp_ahead_max"],
         on_exhausted=_on_exhausted(table, profile, semantics),
         transient_retries=table["transient_retries"],
         fails_on_network_error=table["fail_fast_on_network_error"],
         strict_release=table["strict_release"],
         drop_duplicates=table["drop_duplicates"],
         response_choice=ResponseChoice(table["response_choice"] or "first"),
+        intermediary=intermediary,
+        may_be_copied=may_be_copied(intermediary, table["send_to"], table["resend_to"]),
         notifies_failures=_notifies_failures(table, profile, semantics, method),
         ack_requested=AckRequested(table["ack_requested"] or "None"),
         ack_status=AckStatus(Assurance(table["ack_status"]), table["passed_on"]),
@@ -170,6 +175,17 @@ def window_of(table: Table, profile: Profile) -> int:
     return 1
 
 
+def may_be_copied(intermediary: Intermediary | None, *endpoints: str | None) -> bool:
+    """Whether a copy that we never made may arrive (R-46).
+
+    Only HTTP straight to the partner makes none. Mail servers and brokers deliver again what
+    they are not sure of, and so may whoever relays.
+    """
+    return intermediary is not None or any(
+        entrance_of(endpoint) != "https" for endpoint in endpoints if endpoint is not None
+    )
+
+
 def check_budget(table: Table, terms: DeliveryTerms) -> None:
     """Ruling R-06: a verdict must come before the message or the memory of it is gone."""
     persist_s, live_s = terms.persist_duration_s, terms.time_to_live_s
@@ -191,6 +207,8 @@ def _check_profile(table: Table, profile: Profile) -> None:
     for key in ONLY_2001:
         if table.is_given(key):
             table.refuse(key, "is a parameter of seed 001; legal: with profile = rm-2001")
+    if table["intermediary"] == Intermediary.ACCEPT:
+        table.refuse("intermediary", "is accept, which only seed 001 has; legal: relay (R-13)")
     if table["notify_failures"]:
         table.refuse(
             "notify_failures",
@@ -375,9 +393,13 @@ def route_terms_of(table: Table) -> DeliveryTerms:
         persist_duration_s=table["persist_duration"],
         time_to_live_s=table["time_to_live"],
         msh_time_accuracy_s=table["msh_time_accuracy"],
+        timestamp_ahead_max_s=table["timestamp_ahead_max"],
         on_exhausted=OnExhausted.FAIL,
         transient_retries=table["transient_retries"],
         fails_on_network_error=table["fail_fast_on_network_error"],
+        # Whether another intermediary comes next is not for a route to know.
+        intermediary=Intermediary.ACCEPT if accepts else None,
+        may_be_copied=accepts,
         notifies_failures=accepts and table["notify_failures"] is not False,
         ack_requested=AckRequested(table["ack_requested"] or "None"),
     )

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from onceonly.gateway.agreements import Admitted
 from onceonly.gateway.authority import Caller
 from onceonly.gateway.clock import Clock
+from onceonly.gateway.config import Agreement
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.known import find_known
 from onceonly.gateway.persistence import persist
@@ -24,7 +25,9 @@ from onceonly.gateway.sending.work import Outcome as Sending
 from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
 from onceonly.message.digest import Digests
+from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Direction, Event
+from onceonly.message.identity import MessageKey
 from onceonly.message.instant import NS_PER_S, Now
 from onceonly.message.message import AckRequested, Profile, SyncReplyMode
 from onceonly.message.package import Package
@@ -138,6 +141,9 @@ class Arrivals:
             self._dispatch.release(verdict.sending)
         if verdict.case is Case.NEW:
             self._hand_overs.handed_over(received.debt, verdict.effects)
+        return await self._answer(received, verdict)
+
+    async def _answer(self, received: Received, verdict: Verdict) -> TransportAnswer:
         for effect in verdict.effects:
             if isinstance(effect, Answer):
                 return await self._refuse(received, effect)
@@ -145,6 +151,8 @@ class Arrivals:
             return await self._await_response(received, verdict.exchange)
         if verdict.response is not None:
             return await self._respond(received, verdict.response)
+        if verdict.case is Case.COLLISION:
+            return TAKEN._replace(error=ErrorCode.SECURITY_FAILURE.value)
         return TAKEN
 
     def _store_step(self, txn: Transaction, received: Received) -> Verdict:
@@ -155,7 +163,7 @@ class Arrivals:
         key = message.key
         entry = txn.find_inbound(key)
         before = txn.get_receiving_pair(message.pair)
-        stored = None if entry is None else self._find_response(txn, received)
+        stored = None if entry is None else _find_response(txn, admitted.agreement, key)
         known = find_known(txn, key, entry, has_response=stored is not None)
         reception = receiving.receive(
             self._arrival(received, entry),
@@ -198,22 +206,6 @@ class Arrivals:
             received.digests.header,
             hop.ack_requested,
         )
-
-    def _find_response(self, txn: Snapshot, received: Received) -> Stored | None:
-        """What answers a repeat (seed 001 §1.3.3 (9)): the first response to it, or the latest."""
-        admitted = received.admitted
-        key = admitted.message.key
-        try:
-            acknowledgment = txn.get_response(key)
-        except KeyError:
-            acknowledgment = None
-        is_most_recent = admitted.terms.response_choice is ResponseChoice.MOST_RECENT
-        if admitted.agreement.profile is Profile.RM_2000 or (
-            acknowledgment is not None and not is_most_recent
-        ):
-            return acknowledgment
-        response = txn.find_response(key.message_id, key.from_party, is_most_recent=is_most_recent)
-        return response or acknowledgment
 
     def _keep(
         self, txn: Transaction, received: Received, reception: Reception, now: Now
@@ -290,12 +282,27 @@ class Arrivals:
             ack_requested=admitted.hop.ack_requested,
         )
 
+    def repeat_response(self, agreement: Agreement, key: MessageKey) -> bool:
+        """Answer a copy that is damaged, but says which message it is of, as any other (R-46).
+
+        False where none is stored under its MessageId. What was taken back has its tombstone.
+        """
+        snapshot = self._store.snapshot()
+        entry = snapshot.find_inbound(key)
+        if entry is None or entry.status is InboundStatus.CANCELLED:
+            return False
+        response = _find_response(snapshot, agreement, key)
+        if response is not None:
+            send = partial(self._send, agreement, key, response)
+            self._hand_overs.acknowledge(self._hand_overs.debt_of(key, agreement), send)
+        return True
+
     async def _acknowledge_known(self, received: Received) -> None:
         snapshot = self._store.snapshot()
         entry = snapshot.find_inbound(received.admitted.message.key)
         if entry is None or not entry.has_content(received.digests):
             return
-        response = self._find_response(snapshot, received)
+        response = _find_response(snapshot, received.admitted.agreement, entry.key)
         if response is None or entry.status is InboundStatus.CANCELLED:
             return
         send = self._sender_of(received, response)
@@ -316,20 +323,21 @@ class Arrivals:
     def _sender_of(
         self, received: Received, response: Stored
     ) -> Callable[[], Awaitable[Transmission]]:
-        if isinstance(response, Package):
-            return partial(self._signals.post, received.admitted.agreement.send_to, response)
-        return partial(self._send_again, received, response)
+        admitted = received.admitted
+        return partial(self._send, admitted.agreement, admitted.message.key, response)
 
-    async def _send_again(self, received: Received, message_id: str) -> Transmission:
-        transmission = await self._dispatch.send_again(message_id)
+    async def _send(self, agreement: Agreement, key: MessageKey, response: Stored) -> Transmission:
+        if isinstance(response, Package):
+            return await self._signals.post(agreement.send_to, response)
+        transmission = await self._dispatch.send_again(response)
         if transmission is not None:
-            detail = f"by the business response {message_id}"
+            detail = f"by the business response {response}"
             return transmission._replace(detail=transmission.detail or detail)
         # Its time was over since its step: what answers the next repeat answers this one, too.
-        left = self._find_response(self._store.snapshot(), received)
-        if left is None or left == message_id:
+        left = _find_response(self._store.snapshot(), agreement, key)
+        if left is None or left == response:
             return Transmission(Outcome.REFUSED, bytes_left=False)
-        return await self._sender_of(received, left)()
+        return await self._send(agreement, key, left)
 
     async def _refuse(self, received: Received, answer: Answer) -> TransportAnswer:
         admitted = received.admitted
@@ -360,8 +368,9 @@ class Arrivals:
         """No response in time: from here on the acknowledgement answers every repeat."""
 
         def step(txn: Transaction) -> Package | None:
-            entry = txn.find_inbound(received.admitted.message.key)
-            if entry is None or _is_on_its_way(txn, self._find_response(txn, received)):
+            agreement, key = received.admitted.agreement, received.admitted.message.key
+            entry = txn.find_inbound(key)
+            if entry is None or _is_on_its_way(txn, _find_response(txn, agreement, key)):
                 return None
             response = self._acknowledgment(received, self._clock.now(), entry)
             txn.put_response(entry.key, response)
@@ -378,6 +387,19 @@ class Arrivals:
             key, agreement, Direction.IN, effect, self._clock.now(), digests=received.digests
         )
         await persist(self._group, lambda txn: txn.append((row,)))
+
+
+def _find_response(snapshot: Snapshot, agreement: Agreement, key: MessageKey) -> Stored | None:
+    """What answers a repeat (seed 001 §1.3.3 (9)): the first response to it, or the latest."""
+    try:
+        acknowledgment = snapshot.get_response(key)
+    except KeyError:
+        acknowledgment = None
+    is_most_recent = agreement.terms.response_choice is ResponseChoice.MOST_RECENT
+    if agreement.profile is Profile.RM_2000 or (acknowledgment is not None and not is_most_recent):
+        return acknowledgment
+    response = snapshot.find_response(key.message_id, key.from_party, is_most_recent=is_most_recent)
+    return response or acknowledgment
 
 
 def _is_on_its_way(txn: Snapshot, response: Stored | None) -> bool:

@@ -40,7 +40,7 @@ from onceonly.gateway.tasks import Tasks
 from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
-from onceonly.message.identity import Pair
+from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import Message, Profile, SyncReplyMode
 from onceonly.message.signals import (
     Acknowledgment,
@@ -419,6 +419,10 @@ class Receiver:
                 _status_of(error.code), error.code.value, reason=error.description
             )
         await self._refusals.write(row, agreement_id=agreement.id)
+        assert about.message_id is not None, "only what has a MessageId is answered"
+        key = MessageKey(agreement.their_party, agreement.our_party, about.message_id)
+        if self._arrivals.repeat_response(agreement, key):
+            return TAKEN  # A damaged copy speaks for itself only.
         if not self._error_posts.spend(agreement.their_party):
             return TransportAnswer(
                 _status_of(error.code), error.code.value, reason=error.description

@@ -238,12 +238,13 @@ class Inquiries:
         if entry is None and txn.is_cancelled(asked.key):
             status = InboundStatus.CANCELLED
         answer = keeping.cancel(status, processing, terms)
-        if is_passed_on_for_good or not answer.is_accepted:
+        # By its sender's clock the message was made before its cancel, whatever ours says.
+        made_at = asked.inquiry.header.timestamp_at
+        is_ahead = schedule.is_ahead(made_at, now, terms)  # The tombstone would be kept as long.
+        if is_passed_on_for_good or is_ahead or not answer.is_accepted:
             told = self._status(txn, asked, entry)
             return told._replace(is_accepted=False, acknowledgment=None)
         if answer.rows:
-            # By its sender's clock the message was made before its cancel, whatever ours says.
-            made_at = asked.inquiry.header.timestamp_at
             keep_until_at = schedule.forgettable_at(made_at, now, terms)
             txn.cancel_inbound(asked.key, at=now.at, keep_until_at=keep_until_at)
             rows.extend(answer.rows)

@@ -17,7 +17,7 @@ from onceonly.gateway.relaying.routes import Passage, Routes
 from onceonly.gateway.relaying.upstream import Subject, Upstream, outcome_row
 from onceonly.gateway.rows import SOME_HOP
 from onceonly.gateway.sending.dispatch import Dispatch
-from onceonly.gateway.sending.submit import count_unsettled
+from onceonly.gateway.sending.room import Room
 from onceonly.gateway.sending.work import Draft, Outcome
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.errors import ErrorCode, RemoteError
@@ -59,7 +59,7 @@ class Custody:
         failpoints: Failpoints,
         tasks: Tasks,
         our_ids: tuple[PartyId, ...],
-        queued_max: int,
+        room: Room,
     ) -> None:
         self._routes = routes
         self._store = store
@@ -70,8 +70,7 @@ class Custody:
         self._failpoints = failpoints
         self._tasks = tasks
         self._our_ids = our_ids
-        self._queued_max = queued_max
-        self._unsettled = count_unsettled(store)
+        self._room = room
 
     async def take(self, passage: Passage, subject: Subject) -> None:
         """Store the message and acknowledge it. Raises `RemoteError` or `StoreFull`."""
@@ -87,7 +86,6 @@ class Custody:
         for answer in verdict.answers:
             self._tasks.start(self._upstream.send_error(subject, answer, Event.ERROR_SENT))
         if verdict.outcome is not None:
-            self._unsettled += 1
             self._dispatch.release(verdict.outcome)
 
     def pass_receipt(self, signal: Acknowledgment) -> None:
@@ -120,15 +118,6 @@ class Custody:
         )
         ended = await self._upstream.post(subject, package)
         await self._upstream.note(subject, outcome_row(Event.RECEIPT_SENT, ended))
-
-    def _check_room(self) -> None:
-        """Ruling R-27, as for submissions: an upper bound that is made exact when it gets near."""
-        if self._unsettled >= self._queued_max:
-            self._unsettled = count_unsettled(self._store)
-        if self._unsettled >= self._queued_max:
-            raise RemoteError(
-                ErrorCode.TRANSIENT_ERROR, f"{self._unsettled} messages wait for a verdict here"
-            )
 
     def _arrive(self, txn: Transaction, passage: Passage, subject: Subject) -> Verdict:
         """Decide and store in one transaction. Reads first, then writes."""
@@ -165,7 +154,10 @@ class Custody:
     ) -> Outcome:
         """The message as one received, to know repeats by, and as one to send."""
         message, terms = passage.message, passage.route.terms
-        self._check_room()
+        if not self._room.left(txn):
+            raise RemoteError(
+                ErrorCode.TRANSIENT_ERROR, f"{self._room.waiting} messages wait for a verdict here"
+            )
         if txn.find_outbound(message.message_id) is not None:
             raise RemoteError(
                 ErrorCode.SECURITY_FAILURE, "another message is on its way under this MessageId"
@@ -209,6 +201,15 @@ class Custody:
             for effect in effects
             if isinstance(effect, Journal)
         )
+
+    def repeat_response(self, subject: Subject) -> bool:
+        """Answer a copy that may not pass as one of what we took over, if it is that (R-46)."""
+        snapshot = self._store.snapshot()
+        entry = snapshot.find_inbound(subject.key)
+        if entry is None or entry.status is InboundStatus.CANCELLED:
+            return False
+        self._tasks.start(self._acknowledge(subject, snapshot.get_response(entry.key)))
+        return True
 
     async def _acknowledge_known(self, passage: Passage, subject: Subject) -> None:
         snapshot = self._store.snapshot()

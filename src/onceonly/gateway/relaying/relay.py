@@ -204,6 +204,8 @@ class Relay:
             reason=error.description,
         )
         await self._upstream.note_rejection(subject, row)
+        if self._custody.repeat_response(subject):
+            return TAKEN  # It speaks for this copy only.
         if self._error_posts.spend(subject.key.from_party):
             self._tasks.start(self._upstream.send_error(subject, answer, Event.ERROR_SENT))
         return TAKEN._replace(error=error.code.value)

@@ -26,7 +26,7 @@ from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import AcknowledgmentElement, AckRequested, Message, Profile
 from onceonly.message.package import Package
 from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal, SignalHeader
-from onceonly.protocol import relaying, schedule
+from onceonly.protocol import receiving, relaying, schedule
 from onceonly.protocol.effects import (
     AcknowledgeUpstream,
     AnswerUpstream,
@@ -187,6 +187,9 @@ class Transits:
             raise RemoteError(
                 ErrorCode.SECURITY_FAILURE, "another message is on its way under this MessageId"
             )
+        if known is None and schedule.is_ahead(message.timestamp_at, now, route.terms):
+            text = receiving.ahead_text(message.timestamp_at, now, route.terms)
+            raise RemoteError(ErrorCode.INCONSISTENT, text)
         before = Transit() if known is None else known.state
         event = Arrived(is_answered=passage.is_answered)
         after, effects = relaying.step(before, event, route.terms)

@@ -177,6 +177,7 @@ class Dispatch:
         pair = message.pair
         entry = OutboundEntry(message.message_id, pair, message.agreement_id, state)
         work = (self._sender.queued(entry),)
+        self._sender.room.take()
         outcome = self._steps.run(txn, now, work, entry=entry, draft=draft)
         self._failpoints.reach("before-commit")
         return outcome
@@ -321,7 +322,7 @@ class Dispatch:
 
         def unanswered(txn: Snapshot) -> list[Work]:
             due = txn.list_responses_due(at, OVERDUE_BATCH)
-            return [RecoveryWork(name, recovering.ResponseTimePassed()) for name in due]
+            return [RecoveryWork(name, _response_time_passed(txn, name)) for name in due]
 
         if snapshot.list_overdue(at, 1):
             await self._run_apart("ending what is overdue", overdue)
@@ -459,6 +460,12 @@ def _name_on_wire(snapshot: Snapshot, entry: OutboundEntry, agreement: Agreement
         return agreement.id
     taken_over = snapshot.find_inbound(MessageKey(*entry.pair, entry.message_id))
     return agreement.id if taken_over is None else taken_over.agreement_id
+
+
+def _response_time_passed(snapshot: Snapshot, message_id: str) -> recovering.ResponseTimePassed:
+    entry = snapshot.find_outbound(message_id)
+    assert entry is not None, f"{message_id} waits for a response and is not stored"
+    return recovering.ResponseTimePassed(has_left=entry.state.exposure is not Exposure.NEVER)
 
 
 def _only(work: Work, txn: Transaction) -> list[Work]:

@@ -26,6 +26,7 @@ from onceonly.gateway.sending.places import (
     actor_of,
     is_identifier,
 )
+from onceonly.gateway.sending.room import Room
 from onceonly.gateway.sending.submit import Submission, Submissions
 from onceonly.gateway.sending.work import Draft, Outcome
 from onceonly.gateway.tasks import Tasks
@@ -56,6 +57,7 @@ class Jobs:
         agreements: Agreements,
         submissions: Submissions,
         dispatch: Dispatch,
+        room: Room,
         rows: Rows,
         clock: Clock,
         tasks: Tasks,
@@ -65,6 +67,7 @@ class Jobs:
         self._agreements = agreements
         self._submissions = submissions
         self._dispatch = dispatch
+        self._room = room
         self._rows = rows
         self._clock = clock
         self._tasks = tasks
@@ -183,7 +186,7 @@ class Jobs:
 
     async def _move(self) -> None:
         try:
-            while not self._dispatch.is_draining and self._submissions.has_room():
+            while not self._dispatch.is_draining:
                 outcomes = await self._group.transact(self._move_some)
                 for outcome in outcomes:
                     if outcome is not None:
@@ -196,7 +199,8 @@ class Jobs:
             self._is_moving = False
 
     def _move_some(self, txn: Transaction) -> list[Outcome | None]:
-        released = txn.list_released(MOVED_PER_STEP)
+        most = min(MOVED_PER_STEP, self._room.left(txn))
+        released = txn.list_released(most) if most else []
         return [self._move_one(txn, staged) for staged in released]
 
     def _move_one(self, txn: Transaction, staged: StagedMessage) -> Outcome | None:

@@ -12,6 +12,7 @@ from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.recovery.steps import Recoveries
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.deadlines import Waits
+from onceonly.gateway.sending.room import Room
 from onceonly.gateway.sending.work import MessageWork, PairWork, Work
 from onceonly.message.instant import Now
 from onceonly.message.message import Message, Profile, RoutingHeader
@@ -32,9 +33,10 @@ class Sender:
     """The sending side's shared facts; its deadlines, which are not durable, live here."""
 
     def __init__(
-        self, *, agreements: Agreements, rows: Rows, ids: Identifiers, our_uri: str
+        self, *, agreements: Agreements, rows: Rows, ids: Identifiers, room: Room, our_uri: str
     ) -> None:
         self._agreements = agreements
+        self.room = room
         self._ids = ids
         self._our_uri = our_uri
         self.rows = rows

@@ -16,6 +16,7 @@ from onceonly.gateway.payloads import keep
 from onceonly.gateway.receiving.replies import Exchange, Replies
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.dispatch import Dispatch
+from onceonly.gateway.sending.room import Room
 from onceonly.gateway.sending.work import Draft, Outcome
 from onceonly.message.digest import Digests, content_digest
 from onceonly.message.errors import LocalError, RemoteError
@@ -91,7 +92,7 @@ class Submissions:
         clock: Clock,
         ids: Identifiers,
         replies: Replies,
-        queued_max: int,
+        room: Room,
     ) -> None:
         self._store = store
         self._group = group
@@ -101,8 +102,7 @@ class Submissions:
         self._clock = clock
         self._ids = ids
         self._replies = replies
-        self._queued_max = queued_max
-        self._unsettled = count_unsettled(store)
+        self._room = room
 
     async def submit(self, submission: Submission) -> Receipt:
         """Store the message and queue it on its pair.
@@ -112,7 +112,8 @@ class Submissions:
         QueueFull) or `StoreFull`; then nothing is stored.
         """
         agreement = self._agreements.choose(submission.to, submission.agreement_id)
-        self._check_room()
+        if not self._room.seems_left(self._store.snapshot()):
+            raise self._queue_full()
         exchange = self._find_exchange(submission, agreement)
         message = self._message(submission, agreement, exchange)
         payloads = await keep(message.payloads, [part.sink for part in submission.parts])
@@ -120,7 +121,6 @@ class Submissions:
             lambda txn: self._store_step(txn, submission, message, payloads, agreement)
         )
         if outcome is not None:
-            self._unsettled += 1
             if exchange is not None:
                 self._replies.expect(message.message_id, exchange)
             self._dispatch.release(outcome)
@@ -148,23 +148,11 @@ class Submissions:
         message = replace(draft.message, timestamp_at=self._clock.at())
         if agreement.profile is not Profile.RM_2000:
             message = _with_terms(message, agreement, None)
-        self._unsettled += 1
         return self._enter(txn, Draft(message, draft.payloads), digest, agreement, actor=actor)
 
-    def has_room(self) -> bool:
-        """Whether another message may wait for its verdict (ruling R-27).
-
-        The count is kept as an upper bound and made exact when it gets near.
-        """
-        if self._unsettled >= self._queued_max:
-            self._unsettled = count_unsettled(self._store)
-        return self._unsettled < self._queued_max
-
-    def _check_room(self) -> None:
-        if not self.has_room():
-            raise LocalError(
-                "QueueFull", f"{self._unsettled} messages wait for a verdict; queued_max is reached"
-            )
+    def _queue_full(self) -> LocalError:
+        text = f"{self._room.waiting} messages wait for a verdict; queued_max is reached"
+        return LocalError("QueueFull", text)
 
     def _find_exchange(self, submission: Submission, agreement: Agreement) -> Exchange | None:
         """Where the partner waits for this very message, in the answer to the one it refers to."""
@@ -221,6 +209,8 @@ class Submissions:
         if earlier is not None:
             check_same(earlier, message, digest, submission)
             return Receipt(earlier.message.message_id, is_replayed=True), None
+        if not self._room.left(txn):
+            raise self._queue_full()
         key = submission.idempotency_key
         outcome = self._enter(txn, Draft(message, payloads), digest, agreement, key=key)
         return Receipt(message.message_id, is_replayed=False), outcome
@@ -279,12 +269,6 @@ def _with_terms(message: Message, agreement: Agreement, exchange: Exchange | Non
         delivery_receipt_requested=None if receipt is AckRequested.NONE else receipt,
         acknowledgment=element,
     )
-
-
-def count_unsettled(store: Store) -> int:
-    """Outbound messages without a final status."""
-    counts = store.snapshot().count_by_status()
-    return sum(counts.get(status, 0) for status in ("queued", "sending", "in_doubt"))
 
 
 def _payload(part: Part, content_id: str) -> Payload:

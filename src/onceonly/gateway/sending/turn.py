@@ -23,7 +23,7 @@ from onceonly.gateway.sending.work import (
 )
 from onceonly.journal.record import Record
 from onceonly.message.digest import Digests
-from onceonly.message.errors import ErrorCode
+from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.instant import Now
@@ -62,7 +62,7 @@ from onceonly.protocol.events import (
     SendingEvent,
 )
 from onceonly.protocol.pairing import PairStatus, SendingPair
-from onceonly.protocol.sending import OutboundStatus
+from onceonly.protocol.sending import Exposure, OutboundStatus
 from onceonly.store.conditions import StoreFailed, StoreFull
 from onceonly.store.entries import Notice, OutboundEntry, OwedNotice, Role
 from onceonly.store.store import Transaction
@@ -241,7 +241,8 @@ class Turn:
             return []
         if after is OutboundStatus.ACKNOWLEDGED:
             return [RecoveryWork(message_id, recovering.Acknowledged())]
-        if after in (OutboundStatus.CANCELLED, OutboundStatus.EXPIRED):
+        is_unsent = after is OutboundStatus.FAILED and entry.state.exposure is Exposure.NEVER
+        if is_unsent or after in (OutboundStatus.CANCELLED, OutboundStatus.EXPIRED):
             return [RecoveryWork(message_id, recovering.Withdrawn())]
         return []
 
@@ -311,6 +312,7 @@ class Turn:
         payloads = self._txn.list_payloads(entry.message_id)
         message, state = new_version(view.message, self._sender.fresh_id(), agreement, self._now)
         digests = Digests(view.digest, header_digest(message, agreement.profile))
+        self._sender.room.take()
         self._txn.add_outbound(
             message,
             state,
@@ -363,8 +365,10 @@ class Turn:
 
     def _owe(self, entry: OutboundEntry, agreement: Agreement, effect: Notify) -> None:
         """No application here waits for it: its From Party is told (seed 001 §1.3.4.2, §1.6)."""
-        if effect.kind is not NoticeKind.DELIVERY_FAILURE or not agreement.terms.notifies_failures:
+        if effect.kind is NoticeKind.ACKNOWLEDGED_LATE or not agreement.terms.notifies_failures:
             return
+        # Of what the To Party has, a doubt would be nothing new; that it refuses it is (R-39).
+        is_refused = effect.kind is NoticeKind.NOT_PROCESSED
         view = self._txn.find_outbound_view(entry.message_id)
         assert view is not None, f"{entry.message_id} is not stored"
         notice = OwedNotice(
@@ -372,7 +376,7 @@ class Turn:
             agreement.id,
             view.message.conversation_id,
             view.message.semantics,
-            effect.severity,
+            Severity.ERROR if is_refused else effect.severity,
             effect.reason,
         )
         self._txn.put_owed_notice(notice)

@@ -26,10 +26,10 @@ DEFINITION: Final = Definition(
         text("party", "whose application"),
         *KEY_COLUMNS,
         instant("told_at", "put into the notification inbox"),
-        text("kind", "DeliveryFailure or AcknowledgedLate"),
+        text("kind", "DeliveryFailure, AcknowledgedLate or NotProcessed"),
         text(
             "severity",
-            "Error where certainly nothing was delivered, Warning where it may have been",
+            "Error where certainly nothing was delivered, Warning where it may have been, or was",
         ),
         text("error_code", "code on the wire"),
         ordinal("seq", "number of its row in that journal"),

@@ -154,7 +154,7 @@ def _answered_in_the_end(case: Case, course: Course) -> Iterator[Violation]:
         return
     last = [row for row in course.into if owes_answer(row)][-1]
     asked_ns = last.at_ns + waits_s * NS_PER_S
-    is_steady = case.next_death(course.node, last.order) == NEVER
+    is_steady = case.death_of(last) == NEVER
     if not is_steady or not was_long_awake(case, course.node, asked_ns):
         return
     # A clock set forward ages what is done while its sender waits; then it may be forgotten.
@@ -191,7 +191,7 @@ def _while_in_work(case: Case, course: Course, stored: Row) -> Iterator[Violatio
     # By a clock that is fast a wait is over sooner.
     fast_ppm = max(0, case.machines[course.node].drift_ppm)
     until_ns = stored.at_ns + waits_s * NS_PER_S * 1_000_000 // (1_000_000 + fast_ppm)
-    death = case.next_death(course.node, stored.order)
+    death = case.death_of(stored)
     is_asked = any(
         row.record.event in (Event.INQUIRY_RECEIVED, Event.CANCEL_CONFIRMED) for row in course.into
     )

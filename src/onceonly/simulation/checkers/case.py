@@ -134,6 +134,14 @@ class Case:
         """Whether a start found the row: its process had died before it heard of the commit."""
         return any(one.at_ns == row.at_ns for one in self.happened(row.node, "started"))
 
+    def death_of(self, row: Row) -> int:
+        """When the process died that wrote the row; `NEVER` if it did not.
+
+        A commit that an I/O error broke may be durable all the same: the next start finds the row,
+        and whatever waited in the memory of its process is gone.
+        """
+        return row.order if self.was_recovered(row) else self.next_death(row.node, row.order)
+
     def is_alive(self, node: str, order: int) -> bool:
         """Whether a process of the machine ran at that place in the order."""
         ends = [one for one in self.happenings[node] if one.order < order]

@@ -55,13 +55,15 @@ def judge(case: Case) -> Iterator[Violation]:
             yield from _kept_back(case, course, stored)
             yield from _known_is_known(case, course, stored)
             yield from _in_time(case, course, stored)
+            yield from _refused_though_stored(case, course, stored)
             if not case.is_his_own(course):
                 yield from _not_supported(course, stored)
             yield from _no_zombie(case, course, stored)
         if course.is_destination:
             yield from _refused_in_time(case, course)
+            yield from _kept_for_ever(case, course)
             if not case.comes_from_outside(course):
-                yield from _refused_without_cause(course)
+                yield from _refused_without_cause(case, course)
                 yield from _refused_in_silence(case, course)
                 yield from _refused_without_a_row(course)
 
@@ -233,10 +235,27 @@ def _refused_in_time(case: Case, course: Course) -> Iterator[Violation]:
             yield _at("I9", course, "refused for its age, and it was in its time", row.order)
 
 
-def _refused_without_cause(course: Course) -> Iterator[Violation]:
-    """L4: nobody refuses what a gateway of ours wrote, but for its age, number or cancel."""
+def _from_the_future(case: Case, course: Course, row: Row) -> bool:
+    """R-19: whether its Timestamp is further ahead of the clock there than was agreed."""
+    terms, made_at = course.terms, case.made_at(course)
+    if made_at is None or terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+        return False
+    most_s = terms.timestamp_ahead_max_s + terms.msh_time_accuracy_s
+    return made_at - row.record.at > most_s * US_PER_S
+
+
+def _kept_for_ever(case: Case, course: Course) -> Iterator[Violation]:
+    for row in course.into:
+        if row.record.event is Event.STORED and _from_the_future(case, course, row):
+            yield _at("R-19", course, "stored, and it is from the future", row.order)
+
+
+def _refused_without_cause(case: Case, course: Course) -> Iterator[Violation]:
+    """L4: nobody refuses what a gateway of ours wrote, but for its time, number or cancel."""
     for row in course.into:
         record = row.record
+        if record.error_code == ErrorCode.INCONSISTENT and _from_the_future(case, course, row):
+            continue
         if record.event is Event.REJECTED and record.error_code not in CAUSES:
             yield _at("L4", course, f"refused as {record.error_code}: {record.reason}", row.order)
 
@@ -254,12 +273,25 @@ def _refused_in_silence(case: Case, course: Course) -> Iterator[Violation]:
     """L4: whoever is refused is told so, and need not find out by waiting."""
     told = [one.order for one in course.said if one.letter.kind is Kind.ERROR]
     for row in course.into:
-        if row.record.event not in _REFUSED or any(order > row.order for order in told):
+        if row.record.event is not Event.REJECTED or any(order > row.order for order in told):
             continue
-        is_steady = case.next_death(course.node, row.order) == NEVER
+        is_steady = case.death_of(row) == NEVER
         if is_steady and was_long_awake(case, course.node, row.at_ns):
             text = f"{row.record.event} as {row.record.error_code}, and its sender was never told"
             yield _at("L4", course, text, row.order)
+
+
+def _refused_though_stored(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
+    """R-46: no Error is about a MessageId that is stored, whatever is wrong with a later copy."""
+    is_known = is_remembered(course.terms) and not course.first_into(Event.CANCEL_CONFIRMED)
+    if not is_known or case.has_forgotten(course.node, NEVER):
+        return
+    refused = [row for row in course.into if row.record.event in _REFUSED]
+    before = {row.record.error_code for row in refused if row.order < stored.order}
+    later = {row.record.error_code for row in refused if row.order > stored.order} - before
+    for said in course.said:
+        if said.order > stored.order and later & {code for code, _ in said.letter.errors}:
+            yield _at("R-46", course, f"{said.packet} refuses what is stored", said.order)
 
 
 def _refused_without_a_row(course: Course) -> Iterator[Violation]:

@@ -31,6 +31,7 @@ from onceonly.simulation.checkers.asking import (
 from onceonly.simulation.checkers.case import NEVER, Case
 from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.letter import Kind
+from onceonly.simulation.checkers.sender import surely_left
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.simulation.network import CLIENT_WAIT_NS
@@ -63,7 +64,10 @@ def _response(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Viol
         return
     if _is_response(case, course):
         return  # None is expected to a response.
-    due_ns = max(submitted.at_ns + within_s * NS_PER_S, case.healed_ns)
+    left = [one.at_ns for one in course.sent if surely_left(one, case)]
+    if not left:
+        return  # There is nothing to answer.
+    due_ns = max(max(submitted.at_ns, left[0]) + within_s * NS_PER_S, case.healed_ns)
     said = (Event.RESPONSE_OVERDUE, Event.RESPONSE_RECEIVED, Event.CANCELLED, Event.EXPIRED)
     # What had failed before its cancel was confirmed stays failed, and nothing answers it.
     is_said = any(row.record.event in said or is_confirmed(row) for row in course.out)
@@ -95,6 +99,8 @@ def _in_time(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Viola
         has_waited = overdue.at_ns - submitted.at_ns >= within_s * NS_PER_S
         if is_early and not has_waited:
             yield _at("R-21", course, "late, and its time had not passed", overdue.order)
+        if not any(one.order < overdue.order for one in course.sent):
+            yield _at("R-21", course, "its response is late, and it never left", overdue.order)
     if course.first_out(Event.RESPONSE_RECEIVED) is None:
         yield from _came_unnoticed(case, course)
 

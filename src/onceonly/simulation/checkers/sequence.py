@@ -331,13 +331,13 @@ def _refused_numbers(case: Case, node: str, rows: list[Row]) -> Iterator[Violati
     resumed: Row | None = None
     for row, after in zip_longest(rows, rows[1:]):
         event = row.record.event
-        is_again = _is_wrong_again(refused, row)
+        is_again = refused is not None and is_wrong_number(row)
         is_kept = refused is not None and not _lost_between(case, node, refused, row)
         is_closed = after is not None and after.record.event is Event.PAIR_QUARANTINED
         if is_again and is_kept and not is_closed:
-            yield _at("R-11", row, "its number was wrong twice, and the pair stayed open")
+            yield _at("R-11", row, "a number was wrong twice in a row, and the pair stayed open")
         elif is_closed and not is_again:
-            yield _at("R-11", row, "quarantined, and no message came twice with a wrong number")
+            yield _at("R-11", row, "quarantined, and no number was wrong twice in a row")
         if event is Event.PAIR_RESUMED:
             refused, resumed = None, row
         elif event is Event.STORED and row.record.sequence_number is not None:
@@ -346,11 +346,6 @@ def _refused_numbers(case: Case, node: str, rows: list[Row]) -> Iterator[Violati
             refused = row
             if resumed is not None and not _lost_between(case, node, resumed, row):
                 yield _at("R-11", row, "refused for its number, and the pair had been resumed")
-
-
-def _is_wrong_again(before: Row | None, row: Row) -> bool:
-    is_same = before is not None and before.record.message_id == row.record.message_id
-    return is_same and is_wrong_number(row)
 
 
 def _withheld_before(case: Case, node: str, rows: list[Row]) -> Iterator[Violation]:
