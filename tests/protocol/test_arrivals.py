@@ -187,7 +187,7 @@ KEPT = Known("aa", header_digest="h1")
 BEST_EFFORT = {"semantics": DeliverySemantics.BEST_EFFORT, "header_digest": "h2"}
 
 
-@pytest.mark.statement("S1-26", ruling="R-37")
+@pytest.mark.statement(ruling="R-37")
 @pytest.mark.parametrize(
     ("incoming", "differing"),
     [
@@ -214,14 +214,14 @@ def test_what_was_stored_without_a_header_digest_is_known_by_its_payloads():
     assert receive(arrival(digest="bb", header_digest="h2"), KNOWN).case is Case.COLLISION
 
 
-@pytest.mark.statement("S0-40", ruling="R-37")
+@pytest.mark.statement(ruling="R-37")
 def test_one_id_under_two_degrees_is_a_collision_in_either_order():
     """The degree is a part of what the From Party said; delivering both would deliver it twice."""
     assert receive(arrival(**BEST_EFFORT), KEPT).case is Case.COLLISION
     assert receive(arrival(header_digest="h2"), FLEETING).case is Case.COLLISION
 
 
-@pytest.mark.statement("S0-40", ruling="R-37")
+@pytest.mark.statement(ruling="R-37")
 def test_best_effort_messages_of_one_id_are_never_compared():
     """They may be repeats or not: each is delivered."""
     other = arrival(**{**BEST_EFFORT, "digest": "bb"})
