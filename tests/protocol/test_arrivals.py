@@ -31,6 +31,7 @@ from onceonly.protocol.receiving import (
     Known,
     ReceivingPair,
     Reception,
+    Stamp,
 )
 
 NOW = Now(1_000_000 * US_PER_S, 0)
@@ -237,12 +238,15 @@ def test_what_differs_from_nothing_that_is_known_is_new():
 @pytest.mark.statement(ruling="R-37")
 def test_a_repeat_that_is_stamped_anew_is_a_repeat_and_says_so():
     """Some products write a Timestamp for each transmission; the row has what differs."""
-    first = arrival(header_digest="h1")
-    known = KEPT._replace(stamp=first.stamp)
+    stamp = Stamp(NOW.at, None, None, None)
+    first = arrival(header_digest="h1", stamp=stamp)
+    known = KEPT._replace(stamp=stamp)
     same = receive(first, known)
     assert names(same.effects) == ["DuplicateEliminated", "Acknowledge"]
     assert same.effects[0].reason is None
-    anew = first._replace(timestamp_at=ago(5), ack_requested=AckRequested.UNSIGNED)
+    anew = first._replace(
+        stamp=stamp._replace(timestamp_at=ago(5), ack_requested=AckRequested.UNSIGNED)
+    )
     repeat = receive(anew, known)
     assert names(repeat.effects) == ["DuplicateEliminated", "Acknowledge"]
     assert repeat.effects[0].reason == "other than in the first copy: Timestamp, ackRequested"
