@@ -124,6 +124,17 @@ async def test_a_repeat_gets_the_first_response_and_goes_nowhere(ends):
     assert ends.relay.rows(Event.DUPLICATE_ELIMINATED)
 
 
+@pytest.mark.statement(ruling="R-37")
+async def test_a_repeat_differs_in_what_it_says_anew_alone(ends):
+    """What both copies ask for is the same, whoever has to give it; the Timestamp is not."""
+    await ends.send(receipt="Unsigned")
+    await ends.origin.hear("Acknowledgment")
+    await ends.send(receipt="Unsigned", timestamp=packages_2001.stamp(ago_s=60))
+    await ends.origin.hear("Acknowledgment")
+    [repeat] = ends.relay.rows(Event.DUPLICATE_ELIMINATED)
+    assert repeat.reason == "other than in the first copy: Timestamp"
+
+
 async def test_other_content_under_a_known_id_is_an_alarm(ends):
     """A collision, as at a To Party (R-01)."""
     await ends.send()

@@ -276,7 +276,7 @@ ANOTHER_HEADER = {
 }
 
 
-@pytest.mark.statement("S1-26", ruling="R-37")
+@pytest.mark.statement(ruling="R-37")
 @pytest.mark.parametrize("change", ANOTHER_HEADER.values(), ids=ANOTHER_HEADER)
 async def test_another_header_under_a_known_id_is_an_alarm(gateway, peer, change):
     """R-37: the same payloads under other words are another message."""
@@ -292,7 +292,7 @@ async def test_another_header_under_a_known_id_is_an_alarm(gateway, peer, change
     assert len(peer.heard("Acknowledgement")) == 1
 
 
-@pytest.mark.statement("S1-26", ruling="R-37")
+@pytest.mark.statement(ruling="R-37")
 async def test_two_messages_without_payload_are_told_apart(gateway, peer):
     """R-37: there is nothing but the header that could differ."""
     await peer.send("m-1@a.example.com", 1, payloads=())

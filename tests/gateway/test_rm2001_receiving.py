@@ -251,7 +251,7 @@ async def test_a_known_message_id_with_other_content_is_an_alarm(gateway, peer):
     assert gateway.inbox_ids() == [M]
 
 
-@pytest.mark.statement("S1-26", ruling="R-37")
+@pytest.mark.statement(ruling="R-37")
 @pytest.mark.parametrize(
     "change", [{"action": "CancelOrder"}, {"service": "urn:x:other"}, {"ref": "m-0@b.example.com"}]
 )

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.anyio
 M = "m-0001@a.example.com"
 
 
-@pytest.mark.statement("S0-40", ruling="R-37")
+@pytest.mark.statement(ruling="R-37")
 @pytest.mark.parametrize("first", ["BestEffort", "OnceAndOnlyOnce"])
 async def test_one_id_under_two_degrees_is_delivered_once(gateway, peer, first):
     """In either order the second is another message under a known MessageId: an alarm."""
@@ -24,7 +24,7 @@ async def test_one_id_under_two_degrees_is_delivered_once(gateway, peer, first):
     assert len(gateway.rows(Event.COLLISION_DETECTED)) == 1
 
 
-@pytest.mark.statement("S0-40", ruling="R-37")
+@pytest.mark.statement(ruling="R-37")
 async def test_best_effort_messages_of_one_id_are_both_delivered(gateway, peer):
     """They are never compared, be the second a repeat or not."""
     await peer.send(M, None, semantics="BestEffort")

@@ -217,6 +217,7 @@ def _evidence(differences: Sequence[Any], foreign: str | None) -> list[dict[str,
             "outcome": None,
             "error_code": None,
             "digest": "ab" * 32,
+            "header_digest": "cd" * 32,
             "reason": foreign,
         }
         for row in differences

@@ -239,8 +239,8 @@ def test_all_times_are_utc(full: str):
 
 
 def test_evidence_stands_beside_each_difference(full: str):
-    """Which rows both journals have on a message, with the beginning of the digest."""
-    assert "digest abababababababab…" in full
+    """Which rows both journals have on a message, with the beginning of both digests."""
+    assert "digest abababababababab…, header digest cdcdcdcdcdcdcdcd…" in full
     assert PARTIES[0] in full
     assert str(DAWN) not in full
 

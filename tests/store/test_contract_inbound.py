@@ -55,7 +55,7 @@ class TestInbound:
         ):
             assert store.snapshot().find_inbound(other) is None
 
-    @pytest.mark.statement("S1-26", ruling="R-37")
+    @pytest.mark.statement(ruling="R-37")
     def test_a_copy_is_told_by_both_digests(self, store: Store) -> None:
         """Of a message without header digest by that of its payloads."""
         commit(store, lambda tx: receive(tx, message("m-1")))

@@ -66,7 +66,7 @@ def test_it_is_pinned_for_what_was_ever_sent(name: str):
     assert of(envelope.content, PROFILES[folder]) == PINNED[name]
 
 
-@pytest.mark.statement("S1-26", ruling="R-37")
+@pytest.mark.statement(ruling="R-37")
 @pytest.mark.parametrize(
     "change",
     [

@@ -1,6 +1,7 @@
 """What is remembered of a message that arrives, as the decision about it asks (R-01, R-37)."""
 
 from onceonly.message.identity import MessageKey
+from onceonly.message.message import AckRequested, Message
 from onceonly.protocol.receiving import Known, Stamp
 from onceonly.store.entries import InboundEntry
 from onceonly.store.store import Snapshot
@@ -15,16 +16,18 @@ def find_known(
         if other is None:
             return None
         return Known(other.digest, header_digest=other.header_digest, has_key=False)
-    return Known(entry.digest, has_response, entry.header_digest, stamp=_stamp_of(snapshot, entry))
-
-
-def _stamp_of(snapshot: Snapshot, entry: InboundEntry) -> Stamp | None:
     message = snapshot.find_inbound_message(entry.key)
-    if message is None or entry.header_digest is None:
-        return None  # Of before, when nobody kept what the hop asked for.
+    stamp = None  # Of before, when nobody kept what the hop asked for.
+    if message is not None and entry.header_digest is not None:
+        stamp = stamp_of(message, entry.ack_requested)
+    return Known(entry.digest, has_response, entry.header_digest, stamp=stamp)
+
+
+def stamp_of(message: Message, ack_requested: AckRequested | None) -> Stamp:
+    """What a copy says that another may say anew; `ack_requested` by the hop that brought it."""
     return Stamp(
         message.timestamp_at,
         message.time_to_live_at,
-        entry.ack_requested,
+        ack_requested,
         message.delivery_receipt_requested,
     )

@@ -155,17 +155,7 @@ class Arrival(NamedTuple):
     sync_reply_mode: SyncReplyMode | None = None
     delivery_receipt_requested: AckRequested | None = None
     header_digest: str | None = None
-    ack_requested: AckRequested | None = None
-
-    @property
-    def stamp(self) -> Stamp:
-        """What it says of its times and of what is asked for."""
-        return Stamp(
-            self.timestamp_at,
-            self.time_to_live_at,
-            self.ack_requested,
-            self.delivery_receipt_requested,
-        )
+    stamp: Stamp | None = None
 
 
 class Case(Enum):
@@ -366,7 +356,7 @@ def _repeat(
 
 def _said_anew(known: Known, arrival: Arrival) -> str | None:
     """In which words a repeat differs from the first copy, and is a repeat all the same (R-37)."""
-    if known.stamp is None:
+    if known.stamp is None or arrival.stamp is None:
         return None
     pairs = zip(_STAMPED, known.stamp, arrival.stamp, strict=True)
     differing = [word for word, first, now in pairs if first != now]

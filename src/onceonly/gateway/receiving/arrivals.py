@@ -14,7 +14,7 @@ from onceonly.gateway.authority import Caller
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.drill import Failpoints
-from onceonly.gateway.known import find_known
+from onceonly.gateway.known import find_known, stamp_of
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.receiving.handovers import Debt, HandOvers, wants_receipt
 from onceonly.gateway.receiving.replies import IN_THE_ANSWER, Exchange, Replies
@@ -204,7 +204,7 @@ class Arrivals:
             mode,
             message.delivery_receipt_requested,
             received.digests.header,
-            hop.ack_requested,
+            stamp_of(message, hop.ack_requested),
         )
 
     def _keep(

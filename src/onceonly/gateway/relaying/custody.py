@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.drill import Failpoints
-from onceonly.gateway.known import find_known
+from onceonly.gateway.known import find_known, stamp_of
 from onceonly.gateway.relaying.routes import Passage, Routes
 from onceonly.gateway.relaying.upstream import Subject, Upstream, outcome_row
 from onceonly.gateway.rows import SOME_HOP
@@ -235,5 +235,5 @@ def _arrival_of(passage: Passage) -> Arrival:
         time_to_live_at=message.time_to_live_at,
         method=passage.previous.reliable_messaging_method,
         header_digest=passage.digests.header,
-        ack_requested=passage.previous.ack_requested,
+        stamp=stamp_of(message, passage.previous.ack_requested),
     )

@@ -270,8 +270,12 @@ def owes_answer(row: Row) -> bool:
     """Whether a copy was stored or known, and nobody works on what answers it."""
     event = row.record.event
     if event is Event.DUPLICATE_ELIMINATED:
-        return row.record.reason is None
+        return _IN_WORK not in (row.record.reason or "")
     return event is Event.STORED
+
+
+_IN_WORK = "business response is in work"
+"""How a copy is spoken of whose answer is still made; else its row may say what it says anew."""
 
 
 def _acknowledged_for_nothing(case: Case, course: Course) -> Iterator[Violation]:
