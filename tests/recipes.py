@@ -10,7 +10,7 @@ from pathlib import Path
 DOCS = Path(__file__).parents[1] / "docs"
 
 _FILE = re.compile(r"^```\w+\n# (?P<path>/\S+)\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL)
-_TOML = re.compile(r"^```toml\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def files_of(page: str, there: str) -> dict[str, str]:
@@ -35,5 +35,10 @@ def put(text: str, changes: Mapping[str, str]) -> str:
 
 def configurations_of(page: str) -> list[str]:
     """Every whole configuration of a gateway that the page shows, in its order."""
-    blocks = _TOML.findall((DOCS / page).read_text("utf-8"))
-    return [block for block in blocks if "[gateway]" in block]
+    return [block for block in examples_of(page, "toml") if "[gateway]" in block]
+
+
+def examples_of(page: str, *languages: str) -> list[str]:
+    """Every block of these languages that the page shows, in its order."""
+    blocks = _BLOCK.findall((DOCS / page).read_text("utf-8"))
+    return [block for language, block in blocks if language in languages]

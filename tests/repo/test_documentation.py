@@ -17,10 +17,12 @@ from onceonly.cli.main import cli
 from onceonly.gateway.api.application import ROUTES
 from onceonly.gateway.config import Limits, read_configuration
 from onceonly.gateway.config.keys import AGREEMENT_KEYS, GATEWAY_KEYS, ROUTE_KEYS, TABLES
+from onceonly.gateway.metrics import render
 from onceonly.journal.record import COLUMNS
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
 from onceonly.protocol import pairing, recovering, relaying, sending
+from onceonly.store.memory import MemoryStore
 
 FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 
@@ -217,6 +219,18 @@ def test_every_test_that_a_page_names_exists(root: Path, pages: dict[str, str]) 
         assert (root / file).is_file(), file
         text = (root / file).read_text("utf-8")
         assert not test or re.search(rf"\b(?:def|class) {test}\b", text), f"{file}::{test}"
+
+
+def test_every_alert_asks_for_what_there_is(pages: dict[str, str]) -> None:
+    """Metrics and statuses of the recommended rules are those of the gateway."""
+    [rules] = blocks(pages["docs/how-to/service.md"], "yaml")
+    store = MemoryStore(party="urn:x:1", clock_at=lambda: 0)
+    text, _ = render(store.snapshot(), {"a place": 1})
+    asked = set(re.findall(r"onceonly_\w+", rules))
+    assert len(asked) > 4
+    assert asked <= set(re.findall(r"^(?:# HELP )?(onceonly_\w+)", text, re.MULTILINE))
+    named = {word for words in re.findall(r'status=~"([^"]*)"', rules) for word in words.split("|")}
+    assert named <= set(sending.OutboundStatus)
 
 
 def test_every_promise_names_a_test(pages: dict[str, str]) -> None:

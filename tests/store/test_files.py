@@ -2,10 +2,15 @@
 
 import errno
 import os
+import shlex
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from onceonly.store.conditions import StoreRefused
@@ -30,6 +35,24 @@ def test_a_file_written_again_is_the_same_file(tmp_path: Path) -> None:
     OPERATING_SYSTEM.write_again(path)
     assert path.read_bytes() == content
     assert path.stat().st_ino == number
+
+
+def test_the_page_about_a_full_disk_makes_a_store_smaller(tmp_path: Path) -> None:
+    """With the command that it shows; what is in the store stays, and it can be opened."""
+    path = tmp_path / "gateway.db"
+    open_sqlite(path, party="urn:x:1", clock_at=lambda: 0).close()
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("CREATE TABLE gone AS SELECT zeroblob(1000000) AS bytes")
+        connection.execute("DROP TABLE gone")
+    before = path.stat().st_size
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "full-disk.md").read_text("utf-8")
+    [line] = [line for line in page.splitlines() if "-m apsw" in line]
+    command = shlex.split(line.replace("/var/lib/onceonly/gateway.db", str(path)))
+    subprocess.run([sys.executable, *command[1:]], check=True)
+    assert path.stat().st_size < before - 900_000
+    store = open_sqlite(path, party="urn:x:1", clock_at=lambda: 0)
+    assert store.epoch == 2
+    store.close()
 
 
 def test_no_file_is_written_again_where_there_is_none(tmp_path: Path) -> None:
