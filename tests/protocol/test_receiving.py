@@ -166,7 +166,7 @@ def test_the_same_wrong_message_again_quarantines_the_pair():
     assert "twice in a row, of m-1 again: SequenceNumber 7" in (second.pair.reason or "")
 
 
-@pytest.mark.statement("S0-100", ruling="R-11")
+@pytest.mark.statement(ruling="R-11")
 @pytest.mark.parametrize(
     ("number", "message_id", "reason"),
     [
@@ -186,7 +186,7 @@ def test_two_wrong_numbers_in_a_row_quarantine_the_pair(number, message_id, reas
     assert reason in incident.reason
 
 
-@pytest.mark.statement("S0-100", ruling="R-11")
+@pytest.mark.statement(ruling="R-11")
 def test_an_accepted_message_starts_the_count_anew():
     """R-11: refused, taken, refused is no repetition; a repeat in between changes nothing."""
     refused = receive(arrival(7, message_id="m-7"), None, after(5), NOW, TERMS).pair
