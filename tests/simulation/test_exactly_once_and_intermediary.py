@@ -56,9 +56,9 @@ def test_what_an_intermediary_refuses_for_its_age_is_the_operators():
         incidents = snapshot.list_incidents(is_open=True)
         assert f"{OVERDUE} (old@A.example)" in [one.reason for one in incidents]
         rows = [row.record for row in world.history.rows if row.record.event is Event.REJECTED]
-        assert {(row.message_id, row.reason) for row in rows} == {
-            ("old@A.example", "older than PersistDuration")
-        }
+        [(name, reason)] = {(row.message_id, row.reason or "") for row in rows}
+        assert name == "old@A.example"
+        assert reason.startswith("it is older than PersistDuration")
         assert checkers.check(world) == []
     finally:
         world.close()
