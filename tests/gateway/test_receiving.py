@@ -239,7 +239,7 @@ async def test_other_content_under_a_known_id_is_an_alarm(gateway, peer):
     assert peer.heard("Error") == []
 
 
-@pytest.mark.statement("S1-47", ruling="R-46")
+@pytest.mark.statement(ruling="R-46")
 @pytest.mark.parametrize("damage", ["cut", "another party", "no number"])
 async def test_a_damaged_copy_of_what_is_stored_is_answered_as_the_first_one(gateway, peer, damage):
     """Mail doubles a message and spoils the second copy; an Error would end what was taken."""
@@ -370,7 +370,7 @@ async def test_a_number_is_read_with_zeros_and_white_space(gateway, peer, digits
     await took(gateway, peer, "m-1@a.example.com", 1, edit=edit)
 
 
-@pytest.mark.statement("S0-100", ruling="R-11")
+@pytest.mark.statement(ruling="R-11")
 @pytest.mark.parametrize("second", [5, 6], ids=["the same message", "another"])
 async def test_a_repeated_gap_quarantines_the_pair_until_it_is_resumed(tmp_path, peer, second):
     """R-11: the second time an operator has to look; the resume takes whichever number comes.

@@ -142,7 +142,6 @@ async def test_level_5_asks_for_a_response_that_got_lost(tmp_path: Path, profile
         assert [row.reason for row in asked] == ["StatusRequest", "ResponseRequest"]
 
 
-@pytest.mark.statement("S4-31")
 @pytest.mark.parametrize("is_given_up", [False, True], ids=["in its queue", "failed unsent"])
 async def test_level_5_asks_nothing_about_what_never_left(
     tmp_path: Path, *, is_given_up: bool

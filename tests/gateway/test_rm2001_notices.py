@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from packages_2001 import SERVICES, element
+from packages_2001 import ERROR, SERVICES, element, error_list
 from peer import UNAVAILABLE, Manners, Peer
 from peer_2001 import Peer2001
-from running_gateway import Answered, RunningGateway, running
+from running_gateway import NEVER_S, Answered, RunningGateway, running
 
 from onceonly.gateway.receiving.failure_notices import RETRIES_MAX
 from onceonly.message.event import Event
@@ -200,6 +200,7 @@ async def test_a_doubt_does_not_overtake_the_to_party_s_own_word(
         assert gateway.notices() == [("NotProcessed", "Warning", "DeliveryFailure")]
 
 
+PATIENT = {"timeout": NEVER_S, "retries": 0, "retry_interval": NEVER_S}
 OVER_AN_OWNER = {"profile": "rm-2001", "intermediary": "accept"}
 
 
@@ -219,7 +220,7 @@ async def test_an_acknowledgement_alone_is_overtaken_by_a_doubt(tmp_path, peer):
         await gateway.until_state(message_id, "in_doubt")
 
 
-@pytest.mark.statement("S1-52", ruling="R-39")
+@pytest.mark.statement(ruling="R-39")
 @pytest.mark.parametrize("severity", ["Error", "Warning"])
 async def test_on_a_direct_link_an_acknowledgement_is_the_last_word(tmp_path, peer, severity):
     """Nobody else can have acknowledged; one notice says that it was not processed, whatever comes.
@@ -239,6 +240,39 @@ async def test_on_a_direct_link_an_acknowledgement_is_the_last_word(tmp_path, pe
         assert gateway.notices() == [("NotProcessed", "Warning", "DeliveryFailure")]
         found = await gateway.get(f"/v1/messages/{message_id}")
         assert (found["state"], found["error_code"]) == ("acknowledged", "DeliveryFailure")
+
+
+@pytest.mark.statement(ruling="R-39")
+@pytest.mark.parametrize("word", ["acknowledgement", "receipt", "failure"])
+async def test_a_word_in_a_stranger_s_name_is_an_orphan_and_a_security_event(tmp_path, peer, word):
+    """By the Acknowledgment element, or by whom a DeliveryFailure says that it is from."""
+    stranger = element("urn:duns:999999999")
+    async with running(tmp_path, peer, terms={"profile": "rm-2001", **PATIENT}) as gateway:
+        message_id = await gateway.submit(b"<a/>", to=peer)
+        await peer.hear("NewOrder")
+        if word == "acknowledgement":
+            await peer.acknowledge_2001(message_id, particulars=stranger)
+        elif word == "receipt":
+            words = (f"{SERVICES}MessageDeliveryReceipt", "DeliveryReceipt")
+            await peer.post(peer.signal_2001(message_id, words, particulars=stranger))
+        else:
+            errors = error_list("DeliveryFailure", "Error")
+            named = {"particulars": errors, "from_party": "http://stranger.example/msh"}
+            await peer.post(peer.signal_2001(message_id, ERROR, **named))
+        alarm = await gateway.until_row(Event.SECURITY_EVENT)
+        assert alarm.message_id == message_id
+        assert (gateway.state_of(message_id), gateway.notices()) == ("sending", [])
+        await peer.acknowledge_2001(message_id, particulars=element(peer.party))
+        await gateway.until_state(message_id, "acknowledged")
+
+
+async def test_an_intermediary_that_accepts_acknowledges_in_its_own_name(tmp_path, peer):
+    """Where the agreement says that one stands between."""
+    async with running(tmp_path, peer, terms={**OVER_AN_OWNER, **PATIENT}) as gateway:
+        message_id = await gateway.submit(b"<a/>", to=peer)
+        await peer.hear("NewOrder")
+        await peer.acknowledge_2001(message_id, particulars=element("urn:duns:888888888"))
+        await gateway.until_state(message_id, "acknowledged")
 
 
 @pytest.mark.statement("S3-25", ruling="R-14")

@@ -246,7 +246,7 @@ def test_no_doubt_overtakes_what_the_to_party_said(before):
     assert run.rows()[-1] is Event.ERROR_RECEIVED
 
 
-@pytest.mark.statement("S1-52", ruling="R-39")
+@pytest.mark.statement(ruling="R-39")
 @pytest.mark.parametrize("word", [SURELY_NOT, PERHAPS_NOT], ids=["Error", "Warning"])
 @pytest.mark.parametrize("terms", [GOING_ON, SUSPENDING, BY_MAIL, BY_RELAY])
 def test_what_nobody_else_can_have_acknowledged_stays_acknowledged(terms, word):

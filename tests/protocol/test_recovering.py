@@ -395,7 +395,6 @@ def test_the_time_of_the_response_is_set_with_the_message():
     assert recovering.expecting_response(START.at, DeliveryTerms()) is None
 
 
-@pytest.mark.statement("S4-31")
 def test_nothing_is_asked_about_what_never_left():
     """The partner has not even heard of it; once it has, it gets all the time agreed."""
     run = Run(response_within_s=60)

@@ -6,6 +6,7 @@ from onceonly.message.message import AckRequested, DeliverySemantics, Profile, S
 from onceonly.message.terms import DeliveryReceiptProvided, DeliveryTerms, Intermediary
 from onceonly.simulation.cast import (
     HOPS_MAX,
+    intermediary_of,
     line_id,
     listen,
     party,
@@ -80,6 +81,7 @@ def _agreement(line: Line, path: list[str]) -> dict[str, Any]:
         "send_to": uri(path[1], line.scheme),
         "resend_to": uri(path[1], line.resend_scheme) if line.resend_scheme else None,
         "receiver_uri": uri(path[1]),
+        "intermediary": intermediary_of(line),
         "caller_certificate": certificate(path[1]) if line.is_certified else None,
         "delivery_semantics": terms.semantics.value,
         "window": terms.window,

@@ -251,10 +251,10 @@ def _out_of_time(
     arrival: Arrival, pair: ReceivingPair, now: Now, terms: DeliveryTerms
 ) -> Case | None:
     """R-18, R-19. ExactlyOnce is never refused for its time, since nothing is forgotten (R-17)."""
-    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
-        return None
     if schedule.is_ahead(arrival.timestamp_at, now, terms):
         return Case.AHEAD
+    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+        return None
     if pair.forgotten_at is not None and arrival.timestamp_at <= pair.forgotten_at:
         return Case.TOO_OLD
     persisted_at = arrival.timestamp_at + terms.persist_duration_s * US_PER_S

@@ -165,11 +165,14 @@ def _agreement(line: Line, path: list[str]) -> Agreement:
     )
 
 
-def _terms_between(line: Line) -> DeliveryTerms:
-    """What is agreed, and what both ends know of the way between them."""
+def intermediary_of(line: Line) -> Intermediary | None:
+    """What both ends are told of the way between them (R-39)."""
     modes = [mode for _, mode in line.through]
-    accepts = Intermediary.ACCEPT in modes
-    intermediary = Intermediary.ACCEPT if accepts else next(iter(modes), None)
+    return Intermediary.ACCEPT if Intermediary.ACCEPT in modes else next(iter(modes), None)
+
+
+def _terms_between(line: Line) -> DeliveryTerms:
+    intermediary = intermediary_of(line)
     schemes = (line.scheme, line.resend_scheme)
     endpoints = (f"{scheme}:" for scheme in schemes if scheme)
     return replace(

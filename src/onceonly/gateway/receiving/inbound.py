@@ -290,7 +290,7 @@ class Receiver:
         self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller
     ) -> TransportAnswer:
         if self._names_nothing(signal, caller):
-            return await self._drop_orphan(signal, "names an agreement that is not known")
+            return await self._drop_orphan(signal, "names an agreement that is not known", caller)
         if isinstance(signal, Acknowledgment):
             refuse_signed(signal.element)
         for reading in readings_by(caller, signal):
@@ -298,8 +298,10 @@ class Receiver:
                 return TAKEN
         agreement = self._agreements.find_ours(signal.header.agreement_id)
         if agreement is not None and agreement.profile is not profile:
-            return await self._drop_orphan(signal, "is of another profile than its agreement")
-        return await self._drop_orphan(signal, "fits no message of ours and its peer")
+            return await self._drop_orphan(
+                signal, "is of another profile than its agreement", caller
+            )
+        return await self._drop_orphan(signal, "fits no message of ours and its peer", caller)
 
     async def _fits(
         self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller
@@ -372,7 +374,7 @@ class Receiver:
         await self._group.transact(step)
 
     async def _drop_orphan(
-        self, signal: Acknowledgment | ErrorSignal, reason: str
+        self, signal: Acknowledgment | ErrorSignal, reason: str, caller: Caller
     ) -> TransportAnswer:
         """Counted and dropped, never answered (R-20)."""
         event = (
@@ -386,7 +388,17 @@ class Receiver:
             agreement_id=signal.header.agreement_id or None,
         )
         known = self._agreements.find_ours(signal.header.agreement_id)
-        await self._refusals.write(row, agreement_id=STRANGERS if known is None else known.id)
+        whose = STRANGERS if known is None else known.id
+        await self._refusals.write(row, agreement_id=whose)
+        if self._dispatch.is_ours(signal.header.ref_to_message_id):
+            # It speaks of what is ours, and is not from whoever may (R-39, R-44).
+            alarm = row._replace(
+                event=Event.SECURITY_EVENT,
+                error_code=ErrorCode.SECURITY_FAILURE.value,
+                reason=f"about a message of ours: {reason}",
+                endpoint=caller.address,
+            )
+            await self._refusals.write(alarm, agreement_id=whose)
         return TAKEN
 
     async def _reject(

@@ -23,7 +23,8 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.instant import Now
 from onceonly.message.package import Package
-from onceonly.message.signals import Inquiry, InquiryKind, SignalHeader
+from onceonly.message.signals import Acknowledgment, Inquiry, InquiryKind, SignalHeader
+from onceonly.message.terms import Intermediary
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.store.group import GroupCommit
@@ -165,5 +166,21 @@ def is_from_partner(header: SignalHeader, agreement: Agreement) -> bool:
 
     Signals name the MSH's URI (seed 000 §2.2.2, seed 001 §1.3.3.1), some the party.
     """
-    partner = {agreement.receiver_uri, agreement.send_to, *map(str, agreement.their_ids)}
-    return {str(party) for party in header.from_ids} <= partner
+    return {str(party) for party in header.from_ids} <= _names_of_partner(agreement)
+
+
+def is_acknowledged_by_partner(signal: Acknowledgment, agreement: Agreement) -> bool:
+    """Whether the Acknowledgment element is the partner's, if there is one that says whose it is.
+
+    Only an intermediary that accepts acknowledges in a name of its own (seed 001 §1.3.4.2); that
+    the application has the message is the To Party's word wherever it comes from.
+    """
+    if signal.element is None:
+        return True
+    if agreement.terms.intermediary is Intermediary.ACCEPT and not signal.is_receipt:
+        return True
+    return set(map(str, signal.element.from_ids)) <= _names_of_partner(agreement)
+
+
+def _names_of_partner(agreement: Agreement) -> set[str]:
+    return {agreement.receiver_uri, agreement.send_to, *map(str, agreement.their_ids)}

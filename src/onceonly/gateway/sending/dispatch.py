@@ -14,7 +14,12 @@ from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.persistence import persist
-from onceonly.gateway.recovery.questions import Questions, is_from_partner, message_row
+from onceonly.gateway.recovery.questions import (
+    Questions,
+    is_acknowledged_by_partner,
+    is_from_partner,
+    message_row,
+)
 from onceonly.gateway.sending.deadlines import Deadlines
 from onceonly.gateway.sending.outbound import SendingSteps
 from onceonly.gateway.sending.package_body import PackageBody, read_package
@@ -202,11 +207,11 @@ class Dispatch:
         self, signal: Acknowledgment, profile: Profile, caller: Caller
     ) -> bool:
         """Take an acknowledgement or a receipt; False if it fits no message of ours (R-20)."""
-        if self._find_fitting(self._store.snapshot(), signal.header, profile, caller) is None:
+        if self._find_acknowledged(self._store.snapshot(), signal, profile, caller) is None:
             return False
 
         def step(txn: Transaction) -> Outcome | None:
-            entry = self._find_fitting(txn, signal.header, profile, caller)
+            entry = self._find_acknowledged(txn, signal, profile, caller)
             if entry is None:
                 return None
             now = self._clock.now()
@@ -238,6 +243,21 @@ class Dispatch:
             return self._steps.run(txn, self._clock.now(), work, entry=entry)
 
         return await self.take(step)
+
+    def _find_acknowledged(
+        self, snapshot: Snapshot, signal: Acknowledgment, profile: Profile, caller: Caller
+    ) -> OutboundEntry | None:
+        """The message, unless its Acknowledgment element says that a stranger has it (I29)."""
+        entry = self._find_fitting(snapshot, signal.header, profile, caller)
+        if entry is None:
+            return None
+        agreement = self._sender.agreement(entry.agreement_id)
+        return entry if is_acknowledged_by_partner(signal, agreement) else None
+
+    def is_ours(self, message_id: str) -> bool:
+        """Whether a message of ours has this id, under an agreement that is configured."""
+        entry = self._store.snapshot().find_outbound(message_id)
+        return entry is not None and self._sender.find_agreement(entry.agreement_id) is not None
 
     def _find_fitting(
         self, snapshot: Snapshot, header: SignalHeader, profile: Profile, caller: Caller
