@@ -13,6 +13,7 @@ from typing import NamedTuple
 from onceonly.transport.http_exchange import ClientConnection
 from onceonly.transport.http_limits import HttpClientLimits
 from onceonly.transport.http_watch import Watch
+from onceonly.transport.tls_words import tls_words
 
 CONNECT_TRIES = 2
 """A refused connection is tried once more: surely nothing left (seed 000 §2.5.4, S0-72)."""
@@ -157,8 +158,8 @@ class ConnectionPool:
                     return await self._connect_once(host)
             except TimeoutError:
                 raise NotConnectedError("connect timeout") from None
-            except ssl.SSLError:
-                raise NotConnectedError("TLS handshake failed") from None
+            except ssl.SSLError as error:
+                raise NotConnectedError(tls_words(error)) from None
             except socket.gaierror:
                 raise NotConnectedError("name not resolved") from None
             except ConnectionRefusedError:
