@@ -369,6 +369,10 @@ SELECT * FROM journal WHERE seq > ? ORDER BY seq LIMIT ?
 -- name: list_journal_of
 SELECT * FROM journal WHERE message_id = ? ORDER BY seq
 
+-- name: list_outcomes
+SELECT * FROM journal WHERE message_id = ? AND (event = 'Transmitted' OR event = 'PingSent')
+  ORDER BY seq DESC LIMIT ?
+
 -- name: is_cancelled
 SELECT 1 FROM tombstone WHERE message_id = ? AND from_party = ? AND to_party = ?
 
