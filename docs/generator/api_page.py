@@ -22,11 +22,13 @@ from onceonly.message.message import DeliverySemantics, Message, Payload, Profil
 from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import NoticeKind
-from onceonly.protocol.events import Outcome
+from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.pairing import PairStatus
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.recovering import Recovery, ResponseStatus
 from onceonly.protocol.sending import Outbound, OutboundStatus
+from onceonly.protocol.transmitting import NO_ACKNOWLEDGEMENT
+from onceonly.protocol.verdict import with_last
 from onceonly.store.entries import InboxItem, Incident, Notice, OutboundView, PairView, Role
 from onceonly.store.jobs import Job, JobRow, RowOutcome
 from onceonly.wire.header_digest import digests_of
@@ -323,18 +325,18 @@ def _shapes() -> dict[str, Any]:
         terms=DeliveryTerms(),
     )
     seen = Availability(Outcome.ACCEPTED, is_available=True)
+    last = Transmission(Outcome.UNKNOWN, bytes_left=True, status_code=502, detail="502 Bad Gateway")
+    reason = with_last(NO_ACKNOWLEDGEMENT, (last,))
     notice = Notice(
         message.message_id,
         NoticeKind.DELIVERY_FAILURE,
         Severity.WARNING,
         ErrorCode.DELIVERY_FAILURE,
-        "no acknowledgement after the last retry",
+        reason,
         0,
         at,
     )
-    incident = Incident(
-        1, Role.SENDER, Pair(*message.pair), "no acknowledgement after the last retry", at, None
-    )
+    incident = Incident(1, Role.SENDER, Pair(*message.pair), reason, at, None)
     record = Record(
         party="urn:duns:111111111",
         event=Event.SUBMITTED,
@@ -346,10 +348,18 @@ def _shapes() -> dict[str, Any]:
         store_epoch=3,
         chain_hash="a1" * 32,
     )
+    transmitted = record._replace(
+        event=Event.TRANSMITTED,
+        endpoint=agreement.send_to,
+        attempt=1,
+        outcome=Outcome.ACCEPTED.value,
+        status_code=204,
+        seq=43,
+    )
     return {
         "Outbound message": {
             **shapes.message_shape(view, pair, recovery),
-            **shapes.history_shape([record]),
+            **shapes.history_shape([record, transmitted], view.state.error_code),
         },
         "Job": shapes.job_shape(
             Job(7, "orders-2026-01-01", at, at, 1, at + 60_000_000),
@@ -362,7 +372,7 @@ def _shapes() -> dict[str, Any]:
         ),
         "Inbox item": shapes.inbox_shape(item),
         "Notice": shapes.notice_shape(1, notice),
-        "Pair with a partner": shapes.partner_shape(pair, agreement.terms),
+        "Pair with a partner": shapes.partner_shape(pair, agreement.terms, [transmitted]),
         "Ping": shapes.ping_shape(agreement, seen, at),
         "Incident": shapes.incident_shape(incident),
         "Journal row": shapes.record_shape(record),

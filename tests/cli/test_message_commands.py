@@ -186,6 +186,42 @@ async def test_list_show_and_trace_print_tables_for_people(run, gateway, peer):
     assert events == ["Submitted", "Transmitting", "Transmitted"]
 
 
+TOO_LARGE = b"HTTP/1.1 413 Request Entity Too Large\r\nContent-Length: 0\r\n\r\n"
+WORDS = "refused, 413 Request Entity Too Large"
+
+
+@pytest.mark.statement(ruling="R-40")
+@pytest.mark.parametrize("terms", [BRIEF])
+async def test_the_last_outcome_is_told_by_every_command(send, run, gateway, peer):
+    """Status and words, from the line of `send --wait` to the trace."""
+    peer.answer_always = TOO_LARGE
+    result = await send("--wait")
+    assert result.exit_code == Exit.IN_DOUBT
+    assert f"(DeliveryFailure: no acknowledgement after the last retry; last outcome: {WORDS})" in (
+        result.stderr
+    )
+    message_id = result.stdout.strip()
+    for words in (("message", "show", message_id), ("message", "status", message_id)):
+        shown = (await run(*words)).stdout
+        assert f"last_outcome     {WORDS}\n" in shown
+        assert "reason           no acknowledgement" in shown
+    assert f"\t{WORDS}\n" in (await run("partner", "list")).stdout
+    assert WORDS in (await run("partner", "incidents")).stdout
+    traced = (await run("message", "trace", message_id)).stdout
+    assert "\tTransmitted\t3\trefused\t413\t\t413 Request Entity Too Large\n" in traced
+
+
+@pytest.mark.parametrize("terms", [{**BRIEF, "retries": 1000}])
+async def test_whoever_stops_waiting_is_told_the_last_outcome(send, gateway, peer):
+    """Nothing has ended: the partner may answer yet."""
+    peer.refuse_connections()
+    await gateway.submit(b"<Order/>", to=peer, message_id="m-1@a.example.com")
+    await gateway.until_row(Event.TRANSMITTED)
+    result = await send("--wait", "--wait-timeout", "0.1", "--key", "k")
+    assert result.exit_code == Exit.STILL_TRYING
+    assert "queued (no answer yet); see: " in result.stderr
+
+
 async def test_the_same_in_json_is_what_the_api_says(run, gateway, peer):
     """One documented schema per noun: `-o json` adds and hides nothing."""
     message_id = await gateway.submit(b"<Order/>", to=peer)

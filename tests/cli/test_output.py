@@ -24,6 +24,7 @@ from onceonly.cli.output import (
     print_fields,
     print_json,
     print_rows,
+    print_trace,
     put,
     put_lines,
     say,
@@ -51,6 +52,71 @@ def test_a_cell_steers_no_terminal_and_is_no_markup(monkeypatch, stdout):
     monkeypatch.setattr(sys, "stdout", stdout())
     print_rows([{"reason": NASTY}], ("reason",), "table")
     assert INERT in sys.stdout.getvalue()
+
+
+TIMELINE = [
+    {"at": "2026-11-25T09:56:27.123456Z", "event": "Submitted"},
+    {
+        "at": "2026-11-25T09:56:28.123456Z",
+        "event": "Transmitted",
+        "attempt": 12,
+        "outcome": "refused",
+        "status_code": 404,
+        "reason": "NotFound: there is nothing at this path; expected is that of the agreed address",
+    },
+    {
+        "at": "2026-11-25T09:56:29.123456Z",
+        "event": "RepeatedAckReceived",
+        "attempt": 1000,
+        "status_code": 413,
+        "reason": "413 Request Entity Too Large",
+    },
+    {
+        "at": "2026-11-25T09:56:30.123456Z",
+        "event": "ErrorReceived",
+        "error_code": "InvalidSequenceNumber",
+    },
+]
+
+
+@pytest.mark.parametrize("columns", [80, 100, 200])
+def test_a_trace_fits_its_terminal_and_cuts_nothing(monkeypatch, columns):
+    """No instant, no status, no word of a reason: what is long goes on below itself."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    print_trace(TIMELINE, "table")
+    shown = sys.stdout.getvalue()
+    lines = shown.splitlines()
+    assert max(map(len, lines)) <= columns
+    assert all(row["at"] in shown and row["event"] in shown for row in TIMELINE)
+    begun = {line[:27]: line[27:] for line in lines}
+    assert "refused 404 NotFound:" in begun[TIMELINE[1]["at"]]
+    assert "413 Request Entity" in begun[TIMELINE[2]["at"]]
+    assert all(word in shown for row in TIMELINE for word in row.get("reason", "").split())
+    assert "…" not in shown
+
+
+def test_a_table_cuts_no_instant(monkeypatch):
+    """An incident on 80 columns; a column that has nothing takes no room."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    row = {
+        "incident_id": 1,
+        "to": "urn:duns:222222222",
+        "reason": "3 times in a row: refused, 413 Request Entity Too Large",
+        "opened_at": "2026-11-25T09:56:27.123456Z",
+        "resolved_at": None,
+    }
+    print_rows([row], ("incident_id", "to", "reason", "opened_at", "resolved_at"), "table")
+    shown = sys.stdout.getvalue()
+    assert row["opened_at"] in shown
+    assert "resolved_at" not in shown
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_a_field_is_one_line(capsys):

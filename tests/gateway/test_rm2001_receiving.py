@@ -157,9 +157,9 @@ async def test_what_the_header_says_must_not_contradict_what_was_agreed(gateway,
 
 
 async def test_a_message_of_the_other_profile_is_refused_by_name(gateway, peer):
-    """What was agreed is one text, not a mixture."""
+    """What was agreed is one text, not a mixture; and its sender hears so in the one he speaks."""
     await peer.send(M, 1)
-    error = await peer.hear("MessageError")
+    error = await peer.hear("Error")
     assert error.error_code == "Inconsistent"
     assert "rm-2000" in error.text("ErrorList/Error/Description")
     gateway.assert_nothing_stored()

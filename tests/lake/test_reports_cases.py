@@ -306,6 +306,24 @@ def test_rows_of_a_job_add_up(frame: Frame):
     assert told == {("PayloadTooLarge", 5), ("MessageIdTaken", 1)}
 
 
+def test_what_came_back_and_was_refused_is_an_answer_and_no_message(frame: Frame):
+    """It stands at the message that waited for it: no row of a job, no gap, no line of a ledger."""
+    there, _ = two_parties()
+    there.matched("m@example")
+    code = ErrorCode.INVALID_SEQUENCE_NUMBER.value
+    there.out(Event.REJECTED, "m@example", error_code=code, reason="a response was refused: 5")
+    there.sender.write(
+        Event.REJECTED, there.now, direction=Direction.IN, message_id="nobodys", error_code=code
+    )
+    case = evidence(frame(records(there)))
+    assert [row["message_id"] for row in made("delivery_ledger", case)] == ["m@example"]
+    assert made("bulk_jobs", case) == []
+    phases = {part(row, "phase", "code") for row in made("error_pareto", case)}
+    assert phases == {("answer", code), ("arrival", code)}
+    kinds = [row["kind"] for row in made("sequence_gaps", case) if row["kind"] == "refused"]
+    assert len(kinds) == 1, "of nobody's message"
+
+
 def shifted(rows: list[Record], by_us: int) -> list[Record]:
     return [row._replace(at=row.at + by_us) for row in rows]
 

@@ -448,6 +448,20 @@ class TestJournal:
         assert [record.seq for record in snapshot.list_journal_of("m-1")] == [1, 4]
         assert list(snapshot.list_journal_of("m-3")) == []
 
+    def test_the_last_outcomes_of_a_message_come_first(self, store: Store) -> None:
+        """Of its transmissions and of the Pings before them, and of no other row."""
+        told = (Event.SUBMITTED, Event.PING_SENT, Event.TRANSMITTED, Event.ACK_SENT)
+        commit(store, lambda tx: tx.append(row(event, "m-1") for event in (*told, *told[1:3])))
+        commit(store, lambda tx: tx.append([row(Event.TRANSMITTED, "m-2")]))
+        with_one_open = store.begin()
+        with_one_open.append([row(Event.TRANSMITTED, "m-1")])
+        assert [one.seq for one in with_one_open.list_outcomes("m-1", 9)] == [8, 6, 5, 3, 2]
+        store.commit()
+        snapshot = store.snapshot()
+        assert [one.seq for one in snapshot.list_outcomes("m-1", 2)] == [8, 6]
+        assert list(snapshot.list_outcomes("m-1", 0)) == []
+        assert list(snapshot.list_outcomes("m-3", 9)) == []
+
 
 def test_bodies_of_different_messages_do_not_mix(store: Store) -> None:
     """Each message has its own bytes, outbound and inbound, in one store."""

@@ -192,6 +192,7 @@ def answers(snapshot: Snapshot) -> dict[str, Any]:
             list(snapshot.list_inbox_offsets(name, 2)),
             [snapshot.find_inbox_item(offset) for offset in range(4)],
             list(snapshot.list_journal_of(name)),
+            list(snapshot.list_outcomes(name, 2)),
             [snapshot.find_inbound(message(name, to=party).key) for party in PARTIES],
             package_or_none(lambda name=name: snapshot.get_package(name)),
             package_or_none(lambda name=name: snapshot.get_response(message(name).key)),

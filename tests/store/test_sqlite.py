@@ -332,6 +332,7 @@ class TestSchema:
             "list_messages_by_status",
             "list_messages_by_conversation",
             "list_journal_of",
+            "list_outcomes",
             "find_inbox_item",
             "list_inbox_offsets",
             "find_first_response",

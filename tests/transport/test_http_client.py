@@ -126,6 +126,36 @@ ANSWERS = {
         b"HTTP/1.1 400 No\r\nonceonly-error: MimeProblem\r\nContent-Length: 0\r\n\r\n",
         (Outcome.REFUSED, True, 400, "MimeProblem"),
     ),
+    "named error with its reason": (
+        (
+            b"HTTP/1.1 413 No\r\nOnceonly-Reason: the body is too large\r\n"
+            b"Onceonly-Error: MessageTooLarge\r\nContent-Length: 0\r\n\r\n"
+        ),
+        (Outcome.REFUSED, True, 413, "MessageTooLarge: the body is too large"),
+    ),
+    "refused in a message of its own": (
+        (
+            b"HTTP/1.1 204 No Content\r\nOnceonly-Error: Inconsistent\r\n"
+            b"Onceonly-Reason: of another profile\r\n\r\n"
+        ),
+        (Outcome.ACCEPTED, True, 204, "Inconsistent: of another profile"),
+    ),
+    "endless reason that steers": (
+        (
+            b"HTTP/1.1 400 No\r\nOnceonly-Error: Busy\r\nOnceonly-Reason: \x9b"
+            + b"y" * 2000
+            + b"\r\nContent-Length: 0\r\n\r\n"
+        ),
+        (Outcome.REFUSED, True, 400, "Busy: \\x9b" + "y" * 296),
+    ),
+    "a reason of nothing": (
+        b"HTTP/1.1 400 No\r\nOnceonly-Reason: y\r\nContent-Length: 0\r\n\r\n",
+        (Outcome.REFUSED, True, 400, "400 No"),
+    ),
+    "TLS": (
+        b"\x15\x03\x01\x00\x02\x02\x46",
+        (Outcome.UNKNOWN, True, None, "answered in TLS; expected is http"),
+    ),
     "named error that is no word": (
         b"HTTP/1.1 400 No\r\nOnceonly-Error: <script>\r\nContent-Length: 0\r\n\r\n",
         (Outcome.REFUSED, True, 400, "400 No"),
@@ -378,7 +408,8 @@ async def test_a_tls_handshake_that_fails_is_a_refusal_of_which_no_byte_left():
     async with endpoint(Inbox()) as server, sender() as transport:
         uri = f"https://127.0.0.1:{server.port}/msh"
         transmission = await transport.send(Outgoing(uri, "a/b", PiecedBody(b"x")))
-    assert transmission == (Outcome.REFUSED, False, None, "TLS handshake failed")
+    assert transmission[:3] == (Outcome.REFUSED, False, None)
+    assert transmission.detail.startswith("TLS handshake failed: ")
 
 
 async def test_a_tls_handshake_without_an_answer_is_a_refusal_of_which_no_byte_left():

@@ -25,7 +25,7 @@ from wire_samples import (
 
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.identity import PartyId
-from onceonly.message.message import Message
+from onceonly.message.message import Message, Profile
 from onceonly.wire.envelope import About, Decoder, Document
 from onceonly.wire.limits import Limits
 
@@ -266,6 +266,7 @@ KNOWN = About(
     "http://a.example.com/ebxmlhandler/",
     "http://b.example.com/ebxmlhandler/",
     "http://a.example.com/ebxmlerrorhandler/",
+    Profile.RM_2000,
 )
 
 
@@ -309,6 +310,10 @@ def test_the_sender_is_known_when_what_follows_is_refused(body):
         ),
         ([("<PartyId>urn:duns:111111111", "<PartyId>111111111")], {"from_ids": ()}),
         ([("<From>", "<Fron>"), ("</From>", "</Fron>")], {"from_ids": ()}),
+        (
+            [("</MessageId>", "</MessageId><RefToMessageId>m-0</RefToMessageId>")],
+            {"ref_to_message_id": "m-0"},
+        ),
         ([("<ErrorURI>http://a.", "<ErrorURI>//a.")], {"error_uri": None}),
         ([("<SenderURI>", "<SenderURI><x/>")], {"sender_uri": None}),
         (
@@ -328,9 +333,10 @@ def test_the_sender_of_a_signal_is_known_as_such():
     acknowledged = about_of(body_of(header_part(signal_document("Acknowledgement")), extra))
     assert acknowledged is not None
     assert acknowledged.message_type == "Acknowledgement"
+    assert acknowledged.ref_to_message_id == "m-0"
     failed = about_of(body_of(header_part(signal_document("Exception", ERROR_LIST)), extra))
     assert failed is not None
-    assert failed.message_type == "Error"
+    assert (failed.message_type, failed.ref_to_message_id) == ("Error", "m-0")
 
 
 def test_nothing_is_known_of_another_kind_of_document():

@@ -17,9 +17,11 @@ from onceonly.cli.output import (
     print_fields,
     print_json,
     print_rows,
+    print_trace,
     put,
     say,
     waiting,
+    words_of_outcome,
 )
 from onceonly.client import Client
 from onceonly.documents import UNKNOWN_TYPE, Document
@@ -149,7 +151,12 @@ def show(client: Client, message_id: str, output: str) -> None:
     """Show a message: its header, its state, what is known."""
     found = client.get(message_id)
     if output == "table":
-        found = {**found, "from": found["from"][0], "to": found["to"][0]}
+        found = {
+            **found,
+            "from": found["from"][0],
+            "to": found["to"][0],
+            "last_outcome": words_of_outcome(found),
+        }
     print_fields(found, output)
 
 
@@ -165,7 +172,7 @@ def trace(client: Client, message_id: str, output: str) -> None:
     timeline = client.journal_of(message_id)
     if not timeline:
         raise Failure(Exit.NOT_FOUND, f"NotFound: the journal has nothing about {message_id!r}")
-    print_rows(timeline, ("at", "event", "attempt", "outcome", "error_code", "reason"), output)
+    print_trace(timeline, output)
 
 
 @message.command()
@@ -222,6 +229,8 @@ def _status_of(found: JSON) -> JSON:
     return {
         **{name: found[name] for name in ("message_id", "state", "is_final", "attempt")},
         "error_code": found["error_code"],
+        "reason": found["reason"],
+        "last_outcome": words_of_outcome(found),
         "pair": found["pair"]["state"],
         "acknowledged_at": acknowledgment.get("at"),
         "acknowledgment": acknowledgment.get("said"),
@@ -344,7 +353,17 @@ def _exit_with(fates: list[JSON]) -> None:
     codes = [exit_of_message(fate) for fate in fates]
     for fate, code in zip(fates, codes, strict=True):
         if code is not Exit.OK:
-            pair = fate["pair"] or {}
-            reason = fate["error_code"] or pair.get("reason") or "no answer yet"
-            say(f"{fate['message_id']}: {fate['state']} ({reason}); see: onceonly message trace")
+            say(
+                f"{fate['message_id']}: {fate['state']} ({_why(fate)}); see: onceonly message trace"
+            )
     sys.exit(max(codes))
+
+
+def _why(fate: JSON) -> str:
+    """What is known of the cause: of its end, else of its pair, else of its last transmission."""
+    if fate["error_code"] is not None:
+        return ": ".join(filter(None, (fate["error_code"], fate["reason"])))
+    pair, last = fate["pair"] or {}, words_of_outcome(fate)
+    return pair.get("reason") or (
+        f"no answer yet; last outcome: {last}" if last else "no answer yet"
+    )

@@ -72,10 +72,44 @@ def print_rows(rows: Sequence[JSON], columns: Sequence[str], output: str) -> Non
         for row in rows:
             click.echo("\t".join(_cell(row.get(column)) for column in columns))
         return
-    table = Table(*columns, box=None, header_style="bold")
+    # On a terminal nothing is cut: what is too long is folded, and last of all an instant.
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    columns = [name for name in columns if any(_cell(row.get(name)) for row in rows)]
+    for column in columns:
+        table.add_column(column, overflow="fold", no_wrap=column in _INSTANTS)
     for row in rows:
         table.add_row(*(Text(_cell(row.get(column))) for column in columns))
     Console().print(table)
+
+
+_INSTANTS = ("at", "submitted_at", "received_at", "opened_at", "resolved_at", "released_at")
+
+_TRACE_COLUMNS = ("at", "event", "attempt", "outcome", "status_code", "error_code", "reason")
+_SAID = _TRACE_COLUMNS[3:]
+
+
+def print_trace(timeline: Sequence[JSON], output: str) -> None:
+    """The rows of a journal; on a terminal, all that was said in one column, which has the room."""
+    if output == "json" or not sys.stdout.isatty():
+        print_rows(timeline, _TRACE_COLUMNS, output)
+        return
+    rows = [{**row, "#": row.get("attempt"), "said": _said_in(row)} for row in timeline]
+    print_rows(rows, ("at", "event", "#", "said"), output)
+
+
+def _said_in(row: JSON) -> str:
+    """`refused 404 Not Found`: a status that its phrase begins with is not said twice."""
+    cells = [_cell(row.get(column)) for column in _SAID]
+    status, reason = _cell(row.get("status_code")), _cell(row.get("reason"))
+    if status and reason.startswith(f"{status} "):
+        cells.remove(status)
+    return " ".join(filter(None, cells))
+
+
+def words_of_outcome(found: JSON) -> str | None:
+    """The last outcome of a message or a pair in words."""
+    last: JSON | None = found.get("last_outcome")
+    return None if last is None else last["words"]
 
 
 def print_fields(value: JSON, output: str) -> None:

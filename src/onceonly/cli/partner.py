@@ -7,10 +7,13 @@ import click
 
 from onceonly.cli.exits import Exit
 from onceonly.cli.gateway_option import gateway_command
-from onceonly.cli.output import JSON, output_option, print_rows
+from onceonly.cli.output import JSON, output_option, print_rows, words_of_outcome
 from onceonly.client import Client
 
-COLUMNS = ("partner", "role", "state", "queued", "in_flight", "sequence_number", "reason")
+COLUMNS = (
+    *("partner", "role", "state", "queued", "in_flight", "sequence_number", "reason"),
+    "last_outcome",
+)
 PING_COLUMNS = ("partner", "agreement", "outcome", "available")
 INCIDENT_COLUMNS = ("incident_id", "role", "from", "to", "reason", "opened_at", "resolved_at")
 
@@ -21,7 +24,14 @@ def partner() -> None:
 
 
 def _print_pairs(pairs: Sequence[JSON], output: str) -> None:
-    rows = [{**one, "in_flight": ", ".join(one["in_flight"])} for one in pairs]
+    rows = [
+        {
+            **one,
+            "in_flight": ", ".join(one["in_flight"]),
+            "last_outcome": words_of_outcome(one),
+        }
+        for one in pairs
+    ]
     print_rows(rows if output == "table" else pairs, COLUMNS, output)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from onceonly import __version__
@@ -234,7 +235,8 @@ class Operations:
         shapes = []
         for role, pair in sorted(terms):
             view = known.get((role, pair)) or _fresh(role, pair, snapshot)
-            shapes.append(partner_shape(view, terms[role, pair]))
+            outcomes = [snapshot.list_outcomes(one, 1) for one in view.in_flight]
+            shapes.append(partner_shape(view, terms[role, pair], chain.from_iterable(outcomes)))
         return shapes
 
     async def suspend(self, partner: str, reason: str) -> list[dict[str, Any]]:

@@ -15,6 +15,39 @@ from onceonly.message.message import (
     ReliableMessagingMethod,
 )
 from onceonly.protocol.effects import Journal
+from onceonly.protocol.events import Outcome, Transmission
+
+
+def outcome_of(row: Record) -> Transmission:
+    """How a transmission ended, as its row tells; whether bytes left is in the state alone."""
+    assert row.outcome is not None, "a row about a transmission has its outcome"
+    return Transmission(
+        Outcome(row.outcome), bytes_left=True, status_code=row.status_code, detail=row.reason or ""
+    )
+
+
+def at_what_waits(row: Record, message_id: str, pair: Pair | None, what: str) -> Record:
+    """The row of what was refused, at the message that it answers, which waits on.
+
+    `pair` is that of a message of ours.
+    """
+    return Record(
+        party=row.party,
+        event=row.event,
+        at=row.at,
+        monotonic_ns=row.monotonic_ns,
+        direction=row.direction if pair is None else Direction.OUT,
+        from_party=None if pair is None else pair.from_party,
+        to_party=None if pair is None else pair.to_party,
+        message_id=message_id,
+        agreement_id=row.agreement_id,
+        transport=row.transport,
+        endpoint=row.endpoint,
+        error_code=row.error_code,
+        severity=row.severity,
+        reason=f"{what} was refused: {row.reason}",
+    )
+
 
 SOME_HOP = 0
 """`hop` of a row that an intermediary wrote where the number of its hop is not at hand; in all

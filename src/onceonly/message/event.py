@@ -70,7 +70,8 @@ class Event(StrEnum):
     """Receiver: a known MessageId with other content; not acknowledged, not delivered (R-01)."""
     REJECTED = "Rejected"
     """Receiver: refused with `error_code`; nothing stored, nothing acknowledged. With `direction`
-    out: a row of a job (`actor`) that never became a message, and the name of the refusal."""
+    out: what came back about a message of ours and could not be taken; or, with an `actor`, a row
+    of a job that never became a message, and the name of the refusal."""
     ACK_SENT = "AckSent"
     """Receiver: a transmission of the acknowledgement ended with `outcome`."""
     ERROR_SENT = "ErrorSent"
@@ -114,6 +115,10 @@ class Event(StrEnum):
     """The gateway drained and closed the store."""
     DRILL = "Drill"
     """The gateway runs under a drill; its times and faults are not real."""
+
+
+OUTCOMES = (Event.TRANSMITTED, Event.PING_SENT)
+"""How a message, or the Ping before it, fared on its way out."""
 
 
 class Direction(StrEnum):

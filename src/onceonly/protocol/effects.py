@@ -146,6 +146,8 @@ class OpenIncident(NamedTuple):
 
     reason: str
     is_parked: bool = False
+    is_of_partner: bool = False
+    """A message met it, and every other would: one incident, whichever is named."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,29 @@ class Transmission(NamedTuple):
     status_code: int | None = None
     detail: str = ""
 
+    @property
+    def words(self) -> str:
+        """The outcome for people: `refused, 404 Not Found`, `unknown, no answer in time`."""
+        status = "" if self.status_code is None else str(self.status_code)
+        # The phrase of a status is written with it; an MSH's own words are not.
+        is_there = self.detail.startswith(status)
+        told = self.detail if is_there else f"{status} {self.detail}".rstrip()
+        return f"{self.outcome}, {told}" if told else self.outcome.value
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether somebody was reached, and refused what he would refuse again."""
+        return self.outcome is Outcome.REFUSED and self.status_code not in _COME_AGAIN
+
+
+_COME_AGAIN = frozenset({None, 503, 507})
+"""Statuses of a refusal that say nothing about the next one: none at all, busy, disk full."""
+
+
+Outcomes = tuple[Transmission, ...]
+"""How the transmissions of a message, or the Pings before it, ended until an event: the latest
+first. The state has none of it, since every transmission would have to write it."""
+
 
 class Admitted(NamedTuple):
     """The pair gave the message its turn, and its SequenceNumber where there are numbers."""
@@ -40,6 +63,8 @@ class Transmitted(NamedTuple):
 
     attempt: int
     transmission: Transmission
+    before: Outcomes = ()
+    """Told where the transmission `is_lasting`."""
 
 
 class DeadlineReached(NamedTuple):
@@ -50,10 +75,10 @@ class DeadlineReached(NamedTuple):
     """
 
     due_ns: int
+    before: Outcomes = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AckReceived:
+class AckReceived(NamedTuple):
     """A fitting acknowledgement arrived: RefToMessageId and the peer's identity match (R-20).
 
     `detail` is what it said beyond that, for the journal: its status, or that it rode on the
@@ -63,6 +88,8 @@ class AckReceived:
 
     detail: str | None = None
     is_from_to_party: bool = False
+    before: Outcomes = ()
+    """Told where there were several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +120,10 @@ class ErrorReceived(NamedTuple):
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TimePassed:
+class TimePassed(NamedTuple):
     """The wall clock moved; TimeToLive and its fence may have been crossed."""
+
+    before: Outcomes = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,17 +197,23 @@ def _acknowledge(state: Outbound, event: AckReceived, now: Now, terms: DeliveryT
     if state.silence is Silence.PINGING and state.exposure is Exposure.NEVER:
         return _drop_orphan_ack(state, event, now, terms)
     was_told = state.error_code is not None
-    was_alarming = transmitting.needed_an_operator(state, terms)
+    calm = _calm(state, event, terms)
     state = _acknowledged(state, event)
     row = (_ack_row(state, event),)
     news = _late_news(state, event, terms) if was_told else row
-    calm = (ResolveIncident(),) if was_alarming else ()
     return state, (*news, release(state, abandoned=False), *calm)
 
 
 def _acknowledge_late(state: Outbound, event: AckReceived, now: Now, terms: DeliveryTerms) -> Step:
+    calm = _calm(state, event, terms)
     state = _acknowledged(state, event)
-    return state, (*_late_news(state, event, terms), release(state, abandoned=False))
+    return state, (*_late_news(state, event, terms), release(state, abandoned=False), *calm)
+
+
+def _calm(state: Outbound, event: AckReceived, terms: DeliveryTerms) -> Effects:
+    """The incident that the message opened by itself is over."""
+    needed = transmitting.needed_an_operator(state, terms)
+    return (ResolveIncident(),) if needed or transmitting.was_refused_again(event.before) else ()
 
 
 def _acknowledge_without_a_turn(
@@ -310,15 +316,17 @@ def _take_transient_error(
     # Nothing left since the pause began: it is that answer again, or one to an earlier copy.
     transients = state.transients + (state.silence is not Silence.PAUSED)
     is_enough = transients > terms.transient_retries
+    reason = f"{PUT_OFF}: {event.description}" if event.description else PUT_OFF
     if is_enough and terms.semantics is not DeliverySemantics.EXACTLY_ONCE:
-        state, effects = verdict.give_up(state, ErrorCode.TRANSIENT_ERROR, PUT_OFF, terms)
+        state, effects = verdict.give_up(state, ErrorCode.TRANSIENT_ERROR, reason, terms)
         return state, (row, *effects)
+    is_news = transients == terms.transient_retries + 1 and transients != state.transients
     state = state._replace(
         transients=transients,
         silence=Silence.PAUSED,
         due_ns=schedule.pause_ends_ns(event.min_retry_s, now, terms),
     )
-    return state, (row, OpenIncident(PUT_OFF)) if is_enough else (row,)
+    return state, (row, OpenIncident(reason)) if is_news else (row,)
 
 
 def _take_error_after_all(
@@ -361,7 +369,7 @@ def _note_error(state: Outbound, event: ErrorReceived, now: Now, terms: Delivery
 def _pass_time(state: Outbound, event: TimePassed, now: Now, terms: DeliveryTerms) -> Step:
     """Its time passed while the message is on its way (R-08)."""
     return (
-        verdict.expire_on_its_way(state, terms)
+        verdict.expire_on_its_way(state, terms, event.before)
         if schedule.is_past(state.expires_at, now)
         else (state, ())
     )
@@ -370,11 +378,11 @@ def _pass_time(state: Outbound, event: TimePassed, now: Now, terms: DeliveryTerm
 def _pass_time_queued(state: Outbound, event: TimePassed, now: Now, terms: DeliveryTerms) -> Step:
     if not schedule.is_past(state.expires_at, now):
         return state, ()
-    return verdict.expire(state, terms, ())
+    return verdict.expire(state, terms, (), event.before)
 
 
 def _pass_fence(state: Outbound, event: TimePassed, now: Now, terms: DeliveryTerms) -> Step:
-    return verdict.pass_fence(state, now, terms)
+    return verdict.pass_fence(state, now, terms, event.before)
 
 
 def _hold(state: Outbound, event: Held, now: Now, terms: DeliveryTerms) -> Step:

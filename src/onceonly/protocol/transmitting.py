@@ -12,10 +12,18 @@ from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.signals import InquiryKind
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol import schedule, verdict
-from onceonly.protocol.effects import Inquire, Journal, OpenIncident, Transmit
+from onceonly.protocol.effects import (
+    GiveUp,
+    Inquire,
+    Journal,
+    OpenIncident,
+    ResolveIncident,
+    Transmit,
+)
 from onceonly.protocol.events import (
     DeadlineReached,
     Outcome,
+    Outcomes,
     PongReceived,
     Transmission,
     Transmitted,
@@ -110,7 +118,35 @@ def take_outcome(state: Outbound, event: Transmitted, now: Now, terms: DeliveryT
     """A transmission ended: set the next deadline, or end the message."""
     state, row = note_outcome(state, event, now, terms)
     state, effects = _after_transmission(state, event, now, terms)
-    return state, (*row, *effects)
+    return state, (*row, *_alarm_of_refusals(event), *effects)
+
+
+SEVERAL = 3
+"""Equal refusals in a row that are no accident: an operator is told, and the retries go on."""
+
+
+def _alarm_of_refusals(event: Transmitted) -> Effects:
+    """Told once: whatever says no so often will say it to every retry (a wrong path, a size)."""
+    sent, before = event.transmission, event.before
+    is_first = len(before) < SEVERAL or not _are_alike((sent, *before[:SEVERAL]))
+    if not is_first or not _are_refused_alike((sent, *before[: SEVERAL - 1])):
+        return ()
+    reason = f"{SEVERAL} times in a row: {sent.words}"
+    return (OpenIncident(reason, is_of_partner=True),)
+
+
+def was_refused_again(outcomes: Outcomes) -> bool:
+    """Whether a message whose transmissions ended so has an incident of `_alarm_of_refusals`."""
+    starts = range(len(outcomes) - SEVERAL + 1)
+    return any(_are_refused_alike(outcomes[at : at + SEVERAL]) for at in starts)
+
+
+def _are_refused_alike(outcomes: Outcomes) -> bool:
+    return len(outcomes) == SEVERAL and outcomes[0].is_lasting and _are_alike(outcomes)
+
+
+def _are_alike(outcomes: Outcomes) -> bool:
+    return len({(one.outcome, one.status_code) for one in outcomes}) == 1
 
 
 def _after_transmission(
@@ -128,9 +164,8 @@ def _after_transmission(
         due_ns = schedule.pause_ends_ns(None, now, terms)
         return state._replace(silence=Silence.PAUSED, due_ns=due_ns), ()
     if _fails_at_once(sent, terms):
-        return verdict.give_up(
-            state, ErrorCode.DELIVERY_FAILURE, "the network took nothing of it", terms
-        )
+        reason = verdict.with_last("the network took nothing of it", (sent,))
+        return verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
     return state._replace(due_ns=schedule.response_due_ns(state.attempt, now, terms)), ()
 
 
@@ -152,7 +187,8 @@ def _end_best_effort(state: Outbound, event: Transmitted) -> Step:
     state = state._replace(
         status=OutboundStatus.FAILED, error_code=code, silence=Silence.NONE, due_ns=None
     )
-    row = Journal(Event.FAILED, error_code=code, reason="refused by the transport")
+    reason = verdict.with_last("refused by the transport", (event.transmission,))
+    row = Journal(Event.FAILED, error_code=code, reason=reason)
     return state, (row, release(state, abandoned=True))
 
 
@@ -167,35 +203,46 @@ def reach_deadline(state: Outbound, event: DeadlineReached, now: Now, terms: Del
     if event.due_ns != state.due_ns:
         return state, ()
     if schedule.is_past(state.expires_at, now):
-        return verdict.expire_on_its_way(state, terms)
+        return verdict.expire_on_its_way(state, terms, event.before)
     if state.silence is Silence.PAUSED:
         return transmit(state, state.attempt)
     if state.silence is Silence.PINGING:
-        return _ping_again_or_give_up(state, now, terms)
-    return _resend_or_give_up(state, terms)
+        return _ping_again_or_give_up(state, event, now, terms)
+    return _resend_or_give_up(state, event, terms)
 
 
-def _ping_again_or_give_up(state: Outbound, now: Now, terms: DeliveryTerms) -> Step:
+def _ping_again_or_give_up(
+    state: Outbound, event: DeadlineReached, now: Now, terms: DeliveryTerms
+) -> Step:
     retries = _retries(terms)
     if retries is None or state.pings <= retries:
-        alarm = _alarm(state, terms)
+        alarm = _alarm(state, event, terms)
         state, effects = ping(state, now, terms)
         return state, (*alarm, *effects)
-    reason = "the partner did not say that it takes messages"
+    reason = verdict.with_last("the partner did not say that it takes messages", event.before)
     return verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
 
 
-def _resend_or_give_up(state: Outbound, terms: DeliveryTerms) -> Step:
+def _resend_or_give_up(state: Outbound, event: DeadlineReached, terms: DeliveryTerms) -> Step:
     retries = _retries(terms)
     if retries is None or state.attempt <= retries:
-        alarm = _alarm(state, terms)
+        alarm = _alarm(state, event, terms)
         # Where nothing ends, the pauses add up, so that the operator's incident is known to be one.
         is_endless = terms.semantics is DeliverySemantics.EXACTLY_ONCE
         state = state if is_endless else state._replace(transients=0)
         state, effects = transmit(state, state.attempt + 1)
         return state, (*alarm, *effects)
-    reason = "no acknowledgement after the last retry"
-    return verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
+    is_certain = state.exposure is Exposure.NEVER
+    missing = "no connection, up to the last retry" if is_certain else NO_ACKNOWLEDGEMENT
+    reason = verdict.with_last(missing, event.before)
+    state, effects = verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
+    closes_the_pair = any(isinstance(effect, GiveUp) for effect in effects)
+    if closes_the_pair and was_refused_again(event.before):
+        return state, (ResolveIncident(), *effects)  # That of the pair says the same, and more.
+    return state, effects
+
+
+NO_ACKNOWLEDGEMENT = "no acknowledgement after the last retry"
 
 
 def _retries(terms: DeliveryTerms) -> int | None:
@@ -208,11 +255,15 @@ def _retries(terms: DeliveryTerms) -> int | None:
 
 
 OVERDUE = "an ExactlyOnce message is not acknowledged after all of PersistDuration"
-"""Reason of the incident that R-17 asks for; opened once while it is open."""
+"""Reason of the incident that R-17 asks for, with the outcome that was the last one then."""
 
 
-def _alarm(state: Outbound, terms: DeliveryTerms) -> Effects:
-    return (OpenIncident(OVERDUE),) if _is_overdue(_waits(state), terms) else ()
+def _alarm(state: Outbound, event: DeadlineReached, terms: DeliveryTerms) -> Effects:
+    """Told once, by the wait that made it overdue: each outcome after it has other words."""
+    waits = _waits(state)
+    if not _is_overdue(waits, terms) or (waits > 1 and _is_overdue(waits - 1, terms)):
+        return ()
+    return (OpenIncident(verdict.with_last(OVERDUE, event.before)),)
 
 
 def needed_an_operator(state: Outbound, terms: DeliveryTerms) -> bool:

@@ -21,7 +21,7 @@ from onceonly.protocol.effects import (
     Recover,
     Release,
 )
-from onceonly.protocol.events import ErrorReceived, Parked
+from onceonly.protocol.events import ErrorReceived, Outcomes, Parked
 from onceonly.protocol.outbound import (
     Effects,
     Exposure,
@@ -39,6 +39,11 @@ def notifies(terms: DeliveryTerms) -> bool:
     Seed 000 §3.1.3 has the one: the sending party cannot detect non-delivery. R-17 has the other.
     """
     return terms.semantics not in (DeliverySemantics.BEST_EFFORT, DeliverySemantics.EXACTLY_ONCE)
+
+
+def with_last(reason: str, outcomes: Outcomes) -> str:
+    """Why a message ends, and how its last transmission did: causes must not look alike."""
+    return f"{reason}; last outcome: {outcomes[0].words}" if outcomes else reason
 
 
 def give_up(state: Outbound, code: ErrorCode, reason: str, terms: DeliveryTerms) -> Step:
@@ -217,21 +222,26 @@ def _why(event: ErrorReceived) -> str:
     return f"{reason}: {event.description}" if event.description else reason
 
 
-def expire(state: Outbound, terms: DeliveryTerms, turn: tuple[Release, ...]) -> Step:
+def expire(
+    state: Outbound,
+    terms: DeliveryTerms,
+    turn: tuple[Release, ...],
+    before: Outcomes = (),
+) -> Step:
     """TimeToLive or PersistDuration passed; `turn` is what the message has to give back.
 
     Final if no byte ever left. Otherwise it is presumed undelivered until the fence (R-08).
     """
     code, which = schedule.expiry(terms)
     if state.exposure is Exposure.NEVER:
-        reason = f"{which} passed before the message could be sent"
+        reason = with_last(f"{which} passed before the message could be sent", before)
         told = _notice(state, code, reason, terms)
         state = state._replace(
             status=OutboundStatus.EXPIRED, error_code=code, silence=Silence.NONE, due_ns=None
         )
         row = Journal(Event.EXPIRED, error_code=code, reason=reason)
         return state, (*told, row, *turn)
-    reason = f"{which} passed without an acknowledgement"
+    reason = with_last(f"{which} passed without an acknowledgement", before)
     told = _notice(state, code, reason, terms)
     state = state._replace(
         status=OutboundStatus.IN_DOUBT, error_code=code, silence=Silence.NONE, due_ns=None
@@ -240,17 +250,18 @@ def expire(state: Outbound, terms: DeliveryTerms, turn: tuple[Release, ...]) -> 
     return state, (row, *told, *turn, *_recovery(state, reason, terms))
 
 
-def expire_on_its_way(state: Outbound, terms: DeliveryTerms) -> Step:
+def expire_on_its_way(state: Outbound, terms: DeliveryTerms, before: Outcomes = ()) -> Step:
     """`expire` for a message that has a turn."""
-    return expire(state, terms, (release(state, abandoned=True),))
+    return expire(state, terms, (release(state, abandoned=True),), before)
 
 
-def pass_fence(state: Outbound, now: Now, terms: DeliveryTerms) -> Step:
+def pass_fence(state: Outbound, now: Now, terms: DeliveryTerms, before: Outcomes) -> Step:
     """What is in doubt has failed for good once no receiver can still take a copy (R-08)."""
     if not schedule.is_past_fence(state.expires_at, now, terms):
         return state, ()
     _, which = schedule.expiry(terms)
     reason = f"{which} and twice the clock accuracy passed without an acknowledgement"
+    reason = with_last(reason, before)
     state = state._replace(status=OutboundStatus.FAILED, silence=Silence.NONE)
     row = Journal(Event.FAILED, error_code=state.error_code, reason=reason)
     return state, (row, release(state, abandoned=True))

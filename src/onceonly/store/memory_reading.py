@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 from onceonly.journal.record import Record
+from onceonly.message.event import OUTCOMES
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import Message
 from onceonly.message.package import Package
@@ -321,6 +322,14 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
 
     def list_journal_of(self, message_id: str) -> Sequence[Record]:
         return [row for row in self._tables.journal.values() if row.message_id == message_id]
+
+    def list_outcomes(self, message_id: str, limit: int) -> Sequence[Record]:
+        told = (
+            row
+            for row in reversed(self._tables.journal.values())
+            if row.message_id == message_id and row.event in OUTCOMES
+        )
+        return list(islice(told, limit))
 
     def count_by_status(self) -> dict[str, int]:
         counts = dict.fromkeys(COUNTED, 0)

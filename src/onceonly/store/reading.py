@@ -229,6 +229,9 @@ class SqliteSnapshot(SqliteJobReading, Snapshot):
     def list_journal_of(self, message_id: str) -> Sequence[Record]:
         return [rows.to_record(row) for row in self._list("list_journal_of", message_id)]
 
+    def list_outcomes(self, message_id: str, limit: int) -> Sequence[Record]:
+        return [rows.to_record(row) for row in self._list("list_outcomes", message_id, limit)]
+
     def count_by_status(self) -> dict[str, int]:
         counts: dict[str, int] = dict.fromkeys(COUNTED, 0)
         counts.update(self._list("count_by_status"))

@@ -244,6 +244,10 @@ class Snapshot(JobSnapshot, Protocol):
         """Every journal row about the message, in order."""
         ...
 
+    def list_outcomes(self, message_id: str, limit: int) -> Sequence[Record]:
+        """How its last transmissions ended, or the Pings before them: the latest row first."""
+        ...
+
     def count_by_status(self) -> dict[str, int]:
         """Messages per word of `store/counting.py`."""
         ...

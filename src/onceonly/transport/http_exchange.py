@@ -19,9 +19,10 @@ from onceonly.transport.http_limits import (
     REPLY_BYTES_MAX,
     HttpClientLimits,
 )
-from onceonly.transport.http_outcome import outcome_of, words_of
+from onceonly.transport.http_outcome import named, outcome_of, words_of
 from onceonly.transport.http_refusal import read_error_name
 from onceonly.transport.outgoing_body import check_size
+from onceonly.transport.tls_words import ALERT
 from onceonly.transport.transport import Body, Outcome, Transmission
 
 SWITCHING_PROTOCOLS = 101
@@ -69,6 +70,7 @@ class ClientConnection(asyncio.Protocol):
         self._is_writing = False
         self._answer_bytes = 0
         self._error_name = ""
+        self._reason = ""
         self._phrase = b""
         self._location = ""
         self._take_reply: TakeReply | None = None
@@ -100,7 +102,8 @@ class ClientConnection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
-            self._break("malformed answer")
+            is_tls = data.startswith(ALERT) and self._answer_bytes == len(data)
+            self._break("answered in TLS; expected is http" if is_tls else "malformed answer")
             return
         self._free_if_done()
         if self._answer_bytes > self._answer_bytes_max():
@@ -132,7 +135,7 @@ class ClientConnection(asyncio.Protocol):
         """The first byte of an answer, or of one too many."""
         if self._is_answer_whole:
             raise _BadAnswerError
-        self._error_name = self._reply_type = self._location = ""
+        self._error_name = self._reason = self._reply_type = self._location = ""
         self._phrase = b""
 
     def on_status(self, piece: bytes) -> None:
@@ -143,6 +146,8 @@ class ClientConnection(asyncio.Protocol):
         """A header line of an answer; the peer may name what was wrong."""
         if name.lower() == b"onceonly-error" and self._is_pending():
             self._error_name = read_error_name(value)
+        elif name.lower() == b"onceonly-reason":
+            self._reason = value.decode("latin-1")
         elif name.lower() == b"content-type":
             self._reply_type = value.decode("latin-1")
         elif name.lower() == b"location":
@@ -269,8 +274,14 @@ class ClientConnection(asyncio.Protocol):
     def _words_of(self, outcome: Outcome, status: int) -> str:
         if not 200 <= status < 300:
             phrase = self._phrase.decode("latin-1")
-            return words_of(status, phrase, error_name=self._error_name, location=self._location)
-        return self._error_name if outcome is Outcome.ACCEPTED else UNSENT
+            return words_of(
+                status,
+                phrase,
+                error_name=self._error_name,
+                reason=self._reason,
+                location=self._location,
+            )
+        return named(self._error_name, self._reason) if outcome is Outcome.ACCEPTED else UNSENT
 
     def _begin(self, size_bytes: int) -> None:
         self._is_writing = True

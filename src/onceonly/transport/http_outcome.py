@@ -23,6 +23,7 @@ _PACKAGE: Final = re.compile(r"multipart/related\s*(;|$)", re.IGNORECASE)
 
 PHRASE_LENGTH_MAX = 64
 LOCATION_LENGTH_MAX = 200
+REASON_LENGTH_MAX = 300
 """Of a peer's words in a row of the journal."""
 
 
@@ -44,13 +45,20 @@ def _is_refusal(status: int, error_name: str, content_type: str) -> bool:
     return bool(error_name) or _PACKAGE.match(content_type) is not None
 
 
-def words_of(status: int, phrase: str, *, error_name: str, location: str) -> str:
-    """What was said, in a few printable words: an MSH's own name for it, else status and phrase.
+def named(error_name: str, reason: str) -> str:
+    """An MSH's own name for what was wrong, and its sentence about it, where it has one."""
+    if not error_name or not reason:
+        return error_name
+    return f"{error_name}: {printable(reason)[:REASON_LENGTH_MAX]}"
+
+
+def words_of(status: int, phrase: str, *, error_name: str, reason: str, location: str) -> str:
+    """What was said, in printable words: an MSH's own, else status and phrase.
 
     Where a redirect leads is told without its query, which may hold secrets.
     """
     if error_name:
-        return error_name
+        return named(error_name, reason)
     said = f"{status} {printable(phrase)[:PHRASE_LENGTH_MAX] or _phrase(status)}".rstrip()
     if not 300 <= status < 400 or not location:
         return said

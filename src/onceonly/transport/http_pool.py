@@ -13,6 +13,7 @@ from typing import NamedTuple
 from onceonly.transport.http_exchange import ClientConnection
 from onceonly.transport.http_limits import CONNECT_TRIES, HttpClientLimits
 from onceonly.transport.http_watch import Watch
+from onceonly.transport.tls_words import tls_words
 
 
 class Host(NamedTuple):
@@ -154,8 +155,8 @@ class ConnectionPool:
                     return await self._connect_once(host)
             except TimeoutError:
                 raise NotConnectedError("connect timeout") from None
-            except ssl.SSLError:
-                raise NotConnectedError("TLS handshake failed") from None
+            except ssl.SSLError as error:
+                raise NotConnectedError(tls_words(error)) from None
             except socket.gaierror:
                 raise NotConnectedError("name not resolved") from None
             except ConnectionRefusedError:

@@ -9,7 +9,7 @@ import random
 from dataclasses import dataclass
 
 from onceonly.transport.http_limits import MIB
-from onceonly.transport.http_outcome import outcome_of, words_of
+from onceonly.transport.http_outcome import named, outcome_of, words_of
 from onceonly.transport.incoming_body import IncomingBody
 from onceonly.transport.outgoing_body import check_size
 from onceonly.transport.transport import (
@@ -215,10 +215,12 @@ def _judge(answer: Answer | None, outgoing: Outgoing) -> Transmission:
     status, name, kind = answer.status_code, answer.error or "", answer.content_type or ""
     outcome = outcome_of(status, error_name=name, content_type=kind, is_sent=True)
     if outcome is not Outcome.ACCEPTED:
-        name = words_of(status, "", error_name=name, location="")
-    elif answer.body and outgoing.take_reply is not None:
-        outgoing.take_reply(kind, answer.body)
-    return Transmission(outcome, bytes_left=True, status_code=status, detail=name)
+        said = words_of(status, "", error_name=name, reason=answer.reason or "", location="")
+    else:
+        said = named(name, answer.reason or "")
+        if answer.body and outgoing.take_reply is not None:
+            outgoing.take_reply(kind, answer.body)
+    return Transmission(outcome, bytes_left=True, status_code=status, detail=said)
 
 
 def _unknown(detail: str) -> Transmission:

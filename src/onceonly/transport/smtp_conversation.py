@@ -19,6 +19,7 @@ from onceonly.transport.smtp_address import Relay
 from onceonly.transport.smtp_limits import SmtpClientLimits
 from onceonly.transport.smtp_reply import read_detail
 from onceonly.transport.smtp_text import MailText
+from onceonly.transport.tls_words import tls_words
 from onceonly.transport.transport import Body, Outcome, Transmission
 
 
@@ -240,7 +241,10 @@ class Conversation:
 def _of_reply(code: int, text: str) -> _Refused:
     if 400 <= code < 600:
         return _Refused(read_detail(text), code=code, may_pass=code < 500)
-    return _Refused(f"malformed answer {code}")
+    said = read_detail(text.removeprefix("Malformed SMTP response line: ").strip())
+    # aiosmtplib numbers what has no code -1.
+    seen = said if code < 0 else f"{code} {said}"
+    return _Refused(f"malformed answer: {seen!r}; expected is a reply of SMTP that ends this step")
 
 
 def _translate(error: aiosmtplib.SMTPException | OSError) -> _Refused:
@@ -248,7 +252,7 @@ def _translate(error: aiosmtplib.SMTPException | OSError) -> _Refused:
         return _of_reply(error.code, error.message)
     cause = error.__cause__ or error
     if isinstance(cause, ssl.SSLError):
-        return _Refused("TLS handshake failed")
+        return _Refused(tls_words(cause))
     if isinstance(error, OSError):
         return _Refused(_what_broke(error, cause), may_pass=True)
     return _Refused(read_detail(str(error)))

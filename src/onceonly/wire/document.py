@@ -22,7 +22,7 @@ class Document(NamedTuple):
 
 
 class About(NamedTuple):
-    """What is known of the sender of a message that is refused, so that it can be told.
+    """What is known of a package that is refused: so that its sender can be told, in his profile.
 
     Each field holds what stood there if it was readable and valid, else None (or nothing).
     `message_type` is Normal for a business message and another word for every signal.
@@ -36,6 +36,9 @@ class About(NamedTuple):
     sender_uri: str | None = None
     receiver_uri: str | None = None
     error_uri: str | None = None
+    profile: Profile | None = None
+    ref_to_message_id: str | None = None
+    """What it answers; of a signal, what it is about."""
 
 
 def about(document: Document) -> About:
@@ -51,6 +54,8 @@ def about(document: Document) -> About:
         hop.sender_uri,
         hop.receiver_uri,
         hop.error_uri,
+        document.profile,
+        header.ref_to_message_id,
     )
 
 

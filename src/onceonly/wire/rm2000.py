@@ -6,7 +6,7 @@ skipped says `elements`.
 
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.identity import checked_text
-from onceonly.message.message import DeliverySemantics, Message, RoutingHeader
+from onceonly.message.message import DeliverySemantics, Message, Profile, RoutingHeader
 from onceonly.message.printable import quoted
 from onceonly.message.signals import (
     Acknowledgment,
@@ -265,6 +265,7 @@ def salvage(root: Element, limits: Limits) -> About:
     A field counts only where the document has exactly one place for it.
     """
     header = only(root, "Header")
+    data = only(header, "MessageData")
     tpa_info = only(header, "TPAInfo")
     hops = root.findall(f"{{{names.NAMESPACE}}}RoutingHeader")
     hop = hops[-1] if hops else None
@@ -272,9 +273,11 @@ def salvage(root: Element, limits: Limits) -> About:
         message_type=_find_message_type(root),
         agreement_id=salvage_identifier(only(tpa_info, "TPAId")),
         from_ids=salvage_party(only(header, "From"), _PARTY, limits),
-        message_id=salvage_identifier(only(only(header, "MessageData"), "MessageId")),
+        message_id=salvage_identifier(only(data, "MessageId")),
         conversation_id=salvage_identifier(only(tpa_info, "ConversationId")),
         sender_uri=salvage_uri(only(hop, "SenderURI")),
         receiver_uri=salvage_uri(only(hop, "ReceiverURI")),
         error_uri=salvage_uri(only(hop, "ErrorURI")),
+        profile=Profile.RM_2000,
+        ref_to_message_id=salvage_identifier(only(data, "RefToMessageId")),
     )

@@ -321,6 +321,7 @@ def salvage(root: Element, limits: Limits) -> About:
     A field counts only where the document has exactly one place for it.
     """
     header = only(root, "Header")
+    data = only(header, "MessageData")
     hops = root.findall(
         f"{{{names.NAMESPACE}}}RoutingHeaderList/{{{names.NAMESPACE}}}RoutingHeader"
     )
@@ -329,11 +330,13 @@ def salvage(root: Element, limits: Limits) -> About:
         message_type=_salvage_message_type(only(header, "Service"), only(header, "Action")),
         agreement_id=salvage_identifier(only(header, "CPAId")),
         from_ids=salvage_party(only(header, "From"), _PARTY, limits),
-        message_id=salvage_identifier(only(only(header, "MessageData"), "MessageId")),
+        message_id=salvage_identifier(only(data, "MessageId")),
         conversation_id=salvage_identifier(only(header, "ConversationId")),
         sender_uri=salvage_uri(only(hop, "SenderURI")),
         receiver_uri=salvage_uri(only(hop, "ReceiverURI")),
         error_uri=salvage_uri(only(hop, "ErrorURI")),
+        profile=Profile.RM_2001,
+        ref_to_message_id=salvage_identifier(only(data, "RefToMessageId")),
     )
 
 

@@ -128,7 +128,7 @@ def _cancel(\
         "ExactlyOnce that a peer puts off for ever calls no operator.",
         Edit(
             "protocol/sending.py",
-            "    return state, (row, OpenIncident(PUT_OFF)) if is_enough else (row,)",
+            "    return state, (row, OpenIncident(reason)) if is_news else (row,)",
             "    return state, (row,)",
         ),
     ),
@@ -384,7 +384,7 @@ VERDICTS = (
             "protocol/sending.py",
             """\
     state = _acknowledged(state, event)
-    return state, (*_late_news(state, event, terms), release(state, abandoned=False))\
+    return state, (*_late_news(state, event, terms), release(state, abandoned=False), *calm)\
 """,
             "    return state, ()",
         ),

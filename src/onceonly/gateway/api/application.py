@@ -257,7 +257,7 @@ class Api(JobCalls):
         message_id = request.path_params["message_id"]
         message = self._message(message_id)
         records = self._snapshot.list_journal_of(message_id)
-        return Json({**message, **shapes.history_shape(records)})
+        return Json({**message, **shapes.history_shape(records, message["error_code"])})
 
     def list_messages(self, request: Request) -> Response:
         """A page of outbound messages."""

@@ -1,15 +1,16 @@
 """The JSON of the application API: one shape per noun, instants as RFC 3339 text in UTC."""
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.receiving.inbox import WholeItem
 from onceonly.gateway.recovery.questions import Availability
+from onceonly.gateway.rows import outcome_of
 from onceonly.journal.record import Record
-from onceonly.message.event import Event
+from onceonly.message.event import OUTCOMES, Event
 from onceonly.message.instant import to_datetime
 from onceonly.message.message import Message, Payload
 from onceonly.message.terms import DeliveryTerms
@@ -79,15 +80,40 @@ def _response_shape(recovery: Recovery) -> dict[str, Any]:
     return {"state": recovery.response.value, "due_at": instant(recovery.response_due_at)}
 
 
-def history_shape(records: Sequence[Record]) -> dict[str, Any]:
-    """What the journal has of an outbound message: its acknowledgement, receipts, every row."""
+def history_shape(records: Sequence[Record], error_code: str | None) -> dict[str, Any]:
+    """What the journal has of an outbound message: its acknowledgement, receipts, every row.
+
+    `reason` belongs to the message's `error_code`: null where that is.
+    """
+    why = None if error_code is None else _last(records, *_ENDINGS)
+    outcomes = [record for record in records if record.event in OUTCOMES]
     return {
+        "reason": None if why is None else why["said"],
+        "last_outcome": outcome_shape(outcomes[-1:]),
         "acknowledgment": _last(records, Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED),
         "report": _last(records, Event.REPORT_RECEIVED),
         "receipts": [
             instant(record.at) for record in records if record.event == Event.RECEIPT_RECEIVED
         ],
         "timeline": [record_shape(record) for record in records],
+    }
+
+
+_ENDINGS = (Event.EXHAUSTED, Event.EXPIRED, Event.FAILED, Event.PARKED, Event.ERROR_RECEIVED)
+
+
+def outcome_shape(rows: Iterable[Record]) -> dict[str, Any] | None:
+    """How the last of these transmissions ended, in words as well; null where there is none."""
+    row = max(rows, key=lambda one: one.seq, default=None)
+    if row is None:
+        return None
+    return {
+        "at": instant(row.at),
+        "endpoint": row.endpoint,
+        "attempt": row.attempt,
+        "outcome": row.outcome,
+        "status_code": row.status_code,
+        "words": outcome_of(row).words,
     }
 
 
@@ -213,8 +239,13 @@ def notice_shape(number: int, notice: Notice) -> dict[str, Any]:
     }
 
 
-def partner_shape(pair: PairView, terms: DeliveryTerms | None) -> dict[str, Any]:
-    """One side of a pair, as operators see it; `terms` where we send."""
+def partner_shape(
+    pair: PairView, terms: DeliveryTerms | None, outcomes: Iterable[Record]
+) -> dict[str, Any]:
+    """One side of a pair, as operators see it; `terms` where we send.
+
+    `outcomes` are those of the messages in flight.
+    """
     is_sender = pair.role.value == "sender"
     return {
         "partner": pair.pair.to_party if is_sender else pair.pair.from_party,
@@ -228,6 +259,7 @@ def partner_shape(pair: PairView, terms: DeliveryTerms | None) -> dict[str, Any]
         "window": None if terms is None else terms.window,
         "queued": pair.queued,
         "verdict_after_s": None if terms is None else terms.verdict_after_s,
+        "last_outcome": outcome_shape(outcomes),
     }
 
 

@@ -19,7 +19,7 @@ from onceonly.gateway.persistence import persist
 from onceonly.gateway.receiving.handovers import Debt, HandOvers, wants_receipt
 from onceonly.gateway.receiving.replies import IN_THE_ANSWER, Exchange, Replies
 from onceonly.gateway.receiving.signals import Signals, error_sent, hop_back, whole
-from onceonly.gateway.rows import Rows
+from onceonly.gateway.rows import Rows, at_what_waits
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.work import Outcome as Sending
 from onceonly.gateway.tasks import Tasks
@@ -258,7 +258,8 @@ class Arrivals:
         for effect in reception.effects:
             match effect:
                 case Journal():
-                    records.append(self._row(received, effect, now))
+                    row = self._row(received, effect, now)
+                    records += (row, *_at_what_it_answers(txn, row))
                 case HandOver():
                     if reception.is_remembered:
                         txn.hand_over(message.key, at=now.at)
@@ -343,12 +344,12 @@ class Arrivals:
         admitted = received.admitted
         if received.mode not in _WITH_SIGNALS:
             self._tasks.start(self._signals.send_error(admitted, answer))
-            return TAKEN
+            return TAKEN._replace(error=answer.code.value, reason=answer.description)
         now = self._clock.now()
         package = self._signals.error(admitted, answer, now)
         sent = error_sent(answer, IN_THE_ANSWER)
         await self._note(received, sent)
-        return _answer_with(package)._replace(error=answer.code.value)
+        return _answer_with(package)._replace(error=answer.code.value, reason=answer.description)
 
     async def _await_response(self, received: Received, exchange: Exchange) -> TransportAnswer:
         """Hold the exchange open for the application; then the acknowledgement goes alone."""
@@ -408,6 +409,16 @@ def _is_on_its_way(txn: Snapshot, response: Stored | None) -> bool:
         return response is not None
     entry = txn.find_outbound(response)
     return entry is not None and entry.state.exposure is not Exposure.NEVER
+
+
+def _at_what_it_answers(txn: Transaction, row: Record) -> tuple[Record, ...]:
+    """Our message that waits for the response which is refused has a row of it, too."""
+    if row.event is not Event.REJECTED or row.ref_to_message_id is None:
+        return ()
+    entry = txn.find_outbound(row.ref_to_message_id)
+    if entry is None:
+        return ()
+    return (at_what_waits(row, entry.message_id, entry.pair, f"the response {row.message_id}"),)
 
 
 def _answer_with(package: Package) -> TransportAnswer:

@@ -34,9 +34,10 @@ from onceonly.gateway.receiving.validation import Validation
 from onceonly.gateway.recovery.inquiries import Inquiries
 from onceonly.gateway.refusals import STRANGERS, Refusals
 from onceonly.gateway.relaying.relay import Relay
-from onceonly.gateway.rows import Rows
+from onceonly.gateway.rows import Rows, at_what_waits
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.tasks import Tasks
+from onceonly.journal.record import Record
 from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
@@ -59,6 +60,7 @@ from onceonly.store.spool import Sink, Spool
 from onceonly.store.store import Store, Transaction
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.transport.transport import Request, TransferBroken
+from onceonly.wire import names
 from onceonly.wire.envelope import About, Decoder, Document, Envelope, PartHead
 from onceonly.wire.header_digest import digests_of
 from onceonly.wire.limits import Limits
@@ -152,9 +154,9 @@ class Receiver:
         except StoreExhausted as error:
             row = self._rows.about_gateway(Event.REJECTED, self._clock.now(), str(error))
             await self._refusals.write(row._replace(endpoint=request.peer))
-            return TransportAnswer(503, "Busy")
+            return TransportAnswer(503, "Busy", reason=_COME_AGAIN)
         except StoreFull:
-            return TransportAnswer(507, "StoreFull")
+            return TransportAnswer(507, "StoreFull", reason=_NO_ROOM)
 
     async def _receive(
         self,
@@ -179,14 +181,15 @@ class Receiver:
                 envelope = decoder.finish()
             return await self._take(envelope, sinks, admission.result, caller)
         except NotEntitled as error:
-            return await self._refuse_caller(error, decoder.about if decoder else None, request)
+            about = decoder.about if decoder else None
+            return await self._refuse_caller(error, about, request, caller)
         except RemoteError as error:
             return await self._reject(error, decoder.about if decoder else None, request, caller)
         except TransferBroken as broken:
             reason = f"the transfer broke off: {broken}"
             row = self._rows.about_gateway(Event.REJECTED, self._clock.now(), reason)
             await self._refusals.write(row._replace(endpoint=request.peer))
-            return TransportAnswer(400, "TransferBroken")
+            return TransportAnswer(400, "TransferBroken", reason=_HALF)
         finally:
             for sink in sinks:
                 sink.discard()
@@ -243,7 +246,7 @@ class Receiver:
         return not is_known and not self._relay.knows(caller, named)
 
     async def _refuse_caller(
-        self, error: NotEntitled, about: About | None, request: Request
+        self, error: NotEntitled, about: About | None, request: Request, caller: Caller
     ) -> TransportAnswer:
         """Nobody is told by a message: the partner that is named there did not send this one."""
         row = self._rows.about_gateway(Event.SECURITY_EVENT, self._clock.now(), str(error))
@@ -255,8 +258,9 @@ class Receiver:
             message_id=None if about is None else about.message_id,
             agreement_id=None if about is None else about.agreement_id,
         )
-        await self._refusals.write(row)
-        return TransportAnswer(403, ErrorCode.SECURITY_FAILURE.value)
+        for one in self._told(row, about, caller):
+            await self._refusals.write(one)
+        return TransportAnswer(403, ErrorCode.SECURITY_FAILURE.value, reason=_SHOWS_NOTHING)
 
     def _sink_opener(self, sinks: list[Sink]) -> Callable[[PartHead], Sink]:
         def open_sink(_: PartHead) -> Sink:
@@ -425,12 +429,13 @@ class Receiver:
                 conversation_id=about.conversation_id,
             )
         agreement = None if about is None else self._whom_to_answer(about, caller)
+        ration = STRANGERS if agreement is None else agreement.id
+        for one in self._told(row, about, caller):
+            await self._refusals.write(one, agreement_id=ration)
         if agreement is None or about is None:
-            await self._refusals.write(row)
             return TransportAnswer(
                 _status_of(error.code), error.code.value, reason=error.description
             )
-        await self._refusals.write(row, agreement_id=agreement.id)
         assert about.message_id is not None, "only what has a MessageId is answered"
         key = MessageKey(agreement.their_party, agreement.our_party, about.message_id)
         if self._arrivals.repeat_response(agreement, key):
@@ -444,9 +449,27 @@ class Receiver:
         )
         return TAKEN._replace(error=error.code.value, reason=error.description)
 
+    def _told(self, row: Record, about: About | None, caller: Caller) -> list[Record]:
+        """The row of what is refused, and that at the message which waits for it.
+
+        A signal is no message: it has the row of what it is about, whoever that is said of (R-20).
+        """
+        is_signal = about is not None and about.message_type not in (None, names.NORMAL)
+        waiting = None if about is None else about.ref_to_message_id
+        if is_signal and waiting is not None:
+            waiting = self._inquiries.asked_about(waiting) or waiting
+        elif caller.answered is not None:
+            waiting = caller.answered.message_id
+        entry = None if waiting is None else self._store.snapshot().find_outbound(waiting)
+        own = row._replace(from_party=None, to_party=None) if is_signal else row
+        if waiting is None or (entry is None and not is_signal):
+            return [own]
+        at_it = at_what_waits(own, waiting, entry and entry.pair, _name_of(about))
+        return [at_it] if is_signal or own.message_id is None else [own, at_it]
+
     def _whom_to_answer(self, about: About, caller: Caller) -> Agreement | None:
         """An agreement with the sender, if he may be the caller. No signal is answered (R-20)."""
-        if about.message_type != "Normal" or about.message_id is None or not about.from_ids:
+        if about.message_type != names.NORMAL or about.message_id is None or not about.from_ids:
             return None
         named = {str(party) for party in about.from_ids}
         agreement = self._agreements.find_ours(about.agreement_id or "")
@@ -469,6 +492,14 @@ class _Admission:
         self.result = result
 
 
+def _name_of(about: About | None) -> str:
+    """What was refused, as the row at the message which waits for it calls it."""
+    if about is None or about.message_type is None:
+        return "an answer"
+    kind = "the response" if about.message_type == names.NORMAL else about.message_type
+    return f"{kind} {about.message_id or 'without a MessageId'}"
+
+
 async def _internal_error(bug: Exception) -> TransportAnswer:
     del bug
     return TransportAnswer(500, "InternalError")
@@ -487,6 +518,14 @@ def _feed(decoder: Decoder, chunk: bytes, place: Place) -> None:
         if at < len(chunk):
             decoder.feed(chunk[at:] if at else chunk)
 
+
+_COME_AGAIN = "too much is open here; expected is the same once more, later"
+_NO_ROOM = "there is no room here, and nothing was stored; expected is the same once more, later"
+_HALF = "the body ended before its end; expected is the whole of it, once more"
+_SHOWS_NOTHING = (
+    "the caller shows no right to speak so; expected is the certificate and the entrance that were"
+    " agreed, and in an answer nothing but what it answers"
+)
 
 HEADERS_BYTES = 2 << 20
 """Room beside the payloads for the header document and the part headers."""

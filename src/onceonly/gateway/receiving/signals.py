@@ -197,7 +197,8 @@ class Signals:
         hop = Hop(
             self._our_uri,
             sender_uri or agreement.receiver_uri,
-            agreement.profile,
+            # Whoever does not speak the profile that was agreed hears why in his own.
+            about.profile or agreement.profile,
             about.agreement_id or agreement.id,
             about.conversation_id or "unknown",
         )

@@ -154,6 +154,10 @@ class Inquiries:
         ]
         return possible[0] if len(possible) == 1 else None
 
+    def asked_about(self, inquiry_id: str) -> str | None:
+        """The message that an open inquiry of ours is about, or goes before."""
+        return self._reports.asked_about(inquiry_id)
+
     async def _note_orphan(self, report: Report) -> None:
         """Counted and dropped (R-20)."""
         reason = f"the answer to a {report.kind} fits no inquiry of ours and its peer"

@@ -138,7 +138,7 @@ class Questions:
             Event.PING_SENT if is_ping else Event.INQUIRY_SENT,
             outcome=transmission.outcome.value,
             status_code=transmission.status_code,
-            reason=None if is_ping else question.kind.value,
+            reason=(transmission.detail or None) if is_ping else question.kind.value,
         )
         return message_row(
             self._rows, agreement, question.message_id, sent, now, endpoint=agreement.send_to

@@ -61,6 +61,11 @@ class Reports:
         self._questions.close(report.header.ref_to_message_id, is_available=report.is_accepted)
         return True
 
+    def asked_about(self, inquiry_id: str) -> str | None:
+        """The message of an open inquiry."""
+        question = self._questions.find(inquiry_id)
+        return None if question is None else question.message_id
+
     def _find_question(
         self, snapshot: Snapshot, report: Report, profile: Profile, caller: Caller
     ) -> Question | None:

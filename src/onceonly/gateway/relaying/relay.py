@@ -111,7 +111,9 @@ class Relay:
             else:
                 await self._transits.take(passage)
         except RemoteError as error:
-            return await self._reject(subject, error)
+            # Whoever does not speak the route's profile hears why in his own.
+            in_his = replace(route, profile=envelope.profile)
+            return await self._reject(subject._replace(route=in_his), error)
         if message.ref_to_message_id is not None and route.profile is Profile.RM_2001:
             self._tasks.start(self._hear_response(message, caller), place="hearing a response")
         return TAKEN
@@ -208,7 +210,7 @@ class Relay:
             return TAKEN  # It speaks for this copy only.
         if self._error_posts.spend(subject.key.from_party):
             self._tasks.start(self._upstream.send_error(subject, answer, Event.ERROR_SENT))
-        return TAKEN._replace(error=error.code.value)
+        return TAKEN._replace(error=error.code.value, reason=error.description)
 
 
 def _under_names_of(route: Route, message: Message) -> Message:

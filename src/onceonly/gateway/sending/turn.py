@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.recovery.steps import Asker, Question, conversation_of, new_version
+from onceonly.gateway.rows import outcome_of
 from onceonly.gateway.sending.sender import UNSETTLED, Sender, endpoint_of, resend
 from onceonly.gateway.sending.work import (
     Departure,
@@ -55,18 +56,26 @@ from onceonly.protocol.events import (
     AckReceived,
     Admitted,
     CancelConfirmed,
+    DeadlineReached,
     Held,
+    Outcomes,
     Parked,
     Requeued,
     Resumed,
     SendingEvent,
+    TimePassed,
+    Transmitted,
 )
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.sending import Exposure, OutboundStatus
+from onceonly.protocol.transmitting import SEVERAL
 from onceonly.store.conditions import StoreFailed, StoreFull
 from onceonly.store.entries import Notice, OutboundEntry, OwedNotice, Role
 from onceonly.store.store import Transaction
 from onceonly.wire.header_digest import header_digest
+
+OUTCOMES_MAX = 100
+"""Of the transmissions of a message, as many are looked at for three refusals in a row."""
 
 
 class Turn:
@@ -126,6 +135,7 @@ class Turn:
 
     def _step_message(self, message_id: str, event: SendingEvent) -> list[Work]:
         entry = self._entry(message_id)
+        event = self._with_outcomes(entry, event)
         agreement = self._sender.agreement(entry.agreement_id)
         before, due_ns = entry.state, self._sender.waits.find(message_id)
         if before.due_ns != due_ns:
@@ -149,6 +159,23 @@ class Turn:
             self._txn.resolve_parked(Role.SENDER, entry.pair, message_id, at=self._now.at)
         follow = self._carry_out_message_effects(entry, agreement, effects)
         return follow + self._tell_recovery(entry, agreement, event, before.status)
+
+    def _with_outcomes(self, entry: OutboundEntry, event: SendingEvent) -> SendingEvent:
+        """What the state does not keep: how the transmissions since its last start ended."""
+        attempt = entry.state.attempt
+        match event:
+            case Transmitted() if event.transmission.is_lasting:
+                return event._replace(before=self._outcomes(entry, attempt - 1))
+            case AckReceived() if attempt >= SEVERAL:
+                return event._replace(before=self._outcomes(entry, attempt))
+            case DeadlineReached() | TimePassed():
+                return event._replace(before=self._outcomes(entry, max(attempt, 1)))
+        return event
+
+    def _outcomes(self, entry: OutboundEntry, most: int) -> Outcomes:
+        # A copy may end behind a new start, which counts its transmissions from 0.
+        most = min(max(most, 0), OUTCOMES_MAX)
+        return tuple(map(outcome_of, self._txn.list_outcomes(entry.message_id, most)))
 
     def _entry(self, message_id: str) -> OutboundEntry:
         entry = self._entries.get(message_id) or self._txn.find_outbound(message_id)
@@ -219,7 +246,7 @@ class Turn:
 
     def _open_incident(self, entry: OutboundEntry, effect: OpenIncident) -> None:
         about = entry.message_id if effect.is_parked else None
-        reason = f"{effect.reason} ({entry.message_id})"
+        reason = effect.reason if effect.is_of_partner else f"{effect.reason} ({entry.message_id})"
         self._txn.open_incident(Role.SENDER, entry.pair, reason, at=self._now.at, message_id=about)
 
     def _tell_recovery(

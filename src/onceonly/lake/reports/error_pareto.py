@@ -89,7 +89,9 @@ def table(journal: DataFrame) -> DataFrame:
 def _phase() -> Column:
     is_bad = is_true(F.col("outcome") != F.lit(Outcome.ACCEPTED.value))
     return (
-        F.when(is_event(Event.REJECTED) & is_outbound(), F.lit("submit"))
+        F.when(is_event(Event.REJECTED) & F.col("actor").isNotNull(), F.lit("submit"))
+        # What came back about a message of ours, and could not be taken.
+        .when(is_event(Event.REJECTED) & is_outbound(), F.lit("answer"))
         .when(is_event(*_OUTGOING) & is_bad, F.lit("transmit"))
         .when(is_event(Event.ERROR_RECEIVED), F.lit("answer"))
         .when(is_event(*_ARRIVING), F.lit("arrival"))

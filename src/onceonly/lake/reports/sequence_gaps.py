@@ -85,7 +85,8 @@ def _is_told() -> Column:
     refused = F.col("error_code") == F.lit(ErrorCode.INVALID_SEQUENCE_NUMBER.value)
     return (
         (is_event(Event.TRANSMITTING, Event.STORED) & is_numbered & reliable)
-        | is_true(is_event(Event.REJECTED) & refused)
+        # Outbound it is the same refusal once more, at the message that the refused one answers.
+        | is_true(is_event(Event.REJECTED) & refused & ~is_outbound())
         | is_event(Event.SEQUENCE_RESET)
     )
 

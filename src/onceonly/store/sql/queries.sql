@@ -389,6 +389,10 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
     ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
   FROM journal WHERE message_id = ? ORDER BY seq
 
+-- name: list_outcomes
+SELECT * FROM journal WHERE message_id = ? AND (event = 'Transmitted' OR event = 'PingSent')
+  ORDER BY seq DESC LIMIT ?
+
 -- name: is_cancelled
 SELECT 1 FROM tombstone WHERE message_id = ? AND from_party = ? AND to_party = ?
 
