@@ -4,6 +4,7 @@ import pytest
 from peer import Manners, bodies
 from running_gateway import BRIEF, NEVER_S, running
 
+from onceonly.journal.record import REFUSED_SIGNAL
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S
 from onceonly.store.entries import Role
@@ -142,6 +143,8 @@ async def test_signals_are_never_answered(gateway, peer):
     assert (await peer.post(misread)).status == 400
     await gateway.everything_said()
     assert [arrival.kind for arrival in peer.arrivals] == ["Normal"]
+    (refused,) = gateway.rows(Event.REJECTED)
+    assert refused.reason.startswith(f"{REFUSED_SIGNAL}Error: ")  # Nobody owes a signal anything.
 
 
 async def test_an_acknowledgement_counts_while_the_transmission_is_open(gateway, peer):

@@ -360,11 +360,17 @@ def test_a_clock_that_was_set_shows_in_the_quality_of_the_journal(frame: Frame):
         case.judged,
         case.coverage,
         case.wholeness,
+        as_of=case.as_of,
         policy=case.policy,
         stretch_rows=3,
     )
     whole = journal_quality.table(
-        case.journal, case.judged, case.coverage, case.wholeness, policy=case.policy
+        case.journal,
+        case.judged,
+        case.coverage,
+        case.wholeness,
+        as_of=case.as_of,
+        policy=case.policy,
     )
     assert sorted(map(repr, cut_up.collect())) == sorted(map(repr, whole.collect()))
 

@@ -15,6 +15,9 @@ SCHEMA_VERSION = 1
 METHOD_TRANSPORT = "method Transport"
 """How the `reason` of Submitted and Stored begins where nobody acknowledges (seed 001 §1.2.4)."""
 
+REFUSED_SIGNAL = "signal "
+"""How the `reason` of Rejected begins where a signal was refused; its kind follows."""
+
 CHAIN_START = "0" * 64
 """`chain_hash` before the first row of a store."""
 

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.journal.record import METHOD_TRANSPORT
+from onceonly.journal.record import METHOD_TRANSPORT, REFUSED_SIGNAL
 from onceonly.lake import marks
 from onceonly.lake.expressions import (
     bin_start,
@@ -219,6 +219,12 @@ FOLDS: Final = (
         f"journal number of the last {Event.REQUEUED.value}",
     ),
     _count("submissions", Event.SUBMITTED),
+    _count(
+        "sent_digests",
+        Event.SUBMITTED,
+        meaning="rows of the sender's that say what the content was",
+        only=f"{CONTENT} IS NOT NULL",
+    ),
     _count("transmissions", Event.TRANSMITTING),
     _count(
         "starts",
@@ -299,6 +305,13 @@ FOLDS: Final = (
     _row_number("handed_over_seq", Event.HANDED_OVER),
     _row_number("first_repeat_seq", Event.DUPLICATE_ELIMINATED),
     _count("stores", Event.STORED),
+    _count(
+        "received_digests",
+        Event.STORED,
+        Event.HANDED_OVER,
+        meaning="rows of the receiver's that say what the content was",
+        only=f"{CONTENT} IS NOT NULL",
+    ),
     _count("acks_sent", Event.ACK_SENT),
     _outcome("acks_accepted", Event.ACK_SENT, Outcome.ACCEPTED),
     _count("hand_overs", Event.HANDED_OVER),
@@ -325,6 +338,10 @@ FOLDS: Final = (
 """Every column of a lifecycle beside its key: microseconds UTC, counts, journal numbers."""
 
 
+RULES: Final = 2
+"""Raised when `partial` takes other rows than before, so that no older folds are merged in."""
+
+
 def partial(journal: DataFrame) -> DataFrame:
     """Lifecycles as far as these rows tell: one row per message key in them."""
     # An orphan acknowledgement names a message, but nobody knows for whom that was.
@@ -333,12 +350,14 @@ def partial(journal: DataFrame) -> DataFrame:
     is_tale = is_passing() & is_true(F.col("party").isin(F.col("from_party"), F.col("to_party")))
     # A row that our own gateway refused never was a message; only receivers refuse messages.
     is_own_refusal = is_event(Event.REJECTED) & is_outbound()
+    # Nor did an acknowledgement or an error that was refused, whose MessageId is its own.
+    is_signal = is_event(Event.REJECTED) & F.col("reason").startswith(REFUSED_SIGNAL)
     rows = journal.where(
         subject().isNotNull()
         & is_named
         & marks.kind().isNotNull()
         & ~is_tale
-        & ~is_true(is_own_refusal)
+        & ~is_true(is_own_refusal | is_signal)
     )
     # The hash of null is a number as well.
     has_content = is_event(*_WITH_CONTENT) & ~is_passing() & F.col("digest").isNotNull()

@@ -98,9 +98,9 @@ OF_ROWS: Final[Mapping[str, Callable[[DataFrame], DataFrame]]] = {
 """What is made of journal rows, by product."""
 FOLDED: Final = ("lifecycle", "coverage")
 FOLDS_MARK: Final = sha256(
-    repr([tuple(fold) for fold in (*model.FOLDS, *model.COVERAGE_FOLDS)]).encode()
+    repr([model.RULES, *map(tuple, (*model.FOLDS, *model.COVERAGE_FOLDS))]).encode()
 ).hexdigest()[:12]
-"""Changes with every fold, so that nothing is merged with what older folds left."""
+"""Changes with every fold and rule, so that nothing is merged with what older folds left."""
 
 
 LITTLE_BYTES: Final = 64 << 20

@@ -37,6 +37,7 @@ from onceonly.gateway.relaying.relay import Relay
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.tasks import Tasks
+from onceonly.journal.record import REFUSED_SIGNAL
 from onceonly.message.digest import content_digest
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
@@ -408,6 +409,8 @@ class Receiver:
                 agreement_id=about.agreement_id,
                 conversation_id=about.conversation_id,
             )
+            if about.message_type not in (None, "Normal"):
+                row = row._replace(reason=f"{REFUSED_SIGNAL}{about.message_type}: {row.reason}")
         agreement = None if about is None else self._whom_to_answer(about, caller)
         if agreement is None or about is None:
             await self._refusals.write(row)

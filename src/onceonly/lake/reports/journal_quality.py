@@ -16,7 +16,7 @@ from onceonly.lake.tables.definition import (
     ordinal,
     text,
 )
-from onceonly.lake.verdicts import Policy, Verdict, witnesses
+from onceonly.lake.verdicts import Policy, Verdict, is_so, witnesses
 from onceonly.message.event import Event
 
 DEFINITION: Final = Definition(
@@ -73,16 +73,17 @@ STRETCH_ROWS: Final = 1 << 16
 """Rows that one task looks through at a time: a journal may be longer than a machine is."""
 
 
-def table(
+def table(  # noqa: PLR0913 - because the evidence, and by whom and when it is judged, are many
     journal: DataFrame,
     judged: DataFrame,
     coverage: DataFrame,
     wholeness: DataFrame,
     *,
+    as_of: int,
     policy: Policy,
     stretch_rows: int = STRETCH_ROWS,
 ) -> DataFrame:
-    """The quality of each party's evidence; clocks are held against `policy`'s accuracy.
+    """The quality of each party's evidence at `as_of` (µs UTC), judged by `policy`.
 
     `wholeness` has the columns `wholeness.COLUMNS`, as the ingest found them: it verified every
     row's hash. A party all of whose segments are in quarantine has a row by it, and no journal.
@@ -92,7 +93,7 @@ def table(
     """
     owners = witnesses(coverage).withColumnRenamed("journal", "party")
     faults = (
-        _faults(judged)
+        _faults(judged, as_of, policy)
         .join(owners, "holder", "left")
         .withColumn("party", F.coalesce("party", "holder"))
         .groupBy("party")
@@ -159,7 +160,7 @@ def _in_stretches(rows: DataFrame, length: int) -> DataFrame:
     )
 
 
-def _faults(judged: DataFrame) -> DataFrame:
+def _faults(judged: DataFrame, as_of: int, policy: Policy) -> DataFrame:
     """Per message and holder: whether its rows contradict their order, or are not there."""
     sender = (
         ("first_sent_seq", "submitted_seq"),
@@ -173,9 +174,10 @@ def _faults(judged: DataFrame) -> DataFrame:
     has_sender = F.col("sender_rows") > 0
     has_receiver = F.col("receiver_rows") > 0
     one_sided = ~F.col("is_two_sided")
-    verdict = F.col("verdict")
-    lacks_sender = (verdict == Verdict.RECEIVED_NOT_SENT.value) | (one_sided & ~has_sender)
-    lacks_receiver = (verdict == Verdict.ACKED_NOT_STORED.value) | (one_sided & ~has_receiver)
+    is_unsent = is_so(Verdict.RECEIVED_NOT_SENT, as_of=as_of, policy=policy)
+    is_unstored = is_so(Verdict.ACKED_NOT_STORED, as_of=as_of, policy=policy)
+    lacks_sender = is_unsent | (one_sided & ~has_sender)
+    lacks_receiver = is_unstored | (one_sided & ~has_receiver)
     faults = F.array(
         _fault("from_party", _is_out_of_order(*sender), lacks_sender),
         _fault("to_party", _is_out_of_order(*receiver), lacks_receiver),
