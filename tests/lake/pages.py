@@ -201,6 +201,8 @@ def _journal(party: str, drills: int) -> dict[str, Any]:
         "epochs": 2,
         "drills": drills,
         "first_bad_seq": None,
+        "last_seq": 9,
+        "last_hash": "ab" * 32,
         **dict.fromkeys(counts, 0),
     }
 

@@ -5,6 +5,7 @@ Knows neither. Instants and durations are whole microseconds, instants UTC.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Final
 
 from onceonly.lake.tables.definition import Definition
@@ -49,6 +50,15 @@ class Judged:
     invariants: tuple[InvariantResult, ...]
     journals: Rows
     """Per party: rows, period, openings, and whether the chain is whole."""
+
+    @property
+    def mark(self) -> str:
+        """What the evidence was: one hash over the last row of each journal, each with its own.
+
+        Whoever holds the journals can compute it again: `party|last_seq|last_hash`, a line each.
+        """
+        tails = [f"{one['party']}|{one['last_seq']}|{one['last_hash']}\n" for one in self.journals]
+        return sha256("".join(sorted(tails)).encode()).hexdigest()
 
     @property
     def verdicts(self) -> dict[str, int]:

@@ -10,8 +10,8 @@ from onceonly.lake.reports.page.listing import listing
 
 DEFINITION: Final = journal_quality.DEFINITION
 _CHAIN: Final = (
-    *("party", "has_journal", "rows", "first_at", "last_at", "missing", "quarantined"),
-    *("forks", "first_bad_seq"),
+    *("party", "status", "rows", "first_at", "last_at", "last_seq", "last_hash"),
+    *("missing", "quarantined", "forks", "first_bad_seq", "behind_end"),
 )
 _CONDUCT: Final = (
     *("party", "unmatched_messages", "order_violations", "clock_jumps", "largest_jump_us"),
@@ -34,7 +34,8 @@ def quality(found: Findings) -> Card:
         "journals",
         "Journals",
         "The evidence. Every row carries the hash of the row before it: missing, edited and "
-        "forked rows show, and so does who gives no evidence at all.",
+        "forked rows show, and so does who gives no evidence at all. Who holds the last row's "
+        "number and hash can tell whether a journal is the one that this page was made from.",
         body,
         "no journal is in the lake.",
         (DEFINITION,),
