@@ -247,6 +247,14 @@ def test_a_second_defect_shows_in_the_answer():
     assert "<b>1 " in outcome._tile(twice, found.judged, two_sided=True)
 
 
+def test_a_content_that_one_side_does_not_tell_is_said():
+    """MATCHED says that both agree on a delivery, and not of what."""
+    found = findings(0, counts=MATCHED, unproven=2)
+    assert "(content unproven: 2)" in outcome.sentence(found).why
+    [action] = actions.actions(found)
+    assert action.what == "Content unproven: 2 matched messages"
+
+
 def test_parties_whose_names_look_alike_are_named():
     """A blank at the end and a capital make two parties of one; a blank is shown."""
     names = ("urn:duns:222222222", "urn:duns:222222222 ", "URN:duns:222222222", "urn:duns:3")

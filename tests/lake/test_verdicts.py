@@ -21,6 +21,7 @@ from journals import (
 
 from onceonly.journal.record import COLUMNS
 from onceonly.lake import model, schemas
+from onceonly.lake.reports.reconciliation import totals
 from onceonly.lake.verdicts import (
     CLASSES,
     DIFFERENCES,
@@ -361,7 +362,13 @@ def test_a_digest_that_is_not_told_differs_from_none(frame: Frame):
     there, _ = two_parties()
     there.matched("m@example")
     older = [row._replace(digest=None) for row in there.receiver.records]
-    assert judge(frame(there.sender.records + older)) == {"m@example": Verdict.MATCHED}
+    rows = frame(there.sender.records + older)
+    assert judge(rows) == {"m@example": Verdict.MATCHED}
+    judged = verdict(model.partial(rows), model.coverage(rows), as_of=MUCH_LATER, policy=Policy())
+    assert [row["unproven"] for row in totals(judged).collect()] == [1]
+    told = frame(records(there))
+    judged = verdict(model.partial(told), model.coverage(told), as_of=MUCH_LATER, policy=Policy())
+    assert [row["unproven"] for row in totals(judged).collect()] == [0]
 
 
 def test_what_was_taken_up_again_is_no_agreed_failure(frame: Frame):

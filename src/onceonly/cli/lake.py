@@ -282,6 +282,7 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
             {
                 "verdicts": found.verdicts,
                 "differences": found.differences,
+                "content_unproven": found.unproven,
                 "invariants": {line.name: line.breaches for line in found.invariants},
                 "ledger": found.ledger,
                 "tables": found.tables,
@@ -292,6 +293,10 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
         print_rows(counts, ("verdict", "messages"), output)
         for line in found.broken:
             say(f"BROKEN {line.name}: {line.claim} {line.breaches}: {', '.join(line.examples)}")
+        if found.unproven:
+            say(
+                f"content unproven: {found.unproven}; one journal lacks the digests of what matched"
+            )
         say(f"{found.differences} differences; ledger: {found.ledger}")
         if found.tables:
             say(f"{len(found.tables)} tables beside it: {', '.join(sorted(found.tables))}")

@@ -421,6 +421,12 @@ def is_judged() -> Column:
     return is_promised() | (is_by_transport() & F.col("is_two_sided"))
 
 
+def is_unproven() -> Column:
+    """Whether both sides agree on a delivery, and one of them does not say of which content."""
+    agreed = F.col("verdict").isin(Verdict.MATCHED.value, Verdict.MATCHED_LATE.value)
+    return agreed & is_true((F.col("sent_digests") == 0) | (F.col("received_digests") == 0))
+
+
 def is_altered() -> Column:
     """Whether two of the message's digests differ, in whichever rows they stand."""
     return is_true(F.col("content_min") < F.col("content_max"))

@@ -148,7 +148,8 @@ def test_every_harmed_segment_is_named_and_all_others_count(
         assert seqs == {*range(1, 21)} | (ROWS_OF[1] if 1 not in gone else set()) | last
         assert any(f"party={name}/" in line and fault in line for line in told)
     [foreign] = summary.manifests[f"{lake}/party=foreign"].quarantined
-    assert foreign.fault == "foreign: its rows are of 'stranger'"
+    right = "its folder would be party=stranger, for its rows are of 'stranger'"
+    assert foreign.fault == f"foreign: {right}"
     assert not summary.is_trusted
 
 
@@ -447,6 +448,18 @@ def test_a_segment_that_is_harmed_while_it_is_read_is_kept_apart(
     assert [one.fault[:10] for one in found.quarantined] == ["unreadable"]
     assert found.missing == [(21, 40)]
     assert runner.journal(spark, [str(tmp_path)]).count() == len(ledger.records) - 20
+
+
+def test_a_stale_checksum_beside_a_segment_is_held_against_nobody(
+    spark: SparkSession, tmp_path: Path
+):
+    """Hadoop's copies leave such files; whether a segment is whole its own hashes tell."""
+    there, _ = healthy(seed=5, messages=4)
+    path = publish(tmp_path, there.sender)
+    path.with_name(f".{path.name}.crc").write_bytes(b"crc\0\0\0\2\0" + b"1234" * 40)
+    done = jobs.ingest(str(tmp_path))
+    assert done.is_trusted
+    assert list(done.last_seq.values()) == [len(there.sender.records)]
 
 
 def test_a_job_that_is_cancelled_is_held_against_no_segment(

@@ -195,7 +195,7 @@ def _decide_and_write(
 
 
 def _can_read(spark: SparkSession, lake: str, one: Look) -> bool:
-    rows = spark.read.schema(schemas.JOURNAL).parquet(storage.literal(url(lake, one.segment)))
+    rows = _read(spark, [url(lake, one.segment)])
     try:
         rows.write.format("noop").mode("overwrite").save()
     except (PySparkException, Py4JError) as error:
@@ -247,10 +247,13 @@ def look_at(spark: SparkSession, shelf: Shelf, asked: Sequence[Look]) -> list[Lo
 
 
 def _placed(shelf: Shelf, found: Look) -> Look:
-    if found.fault is not None or party_folder(found.party or "") == shelf.folder:
+    right = party_folder(found.party or "")
+    if found.fault is not None or right == shelf.folder:
         return found
     return found._replace(
-        fault=f"foreign: its rows are of {found.party!r}"[: segments.FAULT_CHARS_MAX],
+        fault=f"foreign: its folder would be {right}, for its rows are of {found.party!r}"[
+            : segments.FAULT_CHARS_MAX
+        ],
         bad_seq=found.first_seq,
     )
 
@@ -299,14 +302,26 @@ def _write_batch(spark: SparkSession, before: Known, change: Change, name: str) 
 
 def _rows(spark: SparkSession, before: Known, change: Change) -> DataFrame:
     """The rows to be written: those in files that were looked at just now, and those kept."""
-    paths = [storage.literal(url(before.shelf.lake, one.segment)) for one in change.rows_of]
-    read = spark.read.schema(schemas.JOURNAL).parquet(*paths) if paths else None
+    fresh = [url(before.shelf.lake, one.segment) for one in change.rows_of]
     if not change.kept:
-        assert read is not None, "there are rows to write"
-        return read
+        return _read(spark, fresh)
     journal = runner.folders(spark, "journal", before.shelf.paths(before.manifest, "journal"))
     stay = kept.rows(journal, change.kept, change.dropped)
-    return stay if read is None else stay.unionByName(read)
+    return stay.unionByName(_read(spark, fresh)) if fresh else stay
+
+
+_UNCHECKED: Final = {
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+"""Segments are read without the `.crc` files that Hadoop's copies leave beside them: those may be
+of other bytes, and whether a segment is whole its own hashes have told already."""
+
+
+def _read(spark: SparkSession, places: Sequence[str]) -> DataFrame:
+    """The rows of segments that were looked at."""
+    paths = map(storage.literal, places)
+    return spark.read.schema(schemas.JOURNAL).options(**_UNCHECKED).parquet(*paths)
 
 
 def _unseen(rows: DataFrame, published: DataFrame, ranges: Sequence[Range]) -> DataFrame:

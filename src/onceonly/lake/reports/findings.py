@@ -48,6 +48,8 @@ class Judged:
     matrix: Rows
     """Messages per pair and verdict, of the `PAIRS_LISTED` pairs that matter most."""
     invariants: tuple[InvariantResult, ...]
+    unproven: int
+    """Messages that both journals tell of, and one of them without the digest of the content."""
     journals: Rows
     """Per party: rows, period, openings, and whether the chain is whole."""
 

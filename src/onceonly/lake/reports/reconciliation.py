@@ -5,14 +5,16 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.verdicts import CLASSES, DIFFERENCES
+from onceonly.lake.expressions import one_if
+from onceonly.lake.verdicts import CLASSES, DIFFERENCES, is_unproven
 
 PAIR: Final = ("from_party", "to_party")
 
 
 def totals(judged: DataFrame) -> DataFrame:
-    """Messages per verdict."""
-    return judged.groupBy("verdict").agg(F.count("*").alias("messages"))
+    """Messages per verdict, and how many of them nobody can tell the content of."""
+    unproven = F.sum(one_if(is_unproven())).alias("unproven")
+    return judged.groupBy("verdict").agg(F.count("*").alias("messages"), unproven)
 
 
 def matrix(judged: DataFrame, pairs: int) -> DataFrame:

@@ -125,6 +125,10 @@ def _evidence(found: Findings) -> Iterator[Action]:
         todo = "Ask their party to publish them anew; until then their rows are missing."
         yield Action(ALARM, told, todo, "quarantine")
     quality = found.of(journal_quality.DEFINITION).rows
+    if found.judged.unproven:
+        what = f"Content unproven: {words.count(found.judged.unproven)} matched messages"
+        todo = "One journal does not say what their contents were: ask its party why."
+        yield Action(LOOK, what, todo, "verdicts")
     for alike in _alike(found):
         what = join((_names(alike), ": names that differ by blanks or capitals only"))
         todo = "They are different parties to everybody; see whether one of them is a slip."

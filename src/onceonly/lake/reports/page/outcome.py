@@ -60,6 +60,8 @@ def _broken_sentence(found: Findings) -> Sentence:
         f"must not be, {words.count(_of_standing(judged, Standing.DOUBT))} in doubt; "
         f"{len(judged.broken)} of {len(judged.invariants)} invariants broken."
     )
+    if judged.unproven:
+        why += f" Content unproven: {words.count(judged.unproven)}."
     if not judged.is_whole:
         why += f" {hole} Mend that first: what differs may follow from it."
     behind = sum(row["behind_end"] for row in found.of(journal_quality.DEFINITION).rows)
@@ -72,6 +74,8 @@ def _unbroken_sentence(judged: Judged) -> Sentence:
     counts = judged.verdicts
     agreed = words.count(_of_standing(judged, Standing.AGREED))
     told = f"{agreed} of {words.counted(judged.messages, 'message')} agreed"
+    if judged.unproven:
+        told += f" (content unproven: {words.count(judged.unproven)})"
     if doubts := _of_standing(judged, Standing.DOUBT):
         why = f"{told}; {words.count(doubts)} wait for somebody to settle them."
         return Sentence(Outcome.DOUBT, "?", "Nothing is broken; some is in doubt.", why)
