@@ -39,6 +39,8 @@ class Wholeness(NamedTuple):
     """Of the last row; None where no segment counts."""
     faults: tuple[str, ...] = ()
     """Of the quarantined segments, each with its name."""
+    set_aside: tuple[str, ...] = ()
+    """What somebody set aside by hand, with his reasons; no breach, and no secret."""
 
     @property
     def party(self) -> str:
@@ -105,4 +107,5 @@ def of_copies(
         together.first_bad_seq,
         tail,
         tuple(f"{one.segment}: {one.fault}" for one in together.quarantined),
+        tuple(f"{one.segment}: {one.reason}" for found in copies for one in found.distrusted),
     )

@@ -462,6 +462,47 @@ def test_a_stale_checksum_beside_a_segment_is_held_against_nobody(
     assert list(done.last_seq.values()) == [len(there.sender.records)]
 
 
+def forge(ledger: Ledger, first: int) -> Ledger:
+    """The same journal, whose rows from `first` on say something else; every hash fits."""
+    forged = Ledger(ledger.party, ledger.records[: first - 1])
+    for row in ledger.records[first - 1 :]:
+        told = row._replace(reason="never happened")
+        forged.records.append(told._replace(chain_hash=chain(forged.records[-1].chain_hash, told)))
+    return forged
+
+
+def test_a_forged_last_segment_that_came_first_is_settled_by_a_person(
+    spark: SparkSession, tmp_path: Path
+):
+    """The true one is refused, and whatever follows it, until somebody says which is believed."""
+    lake, ledger = tmp_path / "lake", healthy(seed=5, messages=12)[0].sender
+    publish(lake, ledger, first=1, last=20)
+    publish(lake, forge(ledger, 21), first=21, last=40)
+    assert jobs.ingest(str(lake)).is_trusted
+    publish(lake, ledger, first=21, last=40)
+    publish(lake, ledger, first=41)
+    refused = jobs.ingest(str(lake))
+    assert [one.fault[:40] for one in refused.quarantined] == [
+        "changed after it was taken in: it holds ",
+        "edited: row 41 does not follow journal/p",
+    ]
+    name = refused.quarantined[0].segment
+    asked = ["lake", "distrust", str(lake), name, "--reason"]
+    assert CliRunner().invoke(cli, [*asked, " "]).exit_code == 2
+    settled = CliRunner().invoke(cli, [*asked, "they signed the other one"])
+    assert (settled.exit_code, settled.stderr) == (0, "")
+    assert rows_in(spark, lake) == set(ledger.records)
+    assert jobs.ingest(str(lake)).is_trusted
+    page = jobs.report(str(lake), out=tmp_path / "report.html").read_text()
+    assert "they signed the other one" in page
+    publish(lake, forge(ledger, 21), first=21, last=40)
+    again = jobs.ingest(str(lake))
+    assert [one.segment for one in again.quarantined] == [name]
+    assert rows_in(spark, lake) == set(ledger.records)
+    once_more = CliRunner().invoke(cli, ["lake", "distrust", str(lake), "none", "--reason", "x"])
+    assert (once_more.exit_code, "NotCounted" in once_more.stderr) == (2, True)
+
+
 def test_a_job_that_is_cancelled_is_held_against_no_segment(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

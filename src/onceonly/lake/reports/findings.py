@@ -124,6 +124,8 @@ class Findings:
     """Journal rows of the messages that differ, bounded."""
     quarantined: Rows
     """Published segments none of whose rows count: party, fault."""
+    set_aside: Rows = ()
+    """What somebody set aside by hand: party, and the segment with the reason as fault."""
 
     def of(self, definition: Definition) -> Extract:
         """The report's rows per pair; none where it was not asked for."""

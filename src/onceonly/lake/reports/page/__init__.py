@@ -68,6 +68,7 @@ CHAPTERS: Final = (
             sheet.card,
             journals.quality,
             journals.quarantined,
+            journals.set_aside,
         ),
     ),
     Chapter(

@@ -89,5 +89,22 @@ def quarantined(found: Findings) -> Card:
     )
 
 
+def set_aside(found: Findings) -> Card:
+    """What a person said of evidence that had counted."""
+    body: tuple[Html, ...] = ()
+    if found.set_aside:
+        titles = [head(title) for title in ("party", "segment and the reason that was given")]
+        rows = [_segment(row) for row in found.set_aside]
+        body = (table(titles, rows, caption="Evidence set aside by hand"),)
+    return Card(
+        "set-aside",
+        "Evidence set aside by hand",
+        "Rows that counted until somebody said that they are not to be believed.",
+        body,
+        "nobody set any evidence aside.",
+        is_wide=True,
+    )
+
+
 def _segment(row: Row) -> Html:
     return tag("tr", *[cell(foreign(row[name])) for name in ("party", "fault")])
