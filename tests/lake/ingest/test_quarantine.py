@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from onceonly.lake.ingest.change import Change
     from onceonly.lake.ingest.register import Entry, Known
     from onceonly.lake.ingest.segments import Look
+    from onceonly.lake.manifest import Distrusted
 
 pytestmark = pytest.mark.spark
 
@@ -401,11 +402,11 @@ def test_a_storage_that_is_away_while_rows_are_read_keeps_nothing_apart(
         second.write_bytes(content)
         os.utime(second, ns=(at, at))
 
-    def go_then_decide(before: Known, found: list[Look]) -> Change:
+    def go_then_decide(before: Known, found: list[Look], aside: Distrusted | None) -> Change:
         if not away.exists():
             away.touch()
             put(bytes(len(right)))
-        return decide(before, found)
+        return decide(before, found, aside)
 
     def killed(url: str, asked: Look) -> Look:
         if away.exists() and url.endswith(name):
@@ -438,10 +439,10 @@ def test_a_segment_that_is_harmed_while_it_is_read_is_kept_apart(
     _, second, _ = in_three(tmp_path, ledger)
     decide = taking.decide
 
-    def harm_then_decide(before: Known, found: list[Look]) -> Change:
+    def harm_then_decide(before: Known, found: list[Look], aside: Distrusted | None) -> Change:
         if second.stat().st_size > 5:
             second.write_bytes(b"noise")
-        return decide(before, found)
+        return decide(before, found, aside)
 
     monkeypatch.setattr(taking, "decide", harm_then_decide)
     [found] = jobs.ingest(str(tmp_path)).manifests.values()
