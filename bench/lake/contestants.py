@@ -56,7 +56,8 @@ def _run(rows: DataFrame) -> None:
 _FACTS: Final = """
 WITH journal AS (
   SELECT *, coalesce(from_party, party) AS sender, hop IS NULL AS own,
-    CASE WHEN event = 'OrphanAckReceived' THEN coalesce(ref_to_message_id, message_id)
+    CASE WHEN event = 'OrphanAckReceived' THEN coalesce(ref_to_message_id, message_id,
+                                                            'no MessageId, row ' || seq)
          ELSE message_id END AS id,
     event IN ('Submitted', 'Stored', 'HandedOver') AS with_content,
     coalesce(semantics = 'BestEffort', FALSE) AS by_best_effort,
@@ -95,26 +96,35 @@ WITH journal AS (
     NOT bool_or(own AND event = 'Sent')
       AND (bool_or(own AND event = 'Submitted' AND NOT by_best_effort AND NOT by_transport)
            OR NOT bool_or(by_best_effort OR (own AND event IN ('Submitted', 'Stored')
-                                             AND by_transport))) AS promised,
+                                             AND by_transport))) AS owed,
+    bool_or(own AND event IN ('Submitted', 'Stored') AND by_transport)
+      AND NOT bool_or(by_best_effort)
+      AND NOT bool_or(own AND event = 'Submitted' AND NOT by_transport) AS entrusted,
+    bool_or(own AND event = 'Sent') AS ended_by_sending,
     greatest(max(seq) FILTER (own AND event IN ('Transmitting', 'Requeued')), 0) AS begun_seq,
     greatest(max(seq) FILTER (own AND gives_up),
              min(seq) FILTER (own AND event IN ('Failed', 'Expired', 'Cancelled')), 0) AS ended_seq
   FROM journal
   WHERE id IS NOT NULL AND (to_party IS NOT NULL OR event = 'OrphanAckReceived')
-    AND NOT (event = 'Rejected' AND coalesce(direction = 'out', FALSE))
+    AND NOT (event = 'Rejected'
+             AND (coalesce(direction = 'out', FALSE) OR coalesce(reason, '') LIKE 'signal %'))
     AND CASE WHEN own THEN list_contains($ends, event) ELSE list_contains($passing, event) END
   GROUP BY sender, to_party, id
 ), facts AS (
   SELECT *, acked_at IS NOT NULL AS acked, stored_at IS NOT NULL AS stored,
     hand_overs > 0 AS handed, held_back AND hand_overs = 0 AS withheld,
     told AND NOT (ended_seq > 0 AND begun_seq > ended_seq) AS given_up,
-    coalesce(acked_at + $grace <= $as_of, FALSE) AS acked_long_ago,
-    coalesce(stored_at + $grace <= $as_of, FALSE) AS stored_long_ago,
-    coalesce(last_sent_at + $grace <= $as_of, FALSE) AS sent_long_ago,
-    in_custody AND coalesce(acked_at + $within <= $as_of, FALSE) AS stuck,
+    coalesce(acked_at + $grace < $as_of, FALSE) AS acked_long_ago,
+    coalesce(stored_at + $grace < $as_of, FALSE) AS stored_long_ago,
+    coalesce(last_sent_at + $grace < $as_of, FALSE) AS sent_long_ago,
+    in_custody AND coalesce(acked_at + $within < $as_of, FALSE) AS stuck,
     sender IN (SELECT holder FROM holders) AND
       coalesce(to_party IN (SELECT holder FROM holders), FALSE) AS two_sided
   FROM life
+), agreed AS (
+  SELECT *, owed OR (entrusted AND two_sided) AS promised,
+    acked OR (entrusted AND ended_by_sending) AS done
+  FROM facts
 )
 SELECT CASE
   WHEN promised AND hand_overs > 1 THEN 'DELIVERED_TWICE'
@@ -127,20 +137,20 @@ SELECT CASE
   WHEN stored_long_ago AND NOT handed AND (acked OR NOT withheld) THEN 'NOT_DELIVERED_TO_APP'
   WHEN orphaned AND NOT sent AND NOT stored THEN 'ORPHAN_ACK'
   WHEN NOT promised THEN 'BEST_EFFORT'
-  WHEN submitted AND acked AND stored AND handed AND NOT acked_late AND NOT told THEN 'MATCHED'
-  WHEN submitted AND acked AND stored AND handed THEN 'MATCHED_LATE'
+  WHEN submitted AND done AND stored AND handed AND NOT acked_late AND NOT told THEN 'MATCHED'
+  WHEN submitted AND done AND stored AND handed THEN 'MATCHED_LATE'
   WHEN NOT two_sided THEN 'ONE_SIDED'
-  WHEN submitted AND given_up AND NOT acked AND stored AND NOT withheld
+  WHEN submitted AND given_up AND NOT done AND stored AND NOT withheld
     THEN 'FAILED_BUT_DELIVERED'
   WHEN submitted AND given_up AND (NOT sent OR sent_long_ago)
     AND ((NOT stored AND (NOT acked OR in_custody)) OR (withheld AND NOT acked))
     THEN 'FAILED_NOT_DELIVERED'
-  WHEN submitted AND stored_long_ago AND NOT acked THEN 'ACK_LOST'
+  WHEN submitted AND stored_long_ago AND NOT done THEN 'ACK_LOST'
   WHEN submitted AND sent AND sent_long_ago AND NOT stored AND (NOT acked OR stuck)
     THEN 'SENT_NOT_RECEIVED'
   WHEN rejected AND NOT submitted AND NOT stored THEN 'REFUSED'
   ELSE 'IN_FLIGHT' END AS verdict, count(*) AS messages
-FROM facts GROUP BY ALL
+FROM agreed GROUP BY ALL
 """
 
 
@@ -160,11 +170,12 @@ def by_duckdb(files: Sequence[str], as_of: int, threads: int) -> Counts:
 
 def by_polars(files: Sequence[str], as_of: int) -> Counts:
     """Polars, lazily, by its streaming engine; it takes every core that there is."""
+    nameless = pl.lit("no MessageId, row ") + pl.col("seq").cast(pl.String)
     rows = pl.scan_parquet(list(files)).with_columns(
         sender=pl.coalesce("from_party", "party"),
         own=pl.col("hop").is_null(),
         id=pl.when(pl.col("event") == "OrphanAckReceived")
-        .then(pl.coalesce("ref_to_message_id", "message_id"))
+        .then(pl.coalesce("ref_to_message_id", "message_id", nameless))
         .otherwise("message_id"),
     )
     holder = pl.coalesce(
@@ -194,7 +205,10 @@ def _lives(rows: pl.LazyFrame) -> pl.LazyFrame:
         pl.when("own").then(pl.col("event").is_in(_ENDS)).otherwise(pl.col("event").is_in(_PASSING))
     )
     named = pl.col("to_party").is_not_null() | (pl.col("event") == "OrphanAckReceived")
-    refused_here = (pl.col("event") == "Rejected") & (pl.col("direction") == "out")
+    no_message = (pl.col("direction") == "out").fill_null(value=False) | pl.col(
+        "reason"
+    ).str.starts_with("signal ").fill_null(value=False)
+    refused_here = (pl.col("event") == "Rejected") & no_message
     has_content = ours("Submitted", "Stored", "HandedOver") & pl.col("digest").is_not_null()
     content = pl.when(has_content).then(pl.col("digest").hash())
     has_header = ours("Submitted", "Stored", "HandedOver") & pl.col("header_digest").is_not_null()
@@ -238,6 +252,7 @@ def _lives(rows: pl.LazyFrame) -> pl.LazyFrame:
             greatest_header=header.max(),
             only_sent=ever(ours("Sent")),
             unpromised=ever(by_best_effort | (ours("Submitted", "Stored") & by_transport)),
+            by_best_effort=ever(by_best_effort),
             promised_here=ever(ours("Submitted") & ~by_best_effort & ~by_transport),
             begun_seq=number(ours("Transmitting", "Requeued")).max(),
             given_up_seq=number(gives_up).max(),
@@ -250,19 +265,22 @@ def _judged(life: pl.LazyFrame, holders: pl.Series, as_of: int) -> pl.LazyFrame:
     c = pl.col
 
     def is_long_ago(name: str, than_us: int = _GRACE_US) -> pl.Expr:
-        return (c(name) + than_us <= as_of).fill_null(value=False)
+        return (c(name) + than_us < as_of).fill_null(value=False)
 
     known = holders.implode()
     two_sided = c("sender").is_in(known) & c("to_party").is_in(known).fill_null(value=False)
     acked, stored = c("acked_at").is_not_null(), c("stored_at").is_not_null()
     handed, submitted, told = c("hand_overs") > 0, c("submitted"), c("told")
     withheld = c("held_back") & ~handed
-    promised = ~c("only_sent") & (c("promised_here") | ~c("unpromised"))
+    entrusted = c("unpromised") & ~c("by_best_effort") & ~c("promised_here")
+    owed = ~c("only_sent") & (c("promised_here") | ~c("unpromised"))
+    promised = owed | (entrusted & two_sided)
+    done = acked | (entrusted & c("only_sent"))
     ended = pl.max_horizontal("given_up_seq", "final_seq")
     given_up = told & ~(c("begun_seq") > ended).fill_null(value=False)
     sent_long_ago = is_long_ago("last_sent_at")
     stuck = c("in_custody") & is_long_ago("acked_at", than_us=_WITHIN_US)
-    matched = submitted & acked & stored & handed
+    matched = submitted & done & stored & handed
     undelivered = (~stored & (~acked | c("in_custody"))) | (withheld & ~acked)
     classes = {
         "DELIVERED_TWICE": promised & (c("hand_overs") > 1),
@@ -282,9 +300,9 @@ def _judged(life: pl.LazyFrame, holders: pl.Series, as_of: int) -> pl.LazyFrame:
         "MATCHED": matched & ~c("acked_late") & ~told,
         "MATCHED_LATE": matched,
         "ONE_SIDED": ~two_sided,
-        "FAILED_BUT_DELIVERED": submitted & given_up & ~acked & stored & ~withheld,
+        "FAILED_BUT_DELIVERED": submitted & given_up & ~done & stored & ~withheld,
         "FAILED_NOT_DELIVERED": submitted & given_up & (~c("sent") | sent_long_ago) & undelivered,
-        "ACK_LOST": submitted & is_long_ago("stored_at") & ~acked,
+        "ACK_LOST": submitted & is_long_ago("stored_at") & ~done,
         "SENT_NOT_RECEIVED": submitted & c("sent") & sent_long_ago & ~stored & (~acked | stuck),
         "REFUSED": c("rejected") & ~submitted & ~stored,
     }

@@ -123,7 +123,7 @@ class Client:
         return self._json("POST", path, json={"new_version": new_version})
 
     def resume_message(self, message_id: str, reason: str) -> JSON:
-        """Let a message go on that a bug of onceonly parked, whichever way it was going."""
+        """Let a message go on that a bug parked, or that is stored and was never handed over."""
         path = f"/v1/messages/{_quoted(message_id)}/resume"
         return self._json("POST", path, json={"reason": reason})
 

@@ -330,3 +330,28 @@ async def test_a_message_withheld_for_its_acknowledgement_is_handed_over_by_the_
         await peer.hear("Acknowledgement")
         assert report_of(await peer.hear("StatusResponse"))["status"] == "Received"
         await gateway.until_handed_over(M)
+
+
+@pytest.mark.statement(ruling="R-12")
+async def test_a_message_withheld_is_handed_over_on_an_operators_word(tmp_path, peer):
+    """Not before an acknowledgement has left, whatever he says; and once."""
+    async with running(tmp_path, peer, terms={"strict_release": True}) as gateway:
+        peer.refuse_connections()
+        await peer.send(M, 1)
+        await gateway.until_row(Event.WITHHELD)
+        path = f"/v1/messages/{M.replace('@', '%40')}/resume"
+        answer = await gateway.call("POST", path, json={"reason": "they wait for it"})
+        assert answer.json["taken_up"] == ["handed over"]
+        await gateway.until(lambda: len(gateway.rows(Event.WITHHELD)) == 2)
+        assert gateway.inbox_ids() == []
+        await peer.listen()
+        await gateway.call("POST", path, json={"reason": "they listen again"})
+        await peer.hear("Acknowledgement")
+        await gateway.until_handed_over(M)
+        assert [row.reason for row in gateway.rows(Event.TAKEN_UP)] == [
+            "they wait for it",
+            "they listen again",
+        ]
+        again = await gateway.call("POST", path, json={"reason": "once more"})
+        assert (again.status, again.json["error"]["name"]) == (409, "NotParked")
+        assert gateway.inbox_ids() == [M]

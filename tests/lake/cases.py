@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from journals import MUCH_LATER, PLANTS, Exchange, Ledger, Passage, plant, two_parties
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake import checks, model
 from onceonly.lake.catalogue import TABLES, Evidence
@@ -13,7 +14,7 @@ from onceonly.lake.verdicts import Policy, verdict
 from onceonly.message.terms import DeliveryTerms
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from onceonly.journal.record import Record
 
@@ -31,8 +32,17 @@ def evidence(
     allowed = policy or Policy()
     coverage = model.coverage(journal)
     judged = verdict(model.partial(journal), coverage, as_of=as_of, policy=allowed)
-    whole = checks.wholeness(journal).withColumnRenamed("edited", "quarantined")
+    whole = (
+        checks.wholeness(journal)
+        .withColumnRenamed("edited", "quarantined")
+        .join(journal.groupBy("party").agg(*_tail()), "party")
+    )
     return Evidence(journal, coverage, whole, judged, as_of, allowed, **more)
+
+
+def _tail() -> list[Column]:
+    by_number = F.max(F.struct("seq", "chain_hash"))
+    return [by_number["seq"].alias("last_seq"), by_number["chain_hash"].alias("last_hash")]
 
 
 def kept(case: Evidence) -> Evidence:

@@ -131,6 +131,7 @@ def findings(
     counts: dict[Verdict, int] | None = None,
     broken: Sequence[str] = (),
     drills: int = 0,
+    unproven: int = 0,
     faults: Sequence[str] = (),
 ) -> Findings:
     """A whole lake; `number` rows of every report, `counts` messages of each class per pair."""
@@ -143,7 +144,7 @@ def findings(
         hop_waterfall.DEFINITION, 7 * min(number, 1), parties=parties[:2], foreign=foreign
     )
     classes = {Verdict.MATCHED: 3} if counts is None else counts
-    judged = judged_of(parties, classes, broken, drills=drills)
+    judged = judged_of(parties, classes, broken, drills=drills, unproven=unproven)
     return Findings(
         judged=judged,
         widths={"": HOUR},
@@ -160,6 +161,7 @@ def judged_of(
     broken: Sequence[str] = (),
     *,
     drills: int = 0,
+    unproven: int = 0,
 ) -> Judged:
     """The verdicts, `counts` of each class for each pair of neighbours."""
     pairs = [_ends(place, parties) for place in range(len(parties))]
@@ -187,6 +189,7 @@ def judged_of(
         totals={verdict.value: count * len(pairs) for verdict, count in counts.items()},
         matrix=matrix,
         invariants=tuple(lines),
+        unproven=unproven,
         journals=journals,
     )
 
@@ -201,6 +204,8 @@ def _journal(party: str, drills: int) -> dict[str, Any]:
         "epochs": 2,
         "drills": drills,
         "first_bad_seq": None,
+        "last_seq": 9,
+        "last_hash": "ab" * 32,
         **dict.fromkeys(counts, 0),
     }
 

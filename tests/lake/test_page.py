@@ -12,6 +12,7 @@ import pytest
 from journals import DAWN
 from pages import HOSTILE, PARTIES, findings, judged_of
 
+from onceonly import __version__
 from onceonly.lake.catalogue import TABLES
 from onceonly.lake.reports import page, reconciliation_days
 from onceonly.lake.reports.findings import Extract
@@ -152,6 +153,26 @@ def test_every_picture_has_its_figures_beside_it(full: str):
     for section in re.findall(r"<section.*?</section>", full, flags=re.DOTALL):
         if "<svg" in section:
             assert "<table" in section, section[:120]
+
+
+def test_no_two_columns_of_a_table_are_called_the_same(full: str):
+    """A reader has nothing else to tell them apart by."""
+    for head in re.findall(r"<thead>(.*?)</thead>", full):
+        titles = [re.sub("<[^>]*>", "", one) for one in re.findall(r"<th.*?</th>", head)]
+        assert len(set(titles)) == len(titles), titles
+
+
+def test_paper_is_tied_to_the_evidence(full: str):
+    """Version, each journal's last row and hash; on every sheet its number and what it is of."""
+    found = findings()
+    mark = found.judged.mark
+    assert f"Made by onceonly {__version__}" in full
+    assert f"<code>{mark}</code>" in full
+    assert f'evidence {mark[:16]}"; }}' in full
+    assert "counter(page)" in full
+    one, *others = found.judged.journals
+    other = replace(found.judged, journals=[{**one, "last_hash": "cd" * 32}, *others])
+    assert other.mark != mark
 
 
 def test_every_table_is_named_and_can_be_scrolled_by_keys(full: str):

@@ -15,6 +15,7 @@ from onceonly.lake.reports.page.outcome import Outcome
 from onceonly.lake.verdicts import CLASSES, Standing, Verdict
 
 MATCHED = {Verdict.MATCHED: 3}
+QUALITY = {"has_journal": True, "status": "whole", "clock_jumps": 0, "behind_end": 0}
 
 
 def sentence(counts: dict[Verdict, int], *broken: str) -> outcome.Sentence:
@@ -130,13 +131,17 @@ def test_every_grave_class_has_something_to_do(row: object):
         ("channel_intervals", {"until_at": None, "state": "suspended"}, ": suspended"),
         ("channel_intervals", {"until_at": None, "state": "quarantined"}, ": quarantined"),
         ("clock_skew", {"is_within_accuracy": False}, "more than agreed"),
-        ("journal_quality", {"has_journal": False, "clock_jumps": 0}, "no journal in the lake"),
-        ("journal_quality", {"has_journal": True, "clock_jumps": 1}, "the clock was set"),
+        ("journal_quality", {**QUALITY, "has_journal": False}, "no journal in the lake"),
+        ("journal_quality", {**QUALITY, "clock_jumps": 1}, "the clock was set"),
         ("sla", {"is_kept": False}, "1 target missed"),
         ("budgets", {"is_at_risk": True}, "1 agreement whose retries outlive"),
         ("bulk_jobs", {"rejected": 7, "adds_up": True}, "7 rows of bulk jobs refused"),
         ("bulk_jobs", {"rejected": 0, "adds_up": False}, "1 bulk job whose rows do not add up"),
-        ("in_doubt", {"age_us": 3_600_000_000}, "1 message in doubt, for up to 1\u202fh"),
+        (
+            "in_doubt",
+            {"age_us": 3_600_000_000, "verdict": "IN_FLIGHT"},
+            "1 message in doubt, in no class above, for up to 1\u202fh",
+        ),
     ],
 )
 def test_every_report_that_asks_for_something_is_listed(
@@ -158,7 +163,7 @@ def test_every_report_that_asks_for_something_is_listed(
 )
 def test_names_are_listed_as_people_list_them(parties: int, says: str):
     """A comma stands between two names and behind none."""
-    silent = {"has_journal": False, "clock_jumps": 0}
+    silent = {**QUALITY, "has_journal": False}
     rows = [{**silent, "party": f"p{n}"} for n in range(1, parties + 1)]
     [action] = actions.actions(with_report("journal_quality", *rows))
     assert says in re.sub("<[^>]*>", "", action.what)
@@ -172,7 +177,7 @@ def test_names_are_listed_as_people_list_them(parties: int, says: str):
         ("availability", {"is_down": False}),
         ("channel_intervals", {"until_at": 5, "state": "suspended"}),
         ("clock_skew", {"is_within_accuracy": True}),
-        ("journal_quality", {"has_journal": True, "clock_jumps": 0}),
+        ("journal_quality", QUALITY),
         ("sla", {"is_kept": None}),
         ("budgets", {"is_at_risk": None}),
         ("bulk_jobs", {"rejected": 0, "adds_up": True}),
@@ -212,16 +217,51 @@ def test_quarantined_segments_are_not_taken_for_quarantined_pairs():
 
 
 def test_a_journal_that_ends_early_is_named():
-    """What its party did since then nobody can know; its absence is no difference yet."""
-    found = findings(0, counts=MATCHED)
-    early, late = found.judged.journals
-    end = late["last_at"] - found.judged.policy.grace_us - 1
-    judged = replace(found.judged, journals=[{**early, "last_at": end}, late])
-    [action] = actions.actions(replace(found, judged=judged))
-    assert early["party"] in action.what
-    assert "--grace" in action.do
-    in_time = replace(found.judged, journals=[{**early, "last_at": end + 2}, late])
-    assert actions.actions(replace(found, judged=in_time)) == []
+    """By what others tell of behind its end, and by no clock: a quiet party's journal just ends."""
+    early = {**QUALITY, "party": PARTIES[0], "status": "ends early", "behind_end": 3}
+    found = with_report("journal_quality", early, QUALITY)
+    [action] = actions.actions(found)
+    assert PARTIES[0] in action.what
+    assert "3 messages" in action.what
+    counts = {**MATCHED, Verdict.ACKED_NOT_STORED: 3}
+    alarmed = findings(0, counts=counts)
+    alarmed = replace(alarmed, per_pair={**alarmed.per_pair, **found.per_pair})
+    assert "3 lie behind the end of a journal" in outcome.sentence(alarmed).why
+
+
+def test_a_cause_is_said_once():
+    """A line of the sheet is listed where more break it than are in the class that says so."""
+    found = findings(0, counts={**MATCHED, Verdict.DELIVERED_TWICE: 1}, broken=["I1", "E3"])
+    told = [action.what for action in actions.actions(found)]
+    assert sum("I1" in one for one in told) == 1
+    assert any("E3" in one for one in told)
+    lines = [replace(line, breaches=3 * line.breaches) for line in found.judged.invariants]
+    more = replace(found, judged=replace(found.judged, invariants=tuple(lines)))
+    assert any("broken 1 more time, by" in one.what for one in actions.actions(more))
+
+
+def test_a_second_defect_shows_in_the_answer():
+    """A message is in one class; what else is wrong with it stands on the sheet, and is counted."""
+    found = findings(0, counts={**MATCHED, Verdict.COLLISION: 1}, broken=["I1"])
+    twice = next(one for one in outcome.ANSWERS if one.question == "delivered twice")
+    assert "<b>1 " in outcome._tile(twice, found.judged, two_sided=True)
+
+
+def test_a_content_that_one_side_does_not_tell_is_said():
+    """MATCHED says that both agree on a delivery, and not of what."""
+    found = findings(0, counts=MATCHED, unproven=2)
+    assert "(content unproven: 2)" in outcome.sentence(found).why
+    [action] = actions.actions(found)
+    assert action.what == "Content unproven: 2 matched messages"
+
+
+def test_parties_whose_names_look_alike_are_named():
+    """A blank at the end and a capital make two parties of one; a blank is shown."""
+    names = ("urn:duns:222222222", "urn:duns:222222222 ", "URN:duns:222222222", "urn:duns:3")
+    [action] = actions.actions(findings(0, parties=names, counts=MATCHED))
+    assert "differ by blanks or capitals only" in action.what
+    assert "urn:duns:222222222\\u0020<" in action.what
+    assert "urn:duns:3<" not in action.what
 
 
 def test_many_partners_are_named_by_the_first_few():

@@ -49,6 +49,19 @@ def test_a_ledger_replaces_a_table_or_nothing(lake: Path):
         prerequisites.require_place_of_a_table(str(table), [str(lake)])
 
 
+@pytest.mark.parametrize("where", ["tables/delivery_ledger", "tables/in_doubt", "elsewhere"])
+def test_plain_parquet_replaces_no_delta_table(lake: Path, where: str):
+    """Neither the ledger, nor a table beside it, where its history would go with its log."""
+    log = lake / where / "_delta_log"
+    log.mkdir(parents=True)
+    (log / "0.json").write_text("{}")
+    out = str(lake / where) if where == "elsewhere" else None
+    with pytest.raises(LocalError, match="is a Delta table: --table-format delta") as refused:
+        jobs.reconcile(str(lake), out=out, tables=None)
+    assert refused.value.name == "NotEmpty"
+    assert (log / "0.json").exists()
+
+
 def test_what_does_not_fit_together_is_refused_before_anything_runs(lake: Path):
     """An unknown table, a folder beside a catalog, named tables beside none."""
     with pytest.raises(LocalError, match="no table 'typo'"):

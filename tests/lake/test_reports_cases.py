@@ -351,6 +351,27 @@ def test_every_message_bounds_the_difference_of_the_clocks(frame: Frame):
     )
 
 
+def test_a_journal_that_is_cut_at_its_end_has_a_status_of_its_own(frame: Frame):
+    """What its partner tells of behind its last row is counted; the whole one is whole."""
+    there, _ = two_parties()
+    there.matched("m@example")
+    end = len(there.receiver.records)
+    there.matched("acknowledged behind it")
+    there.sent_not_received("sent behind it")
+    cut = there.sender.records + there.receiver.records[:end]
+    quality = {row["party"]: row for row in made("journal_quality", evidence(frame(cut)))}
+    assert part(quality[SELLER], "status", "behind_end", "last_seq") == ("ends early", 2, end)
+    assert quality[SELLER]["last_hash"] == there.receiver.records[end - 1].chain_hash
+    assert part(quality[BUYER], "status", "behind_end") == ("whole", 0)
+    of_sender = next(n for n, row in enumerate(there.sender.records) if row.seq == 5)
+    there.now += SECOND
+    there.received_not_sent("submitted behind it")
+    cut = there.sender.records[: of_sender + 1] + there.receiver.records
+    quality = {row["party"]: row for row in made("journal_quality", evidence(frame(cut)))}
+    assert part(quality[BUYER], "status", "behind_end") == ("ends early", 2)
+    assert part(quality[SELLER], "status", "behind_end") == ("whole", 0)
+
+
 def test_a_clock_that_was_set_shows_in_the_quality_of_the_journal(frame: Frame):
     """A step back of an hour, a crash, an unknown event, and no evidence of the partner."""
     there, _ = two_parties()
@@ -378,11 +399,17 @@ def test_a_clock_that_was_set_shows_in_the_quality_of_the_journal(frame: Frame):
         case.judged,
         case.coverage,
         case.wholeness,
+        as_of=case.as_of,
         policy=case.policy,
         stretch_rows=3,
     )
     whole = journal_quality.table(
-        case.journal, case.judged, case.coverage, case.wholeness, policy=case.policy
+        case.journal,
+        case.judged,
+        case.coverage,
+        case.wholeness,
+        as_of=case.as_of,
+        policy=case.policy,
     )
     assert sorted(map(repr, cut_up.collect())) == sorted(map(repr, whole.collect()))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from journals import DAWN
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.reports import reconciliation, selection, volume
 
@@ -99,7 +100,8 @@ def test_the_pairs_that_differ_most_are_told_apart_and_the_totals_are_of_all(spa
         *[("b", "d", "MATCHED", "agreed"), ("b", "d", "ACK_LOST", "doubt")],
         *[("c", "d", "MATCHED", "agreed")] * 3,
     ]
-    judged = spark.createDataFrame(rows, columns)
+    digests = {"sent_digests": F.lit(1), "received_digests": F.lit(1)}
+    judged = spark.createDataFrame(rows, columns).withColumns(digests)
     shown = [tuple(row) for row in reconciliation.matrix(judged, 3).collect()]
     assert shown == [
         ("a", None, "ORPHAN_ACK", "alarm", 2),

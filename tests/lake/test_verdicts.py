@@ -22,7 +22,8 @@ from journals import (
 
 from onceonly.journal.record import COLUMNS
 from onceonly.lake import model, schemas
-from onceonly.lake.reports import differences, reconciliation
+from onceonly.lake.reports import differences
+from onceonly.lake.reports.reconciliation import totals
 from onceonly.lake.verdicts import (
     CLASSES,
     DIFFERENCES,
@@ -152,20 +153,100 @@ def test_every_degree_of_reliability_is_judged_by_what_was_agreed(frame: Frame):
     assert judge(frame(records(there))) == {
         "cancelled before it came": Verdict.TAKEN_BACK,
         "best effort, lost": Verdict.BEST_EFFORT,
-        "method Transport": Verdict.BEST_EFFORT,
-        "method Transport, lost": Verdict.BEST_EFFORT,
-        "method Transport, refused": Verdict.BEST_EFFORT,
+        "method Transport": Verdict.MATCHED,
+        "method Transport, lost": Verdict.SENT_NOT_RECEIVED,
+        "method Transport, refused": Verdict.FAILED_NOT_DELIVERED,
         "at most once, unanswered": Verdict.FAILED_NOT_DELIVERED,
         "withheld": Verdict.FAILED_NOT_DELIVERED,
         "without numbers": Verdict.MATCHED,
     }
 
 
-def test_a_message_without_promise_asks_nobody_for_an_acknowledgement(frame: Frame):
-    """The receiver's journal alone says that none was agreed."""
+def test_a_reliable_transport_is_judged_where_both_journals_are_there(frame: Frame):
+    """R-48: what it took and the receiver lacks is lost; what it doubled, altered or made is seen.
+
+    With one journal its sender's last word is that it was sent, and there is nothing to judge.
+    """
     there, _ = two_parties()
-    there.sent_by_transport("m@example")
-    assert judge(frame(there.receiver.records)) == {"m@example": Verdict.BEST_EFFORT}
+    method = {"reason": "method Transport"}
+    there.sent_by_transport("delivered")
+    there.sent_only("purged from the broker", **method)
+    there.sent_by_transport("twice")
+    there.hand_over("twice")
+    there.sent_only("altered", **method)
+    there.store("altered", **method, digest=journals.digest_of("other"))
+    there.hand_over("altered", digest=journals.digest_of("other"))
+    there.sent_only("not handed over", **method)
+    there.store("not handed over", **method)
+    there.store("made up", **method)
+    there.hand_over("made up")
+    there.submit("confirm lost", **method)
+    there.send("confirm lost", outcome="unknown")
+    there.store("confirm lost", **method)
+    there.hand_over("confirm lost")
+    there.submit("given up, and there", **method)
+    there.send("given up, and there", outcome="unknown")
+    there.store("given up, and there", **method)
+    there.hand_over("given up, and there")
+    there.tell("given up, and there")
+    assert judge(frame(records(there))) == {
+        "delivered": Verdict.MATCHED,
+        "purged from the broker": Verdict.SENT_NOT_RECEIVED,
+        "twice": Verdict.DELIVERED_TWICE,
+        "altered": Verdict.CONTENT_MISMATCH,
+        "not handed over": Verdict.NOT_DELIVERED_TO_APP,
+        "made up": Verdict.RECEIVED_NOT_SENT,
+        "confirm lost": Verdict.ACK_LOST,
+        "given up, and there": Verdict.FAILED_BUT_DELIVERED,
+    }
+    sent = [row for row in there.sender.records if row.message_id == "purged from the broker"]
+    assert judge(frame(sent)) == {"purged from the broker": Verdict.BEST_EFFORT}
+    received = [row for row in there.receiver.records if row.message_id == "delivered"]
+    assert judge(frame(received)) == {"delivered": Verdict.BEST_EFFORT}
+
+
+def test_within_the_grace_a_transport_has_its_time(frame: Frame):
+    """A broker keeps what the receiver has not fetched yet."""
+    there, _ = two_parties()
+    there.matched("so that both journals are there")
+    there.sent_only("m@example", reason="method Transport")
+    found = judge(frame(records(there)), as_of=there.now + SECOND)
+    assert found["m@example"] == Verdict.IN_FLIGHT
+
+
+def test_exactly_at_the_grace_is_in_time(frame: Frame):
+    """In every class that waits, and in every line of the sheet."""
+    there, _ = two_parties()
+    there.matched("m@example")
+    there.acked_not_stored("not stored")
+    acked_at = there.now
+    rows = frame(records(there))
+    grace_us = Policy().grace_us
+    assert judge(rows, as_of=acked_at + grace_us)["not stored"] == Verdict.IN_FLIGHT
+    assert judge(rows, as_of=acked_at + grace_us + 1)["not stored"] == Verdict.ACKED_NOT_STORED
+
+
+def test_an_acknowledgement_that_names_nothing_is_in_a_class(frame: Frame):
+    """Each is a finding of its own, by its row."""
+    there, _ = two_parties()
+    for _ in range(2):
+        there.orphan_ack("m@example")
+        nameless = there.sender.records[-1]._replace(message_id=None)
+        there.sender.records[-1] = nameless
+    found = judge(frame(records(there)))
+    assert found == dict.fromkeys(
+        ("no MessageId, row 2", "no MessageId, row 3"), Verdict.ORPHAN_ACK
+    )
+
+
+def test_a_refused_signal_is_no_message(frame: Frame):
+    """Nothing is owed for it, nor one-sided: its row stands at the message that it is about."""
+    there, _ = two_parties()
+    there.refused("message")
+    about = {"message_id": "waits", "reason": "Acknowledgment was refused: Timestamp"}
+    there.into(Event.REJECTED, "signal", direction=Direction.OUT, **about)
+    there.into(Event.REJECTED, "stranger", from_party=None, to_party=None, **about)
+    assert judge(frame(records(there))) == {"message": Verdict.REFUSED}
 
 
 def test_an_intermediary_is_neither_half(frame: Frame):
@@ -312,7 +393,7 @@ def test_a_header_that_a_side_does_not_tell_is_counted(frame: Frame):
     there.submit("unsent@example", header_digest=None)
     rows = frame(records(there))
     judged = verdict(model.partial(rows), model.coverage(rows), as_of=MUCH_LATER, policy=Policy())
-    told = reconciliation.totals(judged).collect()
+    told = totals(judged).collect()
     assert sum(row["header_unproven"] for row in told) == 1
 
 
@@ -321,7 +402,13 @@ def test_a_digest_that_is_not_told_differs_from_none(frame: Frame):
     there, _ = two_parties()
     there.matched("m@example")
     older = [row._replace(digest=None, header_digest=None) for row in there.receiver.records]
-    assert judge(frame(there.sender.records + older)) == {"m@example": Verdict.MATCHED}
+    rows = frame(there.sender.records + older)
+    assert judge(rows) == {"m@example": Verdict.MATCHED}
+    judged = verdict(model.partial(rows), model.coverage(rows), as_of=MUCH_LATER, policy=Policy())
+    assert [row["unproven"] for row in totals(judged).collect()] == [1]
+    told = frame(records(there))
+    judged = verdict(model.partial(told), model.coverage(told), as_of=MUCH_LATER, policy=Policy())
+    assert [row["unproven"] for row in totals(judged).collect()] == [0]
 
 
 def test_what_was_taken_up_again_is_no_agreed_failure(frame: Frame):

@@ -187,6 +187,31 @@ def ingest(
 
 
 @lake.command()
+@click.argument("lake_directory", metavar="LAKE")
+@click.argument("segment")
+@master_option
+@click.option("--reason", required=True, help="Why; it stays in the lake and on every report.")
+def distrust(lake_directory: str, segment: str, master: str | None, reason: str) -> None:
+    """Set aside what was taken in of a SEGMENT, named as `ingest` names it.
+
+    Of two contents under one name the one that came first counts, and the other is quarantined
+    ("it holds other rows"). Which is the true one, only people know. The file that stands there now
+    is taken in its place, if it is another one and whole, and so is what follows it. Exit code 11
+    while any segment is quarantined.
+
+    \b
+    onceonly lake distrust lake journal/party=urn%3Aduns%3A2/segment-….parquet \\
+        --reason "not what 222222222 published; they sent it again, signed, on 2026-11-25"
+    """  # noqa: D301 - because click reads the backspace that keeps the lines apart
+    done = with_spark(
+        lambda jobs: jobs.distrust(lake_directory, segment, reason=reason, master=master)
+    )
+    for line in done.complaints:
+        say(line)
+    sys.exit(Exit.OK if done.is_trusted else Exit.DIFFERENCES)
+
+
+@lake.command()
 @spark_options
 @click.option(
     "--keep",
@@ -283,6 +308,7 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
                 "verdicts": found.verdicts,
                 "differences": found.differences,
                 "header_unproven": found.header_unproven,
+                "content_unproven": found.unproven,
                 "invariants": {line.name: line.breaches for line in found.invariants},
                 "ledger": found.ledger,
                 "tables": found.tables,
@@ -295,6 +321,10 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
             say(f"BROKEN {line.name}: {line.claim} {line.breaches}: {', '.join(line.examples)}")
         if found.header_unproven:
             say(f"header unproven: {found.header_unproven}, a side has no digest of it")
+        if found.unproven:
+            say(
+                f"content unproven: {found.unproven}; one journal lacks the digests of what matched"
+            )
         say(f"{found.differences} differences; ledger: {found.ledger}")
         if found.tables:
             say(f"{len(found.tables)} tables beside it: {', '.join(sorted(found.tables))}")

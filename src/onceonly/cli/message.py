@@ -272,8 +272,11 @@ def resend(
 def resume(client: Client, message_id: str, reason: str, output: str) -> None:
     """Let a message go on that a bug of onceonly parked: sent, forwarded or received.
 
-    An incident names each of them. What may have left goes out under the same MessageId; of what
-    surely had not, the content goes out as a new message, whose id is in replaced_by.
+    An incident names each of them. A received message that is stored and was never handed over is
+    acknowledged again and handed over, also where no bug was: with the lake's verdict
+    NOT_DELIVERED_TO_APP this is the command to give at the receiver. What may have left goes out
+    under the same MessageId; of what surely had not, the content goes out as a new message, whose
+    id is in replaced_by.
     """
     print_fields(client.resume_message(message_id, reason), output)
 

@@ -136,10 +136,11 @@ class Operations:
         await self._dispatch.run(work)
 
     async def take_up(self, message_id: str, reason: str) -> list[str]:
-        """Let what is parked under this MessageId go on (R-43); what it was, a word each.
+        """Let what waits under this MessageId go on (R-43, R-12); what it was, a word each.
 
         `sent`: the same message waits for its turn again, or its content does as a new one, where
-        no byte of it had left; `forwarded`: the copy of a relay; `handed over`: a received one;
+        no byte of it had left; `forwarded`: the copy of a relay; `handed over`: a received one,
+        parked or withheld;
         `noted`: a notice that nobody sends any more. Raises `LocalError` (NotFound, NotParked,
         NotResendable) and `StoreFull`.
         """
@@ -151,6 +152,10 @@ class Operations:
             if one.message_id == message_id
         }
         taken_up = [await self._take_up(one, message_id, reason) for one in incidents.values()]
+        for entry in snapshot.list_stored():
+            if entry.key.message_id == message_id:
+                await self._hand_overs.take_up_stored(entry.key, reason)
+                taken_up.append("handed over")
         if not any(taken_up):
             name = "NotParked" if snapshot.list_journal_of(message_id) else "NotFound"
             raise LocalError(name, f"nothing is parked under MessageId {message_id!r}")
@@ -162,7 +167,7 @@ class Operations:
         key = MessageKey(*incident.pair, message_id)
         entry = self._store.snapshot().find_inbound(key)
         if entry is not None and entry.parked is not None:
-            await self._hand_overs.take_up_parked(key, reason)
+            await self._hand_overs.take_up_stored(key, reason)
             return "handed over"
         if incident.resolved_at is not None:
             return None

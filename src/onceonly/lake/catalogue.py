@@ -192,7 +192,7 @@ TABLES: Final = (
     Table(
         journal_quality.DEFINITION,
         lambda e: journal_quality.table(
-            e.journal, e.judged, e.coverage, e.wholeness, policy=e.policy
+            e.journal, e.judged, e.coverage, e.wholeness, as_of=e.as_of, policy=e.policy
         ),
     ),
 )

@@ -70,7 +70,9 @@ def holder() -> Column:
 def subject() -> Column:
     """MessageId of the message that the row is about; an orphan's is what it refers to."""
     orphan = is_event(Event.ORPHAN_ACK_RECEIVED)
-    return F.when(orphan, F.coalesce("ref_to_message_id", "message_id")).otherwise(
+    # One that names nothing is a thing of its own, and must be in some class too.
+    nameless = F.concat(F.lit("no MessageId, row "), F.col("seq").cast("string"))
+    return F.when(orphan, F.coalesce("ref_to_message_id", "message_id", nameless)).otherwise(
         F.col("message_id")
     )
 
@@ -93,6 +95,11 @@ def is_true(condition: Column) -> Column:
 def any_of(*conditions: Column) -> Column:
     """Whether at least one condition holds; null counts as false."""
     return reduce(Column.__or__, [is_true(condition) for condition in conditions])
+
+
+def is_overdue(since: Column, wait_us: int, as_of: int) -> Column:
+    """Whether more than the wait is over at `as_of`: exactly at its end is in time, everywhere."""
+    return is_true(since + F.lit(wait_us) < F.lit(as_of))
 
 
 def chain_hash(previous: Column) -> Column:

@@ -1,7 +1,8 @@
 """Once and only once, as a sheet: report 4. Each line must be 0.
 
-Knows which columns of a judged lifecycle break which invariant of `invariants.md`. It must not
-know how the sheet is shown. Order inside one journal is compared by row number, instants across
+Knows which facts of a judged lifecycle break which invariant of `invariants.md`. It must not ask
+for a message's class: that names one thing, and a message may have several wrong with it; nor may
+it know how the sheet is shown. Order inside one journal is compared by row number, instants across
 journals only with the agreed clock accuracy between them.
 """
 
@@ -11,9 +12,16 @@ from typing import Final, NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import always, any_of, as_bits, is_true, never
+from onceonly.lake.expressions import always, any_of, as_bits, is_overdue, is_true, never
 from onceonly.lake.schemas import KEY
-from onceonly.lake.verdicts import Policy, Verdict, is_altered, is_promised
+from onceonly.lake.verdicts import (
+    Policy,
+    Verdict,
+    is_altered,
+    is_judged,
+    is_promised,
+    is_so,
+)
 
 EXAMPLES_MAX: Final = 5
 """Counter-examples per invariant: enough to start looking, few enough to read."""
@@ -62,11 +70,11 @@ def _is_bounded() -> Column:
 
 
 def _is_overdue(name: str, wait_us: int, judgement: Judgement) -> Column:
-    return F.col(name) + F.lit(wait_us) < F.lit(judgement.as_of)
+    return is_overdue(F.col(name), wait_us, judgement.as_of)
 
 
-def _has_verdict(*verdicts: Verdict) -> Column:
-    return F.col("verdict").isin([verdict.value for verdict in verdicts])
+def _is(wanted: Verdict, judgement: Judgement) -> Column:
+    return is_so(wanted, as_of=judgement.as_of, policy=judgement.policy)
 
 
 def _is_silent(judgement: Judgement) -> Column:
@@ -105,14 +113,14 @@ INVARIANTS: Final = (
     Invariant(
         "I1",
         "No message reached the receiving application twice.",
-        lambda _: _is_there("handed_over_at") & is_promised(),
+        lambda _: _is_there("handed_over_at") & is_judged(),
         lambda _: _is_counted("hand_overs", 2),
     ),
     Invariant(
         "I2",
         "What was delivered is what was submitted: nothing invented, nothing altered.",
-        lambda _: _is_there("stored_at"),
-        lambda _: is_altered() | _has_verdict(Verdict.RECEIVED_NOT_SENT),
+        lambda _: _is_there("stored_at") | _is_there("handed_over_at"),
+        lambda j: is_altered() | _is(Verdict.RECEIVED_NOT_SENT, j),
     ),
     Invariant(
         "I3",
@@ -135,14 +143,14 @@ INVARIANTS: Final = (
     Invariant(
         "I8",
         "No MessageId came with two contents.",
-        lambda _: _is_there("stored_at"),
+        lambda _: _is_there("stored_at") | _is_counted("collisions"),
         lambda _: _is_counted("collisions"),
     ),
     Invariant(
         "I13",
         "Every acknowledged message is in its receiver's store.",
         lambda _: (_is_there("acked_at") | _is_there("late_acked_at")) & is_promised(),
-        lambda _: _has_verdict(Verdict.ACKED_NOT_STORED),
+        lambda j: _is(Verdict.ACKED_NOT_STORED, j),
     ),
     Invariant(
         "I14",
@@ -160,7 +168,7 @@ INVARIANTS: Final = (
     Invariant(
         "I16",
         "Numbered messages of a pair were handed over in the order of their submission.",
-        lambda _: _has_verdict(Verdict.MATCHED) & _is_numbered(),
+        lambda j: _is(Verdict.MATCHED, j) & _is_numbered(),
         lambda _: F.col("handed_over_seq") < F.col("order_seq"),
         needs_order=True,
     ),
@@ -224,13 +232,13 @@ INVARIANTS: Final = (
         "L2",
         "Every acknowledged message reached the receiving application.",
         lambda _: _is_there("stored_at"),
-        lambda _: _has_verdict(Verdict.NOT_DELIVERED_TO_APP),
+        lambda j: _is(Verdict.NOT_DELIVERED_TO_APP, j) & ~_is(Verdict.TAKEN_BACK, j),
     ),
 )
 """The lines of the sheet, in the order of `invariants.md`."""
 
 
-def with_order(judged: DataFrame) -> DataFrame:
+def with_order(judged: DataFrame, judgement: Judgement) -> DataFrame:
     """The judged lifecycles that go one after another, with what came before each in its pair.
 
     `turn_free_seq`: row number at which the messages sent before it had given their turn back.
@@ -242,7 +250,7 @@ def with_order(judged: DataFrame) -> DataFrame:
     by_order = pair.orderBy("submitted_seq", "message_id").rowsBetween(*before)
     in_turn = is_true(F.col("transmissions") > F.lit(0))
     freed = F.when(in_turn, F.coalesce("released_seq", F.lit(_NEVER)))
-    handed = F.when(_has_verdict(Verdict.MATCHED), F.col("handed_over_seq"))
+    handed = F.when(_is(Verdict.MATCHED, judgement), F.col("handed_over_seq"))
     numbered = judged.where(_is_numbered() & is_promised())
     return numbered.withColumn("turn_free_seq", F.max(freed).over(by_turn)).withColumn(
         "order_seq", F.max(handed).over(by_order)
@@ -259,7 +267,7 @@ def breaches(judged: DataFrame, *, as_of: int, policy: Policy) -> DataFrame:
     """
     judgement = Judgement(as_of, policy)
     alone = _asked(judged, judgement, needs_order=False)
-    return alone.unionByName(_asked(with_order(judged), judgement, needs_order=True))
+    return alone.unionByName(_asked(with_order(judged, judgement), judgement, needs_order=True))
 
 
 def _asked(judged: DataFrame, judgement: Judgement, *, needs_order: bool) -> DataFrame:

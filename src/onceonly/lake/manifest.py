@@ -21,6 +21,7 @@ from onceonly.message.errors import LocalError
 __all__ = [
     "INGESTED_FOLDER",
     "MANIFEST_VERSION",
+    "Distrusted",
     "Manifest",
     "Quarantined",
     "Range",
@@ -59,6 +60,17 @@ class Quarantined(NamedTuple):
     """The first row that cannot be right, where one can be named."""
 
 
+class Distrusted(NamedTuple):
+    """A content of a segment that somebody set aside by hand: it never counts again."""
+
+    segment: str
+    content: str
+    """`Look.mark` of what counted then; what else stands under that name is another thing."""
+    reason: str
+    at: int
+    """Microseconds UTC."""
+
+
 class Retired(NamedTuple):
     """A folder that the manifest no longer names, for readers that still do."""
 
@@ -87,6 +99,7 @@ class Manifest:
     """Columns of newer journals that this version left out, and in how many rows."""
     quarantined: tuple[Quarantined, ...] = ()
     """Segments that wait for somebody to publish them anew."""
+    distrusted: tuple[Distrusted, ...] = ()
     retired: tuple[Retired, ...] = ()
 
     @property
@@ -297,6 +310,7 @@ def _written(manifest: Manifest) -> dict[str, Any]:
         "folds": manifest.folds,
         "unknown_columns": dict(manifest.unknown_columns),
         "quarantined": [one._asdict() for one in manifest.quarantined],
+        "distrusted": [one._asdict() for one in manifest.distrusted],
         "retired": [one._asdict() for one in manifest.retired],
     }
 
@@ -319,5 +333,6 @@ def _parsed(read: dict[str, Any], name: str) -> Manifest:
         folds=read["folds"],
         unknown_columns=read["unknown_columns"],
         quarantined=tuple(Quarantined(**one) for one in read["quarantined"]),
+        distrusted=tuple(Distrusted(**one) for one in read.get("distrusted", ())),
         retired=tuple(Retired(**one) for one in read["retired"]),
     )

@@ -176,5 +176,10 @@ def is_without_promise() -> Column:
     return is_tried | (_has(BEST_EFFORT | TRANSPORT_ONLY) & ~_has(PROMISED))
 
 
+def is_by_transport() -> Column:
+    """Whether nobody acknowledges, since the transport is to be reliable (method Transport)."""
+    return _has(TRANSPORT_ONLY) & ~_has(BEST_EFFORT | PROMISED)
+
+
 def _has(bits: int) -> Column:
     return is_true(F.expr(f"(marks & {bits}L) <> 0L"))

@@ -220,6 +220,12 @@ FOLDS: Final = (
         f"journal number of the last {Event.REQUEUED.value}",
     ),
     _count("submissions", Event.SUBMITTED),
+    _count(
+        "sent_digests",
+        Event.SUBMITTED,
+        meaning="rows of the sender's that say what the content was",
+        only=f"{CONTENT} IS NOT NULL",
+    ),
     _count("transmissions", Event.TRANSMITTING),
     _count(
         "starts",
@@ -300,6 +306,13 @@ FOLDS: Final = (
     _row_number("handed_over_seq", Event.HANDED_OVER),
     _row_number("first_repeat_seq", Event.DUPLICATE_ELIMINATED),
     _count("stores", Event.STORED),
+    _count(
+        "received_digests",
+        Event.STORED,
+        Event.HANDED_OVER,
+        meaning="rows of the receiver's that say what the content was",
+        only=f"{CONTENT} IS NOT NULL",
+    ),
     _count("acks_sent", Event.ACK_SENT),
     _outcome("acks_accepted", Event.ACK_SENT, Outcome.ACCEPTED),
     _count("hand_overs", Event.HANDED_OVER),
@@ -338,6 +351,10 @@ FOLDS: Final = (
     Fold("last_at", How.MAX, "at", "TRUE", "last row, in either journal"),
 )
 """Every column of a lifecycle beside its key: microseconds UTC, counts, journal numbers."""
+
+
+RULES: Final = 2
+"""Raised when `partial` takes other rows than before, so that no older folds are merged in."""
 
 
 def partial(journal: DataFrame) -> DataFrame:

@@ -24,7 +24,7 @@ from onceonly.lake.formats import TableFormat
 from onceonly.lake.ingest import register, seams, segments
 from onceonly.lake.ingest.intake import url
 from onceonly.lake.manifest import Manifest, Quarantined, Shelf
-from onceonly.lake.wholeness import Wholeness, of_copies
+from onceonly.lake.wholeness import Tail, Wholeness, of_copies
 from onceonly.message.errors import LocalError
 
 SETTINGS: Final = {
@@ -98,9 +98,9 @@ OF_ROWS: Final[Mapping[str, Callable[[DataFrame], DataFrame]]] = {
 """What is made of journal rows, by product."""
 FOLDED: Final = ("lifecycle", "coverage")
 FOLDS_MARK: Final = sha256(
-    repr([tuple(fold) for fold in (*model.FOLDS, *model.COVERAGE_FOLDS)]).encode()
+    repr([model.RULES, *map(tuple, (*model.FOLDS, *model.COVERAGE_FOLDS))]).encode()
 ).hexdigest()[:12]
-"""Changes with every fold, so that nothing is merged with what older folds left."""
+"""Changes with every fold and rule, so that nothing is merged with what older folds left."""
 
 
 LITTLE_BYTES: Final = 64 << 20
@@ -208,6 +208,7 @@ class Evidence:
                 [known for _, known in copies],
                 _counted(self._each_once(copies)) if _overlap(copies) else {},
                 _contradicted(copies),
+                _tail(copies),
             )
             for folder, copies in self.copies.items()
         ]
@@ -254,6 +255,12 @@ def _overlap(copies: Copies) -> bool:
     """Whether a row may stand in two of the copies."""
     ranges = [one for _, known in copies for one in known.ranges]
     return manifest.count(manifest.joined(ranges)) < manifest.count(ranges)
+
+
+def _tail(copies: Copies) -> Tail | None:
+    looks = [one for shelf, known in copies for one in register.looks(shelf, known).values()]
+    tails = [(one.last_seq, one.tail_hash or "") for one in seams.fit(looks).accepted.values()]
+    return max(tails, default=None)
 
 
 def _contradicted(copies: Copies) -> list[Quarantined]:

@@ -20,8 +20,14 @@ from typing import Final, NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import US_PER_S, always, as_bits, is_true
-from onceonly.lake.marks import ever, ever_passing, is_without_promise, was_told
+from onceonly.lake.expressions import US_PER_S, always, as_bits, is_overdue, is_true
+from onceonly.lake.marks import (
+    ever,
+    ever_passing,
+    is_by_transport,
+    is_without_promise,
+    was_told,
+)
 from onceonly.message.event import Event
 from onceonly.message.terms import DeliveryTerms
 
@@ -106,10 +112,13 @@ class Facts(NamedTuple):
     """The lifecycle as yes and no; never null."""
 
     promised: Column
+    """Somebody owes more than to try, and it can be seen (`is_judged`)."""
     submitted: Column
     sent: Column
     acked: Column
     acked_late: Column
+    carried: Column
+    """A transport that is to be reliable itself took it, which ends it for its sender (R-48)."""
     told: Column
     """The application knows of a failure, or took the message back."""
     given_up: Column
@@ -141,7 +150,8 @@ class Facts(NamedTuple):
     @property
     def matches(self) -> Column:
         """Both journals tell of one delivery."""
-        return self.two_sided & self.submitted & self.acked & self.stored & self.handed
+        is_done = self.acked | self.carried
+        return self.two_sided & self.submitted & is_done & self.stored & self.handed
 
 
 class VerdictClass(NamedTuple):
@@ -209,14 +219,15 @@ CLASSES: Final = (
     VerdictClass(
         Verdict.BEST_EFFORT,
         Standing.OUTSIDE,
-        "Sent under BestEffort, or by a transport that is to be reliable itself: nothing was "
-        "promised here, so nothing is to be proved.",
+        "Sent under BestEffort, which promises nothing; or by a transport that is to be reliable "
+        "itself, with one journal only: then its sender's last word is that it was sent.",
         lambda f: ~f.promised,
     ),
     VerdictClass(
         Verdict.MATCHED,
         Standing.AGREED,
-        "Submitted, stored, handed over once with the same digests, and acknowledged in time.",
+        "Submitted, stored, handed over once with the same digests, and acknowledged in time; or "
+        "sent, where the transport is to be reliable itself.",
         lambda f: f.matches & ~f.acked_late & ~f.told,
     ),
     VerdictClass(
@@ -235,7 +246,7 @@ CLASSES: Final = (
         Verdict.FAILED_BUT_DELIVERED,
         Standing.DOUBT,
         "The sender was told of a failure, no acknowledgement came, and the receiver has it.",
-        lambda f: f.submitted & f.given_up & ~f.acked & f.stored & ~f.withheld,
+        lambda f: f.submitted & f.given_up & ~f.acked & ~f.carried & f.stored & ~f.withheld,
     ),
     VerdictClass(
         Verdict.FAILED_NOT_DELIVERED,
@@ -253,13 +264,13 @@ CLASSES: Final = (
         Verdict.ACK_LOST,
         Standing.DOUBT,
         "Stored longer ago than the grace, and the sender has neither acknowledgement nor notice.",
-        lambda f: f.submitted & f.stored & f.stored_long_ago & ~f.acked,
+        lambda f: f.submitted & f.stored & f.stored_long_ago & ~f.acked & ~f.carried,
     ),
     VerdictClass(
         Verdict.SENT_NOT_RECEIVED,
         Standing.DOUBT,
-        "Last sent longer ago than the grace, never stored, and the sender has no verdict; or one "
-        "of an intermediary only, for longer than a message may be without.",
+        "Last sent longer ago than the grace, never stored, and the sender has no verdict; or that "
+        "of a transport only, or of an intermediary for longer than a message may be without.",
         lambda f: (
             f.submitted
             & f.sent
@@ -283,6 +294,7 @@ CLASSES: Final = (
 )
 """Every class, in the order in which they are tried; the first that holds is the verdict."""
 
+_CLASS_OF: Final = {row.verdict: row for row in CLASSES}
 STANDING_OF: Final = {row.verdict: row.standing for row in CLASSES}
 DIFFERENCES: Final = tuple(
     row.verdict for row in CLASSES if row.standing in (Standing.ALARM, Standing.DOUBT)
@@ -295,12 +307,12 @@ def verdict(lifecycle: DataFrame, coverage: DataFrame, *, as_of: int, policy: Po
 
     `coverage` says whose journals are in the lake (`model.merge_coverage`).
     """
-    asked = _facts(as_of, policy)
+    asked = facts(as_of, policy)
     judged = with_sides(lifecycle, coverage).withColumn(FACTS, as_bits(asked))
-    facts = Facts(*[_is_set(1 << place) for place in range(len(asked))])
+    known = Facts(*[_is_set(1 << place) for place in range(len(asked))])
     word = F.lit(None).cast("string")
     for row in reversed(CLASSES):
-        word = F.when(row.holds(facts), F.lit(row.verdict.value)).otherwise(word)
+        word = F.when(row.holds(known), F.lit(row.verdict.value)).otherwise(word)
     standing = F.coalesce(
         *[
             F.when(F.col("verdict").isin(_of_standing(standing)), F.lit(standing.value))
@@ -361,16 +373,24 @@ def false_witnesses(coverage: DataFrame) -> DataFrame:
     return spoken.where(F.col("journal") != F.col("party")).drop("journal")
 
 
-def _facts(as_of: int, policy: Policy) -> Facts:
-    def is_overdue(name: str) -> Column:
-        return is_true(F.col(name) + F.lit(policy.grace_us) <= F.lit(as_of))
+def is_so(wanted: Verdict, *, as_of: int, policy: Policy) -> Column:
+    """Whether what a class says is true of a message, whichever class that came before it took it.
 
+    A message may have more than one thing wrong with it, and is in one class.
+    """
+    return _CLASS_OF[wanted].holds(facts(as_of, policy))
+
+
+def facts(as_of: int, policy: Policy) -> Facts:
+    """What the classes are made of, over a lifecycle `with_sides`."""
+    acked_at = F.least("acked_at", "late_acked_at")
     return Facts(
-        promised=is_promised(),
+        promised=is_judged(),
         submitted=ever(Event.SUBMITTED),
         sent=ever(Event.TRANSMITTING),
         acked=ever(Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED),
         acked_late=ever(Event.LATE_ACK_RECEIVED),
+        carried=is_by_transport() & ever(Event.SENT),
         told=was_told(),
         given_up=was_told() & ~is_taken_up(),
         cancelled=ever(Event.CANCELLED),
@@ -385,14 +405,10 @@ def _facts(as_of: int, policy: Policy) -> Facts:
         orphaned=ever(Event.ORPHAN_ACK_RECEIVED),
         altered=is_altered(),
         two_sided=F.col("is_two_sided"),
-        store_overdue=is_true(
-            F.least("acked_at", "late_acked_at") + F.lit(policy.grace_us) <= F.lit(as_of)
-        ),
-        send_overdue=is_overdue("last_sent_at"),
-        stored_long_ago=is_overdue("stored_at"),
-        custody_overdue=is_true(
-            F.least("acked_at", "late_acked_at") + F.lit(policy.verdict_within_us) <= F.lit(as_of)
-        ),
+        store_overdue=is_overdue(acked_at, policy.grace_us, as_of),
+        send_overdue=is_overdue(F.col("last_sent_at"), policy.grace_us, as_of),
+        stored_long_ago=is_overdue(F.col("stored_at"), policy.grace_us, as_of),
+        custody_overdue=is_overdue(acked_at, policy.verdict_within_us, as_of),
     )
 
 
@@ -406,8 +422,22 @@ def is_taken_up() -> Column:
 
 
 def is_promised() -> Column:
-    """Whether the gateways owed more than to try: not under BestEffort or method Transport."""
+    """Whether the gateways owed an acknowledgement: not under BestEffort or method Transport."""
     return ~is_without_promise()
+
+
+def is_judged() -> Column:
+    """Whether a delivery was promised by the gateways, or by a transport between them (R-48).
+
+    What a transport promised shows only in both journals; asked of lifecycles `with_sides`.
+    """
+    return is_promised() | (is_by_transport() & F.col("is_two_sided"))
+
+
+def is_unproven() -> Column:
+    """Whether both sides agree on a delivery, and one of them does not say of which content."""
+    agreed = F.col("verdict").isin(Verdict.MATCHED.value, Verdict.MATCHED_LATE.value)
+    return agreed & is_true((F.col("sent_digests") == 0) | (F.col("received_digests") == 0))
 
 
 def is_altered() -> Column:

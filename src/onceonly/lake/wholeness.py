@@ -12,9 +12,12 @@ from urllib.parse import unquote
 from onceonly.lake import manifest
 from onceonly.lake.manifest import Manifest, Quarantined
 
+Tail = tuple[int, str]
+"""Number and hash of a row behind which none is: who has both has all rows before it."""
+
 COLUMNS: Final = (
     "party string, rows bigint, missing bigint, quarantined bigint, forks bigint, "
-    "first_bad_seq bigint"
+    "first_bad_seq bigint, last_seq bigint, last_hash string"
 )
 """What `as_row` gives, in Spark's types, behind the party."""
 
@@ -32,8 +35,12 @@ class Wholeness(NamedTuple):
     forks: int
     """Rows with a number that another row has too."""
     first_bad_seq: int | None
+    tail: Tail | None = None
+    """Of the last row; None where no segment counts."""
     faults: tuple[str, ...] = ()
     """Of the quarantined segments, each with its name."""
+    set_aside: tuple[str, ...] = ()
+    """What somebody set aside by hand, with his reasons; no breach, and no secret."""
 
     @property
     def party(self) -> str:
@@ -59,6 +66,8 @@ class Wholeness(NamedTuple):
             "quarantined": self.quarantined,
             "forks": self.forks,
             "first_bad_seq": self.first_bad_seq,
+            "last_seq": None if self.tail is None else self.tail[0],
+            "last_hash": None if self.tail is None else self.tail[1],
         }
 
 
@@ -67,12 +76,13 @@ def of_copies(
     copies: Sequence[Manifest],
     counted: Mapping[str, Any],
     contradicted: Sequence[Quarantined] = (),
+    tail: Tail | None = None,
 ) -> Wholeness:
     """One party's journal, from what several lakes hold of it.
 
     `counted` has `rows`, `forks` and the first of them, `first_fork`, where the copies share
     numbers, which manifests alone cannot tell apart; it is empty where they do not. `contradicted`
-    are segments of one lake that do not follow those of another.
+    are segments of one lake that do not follow those of another; `tail` is of the last row.
     """
     ranges = manifest.joined(one for found in copies for one in found.ranges)
     together = Manifest(
@@ -95,5 +105,7 @@ def of_copies(
         len(together.quarantined),
         together.forks,
         together.first_bad_seq,
+        tail,
         tuple(f"{one.segment}: {one.fault}" for one in together.quarantined),
+        tuple(f"{one.segment}: {one.reason}" for found in copies for one in found.distrusted),
     )

@@ -106,7 +106,7 @@ class Event(StrEnum):
     """A bug of ours met the message while it was sent, forwarded or handed over: it is set aside,
     and nobody takes it up again by himself; `reason` has the bug (R-43)."""
     TAKEN_UP = "TakenUp"
-    """An operator let what was parked go on; `reason` is his."""
+    """An operator let go on what was parked, or stored and not handed over; `reason` is his."""
     INTERNAL_ERROR = "InternalError"
     """A bug of ours met something that a peer sent or answered; `reason` says what (R-43)."""
     STARTED = "Started"

@@ -16,7 +16,7 @@ from journals import healthy, publish
 from onceonly.lake.ingest.change import Change, decide
 from onceonly.lake.ingest.register import GONE, Known
 from onceonly.lake.ingest.segments import Look, look
-from onceonly.lake.manifest import Manifest, Shelf, joined
+from onceonly.lake.manifest import Distrusted, Manifest, Shelf, joined
 
 SHELF = Shelf("/lake", "party=p")
 
@@ -57,6 +57,39 @@ def test_a_segment_that_does_not_follow_is_kept_apart(journals):
     assert (apart.segment, apart.bad_seq) == (others[3].segment, 31)
     assert "does not follow" in apart.fault
     assert rows_of(change) == {(41, 50)}
+
+
+def test_what_is_set_aside_makes_room_for_what_stands_in_its_place(journals):
+    """A forged last segment came first; the true one and what follows it count once it is gone."""
+    looks, others = journals
+    forged = others[3]._replace(segment=looks[3].segment, head=looks[3].head)
+    forged = forged._replace(head_hash=looks[3].head_hash)
+    before = known([*looks[:3], forged])
+    refused = decide(before, [looks[3], looks[4]])
+    assert {one.segment for one in refused.quarantined} == {looks[3].segment, looks[4].segment}
+    before = known([*looks[:3], forged, looks[4]], Manifest(quarantined=refused.quarantined))
+    aside = Distrusted(forged.segment, forged.mark, "not theirs", 1)
+    change = decide(before, [looks[3]], aside)
+    assert (change.quarantined, change.distrusted) == ((), (aside,))
+    assert rows_of(change) == {(31, 40), (41, 50)}
+    assert [one.segment for one in change.kept] == [one.segment for one in looks[:3]]
+    assert list(change.dropped) == [forged]
+
+
+def test_what_is_set_aside_never_counts_again(journals):
+    """It stays quarantined where it stands, whatever it is called; where it is gone it is gone."""
+    looks, _ = journals
+    aside = Distrusted(looks[3].segment, looks[3].mark, "not theirs", 1)
+    change = decide(known(looks[:4]), [looks[3]], aside)
+    assert [(one.segment, one.bad_seq) for one in change.quarantined] == [(looks[3].segment, None)]
+    assert list(change.dropped) == [looks[3]]
+    settled = known(looks[:3], Manifest(distrusted=(aside,)))
+    copied = looks[3]._replace(segment="elsewhere/segment")
+    again = decide(settled, [looks[3], copied])
+    assert {one.segment for one in again.quarantined} == {looks[3].segment, copied.segment}
+    assert (rows_of(again), again.distrusted) == (set(), (aside,))
+    gone = decide(known(looks[:4]), [Look(looks[3].segment, fault=GONE)], aside)
+    assert (gone.quarantined, list(gone.dropped)) == ((), [looks[3]])
 
 
 def test_a_segment_that_counted_may_turn_out_to_be_contradicted(journals):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from onceonly.lake.ingest.change import Change
     from onceonly.lake.ingest.register import Known
     from onceonly.lake.ingest.segments import Look
+    from onceonly.lake.manifest import Distrusted
 
 pytestmark = pytest.mark.spark
 
@@ -105,10 +106,10 @@ def test_a_segment_that_is_still_being_written_waits_and_ends_nothing(
     decide, shelf = taking.decide, Shelf(str(tmp_path), party_folder(BUYER))
     ages = iter(range(1, taking.TRIES_MAX + 1))
 
-    def grow_and_decide(before: Known, found: list[Look]) -> Change:
+    def grow_and_decide(before: Known, found: list[Look], aside: Distrusted | None) -> Change:
         for age in itertools.islice(ages, 1):
             os.utime(path, (age, age))
-        return decide(before, found)
+        return decide(before, found, aside)
 
     def find() -> list[Intake]:
         if manifest.load(shelf).rows:

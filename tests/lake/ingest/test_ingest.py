@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from onceonly.lake.ingest.change import Change
     from onceonly.lake.ingest.register import Known
     from onceonly.lake.ingest.segments import Look
+    from onceonly.lake.manifest import Distrusted
 
 pytestmark = pytest.mark.spark
 
@@ -152,10 +153,10 @@ def test_what_another_ingest_published_meanwhile_is_not_published_again(
     intake = Intake(manifest.Shelf(str(tmp_path), party_folder(BUYER)), str(path.parent))
     decide = taking.decide
 
-    def overtaken(before: Known, found: list[Look]) -> Change:
+    def overtaken(before: Known, found: list[Look], aside: Distrusted | None) -> Change:
         monkeypatch.undo()
         taking.take(spark, intake, [path.name])
-        return decide(before, found)
+        return decide(before, found, aside)
 
     monkeypatch.setattr(taking, "decide", overtaken)
     taking.take(spark, intake, [path.name, other.name])

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from onceonly.lake.ingest.change import Change
     from onceonly.lake.ingest.register import Entry, Known
     from onceonly.lake.ingest.segments import Look
+    from onceonly.lake.manifest import Distrusted
 
 pytestmark = pytest.mark.spark
 
@@ -148,7 +149,8 @@ def test_every_harmed_segment_is_named_and_all_others_count(
         assert seqs == {*range(1, 21)} | (ROWS_OF[1] if 1 not in gone else set()) | last
         assert any(f"party={name}/" in line and fault in line for line in told)
     [foreign] = summary.manifests[f"{lake}/party=foreign"].quarantined
-    assert foreign.fault == "foreign: its rows are of 'stranger'"
+    right = "its folder would be party=stranger, for its rows are of 'stranger'"
+    assert foreign.fault == f"foreign: {right}"
     assert not summary.is_trusted
 
 
@@ -424,11 +426,11 @@ def test_a_storage_that_is_away_while_rows_are_read_keeps_nothing_apart(
         second.write_bytes(content)
         os.utime(second, ns=(at, at))
 
-    def go_then_decide(before: Known, found: list[Look]) -> Change:
+    def go_then_decide(before: Known, found: list[Look], aside: Distrusted | None) -> Change:
         if not away.exists():
             away.touch()
             put(bytes(len(right)))
-        return decide(before, found)
+        return decide(before, found, aside)
 
     def killed(url: str, asked: Look) -> Look:
         if away.exists() and url.endswith(name):
@@ -461,16 +463,69 @@ def test_a_segment_that_is_harmed_while_it_is_read_is_kept_apart(
     _, second, _ = in_three(tmp_path, ledger)
     decide = taking.decide
 
-    def harm_then_decide(before: Known, found: list[Look]) -> Change:
+    def harm_then_decide(before: Known, found: list[Look], aside: Distrusted | None) -> Change:
         if second.stat().st_size > 5:
             second.write_bytes(b"noise")
-        return decide(before, found)
+        return decide(before, found, aside)
 
     monkeypatch.setattr(taking, "decide", harm_then_decide)
     [found] = jobs.ingest(str(tmp_path)).manifests.values()
     assert [one.fault[:10] for one in found.quarantined] == ["unreadable"]
     assert found.missing == [(21, 40)]
     assert runner.journal(spark, [str(tmp_path)]).count() == len(ledger.records) - 20
+
+
+def test_a_stale_checksum_beside_a_segment_is_held_against_nobody(
+    spark: SparkSession, tmp_path: Path
+):
+    """Hadoop's copies leave such files; whether a segment is whole its own hashes tell."""
+    there, _ = healthy(seed=5, messages=4)
+    path = publish(tmp_path, there.sender)
+    path.with_name(f".{path.name}.crc").write_bytes(b"crc\0\0\0\2\0" + b"1234" * 40)
+    done = jobs.ingest(str(tmp_path))
+    assert done.is_trusted
+    assert list(done.last_seq.values()) == [len(there.sender.records)]
+
+
+def forge(ledger: Ledger, first: int) -> Ledger:
+    """The same journal, whose rows from `first` on say something else; every hash fits."""
+    forged = Ledger(ledger.party, ledger.records[: first - 1])
+    for row in ledger.records[first - 1 :]:
+        told = row._replace(reason="never happened")
+        forged.records.append(told._replace(chain_hash=chain(forged.records[-1].chain_hash, told)))
+    return forged
+
+
+def test_a_forged_last_segment_that_came_first_is_settled_by_a_person(
+    spark: SparkSession, tmp_path: Path
+):
+    """The true one is refused, and whatever follows it, until somebody says which is believed."""
+    lake, ledger = tmp_path / "lake", healthy(seed=5, messages=12)[0].sender
+    publish(lake, ledger, first=1, last=20)
+    publish(lake, forge(ledger, 21), first=21, last=40)
+    assert jobs.ingest(str(lake)).is_trusted
+    publish(lake, ledger, first=21, last=40)
+    publish(lake, ledger, first=41)
+    refused = jobs.ingest(str(lake))
+    assert [one.fault[:40] for one in refused.quarantined] == [
+        "changed after it was taken in: it holds ",
+        "edited: row 41 does not follow journal/p",
+    ]
+    name = refused.quarantined[0].segment
+    asked = ["lake", "distrust", str(lake), name, "--reason"]
+    assert CliRunner().invoke(cli, [*asked, " "]).exit_code == 2
+    settled = CliRunner().invoke(cli, [*asked, "they signed the other one"])
+    assert (settled.exit_code, settled.stderr) == (0, "")
+    assert rows_in(spark, lake) == set(ledger.records)
+    assert jobs.ingest(str(lake)).is_trusted
+    page = jobs.report(str(lake), out=tmp_path / "report.html").read_text()
+    assert "they signed the other one" in page
+    publish(lake, forge(ledger, 21), first=21, last=40)
+    again = jobs.ingest(str(lake))
+    assert [one.segment for one in again.quarantined] == [name]
+    assert rows_in(spark, lake) == set(ledger.records)
+    once_more = CliRunner().invoke(cli, ["lake", "distrust", str(lake), "none", "--reason", "x"])
+    assert (once_more.exit_code, "NotCounted" in once_more.stderr) == (2, True)
 
 
 def test_a_job_that_is_cancelled_is_held_against_no_segment(

@@ -296,7 +296,7 @@ class Api(JobCalls):
         return Json(self._message(message_id), status_code=status_code)
 
     async def resume_message(self, request: Request) -> Response:
-        """Let a message go on that a bug parked, whichever way it was going."""
+        """Let a message go on that a bug parked, or that is stored and was never handed over."""
         message_id = request.path_params["message_id"]
         reason = (await json_object(request)).get("reason")
         if not isinstance(reason, str) or not reason.strip():

@@ -87,7 +87,8 @@ OPERATIONS = (
     Operation(
         "post",
         "/v1/messages/{message_id}/resume",
-        "Let a message go on that a bug of onceonly parked, sent, forwarded or received",
+        "Let a message go on that a bug of onceonly parked, sent, forwarded or received; "
+        "a received one that is stored and not handed over, also without a bug",
         body="reason",
     ),
     Operation("get", "/v1/jobs", "Jobs and what became of their rows, oldest first", _PAGE),

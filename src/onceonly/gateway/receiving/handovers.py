@@ -144,18 +144,19 @@ class HandOvers:
         debt = self.debt_of(entry.key, agreement)
         self.acknowledge(debt._replace(may_have_left=not entry.is_withheld), send)
 
-    async def take_up_parked(self, key: MessageKey, reason: str) -> None:
-        """On an operator's word: hand over what was parked, under the order of its pair.
+    async def take_up_stored(self, key: MessageKey, reason: str) -> None:
+        """On an operator's word: acknowledge again and hand over, under the order of its pair.
 
-        Raises `LocalError` (NotFound, NotParked) and `StoreFull`.
+        What was parked, or waits for whatever reason; withheld it stays while no acknowledgement
+        leaves (R-12). Raises `LocalError` (NotFound, NotParked) and `StoreFull`.
         """
 
         def step(txn: Transaction) -> InboundEntry:
             entry = txn.find_inbound(key)
             if entry is None:
                 raise LocalError("NotFound", f"no message {key.message_id!r} is stored")
-            if entry.parked is None:
-                raise LocalError("NotParked", "the message is not parked; nothing holds it up")
+            if entry.status is not InboundStatus.STORED:
+                raise LocalError("NotParked", f"the message is {entry.status}; nothing holds it up")
             now = self._clock.now()
             txn.put_parked(key, None)
             txn.resolve_parked(Role.RECEIVER, key.pair, key.message_id, at=now.at)

@@ -1,12 +1,12 @@
 """What a batch of looks makes of what a lake holds: a decision over values."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 from onceonly.lake.ingest import seams
 from onceonly.lake.ingest.register import GONE, Known
 from onceonly.lake.ingest.segments import Look
-from onceonly.lake.manifest import Quarantined
+from onceonly.lake.manifest import Distrusted, Quarantined
 
 
 class Change(NamedTuple):
@@ -22,6 +22,8 @@ class Change(NamedTuple):
     """Where a segment that counted does no more: those that do, whose rows the lake has."""
     dropped: Sequence[Look] = ()
     """Segments that counted and do no more."""
+    distrusted: tuple[Distrusted, ...] = ()
+    """All contents that are set aside by hand from now on."""
 
     @property
     def is_rebuilt(self) -> bool:
@@ -29,8 +31,10 @@ class Change(NamedTuple):
         return bool(self.dropped)
 
 
-def decide(before: Known, found: Sequence[Look]) -> Change:
-    """What follows from these looks."""
+def decide(before: Known, found: Sequence[Look], aside: Distrusted | None = None) -> Change:
+    """What follows from these looks, and from setting a content `aside` that counted so far."""
+    distrusted = (*before.manifest.distrusted, *(() if aside is None else (aside,)))
+    marks = {one.content for one in distrusted}
     was = seams.fit(before.looks.values())
     old = [one for one in before.manifest.quarantined if one.segment not in was.contradicted]
     apart = {one.segment: one for one in old}
@@ -38,7 +42,11 @@ def decide(before: Known, found: Sequence[Look]) -> Change:
     for one in found:
         apart.pop(one.segment, None)
         taken = was.accepted.get(one.segment)
-        if taken is not None and (one.fault is not None or one.content != taken.content):
+        if taken is not None and taken.mark in marks:
+            taken = None  # Nothing is held against what stands in its place.
+        if one.fault == GONE:
+            looks.append(one)
+        elif taken is not None and (one.fault is not None or one.content != taken.content):
             what = one.fault or "it holds other rows"
             apart[one.segment] = _apart(one, f"changed after it was taken in: {what}")
         elif one.fault is not None:
@@ -48,16 +56,28 @@ def decide(before: Known, found: Sequence[Look]) -> Change:
         else:
             looks.append(one)
     together = {**before.looks, **{one.segment: one for one in looks}}
-    now = seams.fit(one for one in together.values() if one.fault != GONE)
+    there = {name: one for name, one in together.items() if one.fault != GONE}
+    set_aside = {name: one for name, one in there.items() if one.mark in marks}
+    apart |= {name: _apart(one, _SET_ASIDE) for name, one in set_aside.items()}
+    now = seams.fit(one for name, one in there.items() if name not in set_aside)
     apart |= {name: _apart(one, one.fault or "") for name, one in now.contradicted.items()}
     quarantined = tuple(apart[name] for name in sorted(apart))
-    gained = [one for name, one in now.accepted.items() if name not in was.accepted]
-    kept = [one for name, one in was.accepted.items() if name in now.accepted]
-    dropped = [one for name, one in was.accepted.items() if name not in now.accepted]
+    gained = [one for one in now.accepted.values() if not _is_in(one, was.accepted)]
+    kept = [one for one in was.accepted.values() if _is_in(one, now.accepted)]
+    dropped = [one for one in was.accepted.values() if not _is_in(one, now.accepted)]
     rows_of = seams.without_repeats(gained, kept)
     if not dropped:
-        return Change(looks, quarantined, rows_of)
-    return Change(looks, quarantined, rows_of, seams.without_repeats(kept), dropped)
+        return Change(looks, quarantined, rows_of, distrusted=distrusted)
+    rest = seams.without_repeats(kept)
+    return Change(looks, quarantined, rows_of, rest, dropped, distrusted)
+
+
+_SET_ASIDE: Final = "set aside by hand: another content may take its place"
+
+
+def _is_in(one: Look, others: Mapping[str, Look]) -> bool:
+    other = others.get(one.segment)
+    return other is not None and other.content == one.content
 
 
 def _apart(found: Look, fault: str) -> Quarantined:

@@ -53,7 +53,10 @@ def read(shelf: Shelf) -> Known:
 
 
 def looks(shelf: Shelf, found: Manifest) -> dict[str, Look]:
-    """The last look at each segment that a manifest knows of, by the segment's name."""
+    """The last look at each segment that a manifest knows of, by the segment's name.
+
+    None at what was set aside by hand.
+    """
     last: dict[str, Look] = {}
     for path in shelf.paths(found, PRODUCT):
         content = storage.read_bytes(path)
@@ -63,7 +66,9 @@ def looks(shelf: Shelf, found: Manifest) -> dict[str, Look]:
         parquet = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
         rows = parquet.read(use_threads=False).to_pylist()
         last |= {row["segment"]: Look(**row) for row in rows}
-    return {name: one for name, one in last.items() if one.fault != GONE}
+    aside = {one.content for one in found.distrusted}
+    known = {name: one for name, one in last.items() if one.fault != GONE}
+    return {name: one for name, one in known.items() if not aside or one.mark not in aside}
 
 
 class Entry(NamedTuple):

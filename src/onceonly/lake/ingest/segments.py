@@ -133,6 +133,11 @@ class Look(NamedTuple):
         return self.first_seq, self.last_seq, self.head, self.tail_hash
 
     @property
+    def mark(self) -> str:
+        """The content as one hash."""
+        return sha256(repr(self.content).encode()).hexdigest()
+
+    @property
     def is_disturbed(self) -> bool:
         """Whether nothing was found: the storage or the machine ended the look, not the bytes."""
         return (self.fault or "").startswith(_DISTURBED)

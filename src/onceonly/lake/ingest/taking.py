@@ -28,9 +28,9 @@ from onceonly.lake import checks, compaction, manifest, model, runner, schemas, 
 from onceonly.lake.ingest import kept, register, seams, segments
 from onceonly.lake.ingest.change import Change, decide
 from onceonly.lake.ingest.intake import Intake, url
-from onceonly.lake.ingest.register import Entry, Known
+from onceonly.lake.ingest.register import GONE, Entry, Known
 from onceonly.lake.ingest.segments import Look
-from onceonly.lake.manifest import Manifest, Quarantined, Range, Shelf
+from onceonly.lake.manifest import Distrusted, Manifest, Quarantined, Range, Shelf
 from onceonly.message.errors import LocalError
 
 SEGMENTS_PER_TASK: Final = 8
@@ -75,10 +75,7 @@ def take(
     Raises `LocalError`: Restless where files go on changing while they are read, Disturbed where
     nobody could look at some of them. All others are in then, unless the lake itself changed.
     """
-    before = register.read(intake.shelf)
-    if runner.is_outdated(before.manifest):
-        compaction.refold(spark, intake.shelf)
-        before = register.read(intake.shelf)
+    before = _known(spark, intake.shelf)
     seen = before.seen(intake.prefix)
     listed = [one for one in storage.look_up(intake.journal, files) if one not in seen]
     if not listed:
@@ -99,11 +96,50 @@ def take(
         take(spark, intake, files, tell, tries - 1)
 
 
+def set_aside(
+    spark: SparkSession,
+    shelf: Shelf,
+    segment: str,
+    reason: str,
+    tell: Callable[[Quarantined], None] = lambda _: None,
+) -> None:
+    """Let what counts under a segment's name count no more, on somebody's word.
+
+    What stands in its place now is looked at and taken, if it is another content and whole; and so
+    is what was refused since it did not follow. Raises `LocalError` (NotCounted, Restless,
+    Disturbed).
+    """
+    before = _known(spark, shelf)
+    counted = seams.fit(before.looks.values()).accepted.get(segment)
+    if counted is None:
+        raise LocalError("NotCounted", f"no row of {segment} counts in {shelf.lake}")
+    aside = Distrusted(segment, counted.mark, reason, time.time_ns() // 1_000)
+    [there] = _as_now(shelf, [counted])
+    is_gone = not (there.length or there.modified_at)
+    looks = [there._replace(fault=GONE)] if is_gone else look_at(spark, shelf, [there])
+    _require_undisturbed(looks)
+    if not _take_in(spark, before, looks, tell, aside):
+        raise LocalError(RESTLESS, f"{segment}, or its lake, changes while it is read")
+
+
+def _known(spark: SparkSession, shelf: Shelf) -> Known:
+    """What the lake holds of a party, folded by the folds of this version."""
+    before = register.read(shelf)
+    if not runner.is_outdated(before.manifest):
+        return before
+    compaction.refold(spark, shelf)
+    return register.read(shelf)
+
+
 def _take_in(
-    spark: SparkSession, before: Known, looks: Sequence[Look], tell: Callable[[Quarantined], None]
+    spark: SparkSession,
+    before: Known,
+    looks: Sequence[Look],
+    tell: Callable[[Quarantined], None],
+    aside: Distrusted | None = None,
 ) -> bool:
     """Whether files and lake stayed as they were looked at; else nothing has happened."""
-    change, found, rows = _decide_and_write(spark, before, looks)
+    change, found, rows = _decide_and_write(spark, before, looks, aside)
     entry = register.write(before, change.looks)
     if not _is_as_now(before.shelf, found):
         return False
@@ -150,27 +186,27 @@ def _named(one: Look) -> Look:
 
 
 def _decided(
-    spark: SparkSession, before: Known, found: Sequence[Look]
+    spark: SparkSession, before: Known, found: Sequence[Look], aside: Distrusted | None
 ) -> tuple[Change, Sequence[Look]]:
     """What follows from these looks, and from new ones at segments that were refused so far.
 
     Such a segment counts now, for its neighbour's sake; its file may have changed since.
     """
-    change = decide(before, found)
+    change = decide(before, found, aside)
     fresh = {one.segment for one in found}
     old = [one for one in change.rows_of if one.segment not in fresh]
     if not old:
         return change, found
     again = look_at(spark, before.shelf, _as_now(before.shelf, old))
     _require_undisturbed(again)
-    return _decided(spark, before, [*found, *again])
+    return _decided(spark, before, [*found, *again], aside)
 
 
 def _decide_and_write(
-    spark: SparkSession, before: Known, looks: Sequence[Look]
+    spark: SparkSession, before: Known, looks: Sequence[Look], aside: Distrusted | None = None
 ) -> tuple[Change, Sequence[Look], Rows]:
     """The rows of a batch, without those of segments that Arrow reads and Spark does not."""
-    change, found = _decided(spark, before, looks)
+    change, found = _decided(spark, before, looks, aside)
     try:
         return change, found, _write_rows(spark, before, change)
     except (PySparkException, Py4JError) as error:
@@ -190,12 +226,12 @@ def _decide_and_write(
         for one in again
     ]
     others = [one for one in found if one.segment not in bad]
-    change, found = _decided(spark, before, [*others, *faulty])
+    change, found = _decided(spark, before, [*others, *faulty], aside)
     return change, found, _write_rows(spark, before, change)
 
 
 def _can_read(spark: SparkSession, lake: str, one: Look) -> bool:
-    rows = spark.read.schema(schemas.JOURNAL).parquet(storage.literal(url(lake, one.segment)))
+    rows = _read(spark, [url(lake, one.segment)])
     try:
         rows.write.format("noop").mode("overwrite").save()
     except (PySparkException, Py4JError) as error:
@@ -247,10 +283,13 @@ def look_at(spark: SparkSession, shelf: Shelf, asked: Sequence[Look]) -> list[Lo
 
 
 def _placed(shelf: Shelf, found: Look) -> Look:
-    if found.fault is not None or party_folder(found.party or "") == shelf.folder:
+    right = party_folder(found.party or "")
+    if found.fault is not None or right == shelf.folder:
         return found
     return found._replace(
-        fault=f"foreign: its rows are of {found.party!r}"[: segments.FAULT_CHARS_MAX],
+        fault=f"foreign: its folder would be {right}, for its rows are of {found.party!r}"[
+            : segments.FAULT_CHARS_MAX
+        ],
         bad_seq=found.first_seq,
     )
 
@@ -299,14 +338,26 @@ def _write_batch(spark: SparkSession, before: Known, change: Change, name: str) 
 
 def _rows(spark: SparkSession, before: Known, change: Change) -> DataFrame:
     """The rows to be written: those in files that were looked at just now, and those kept."""
-    paths = [storage.literal(url(before.shelf.lake, one.segment)) for one in change.rows_of]
-    read = spark.read.schema(schemas.JOURNAL).parquet(*paths) if paths else None
+    fresh = [url(before.shelf.lake, one.segment) for one in change.rows_of]
     if not change.kept:
-        assert read is not None, "there are rows to write"
-        return read
+        return _read(spark, fresh)
     journal = runner.folders(spark, "journal", before.shelf.paths(before.manifest, "journal"))
     stay = kept.rows(journal, change.kept, change.dropped)
-    return stay if read is None else stay.unionByName(read)
+    return stay.unionByName(_read(spark, fresh)) if fresh else stay
+
+
+_UNCHECKED: Final = {
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+"""Segments are read without the `.crc` files that Hadoop's copies leave beside them: those may be
+of other bytes, and whether a segment is whole its own hashes have told already."""
+
+
+def _read(spark: SparkSession, places: Sequence[str]) -> DataFrame:
+    """The rows of segments that were looked at."""
+    paths = map(storage.literal, places)
+    return spark.read.schema(schemas.JOURNAL).options(**_UNCHECKED).parquet(*paths)
 
 
 def _unseen(rows: DataFrame, published: DataFrame, ranges: Sequence[Range]) -> DataFrame:
@@ -344,7 +395,8 @@ def _registered(found: Manifest, entry: Entry, now: int) -> Manifest:
 
 def _published(found: Manifest, change: Change, entry: Entry, rows: Rows, now: int) -> Manifest:
     """The manifest with the batch in it."""
-    found = _registered(replace(found, quarantined=change.quarantined), entry, now)
+    found = replace(found, quarantined=change.quarantined, distrusted=change.distrusted)
+    found = _registered(found, entry, now)
     if change.is_rebuilt:
         found = found.without_rows(list(runner.OF_ROWS), now)
     if not rows.batch:

@@ -8,6 +8,7 @@ from onceonly.lake.advice import Goal
 from onceonly.lake.formats import target
 from onceonly.lake.jobs.advising import TodaysTerms, advise
 from onceonly.lake.jobs.compacting import compact
+from onceonly.lake.jobs.distrusting import distrust
 from onceonly.lake.jobs.finding import DIFFERENCES_SHOWN, EVIDENCE_SHOWN, PAIRS_SHOWN
 from onceonly.lake.jobs.ingesting import AVAILABLE_NOW, IngestSummary, ingest
 from onceonly.lake.jobs.packing import Signing, Verification, pack, verify
@@ -39,6 +40,7 @@ __all__ = [
     "Verification",
     "advise",
     "compact",
+    "distrust",
     "ingest",
     "main",
     "pack",

@@ -109,6 +109,7 @@ def judge(case: Case) -> Judged:
         as_of=case.as_of,
         policy=case.policy,
         totals={row["verdict"]: row["messages"] for row in totals},
+        unproven=sum(row["unproven"] for row in totals),
         matrix=pairs,
         invariants=sheet,
         journals=_journals(case, whole),

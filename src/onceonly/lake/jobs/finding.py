@@ -203,6 +203,9 @@ def find(case: Case, judged: Judged) -> Findings:
         quarantined=[
             {"party": one.party, "fault": fault} for one in case.wholeness for fault in one.faults
         ],
+        set_aside=[
+            {"party": one.party, "fault": told} for one in case.wholeness for told in one.set_aside
+        ],
     )
 
 

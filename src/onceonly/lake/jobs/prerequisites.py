@@ -14,7 +14,8 @@ from onceonly.lake.ingest.intake import Intake, changed
 from onceonly.lake.manifest import INGESTED_FOLDER, shelves
 from onceonly.message.errors import LocalError
 
-_OF_A_TABLE: Final = frozenset({"_SUCCESS", "._SUCCESS.crc", "_delta_log", "_temporary"})
+_DELTA_LOG: Final = "_delta_log"
+_OF_A_TABLE: Final = frozenset({"_SUCCESS", "._SUCCESS.crc", _DELTA_LOG, "_temporary"})
 _PARTS: Final = ("part-", ".part-")
 _OF_A_LAKE: Final = (JOURNAL_FOLDER, INGESTED_FOLDER, mirror.FOLDER)
 
@@ -59,6 +60,16 @@ def require_place_of_a_table(place: str, lakes: Sequence[str]) -> None:
         if entry.name not in _OF_A_TABLE and not entry.name.startswith(_PARTS):
             text = f"{where} holds {entry.name}, which is of no table: name a new or empty folder"
             raise LocalError("NotEmpty", text)
+
+
+def require_no_delta_table(place: str) -> None:
+    """Raises `LocalError` (NotEmpty) where Parquet would replace a Delta table, history and all."""
+    if not storage.is_arrows_own(place):
+        return
+    where = storage.lake_url(place)
+    if any(entry.name == _DELTA_LOG for entry in storage.entries(where)):
+        text = f"{where} is a Delta table: --table-format delta writes the next version of it"
+        raise LocalError("NotEmpty", f"{text}; for plain Parquet name another folder, or remove it")
 
 
 def _is_within(place: str, folder: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 
 from onceonly.lake import catalogue, progress, runner
 from onceonly.lake.catalogue import NAMES
-from onceonly.lake.formats import Target
+from onceonly.lake.formats import TableFormat, Target
 from onceonly.lake.jobs import prerequisites
 from onceonly.lake.jobs.case import judge, open_case
 from onceonly.lake.jobs.finding import find
@@ -52,6 +52,11 @@ class ReconcileSummary:
     def header_unproven(self) -> int:
         """Messages on both sides of which one does not say what the header was."""
         return self.judged.header_unproven
+
+    @property
+    def unproven(self) -> int:
+        """Matched messages of which one journal does not say the content."""
+        return self.judged.unproven
 
     @property
     def invariants(self) -> tuple[InvariantResult, ...]:
@@ -104,7 +109,8 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     NoTableFormat; BadTarget for an `out` beside a catalog; NotEmpty where `out` holds no table.
     """
     lakes = directories(lake)
-    _require(lakes, out, tables or (), target)
+    wanted = [name for name in (NAMES if tables is None else tables) if name != LEDGER]
+    _require(lakes, out, wanted, target)
     spark = start(lake, master)
     runner.require(spark, target.table_format)
     case = open_case(spark, lakes, as_of, policy)._replace(terms=terms, sla=sla)
@@ -117,8 +123,7 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     judged = judge(case)
     if report_to is not None:
         write_report(find(case, judged), report_to)
-    more = [name for name in (NAMES if tables is None else tables) if name != LEDGER]
-    written = write_tables(case, more, lakes[0], target)
+    written = write_tables(case, wanted, lakes[0], target)
     case.judged.unpersist()
     return ReconcileSummary(judged, ledger, written, pending)
 
@@ -131,3 +136,6 @@ def _require(lakes: Sequence[str], out: str | None, tables: Sequence[str], targe
     if out is not None:
         prerequisites.require_place_of_a_table(out, lakes)
     prerequisites.require_ingested(lakes)
+    if target.table_format is TableFormat.PLAIN:
+        for place in (out or folder(lakes[0], LEDGER), *(folder(lakes[0], one) for one in tables)):
+            prerequisites.require_no_delta_table(place)

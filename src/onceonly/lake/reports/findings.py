@@ -5,6 +5,7 @@ Knows neither. Instants and durations are whole microseconds, instants UTC.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Final
 
 from onceonly.lake.tables.definition import Definition
@@ -47,10 +48,21 @@ class Judged:
     matrix: Rows
     """Messages per pair and verdict, of the `PAIRS_LISTED` pairs that matter most."""
     invariants: tuple[InvariantResult, ...]
+    unproven: int
+    """Messages that both journals tell of, and one of them without the digest of the content."""
     journals: Rows
     """Per party: rows, period, openings, and whether the chain is whole."""
     header_unproven: int = 0
     """Messages on both sides of which one has no digest of the header: it is not proven."""
+
+    @property
+    def mark(self) -> str:
+        """What the evidence was: one hash over the last row of each journal, each with its own.
+
+        Whoever holds the journals can compute it again: `party|last_seq|last_hash`, a line each.
+        """
+        tails = [f"{one['party']}|{one['last_seq']}|{one['last_hash']}\n" for one in self.journals]
+        return sha256("".join(sorted(tails)).encode()).hexdigest()
 
     @property
     def verdicts(self) -> dict[str, int]:
@@ -114,6 +126,8 @@ class Findings:
     """Journal rows of the messages that differ, bounded."""
     quarantined: Rows
     """Published segments none of whose rows count: party, fault."""
+    set_aside: Rows = ()
+    """What somebody set aside by hand: party, and the segment with the reason as fault."""
 
     def of(self, definition: Definition) -> Extract:
         """The report's rows per pair; none where it was not asked for."""

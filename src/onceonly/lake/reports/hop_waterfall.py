@@ -12,7 +12,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.expressions import is_true, one_if
+from onceonly.lake.expressions import is_overdue, is_true, one_if
 from onceonly.lake.reports.columns import acknowledged, quantiles
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.schemas import KEY
@@ -64,7 +64,7 @@ _RECEIVER_STEP: Final = 1_000
 def table(judged: DataFrame, journal: DataFrame, *, as_of: int, grace_us: int) -> DataFrame:
     """The stages; what entered one within `grace_us` of `as_of` (µs UTC) is not lost yet."""
     is_lost = F.col("is_owed") & ~F.col("is_left")
-    is_lost &= F.col("entered_at") + F.lit(grace_us) < F.lit(as_of)
+    is_lost &= is_overdue(F.col("entered_at"), grace_us, as_of)
     return (
         judged.withColumns({"acked": acknowledged(), "promised": is_promised()})
         .join(_chains(journal), list(KEY))

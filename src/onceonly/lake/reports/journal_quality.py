@@ -16,7 +16,7 @@ from onceonly.lake.tables.definition import (
     ordinal,
     text,
 )
-from onceonly.lake.verdicts import Policy, Verdict, witnesses
+from onceonly.lake.verdicts import Policy, Verdict, is_so, witnesses
 from onceonly.message.event import Event
 
 DEFINITION: Final = Definition(
@@ -28,6 +28,11 @@ DEFINITION: Final = Definition(
     (
         text("party", "whose journal"),
         flag("has_journal", "rows of it are in the lake"),
+        text(
+            "status",
+            "whole; else the gravest of: no journal, not whole, ends early (others tell of what "
+            "it should have behind its end)",
+        ),
         count("rows", "rows", "each counted once"),
         instant("first_at", "first row"),
         instant("last_at", "last row"),
@@ -35,6 +40,14 @@ DEFINITION: Final = Definition(
         count("quarantined", "segments", "kept apart: damaged, edited, or no journal's"),
         count("forks", "rows", "whose number another row has too"),
         ordinal("first_bad_seq", "first number at which one of these shows"),
+        ordinal("last_seq", "number of its last row"),
+        text("last_hash", "hash of its last row, which is over all rows before it"),
+        count(
+            "behind_end",
+            "messages",
+            "that it lacks, and others tell of at an instant behind its last row: absence there "
+            "proves nothing until the rest is ingested",
+        ),
         count("unknown_events", "rows", "with an event that this version does not know"),
         count("newer_rows", "rows", "of a schema version that this version does not know"),
         count("restarts", "openings", "of the store beyond the first"),
@@ -73,16 +86,17 @@ STRETCH_ROWS: Final = 1 << 16
 """Rows that one task looks through at a time: a journal may be longer than a machine is."""
 
 
-def table(
+def table(  # noqa: PLR0913 - because the evidence, and by whom and when it is judged, are many
     journal: DataFrame,
     judged: DataFrame,
     coverage: DataFrame,
     wholeness: DataFrame,
     *,
+    as_of: int,
     policy: Policy,
     stretch_rows: int = STRETCH_ROWS,
 ) -> DataFrame:
-    """The quality of each party's evidence; clocks are held against `policy`'s accuracy.
+    """The quality of each party's evidence at `as_of` (µs UTC), judged by `policy`.
 
     `wholeness` has the columns `wholeness.COLUMNS`, as the ingest found them: it verified every
     row's hash. A party all of whose segments are in quarantine has a row by it, and no journal.
@@ -92,13 +106,14 @@ def table(
     """
     owners = witnesses(coverage).withColumnRenamed("journal", "party")
     faults = (
-        _faults(judged)
+        _faults(_with_ends(judged, coverage), as_of, policy)
         .join(owners, "holder", "left")
         .withColumn("party", F.coalesce("party", "holder"))
         .groupBy("party")
         .agg(
             F.sum("order_violations").alias("order_violations"),
             F.sum("unmatched_messages").alias("unmatched_messages"),
+            F.sum("behind_end").alias("behind_end"),
         )
     )
     zeros = {name: F.coalesce(name, F.lit(0)) for name in (*_COUNTS, *_OF_MESSAGES)}
@@ -108,11 +123,37 @@ def table(
         .withColumn("has_journal", F.col("rows") > 0)
         .join(faults, "party", "full")
         .withColumns({**zeros, "has_journal": is_true(F.col("has_journal"))})
+        .withColumn("status", _status())
         .select(*DEFINITION.names)
     )
 
 
-_OF_MESSAGES: Final = ("order_violations", "unmatched_messages")
+_OF_MESSAGES: Final = ("order_violations", "unmatched_messages", "behind_end")
+
+NO_JOURNAL: Final = "no journal"
+NOT_WHOLE: Final = "not whole"
+ENDS_EARLY: Final = "ends early"
+WHOLE: Final = "whole"
+
+
+def _status() -> Column:
+    is_bad = F.col("missing") + F.col("quarantined") + F.col("forks") > 0
+    return (
+        F.when(~F.col("has_journal"), F.lit(NO_JOURNAL))
+        .when(is_bad, F.lit(NOT_WHOLE))
+        .when(F.col("behind_end") > 0, F.lit(ENDS_EARLY))
+        .otherwise(F.lit(WHOLE))
+    )
+
+
+def _with_ends(judged: DataFrame, coverage: DataFrame) -> DataFrame:
+    """The judged lifecycles with the ends of the journals that tell of either party's deeds."""
+    ends = coverage.groupBy("party").agg(F.max("last_at").alias("end"))
+    of_holders = witnesses(coverage).join(ends, F.col("journal") == F.col("party"))
+    for holder, end in (("from_party", "sender_end"), ("to_party", "receiver_end")):
+        of_this = of_holders.select(F.col("holder").alias(holder), F.col("end").alias(end))
+        judged = judged.join(F.broadcast(of_this), holder, "left")
+    return judged
 
 
 def _rows(stretched: DataFrame, policy: Policy) -> DataFrame:
@@ -159,7 +200,7 @@ def _in_stretches(rows: DataFrame, length: int) -> DataFrame:
     )
 
 
-def _faults(judged: DataFrame) -> DataFrame:
+def _faults(judged: DataFrame, as_of: int, policy: Policy) -> DataFrame:
     """Per message and holder: whether its rows contradict their order, or are not there."""
     sender = (
         ("first_sent_seq", "submitted_seq"),
@@ -173,12 +214,22 @@ def _faults(judged: DataFrame) -> DataFrame:
     has_sender = F.col("sender_rows") > 0
     has_receiver = F.col("receiver_rows") > 0
     one_sided = ~F.col("is_two_sided")
-    verdict = F.col("verdict")
-    lacks_sender = (verdict == Verdict.RECEIVED_NOT_SENT.value) | (one_sided & ~has_sender)
-    lacks_receiver = (verdict == Verdict.ACKED_NOT_STORED.value) | (one_sided & ~has_receiver)
+
+    def is_fact(wanted: Verdict) -> Column:
+        return is_so(wanted, as_of=as_of, policy=policy)
+
+    is_unsent, is_unstored = is_fact(Verdict.RECEIVED_NOT_SENT), is_fact(Verdict.ACKED_NOT_STORED)
+    lacks_sender = is_unsent | (one_sided & ~has_sender)
+    lacks_receiver = is_unstored | (one_sided & ~has_receiver)
+    is_absent = is_unsent | is_fact(Verdict.ACK_LOST)
+    behind_senders = is_absent & (F.col("stored_at") > F.col("sender_end"))
+    # Of what was acknowledged and sent again it is the acknowledgement that counts.
+    told_at = F.coalesce(F.least("acked_at", "late_acked_at"), F.col("last_sent_at"))
+    is_absent = is_unstored | is_fact(Verdict.SENT_NOT_RECEIVED)
+    behind_receivers = is_absent & (told_at > F.col("receiver_end"))
     faults = F.array(
-        _fault("from_party", _is_out_of_order(*sender), lacks_sender),
-        _fault("to_party", _is_out_of_order(*receiver), lacks_receiver),
+        _fault("from_party", _is_out_of_order(*sender), lacks_sender, behind_senders),
+        _fault("to_party", _is_out_of_order(*receiver), lacks_receiver, behind_receivers),
     )
     return judged.select(F.inline(faults)).where(F.col("holder").isNotNull())
 
@@ -188,9 +239,10 @@ def _is_out_of_order(*orders: tuple[str, str]) -> Column:
     return any_of(*[F.col(later) < F.col(earlier) for later, earlier in orders])
 
 
-def _fault(holder: str, violates: Column, lacks: Column) -> Column:
+def _fault(holder: str, violates: Column, lacks: Column, is_behind: Column) -> Column:
     return F.struct(
         F.col(holder).alias("holder"),
         one_if(violates).alias("order_violations"),
         one_if(lacks).alias("unmatched_messages"),
+        one_if(is_behind).alias("behind_end"),
     )

@@ -30,8 +30,29 @@ def visible(value: str) -> str:
     """The text with everything that cannot be seen written as an escape, and bounded."""
     cut = value if len(value) <= TEXT_MAX else value[: TEXT_MAX - 1] + "…"
     return "".join(
-        f"\\u{ord(sign):04x}" if unicodedata.category(sign) in _INVISIBLE else sign for sign in cut
+        _escape(sign) if unicodedata.category(sign) in _INVISIBLE else sign for sign in cut
     )
+
+
+def named(value: str) -> str:
+    """`visible`, for what somebody else named: no blank in it is taken for another, or for none.
+
+    One between two other signs is seen, if it is a plain one.
+    """
+    shown = visible(value)
+    return "".join(
+        _escape(sign) if _is_odd_blank(shown, at) else sign for at, sign in enumerate(shown)
+    )
+
+
+def _is_odd_blank(whole: str, at: int) -> bool:
+    if whole[at] != " ":
+        return unicodedata.category(whole[at]) == "Zs"
+    return at in (0, len(whole) - 1) or whole[at - 1] == " "
+
+
+def _escape(sign: str) -> str:
+    return f"\\u{ord(sign):04x}"
 
 
 def text(value: Any) -> Html:
@@ -72,7 +93,7 @@ def foreign(value: Any, kind: str = "id") -> Html:
     """
     if value is None:
         return Html("")
-    whole = visible(str(value))
+    whole = named(str(value))
     cut = short(whole, NAME_MAX)
     return tag("bdi", cut, kind=kind, title=None if cut == whole else whole)
 

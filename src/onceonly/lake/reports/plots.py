@@ -26,7 +26,7 @@ from matplotlib.ticker import (
 )
 
 from onceonly.lake.reports import words
-from onceonly.lake.reports.markup import Html, tag, visible
+from onceonly.lake.reports.markup import Html, named, tag
 
 _STAND_INS: Final = {
     "ink": "#010101",
@@ -174,7 +174,7 @@ def _drawn(plot: Plot, width_inches: float, name: str) -> str:
 
 def label(name: str | None, most: int = words.NAME_SHORT) -> str:
     """A foreign name as a label: short, and without what XML has no place for."""
-    return words.short(visible(name) if name else name, most)
+    return words.short(named(name) if name else name, most)
 
 
 def ends(sender: str | None, receiver: str | None, most: int = 18) -> str:

@@ -6,15 +6,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.lake.expressions import one_if
-from onceonly.lake.verdicts import CLASSES, DIFFERENCES, is_header_unproven
+from onceonly.lake.verdicts import CLASSES, DIFFERENCES, is_header_unproven, is_unproven
 
 PAIR: Final = ("from_party", "to_party")
 
 
 def totals(judged: DataFrame) -> DataFrame:
-    """Messages per verdict, and of how many a side does not say what the header was."""
+    """Messages per verdict, and of how many the content or the header is not said by a side."""
     return judged.groupBy("verdict").agg(
         F.count("*").alias("messages"),
+        F.sum(one_if(is_unproven())).alias("unproven"),
         F.sum(one_if(is_header_unproven())).alias("header_unproven"),
     )
 

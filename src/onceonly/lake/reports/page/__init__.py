@@ -9,6 +9,8 @@ from functools import partial
 from importlib.resources import files
 from typing import Final, NamedTuple
 
+from onceonly import __version__
+from onceonly.lake.reports import words
 from onceonly.lake.reports.findings import Findings, Judged
 from onceonly.lake.reports.markup import Html, link, tag
 from onceonly.lake.reports.page import (
@@ -66,6 +68,7 @@ CHAPTERS: Final = (
             sheet.card,
             journals.quality,
             journals.quarantined,
+            journals.set_aside,
         ),
     ),
     Chapter(
@@ -135,6 +138,7 @@ def render(found: Findings) -> str:
         _footer(found.judged),
     )
     style = files("onceonly.lake.reports").joinpath("style.css").read_text(encoding="utf-8")
+    style += _on_every_sheet(found.judged)
     skip = tag("a", "To what there is to act on", href="#act", kind="skip")
     body = f"<body>{skip}{tag('main', *parts)}</body></html>\n"
     return f"{_HEAD}<style>{style}</style></head>{body}"
@@ -150,9 +154,25 @@ def _contents() -> Html:
     return tag("nav", *links, kind="contents", aria_label="Contents")
 
 
+MARK_SHOWN: Final = 16
+"""Digits of the evidence's mark on every sheet of paper; the last page has all."""
+
+
+def _on_every_sheet(judged: Judged) -> str:
+    """What ties a sheet of paper to the others, and all of them to the evidence."""
+    told = f"onceonly {__version__} · judged at {words.instant(judged.as_of)} UTC"
+    return (
+        f'@page {{ @bottom-left {{ content: "{told} · evidence {judged.mark[:MARK_SHOWN]}"; }} '
+        '@bottom-right { content: "page " counter(page) " of " counter(pages); } }'
+    )
+
+
 def _footer(judged: Judged) -> Html:
     told = (
-        "Made from the parties' journals, which hold no payloads. All times are UTC. The same "
-        f"journals and the same instant of judgement ({judged.as_of} µs) give the same report."
+        f"Made by onceonly {__version__} from the parties' journals, which hold no payloads. All "
+        "times are UTC. The same journals and the same instant of judgement "
+        f"({judged.as_of} µs) give the same report."
     )
-    return tag("footer", told)
+    evidence = tag("code", judged.mark)
+    how = " is the SHA-256 of party|last row|its hash of each journal, a line each, in order."
+    return tag("footer", tag("p", told), tag("p", "Evidence ", evidence, how))

@@ -3,6 +3,7 @@
 Knows what each finding asks of people; it must not know how the rest of the page shows it.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
@@ -18,8 +19,9 @@ from onceonly.lake.reports import (
     sla,
     words,
 )
-from onceonly.lake.reports.findings import Findings, InvariantResult, Judged
+from onceonly.lake.reports.findings import Findings, InvariantResult
 from onceonly.lake.reports.markup import Html, between, foreign, join, link, pair, tag
+from onceonly.lake.reports.page.verdicts import pairs_of
 from onceonly.lake.tables import channel_intervals
 from onceonly.lake.tables.definition import Definition
 from onceonly.lake.verdicts import CLASSES, Standing, Verdict
@@ -52,15 +54,27 @@ _ADVICE: Final = {
     "again.",
     Verdict.RECEIVED_NOT_SENT: "Ask the sender for the missing part of its journal; if there is "
     "none, somebody else sent it.",
-    Verdict.ACKED_NOT_STORED: "See first that the receiver's journal is here beyond it. Then tell "
+    Verdict.ACKED_NOT_STORED: "See first that the receiver's journal does not end early. Then tell "
     "the sender, which believes that it arrived; to send it anew is for both parties to decide.",
-    Verdict.NOT_DELIVERED_TO_APP: "Let the receiving gateway hand it over again; its store has it.",
+    Verdict.NOT_DELIVERED_TO_APP: "At the receiver, whose store has it: onceonly message resume "
+    "MESSAGE_ID --reason … hands it over.",
     Verdict.ORPHAN_ACK: "Ask the peer what it acknowledged; it may answer for somebody else.",
     Verdict.FAILED_BUT_DELIVERED: "Tell the sending application that it is there after all.",
-    Verdict.ACK_LOST: "Ask the receiver for its status, or send the same message again.",
-    Verdict.SENT_NOT_RECEIVED: "Send the same message again, under the same MessageId.",
+    Verdict.ACK_LOST: "At the sender: onceonly message status MESSAGE_ID --remote asks the "
+    "receiver, onceonly message resend MESSAGE_ID sends the same again.",
+    Verdict.SENT_NOT_RECEIVED: "At the sender: onceonly message resend MESSAGE_ID sends the same "
+    "again. Where a broker had it (method Transport), look into its queues first.",
 }
 """What each class asks of people."""
+_SAME_CAUSE: Final = {
+    Verdict.DELIVERED_TWICE: ("I1",),
+    Verdict.CONTENT_MISMATCH: ("I2",),
+    Verdict.RECEIVED_NOT_SENT: ("I2",),
+    Verdict.COLLISION: ("I8",),
+    Verdict.ACKED_NOT_STORED: ("I13",),
+    Verdict.NOT_DELIVERED_TO_APP: ("L2",),
+}
+"""Lines of the sheet that every message of a class breaks by being in it: said with the class."""
 
 
 def actions(found: Findings) -> list[Action]:
@@ -76,25 +90,34 @@ def _classes(found: Findings) -> Iterator[Action]:
         if row.standing in (Standing.ALARM, Standing.DOUBT) and counts[row.verdict]:
             gravity = ALARM if row.standing is Standing.ALARM else DOUBT
             word = tag("span", row.verdict, kind=f"word {row.standing}")
-            what = join((words.counted(counts[row.verdict], "message"), " ", word))
+            lines = between(", ", (tag("b", name) for name in _SAME_CAUSE.get(row.verdict, ())))
+            which = join((" (", lines, ")")) if lines else Html("")
+            what = join((words.counted(counts[row.verdict], "message"), " ", word, which))
             yield Action(gravity, what, _ADVICE[row.verdict], "differences")
-    doubts = found.of(in_doubt.DEFINITION)
-    if doubts.rows:
-        oldest = max(row["age_us"] for row in doubts.rows)
-        told = f"{words.counted(doubts.total, 'message')} in doubt, for up to {words.span(oldest)}"
+    # Those of a class above are said there.
+    doubts = [row for row in found.of(in_doubt.DEFINITION).rows if row["verdict"] not in _ADVICE]
+    if doubts:
+        oldest = max(row["age_us"] for row in doubts)
+        least = "at least " if found.of(in_doubt.DEFINITION).is_cut else ""
+        told = f"{least}{words.counted(len(doubts), 'message')} in doubt, in no class above"
+        told += f", for up to {words.span(oldest)}"
         yield Action(DOUBT, told, "The register says for each what to do next.", "in-doubt")
 
 
 def _invariants(found: Findings) -> Iterator[Action]:
+    counts = found.judged.verdicts
     for line in found.judged.invariants:
-        if not line.holds:
-            yield Action(ALARM, _broken(line), "The sheet names counter-examples.", "sheet")
+        said = sum(counts[verdict] for verdict, names in _SAME_CAUSE.items() if line.name in names)
+        if line.breaches > said:
+            told = _broken(line, said)
+            yield Action(ALARM, told, "The sheet names counter-examples.", "sheet")
 
 
-def _broken(line: InvariantResult) -> Html:
-    return join(
-        (tag("b", line.name), f" is broken {words.counted(line.breaches, 'time')}: ", line.claim)
-    )
+def _broken(line: InvariantResult, said: int) -> Html:
+    """`said`: by messages of classes that say so themselves."""
+    times = words.counted(line.breaches - said, "more time" if said else "time")
+    beside = ", by messages that are in another class" if said else ""
+    return join((tag("b", line.name), f" is broken {times}{beside}: ", line.claim))
 
 
 def _evidence(found: Findings) -> Iterator[Action]:
@@ -103,15 +126,24 @@ def _evidence(found: Findings) -> Iterator[Action]:
         todo = "Ask their party to publish them anew; until then their rows are missing."
         yield Action(ALARM, told, todo, "quarantine")
     quality = found.of(journal_quality.DEFINITION).rows
+    if found.judged.unproven:
+        what = f"Content unproven: {words.count(found.judged.unproven)} matched messages"
+        todo = "One journal does not say what their contents were: ask its party why."
+        yield Action(LOOK, what, todo, "verdicts")
+    for alike in _alike(found):
+        what = join((_names(alike), ": names that differ by blanks or capitals only"))
+        todo = "They are different parties to everybody; see whether one of them is a slip."
+        yield Action(LOOK, what, todo, "verdicts")
     silent = [row for row in quality if not row["has_journal"]]
     if silent:
         what = join((_names(foreign(row["party"]) for row in silent), ": no journal in the lake"))
         yield Action(LOOK, what, "Ask for it: half of the evidence is missing.", "journals")
-    behind = _behind(found.judged)
-    if behind:
-        what = join((_names(behind), ": the journal ends long before others do"))
-        todo = "Absence behind its end proves nothing: ingest what is missing, or judge again with "
-        yield Action(LOOK, what, f"{todo}a longer --grace.", "journals")
+    for row in quality:
+        if row["behind_end"]:
+            lacks = words.counted(row["behind_end"], "message")
+            what = join((foreign(row["party"]), f": the journal ends before {lacks} that it lacks"))
+            todo = "Others tell of them behind its last row, so their absence proves nothing yet: "
+            yield Action(DOUBT, what, f"{todo}ingest the rest, and judge again.", "journals")
     jumped = [row for row in quality if row["clock_jumps"]]
     if jumped:
         what = join((_names(foreign(row["party"]) for row in jumped), ": the clock was set"))
@@ -119,11 +151,13 @@ def _evidence(found: Findings) -> Iterator[Action]:
     yield from _clocks(found)
 
 
-def _behind(judged: Judged) -> list[Html]:
-    """Parties whose journals end earlier than others' by more than the grace."""
-    ends = {row["party"]: row["last_at"] for row in judged.journals if row["last_at"] is not None}
-    last = min(judged.as_of, max(ends.values(), default=0)) - judged.policy.grace_us
-    return [foreign(party) for party, end in ends.items() if end < last]
+def _alike(found: Findings) -> list[list[Html]]:
+    """Parties that people take for one another."""
+    groups: defaultdict[str, set[str]] = defaultdict(set)
+    parties = {party for ends in pairs_of(found.judged) for party in ends if party}
+    for party in parties | {row["party"] for row in found.judged.journals}:
+        groups["".join(party.casefold().split())].add(party)
+    return [[foreign(one) for one in sorted(some)] for some in groups.values() if len(some) > 1]
 
 
 def _clocks(found: Findings) -> Iterator[Action]:

@@ -10,8 +10,8 @@ from onceonly.lake.reports.page.listing import listing
 
 DEFINITION: Final = journal_quality.DEFINITION
 _CHAIN: Final = (
-    *("party", "has_journal", "rows", "first_at", "last_at", "missing", "quarantined"),
-    *("forks", "first_bad_seq"),
+    *("party", "status", "rows", "first_at", "last_at", "last_seq", "last_hash"),
+    *("missing", "quarantined", "forks", "first_bad_seq", "behind_end"),
 )
 _CONDUCT: Final = (
     *("party", "unmatched_messages", "order_violations", "clock_jumps", "largest_jump_us"),
@@ -34,7 +34,8 @@ def quality(found: Findings) -> Card:
         "journals",
         "Journals",
         "The evidence. Every row carries the hash of the row before it: missing, edited and "
-        "forked rows show, and so does who gives no evidence at all.",
+        "forked rows show, and so does who gives no evidence at all. Who holds the last row's "
+        "number and hash can tell whether a journal is the one that this page was made from.",
         body,
         "no journal is in the lake.",
         (DEFINITION,),
@@ -84,6 +85,23 @@ def quarantined(found: Findings) -> Card:
         "anew.",
         body,
         "every published segment could be trusted.",
+        is_wide=True,
+    )
+
+
+def set_aside(found: Findings) -> Card:
+    """What a person said of evidence that had counted."""
+    body: tuple[Html, ...] = ()
+    if found.set_aside:
+        titles = [head(title) for title in ("party", "segment and the reason that was given")]
+        rows = [_segment(row) for row in found.set_aside]
+        body = (table(titles, rows, caption="Evidence set aside by hand"),)
+    return Card(
+        "set-aside",
+        "Evidence set aside by hand",
+        "Rows that counted until somebody said that they are not to be believed.",
+        body,
+        "nobody set any evidence aside.",
         is_wide=True,
     )
 

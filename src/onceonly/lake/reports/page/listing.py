@@ -36,6 +36,9 @@ _TITLES: Final = {
     "until_at": "until (UTC)",
     "bin_at": "begins at (UTC)",
     "p50_us": "median",
+    "target_share": "share to reach",
+    "met_share": "share met",
+    "phase_share": "share of its phase",
     "per_thousand": "per 1 000",
     "hop": "hop",
 }

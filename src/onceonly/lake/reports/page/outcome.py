@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from onceonly.lake.reports import words
+from onceonly.lake.reports import journal_quality, words
 from onceonly.lake.reports.findings import PAIRS_LISTED, Findings, Judged
 from onceonly.lake.reports.markup import Html, between, foreign, join, tag
 from onceonly.lake.reports.page.verdicts import ORDER, pairs_of
@@ -42,14 +42,15 @@ def sentence(found: Findings) -> Sentence:
     """
     judged = found.judged
     if not judged.holds and (_of_standing(judged, Standing.ALARM) or judged.broken):
-        return _broken_sentence(judged)
+        return _broken_sentence(found)
     if not judged.messages:
         why = "No journal in the lake tells of a message."
         return Sentence(Outcome.UNPROVED, words.UNKNOWN, "There is nothing to judge.", why)
     return _unbroken_sentence(judged)
 
 
-def _broken_sentence(judged: Judged) -> Sentence:
+def _broken_sentence(found: Findings) -> Sentence:
+    judged = found.judged
     alarms = _of_standing(judged, Standing.ALARM)
     hole = "Rows of the journals are missing or edited; what they told is not in this judgement."
     if not alarms and not judged.is_whole and len(judged.broken) == 1:
@@ -59,8 +60,13 @@ def _broken_sentence(judged: Judged) -> Sentence:
         f"must not be, {words.count(_of_standing(judged, Standing.DOUBT))} in doubt; "
         f"{len(judged.broken)} of {len(judged.invariants)} invariants broken."
     )
+    if judged.unproven:
+        why += f" Content unproven: {words.count(judged.unproven)}."
     if not judged.is_whole:
         why += f" {hole} Mend that first: what differs may follow from it."
+    behind = sum(row["behind_end"] for row in found.of(journal_quality.DEFINITION).rows)
+    if behind:
+        why += f" {words.count(behind)} lie behind the end of a journal: ingest its rest first."
     return Sentence(Outcome.BROKEN, "✗", "There are differences.", why)
 
 
@@ -68,6 +74,8 @@ def _unbroken_sentence(judged: Judged) -> Sentence:
     counts = judged.verdicts
     agreed = words.count(_of_standing(judged, Standing.AGREED))
     told = f"{agreed} of {words.counted(judged.messages, 'message')} agreed"
+    if judged.unproven:
+        told += f" (content unproven: {words.count(judged.unproven)})"
     if doubts := _of_standing(judged, Standing.DOUBT):
         why = f"{told}; {words.count(doubts)} wait for somebody to settle them."
         return Sentence(Outcome.DOUBT, "?", "Nothing is broken; some is in doubt.", why)
@@ -138,34 +146,40 @@ class Answer(NamedTuple):
     question: str
     anchor: str
     verdicts: tuple[Verdict, ...]
+    lines: tuple[str, ...]
+    """Of the sheet: they count what is in the class of another defect, too."""
     needs_both: bool
     """Whether it takes both journals to know."""
 
 
 ANSWERS: Final = (
-    Answer("delivered twice", "verdicts", (Verdict.DELIVERED_TWICE,), needs_both=False),
+    Answer("delivered twice", "verdicts", (Verdict.DELIVERED_TWICE,), ("I1",), needs_both=False),
     Answer(
         "acknowledged and not delivered",
         "verdicts",
         (Verdict.ACKED_NOT_STORED, Verdict.NOT_DELIVERED_TO_APP),
+        ("I13", "L2"),
         needs_both=True,
     ),
     Answer(
         "altered, or another content under one id",
         "verdicts",
         (Verdict.CONTENT_MISMATCH, Verdict.COLLISION),
+        ("I8",),
         needs_both=True,
     ),
     Answer(
         "there or acknowledged, and never sent",
         "verdicts",
         (Verdict.RECEIVED_NOT_SENT, Verdict.ORPHAN_ACK),
+        (),
         needs_both=True,
     ),
     Answer(
         "with an end that somebody must settle",
         "in-doubt",
         (Verdict.SENT_NOT_RECEIVED, Verdict.ACK_LOST, Verdict.FAILED_BUT_DELIVERED),
+        (),
         needs_both=True,
     ),
 )
@@ -180,7 +194,9 @@ def _answers(found: Findings) -> Html:
 
 
 def _tile(answer: Answer, judged: Judged, *, two_sided: bool) -> Html:
-    value = sum(judged.verdicts[verdict] for verdict in answer.verdicts)
+    in_classes = sum(judged.verdicts[verdict] for verdict in answer.verdicts)
+    on_lines = sum(one.breaches for one in judged.invariants if one.name in answer.lines)
+    value = max(in_classes, on_lines)
     if not value and (not judged.messages or (answer.needs_both and not two_sided)):
         return _answer(words.UNKNOWN, f"{answer.question}: not known", answer.anchor, "unknown")
     is_doubt = answer.anchor == "in-doubt"

@@ -1,0 +1,34 @@
+"""`distrust`: what was taken in and is not to be believed, set aside by hand and with a reason."""
+
+from onceonly.lake import lease, manifest, progress, storage
+from onceonly.lake.ingest import register, taking
+from onceonly.lake.jobs.ingesting import IngestSummary, summary
+from onceonly.lake.jobs.session import start
+from onceonly.lake.manifest import INGESTED_FOLDER, Shelf
+from onceonly.message.errors import LocalError
+
+
+def distrust(lake: str, segment: str, *, reason: str, master: str | None = None) -> IngestSummary:
+    """Let what the lake holds of a segment count no more; the reason stays in manifest and report.
+
+    A segment that came first is believed, though a partner may have forged it: its last rows
+    contradict nothing yet. Whose rows they are decides people, and nobody else. The file that
+    stands under its name now is taken in its place, if it is another and whole. `segment` is called
+    as `ingest` names it. Raises `LocalError`: NoLake, NotCounted, LakeBusy, NoReason, NoJava,
+    Restless or Disturbed.
+    """
+    if not reason.strip():
+        raise LocalError("NoReason", "the reason is what an auditor will read: a text, not empty")
+    place = storage.lake_url(lake)
+    shelf = _shelf_of(place, segment)
+    spark = start([place], master)
+    with lease.ingesting(f"{place}/{INGESTED_FOLDER}"), progress.step(spark, f"without {segment}"):
+        taking.set_aside(spark, shelf, segment, reason.strip())
+    return summary([place])
+
+
+def _shelf_of(lake: str, segment: str) -> Shelf:
+    for shelf in manifest.shelves([lake]):
+        if segment in register.read(shelf).looks:
+            return shelf
+    raise LocalError("NotCounted", f"no row of {segment} counts in {lake}")
