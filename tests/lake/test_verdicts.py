@@ -243,9 +243,11 @@ def test_a_refused_signal_is_no_message(frame: Frame):
     """Nothing is owed for it, nor one-sided: its row stands at the message that it is about."""
     there, _ = two_parties()
     there.refused("message")
-    about = {"message_id": "waits", "reason": "Acknowledgment was refused: Timestamp"}
-    there.into(Event.REJECTED, "signal", direction=Direction.OUT, **about)
-    there.into(Event.REJECTED, "stranger", from_party=None, to_party=None, **about)
+    reason = "Acknowledgment was refused: Timestamp"
+    there.into(Event.REJECTED, "waits", reason=reason)
+    ours = there.receiver.records[-1]._replace(direction=Direction.OUT)
+    strangers = ours._replace(direction=Direction.IN, from_party=None, to_party=None)
+    there.receiver.records[-1:] = [ours, strangers]
     assert judge(frame(records(there))) == {"message": Verdict.REFUSED}
 
 
