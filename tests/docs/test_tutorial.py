@@ -16,6 +16,7 @@ from recipes import configurations_of, examples_of, replaced
 pytestmark = pytest.mark.process
 
 PAGE = "tutorial.md"
+APIS = {"buyer": ":8411", "seller": ":8412"}
 START_S = 60.0
 DONE = "@@done@@"
 MESSAGE_ID = re.compile(r"[0-9a-f]{32}@127\.0\.0\.1")
@@ -114,6 +115,3 @@ def test_the_tutorial_goes_as_it_is_told(tmp_path: Path, shell: Shell) -> None:
             ids.update(zip(MESSAGE_ID.findall(line), MESSAGE_ID.findall(said), strict=False))
         told = [replaced(line, {**places, **ids}) for line in shown]
         assert [plain(line) for line in printed] == [plain(line) for line in told], command
-
-
-APIS = {"buyer": ":8411", "seller": ":8412"}
