@@ -27,8 +27,14 @@ def files_of(page: str, there: str) -> dict[str, str]:
 
 def put(text: str, changes: Mapping[str, str]) -> str:
     """The text with what is other here: addresses, ports and places. Each must stand in it."""
-    for there, here in changes.items():
+    for there in changes:
         assert there in text, f"{there!r} is not in the page any more"
+    return replaced(text, changes)
+
+
+def replaced(text: str, changes: Mapping[str, str]) -> str:
+    """The text with what is other here, as far as it stands in it."""
+    for there, here in changes.items():
         text = text.replace(there, here)
     return text
 

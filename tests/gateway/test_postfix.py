@@ -10,7 +10,7 @@ from certificates import certify
 from onceonly.message.event import Event
 from ports import free_port
 from postfix import own_postfix
-from recipes import files_of, put
+from recipes import files_of, put, replaced
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
@@ -47,7 +47,7 @@ class Relay:
 
     def _buyer(self, text: str) -> str:
         here = {"[10.0.0.5]:2525": f"[127.0.0.1]:{self.listens[BUYER]}", "relay:…": "relay:s3cret"}
-        return put(text, {name: value for name, value in here.items() if name in text})
+        return replaced(text, here)
 
     def _seller(self, text: str) -> str:
         mine, theirs = (f":{self.listens[party]}" for party in (BUYER, SELLER))

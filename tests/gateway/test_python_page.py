@@ -8,7 +8,7 @@ import pytest
 from running_gateway import running, serving_api
 
 from ports import free_port
-from recipes import examples_of, put
+from recipes import examples_of, replaced
 
 pytestmark = pytest.mark.anyio
 
@@ -19,10 +19,9 @@ PARTNER = "urn:duns:111111111"
 def run(example: str, api: str) -> str:
     """What it prints, run as a program."""
     changes = {"http://127.0.0.1:8411": api, "urn:duns:222222222": PARTNER, "wait_s=20": "wait_s=0"}
-    changes = {there: here for there, here in changes.items() if there in example}
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(put(example, changes), "example", "exec"), {"__name__": "example"})
+        exec(compile(replaced(example, changes), "example", "exec"), {"__name__": "example"})
     return printed.getvalue()
 
 
