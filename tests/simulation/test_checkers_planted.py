@@ -79,7 +79,7 @@ def test_a_wait_without_end_that_no_operator_hears_of_is_found(
     """R-17: copies, or Pings before them, are in vain for longer than PersistDuration."""
     with ran(in_vain) as world:
         assert found(world) == set()
-    monkeypatch.setattr(transmitting, "_alarm", lambda state, terms: ())
+    monkeypatch.setattr(transmitting, "_alarm", lambda *_: ())
     with ran(in_vain) as world:
         assert found(world) == {"R-17"}
 
