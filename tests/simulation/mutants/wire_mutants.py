@@ -91,8 +91,8 @@ MUTANTS = (
         Edit(
             "gateway/receiving/inbound.py",
             """\
-        await self._refusals.write(row, agreement_id=STRANGERS if known is None else known.id)
-        return TAKEN
+        await self._refusals.write(row, agreement_id=whose)
+        if self._dispatch.is_ours(signal.header.ref_to_message_id):
 """,
             """\
         agreement = self._agreements.find(signal.header.agreement_id)
@@ -100,8 +100,8 @@ MUTANTS = (
             about = About("Signal", agreement.id, (), signal.header.message_id)
             error = RemoteError(ErrorCode.UNKNOWN, reason)
             self._tasks.start(self._signals.send_rejection(about, agreement, error))
-        await self._refusals.write(row, agreement_id=STRANGERS if known is None else known.id)
-        return TAKEN
+        await self._refusals.write(row, agreement_id=whose)
+        if self._dispatch.is_ours(signal.header.ref_to_message_id):
 """,
         ),
     ),

@@ -390,7 +390,12 @@ SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_
   FROM journal WHERE message_id = ? ORDER BY seq
 
 -- name: list_outcomes
-SELECT * FROM journal WHERE message_id = ? AND (event = 'Transmitted' OR event = 'PingSent')
+SELECT party, event, at, monotonic_ns, direction, from_party, to_party, message_id,
+    ref_to_message_id, conversation_id, agreement_id, profile, semantics, service, action,
+    sequence_number, attempt, transport, endpoint, outcome, status_code, error_code, severity,
+    size_bytes, digest, hop, actor, reason, header_digest, message_timestamp_at, time_to_live_at,
+    ack_requested, receipt_requested, schema_version, seq, store_epoch, chain_hash
+  FROM journal WHERE message_id = ? AND (event = 'Transmitted' OR event = 'PingSent')
   ORDER BY seq DESC LIMIT ?
 
 -- name: is_cancelled
