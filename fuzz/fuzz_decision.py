@@ -14,6 +14,7 @@ from onceonly.message.instant import Now
 from onceonly.message.message import Message
 from onceonly.protocol.receiving import Arrival, Case, Known, ReceivingPair, Reception, receive
 from onceonly.wire.envelope import Decoder
+from onceonly.wire.header_digest import digests_of
 
 CONFIGURATION = """
 [gateway]
@@ -69,9 +70,10 @@ def decide(data: bytes) -> None:
 
 def _received(admitted: Admitted, known: Known | None, pair: ReceivingPair) -> Reception:
     message = admitted.message
+    digest, header_digest = digests_of(message, admitted.agreement.profile)
     arrival = Arrival(
         message.message_id,
-        content_digest(message.payloads),
+        digest,
         message.semantics,
         message.timestamp_at,
         admitted.hop.sequence_number,
@@ -79,5 +81,6 @@ def _received(admitted: Admitted, known: Known | None, pair: ReceivingPair) -> R
         admitted.terms.method,
         admitted.terms.sync_reply_mode,
         message.delivery_receipt_requested,
+        header_digest,
     )
     return receive(arrival, known, pair, _NOW, admitted.terms)

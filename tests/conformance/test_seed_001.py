@@ -27,6 +27,43 @@ async def test_an_exchange_in_the_second_profile_is_acknowledged_and_delivered_o
         assert sorted(row.message_id for row in acknowledged) == sorted(ids)
 
 
+ASKS = {
+    **NEW,
+    "ack_requested": "Unsigned",
+    "delivery_receipt_requested": "Unsigned",
+    "delivery_receipt_provided": "Unsigned",
+    "time_to_live": "P300D",
+    "persist_duration": "P300D",
+}
+
+
+@pytest.mark.statement(ruling="R-37")
+@pytest.mark.parametrize(
+    ("terms", "asked"),
+    [({}, (None, None)), (ASKS, ("Unsigned", "Unsigned"))],
+    ids=["rm-2000", "rm-2001"],
+)
+async def test_both_journals_tell_of_one_header(tmp_path, terms, asked):
+    """The same digests, times and requests, from what was meant to be written and what was read."""
+    async with two_parties(tmp_path, **terms) as parties:
+        message_id = await parties.submit(b"<Order/>", b"second")
+        await parties.delivered(message_id)
+        await parties.seller.until_handed_over(message_id)
+        [submitted] = parties.buyer.rows(Event.SUBMITTED)
+        [stored] = parties.seller.rows(Event.STORED)
+        [handed_over] = parties.seller.rows(Event.HANDED_OVER)
+        digests = stored.digest, stored.header_digest
+        assert digests == (submitted.digest, submitted.header_digest)
+        assert digests == (handed_over.digest, handed_over.header_digest)
+        times = stored.message_timestamp_at, stored.time_to_live_at
+        assert times == (submitted.message_timestamp_at, submitted.time_to_live_at)
+        for row in (submitted, stored):
+            assert (row.ack_requested, row.receipt_requested) == asked
+        shown = await parties.buyer.get(f"/v1/messages/{message_id}")
+        [item] = (await parties.seller.get("/v1/inbox"))["items"]
+        assert shown["header_digest"] == item["header_digest"] == stored.header_digest
+
+
 @pytest.mark.statement("S1-25")
 async def test_the_sender_makes_saves_sends_and_waits(tmp_path):
     """Stored before it leaves, with the URIs of both MSHs; then nothing until the wait is over."""

@@ -259,8 +259,8 @@ async def test_another_header_under_a_known_message_id_is_an_alarm(gateway, peer
     """The payloads are the same, and the From Party said something else."""
     await peer.send_2001(M)
     await peer.hear("Acknowledgment")
-    await peer.send_2001(M, **change)
-    assert (await peer.hear("MessageError")).error_code == "SecurityFailure"
+    reply = await peer.send_2001(M, **change)
+    assert reply.headers["onceonly-error"] == "SecurityFailure"
     assert len(gateway.rows(Event.COLLISION_DETECTED)) == 1
     assert gateway.inbox_ids() == [M]
 

@@ -321,8 +321,8 @@ CASES = [
         "somebody else's acknowledgement",
         forged_acknowledgement,
         "250",
-        None,
-        why="dropped with a row OrphanAckReceived, never answered (R-20); see the row's attack",
+        "SecurityFailure",
+        why="dropped with a row OrphanAckReceived beside it, never answered (R-20)",
     ),
     *(
         Case("M12", what, recipient(address), code, code)

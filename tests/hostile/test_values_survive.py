@@ -71,6 +71,7 @@ from onceonly.transport.http_client import HttpTransport
 from onceonly.transport.smtp_client import SmtpTransport
 from onceonly.transport.transport import Outcome, Outgoing, Transmission
 from onceonly.wire.envelope import About, Decoder, Envelope, boundary_for, encode, forward
+from onceonly.wire.header_digest import digests_of
 
 US = "urn:duns:222222222"
 OUR_URI = "http://us.example/msh"
@@ -449,8 +450,15 @@ def keep(lets: Sequence[Let], store: SqliteStore, surprises: Surprises) -> None:
         message = message_of(let)
         agreement = agreement_of(message, Profile.RM_2001)
         effect = Journal(Event.STORED, reason=message.action)
-        digest = content_digest(message.payloads)
-        row = rows.with_header(message, agreement, Direction.IN, effect, now, digest)
+        row = rows.with_header(
+            message,
+            agreement,
+            Direction.IN,
+            effect,
+            now,
+            digests=digests_of(message, Profile.RM_2001),
+            ack_requested=None,
+        )
         assert let.envelope is not None
         txn.append([row._replace(endpoint=let.envelope.routing[-1].sender_uri)])
     store.commit()
@@ -459,15 +467,28 @@ def keep(lets: Sequence[Let], store: SqliteStore, surprises: Surprises) -> None:
 def keep_one(let: Let, txn: Transaction, now: Now, terms: DeliveryTerms) -> None:
     message, payloads = message_of(let), stored_payloads(let)
     assert let.envelope is not None
-    package, digest = one_hop_further(let.envelope), content_digest(message.payloads)
+    package = one_hop_further(let.envelope)
+    digest, header_digest = digests_of(message, Profile.RM_2001)
     until_at = schedule.forgettable_at(message.timestamp_at, now, terms)
     state = Outbound(expires_at=schedule.expires_at(message.timestamp_at, terms))
     txn.add_inbound(
-        message, payloads, package, digest=digest, received_at=now.at, keep_until_at=until_at
+        message,
+        payloads,
+        package,
+        digest=digest,
+        header_digest=header_digest,
+        received_at=now.at,
+        keep_until_at=until_at,
     )
     txn.hand_over(message.key, at=now.at)
     txn.add_outbound(
-        message, state, payloads, digest=digest, submitted_at=now.at, idempotency_key=None
+        message,
+        state,
+        payloads,
+        digest=digest,
+        header_digest=header_digest,
+        submitted_at=now.at,
+        idempotency_key=None,
     )
     txn.put_package(message.message_id, package)
     txn.add_transit(transit_of(let), package, payloads, keep_until_at=until_at)

@@ -16,6 +16,7 @@ from onceonly.message.message import (
 )
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Outcome, Transmission
+from onceonly.wire.timestamp import cut_to_milliseconds
 
 
 def outcome_of(row: Record) -> Transmission:
@@ -145,9 +146,9 @@ class Rows:
     def submitted(
         self, message: Message, agreement: Agreement, effect: Journal, now: Now, digests: Digests
     ) -> Record:
-        """The row about a message of ours, before anything of it is sent."""
+        """The row about a message of ours, with its times as its header will have them."""
         terms, profile = agreement.terms, agreement.profile
-        return self.with_header(
+        row = self.with_header(
             message,
             agreement,
             Direction.OUT,
@@ -155,6 +156,11 @@ class Rows:
             now,
             digests=digests,
             ack_requested=None if profile is Profile.RM_2000 else terms.ack_requested,
+        )
+        ends_at = message.time_to_live_at
+        return row._replace(
+            message_timestamp_at=cut_to_milliseconds(message.timestamp_at),
+            time_to_live_at=None if ends_at is None else cut_to_milliseconds(ends_at),
         )
 
     def about_pair(

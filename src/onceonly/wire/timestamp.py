@@ -21,9 +21,15 @@ _FORM = re.compile(
     r"|-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2}))"
     r"(?:[.,]([0-9]+))?(?:Z|([+-])(0[0-9]|1[0-4]):?([0-5][0-9]))?"
 )
+US_PER_MS: Final = 1000
 _US_PER_DAY = 24 * 60 * 60 * US_PER_S
 EARLIEST_AT: Final = from_datetime(datetime(1, 1, 1, tzinfo=UTC))
 LATEST_AT: Final = from_datetime(datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC))
+
+
+def cut_to_milliseconds(at: int) -> int:
+    """The instant that a reader has of `at` once it was written, in either form."""
+    return at - at % US_PER_MS
 
 
 def write_timestamp(at: int) -> str:
