@@ -210,7 +210,9 @@ def test_a_false_answer_comes_instead_of_the_true_one():
     assert came.packet.name == f"{FALSE_ANSWER}A>E#1"
     assert came.packet.certificate == certificate("E")
     [row] = [row for row in history.rows if row.record.event is Event.SECURITY_EVENT]
-    assert row.record.reason == "speaks of something else than the message that it answers"
+    said = "speaks of something else than the message that it answers"
+    assert row.record.reason is not None
+    assert row.record.reason.endswith(said)
 
 
 @pytest.mark.parametrize("kind", KINDS)
