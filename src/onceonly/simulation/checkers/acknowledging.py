@@ -290,7 +290,12 @@ def _acknowledged_for_nothing(case: Case, course: Course) -> Iterator[Violation]
         return
     if any(row.record.event is Event.INQUIRY_RECEIVED for row in case.rows_of[course.node]):
         return
-    owed = sum(owes_answer(row) for row in course.into)
+    stored = course.first_into(Event.STORED)
+    damaged = sum(
+        row.record.event is Event.REJECTED and stored is not None and row.order > stored.order
+        for row in course.into
+    )  # Each says which message it is of, and is answered as any other copy.
+    owed = sum(owes_answer(row) for row in course.into) + damaged
     acks = [one for one in course.said if one.letter.kind is Kind.ACK]
     if len(acks) > owed:
         is_other = any(row.record.event is Event.COLLISION_DETECTED for row in course.into)

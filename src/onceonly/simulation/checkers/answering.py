@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from onceonly.message.event import Event
+from onceonly.message.instant import US_PER_S
 from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.simulation.checkers.acknowledging import was_long_awake
 from onceonly.simulation.checkers.case import NEVER, Case
-from onceonly.simulation.checkers.course import Course, Leaving
+from onceonly.simulation.checkers.course import Coming, Course, Leaving
 from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.receiver import is_remembered
 from onceonly.simulation.checkers.sender import NOT_DELIVERED
@@ -24,6 +25,9 @@ from onceonly.simulation.history import Row
 from onceonly.simulation.timeline import NS_PER_MS
 
 _PROCESSING = [state.value for state in ProcessingState]
+
+ANSWER_S = 60
+"""Between the decision about a question and the Timestamp of its answer, at most."""
 
 UNKNOWN = MessageStatus.NOT_RECOGNIZED.value
 
@@ -95,24 +99,25 @@ def _report(case: Case, course: Course, terms: DeliveryTerms, said: Leaving) -> 
     letter, asked = said.letter, _asked(case, course, said)
     if asked is None:
         return
-    standings = _standings(course, asked, said.order)
+    standings = _standings(course, asked.order, said.order)
     answers = {_answer(case, course, terms, one) for one in standings}
     told = letter.said("status"), letter.said("processing")
     if letter.word == "StatusResponse":
         if told not in answers:
             yield _at(course, f"said to be {_words(told)}, and it is {_list(answers)}", said.order)
         elif told[0] != UNKNOWN:
-            yield from _with_acknowledgement(course, terms, asked, said)
+            yield from _with_acknowledgement(course, terms, asked.order, said)
     elif letter.word == "CancelResponse":
-        yield from _cancel_answer(case, course, terms, said, standings)
+        if not _is_from_the_future(asked, said, terms):
+            yield from _cancel_answer(case, course, terms, said, standings)
     elif letter.word == "ResponseNotice":
-        yield from _response_answer(case, course, said, asked)
+        yield from _response_answer(case, course, said, asked.order)
 
 
-def _asked(case: Case, course: Course, said: Leaving) -> int | None:
-    """When the question came, where the asker is the partner."""
+def _asked(case: Case, course: Course, said: Leaving) -> Coming | None:
+    """The question that came, where the asker is the partner."""
     came = (
-        one.order
+        one
         for one in case.heard
         if one.target == course.node
         and one.letter.message_id == said.letter.ref
@@ -168,6 +173,13 @@ def _with_acknowledgement(
     acks = (one for one in course.said if one.letter.kind is Kind.ACK)
     if not any(asked < one.order < said.order for one in acks):
         yield _at(course, f"{said.packet} says it is here, without acknowledgement", said.order)
+
+
+def _is_from_the_future(asked: Coming, said: Leaving, terms: DeliveryTerms) -> bool:
+    """R-19: a tombstone would be kept until then, so that it is refused."""
+    ahead_us = asked.letter.timestamp_at - said.letter.timestamp_at
+    most_s = terms.timestamp_ahead_max_s + terms.msh_time_accuracy_s
+    return ahead_us > (most_s - ANSWER_S) * US_PER_S
 
 
 def _cancel_answer(
