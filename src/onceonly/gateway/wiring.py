@@ -383,6 +383,7 @@ def join(
         receiver=receiver,
         hand_overs=hand_overs,
         relay=relay,
+        submissions=submissions,
         bugs=bugs,
         clock=clock,
         failpoints=failpoints,

@@ -12,7 +12,7 @@ from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.signals import InquiryKind
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol import schedule, verdict
-from onceonly.protocol.effects import Inquire, Journal, OpenIncident, Transmit
+from onceonly.protocol.effects import Inquire, Journal, OpenIncident, TellTrouble, Transmit
 from onceonly.protocol.events import (
     DeadlineReached,
     Outcome,
@@ -125,13 +125,29 @@ def _after_transmission(
     if state.silence is not Silence.NONE or event.attempt != state.attempt:
         return state, ()
     if terms.method is ReliableMessagingMethod.TRANSPORT:
-        due_ns = schedule.pause_ends_ns(None, now, terms)
-        return state._replace(silence=Silence.PAUSED, due_ns=due_ns), ()
+        return _offer_again(state, sent, now, terms)
     if _fails_at_once(sent, terms):
         return verdict.give_up(
             state, ErrorCode.DELIVERY_FAILURE, "the network took nothing of it", terms
         )
     return state._replace(due_ns=schedule.response_due_ns(state.attempt, now, terms)), ()
+
+
+def _offer_again(state: Outbound, sent: Transmission, now: Now, terms: DeliveryTerms) -> Step:
+    """The same transmission to the product underneath, after a pause, and for ever.
+
+    Once it was offered as often as others are transmitted, an operator hears of it (R-40).
+    """
+    due_ns = schedule.pause_ends_ns(None, now, terms)
+    offers = state.transients + 1
+    state = state._replace(silence=Silence.PAUSED, transients=offers, due_ns=due_ns)
+    if not _is_verdict_time(offers, terms):
+        return state, ()
+    return state, (TellTrouble(_with_detail("the transport does not take it", sent)),)
+
+
+def _with_detail(reason: str, sent: Transmission) -> str:
+    return f"{reason}: {sent.detail}" if sent.detail else reason
 
 
 def _fails_at_once(sent: Transmission, terms: DeliveryTerms) -> bool:
@@ -150,10 +166,16 @@ def _end_best_effort(state: Outbound, event: Transmitted) -> Step:
         return _sent(state, event)
     code = ErrorCode.DELIVERY_FAILURE
     state = state._replace(
-        status=OutboundStatus.FAILED, error_code=code, silence=Silence.NONE, due_ns=None
+        status=OutboundStatus.FAILED,
+        error_code=code,
+        silence=Silence.NONE,
+        is_certain=True,
+        due_ns=None,
     )
-    row = Journal(Event.FAILED, error_code=code, reason="refused by the transport")
-    return state, (row, release(state, abandoned=True))
+    reason = "refused by the transport"
+    row = Journal(Event.FAILED, error_code=code, reason=reason)
+    trouble = TellTrouble(_with_detail(reason, event.transmission))
+    return state, (row, release(state, abandoned=True), trouble)
 
 
 def _sent(state: Outbound, event: Transmitted) -> Step:
@@ -178,7 +200,7 @@ def reach_deadline(state: Outbound, event: DeadlineReached, now: Now, terms: Del
 def _ping_again_or_give_up(state: Outbound, now: Now, terms: DeliveryTerms) -> Step:
     retries = _retries(terms)
     if retries is None or state.pings <= retries:
-        alarm = _alarm(state, terms)
+        alarm = (*_alarm(state, terms), *_trouble(state.pings, terms))
         state, effects = ping(state, now, terms)
         return state, (*alarm, *effects)
     reason = "the partner did not say that it takes messages"
@@ -188,7 +210,7 @@ def _ping_again_or_give_up(state: Outbound, now: Now, terms: DeliveryTerms) -> S
 def _resend_or_give_up(state: Outbound, terms: DeliveryTerms) -> Step:
     retries = _retries(terms)
     if retries is None or state.attempt <= retries:
-        alarm = _alarm(state, terms)
+        alarm = (*_alarm(state, terms), *_trouble(state.attempt, terms))
         # Where nothing ends, the pauses add up, so that the operator's incident is known to be one.
         is_endless = terms.semantics is DeliverySemantics.EXACTLY_ONCE
         state = state if is_endless else state._replace(transients=0)
@@ -196,6 +218,18 @@ def _resend_or_give_up(state: Outbound, terms: DeliveryTerms) -> Step:
         return state, (*alarm, *effects)
     reason = "no acknowledgement after the last retry"
     return verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
+
+
+def _trouble(waits: int, terms: DeliveryTerms) -> Effects:
+    """What others would give up now goes on without end; an operator hears of it once (R-40)."""
+    if not _is_verdict_time(waits, terms):
+        return ()
+    return (TellTrouble("no answer after the last retry; it goes on"),)
+
+
+def _is_verdict_time(waits: int, terms: DeliveryTerms) -> bool:
+    """Whether that many waits are the last ones, where the agreement counts them."""
+    return terms.retries is not None and waits == terms.retries + 1
 
 
 def _retries(terms: DeliveryTerms) -> int | None:

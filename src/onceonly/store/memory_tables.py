@@ -42,6 +42,8 @@ class Outgoing(NamedTuple):
     submitted_at: int
     settled_at: int | None
     idempotency_key: str | None
+    resend_of: str | None = None
+    resent_as: str | None = None
 
     def entry(self) -> OutboundEntry:
         """As a step reads it."""
@@ -51,7 +53,13 @@ class Outgoing(NamedTuple):
     def view(self) -> OutboundView:
         """As its owner sees it."""
         return OutboundView(
-            self.message, self.state, self.submitted_at, self.settled_at, self.digest
+            self.message,
+            self.state,
+            self.submitted_at,
+            self.settled_at,
+            self.digest,
+            self.resend_of,
+            self.resent_as,
         )
 
 

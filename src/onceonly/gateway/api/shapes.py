@@ -14,10 +14,15 @@ from onceonly.message.instant import to_datetime
 from onceonly.message.message import Message, Payload
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.outbound import NOT_DELIVERED
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.entries import InboxItem, Incident, Notice, OutboundView, PairView
 from onceonly.store.jobs import STAGED, Job, JobRow
+from onceonly.store.store import Snapshot
+
+UNDELIVERED = NOT_DELIVERED | {OutboundStatus.IN_DOUBT}
+"""Statuses of which it is said whether it is certain that the message was not delivered."""
 
 
 def instant(at: int | None) -> str | None:
@@ -54,6 +59,9 @@ def message_shape(
         "submitted_at": instant(view.submitted_at),
         "settled_at": instant(view.settled_at),
         "expires_at": instant(state.expires_at),
+        "is_certain": state.is_certain if state.status in UNDELIVERED else None,
+        "resend_of": view.resend_of,
+        "resent_as": view.resent_as,
         "pair": None if pair is None else {"state": pair.status.value, "reason": pair.reason},
         "recovery": None if recovery is None else _recovery_shape(recovery),
         "response": None if recovery is None else _response_shape(recovery),
@@ -221,6 +229,7 @@ def partner_shape(pair: PairView, terms: DeliveryTerms | None) -> dict[str, Any]
         "to": pair.pair.to_party,
         "state": pair.status.value,
         "reason": pair.reason,
+        "trouble": pair.trouble,
         "sequence_number": pair.sequence_number,
         "in_flight": list(pair.in_flight),
         "window": None if terms is None else terms.window,
@@ -240,8 +249,11 @@ def ping_shape(agreement: Agreement, seen: Availability, at: int) -> dict[str, A
     }
 
 
-def incident_shape(incident: Incident) -> dict[str, Any]:
-    """Something for an operator."""
+def incident_shape(incident: Incident, snapshot: Snapshot) -> dict[str, Any]:
+    """Something for an operator; with the messages that trouble with a partner concerns (R-40)."""
+    concerned = None
+    if incident.is_trouble and incident.resolved_at is None:
+        concerned = snapshot.count_concerned(incident.pair, incident.opened_at)
     return {
         "incident_id": incident.incident_id,
         "role": incident.role.value,
@@ -249,6 +261,8 @@ def incident_shape(incident: Incident) -> dict[str, Any]:
         "to": incident.pair.to_party,
         "reason": incident.reason,
         "message_id": incident.message_id,
+        "is_trouble": incident.is_trouble,
+        "messages": concerned,
         "opened_at": instant(incident.opened_at),
         "resolved_at": instant(incident.resolved_at),
     }

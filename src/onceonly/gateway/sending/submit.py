@@ -15,6 +15,7 @@ from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.payloads import keep
 from onceonly.gateway.receiving.replies import Exchange, Replies
 from onceonly.gateway.rows import Rows
+from onceonly.gateway.sending.again import is_on_its_way_on
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.work import Draft, Outcome
 from onceonly.message.digest import content_digest
@@ -111,7 +112,7 @@ class Submissions:
         QueueFull) or `StoreFull`; then nothing is stored.
         """
         agreement = self._agreements.choose(submission.to, submission.agreement_id)
-        self._check_room()
+        self.check_room()
         exchange = self._find_exchange(submission, agreement)
         message = self._message(submission, agreement, exchange)
         payloads = await keep(message.payloads, [part.sink for part in submission.parts])
@@ -119,9 +120,9 @@ class Submissions:
             lambda txn: self._store_step(txn, submission, message, payloads, agreement)
         )
         if outcome is not None:
-            self._unsettled += 1
+            self.note_entered()
             if exchange is not None:
-                self._replies.expect(message.message_id, exchange)
+                self._replies.expect(receipt.message_id, exchange)
             self._dispatch.release(outcome)
         return receipt
 
@@ -147,7 +148,7 @@ class Submissions:
         message = replace(draft.message, timestamp_at=self._clock.at())
         if agreement.profile is not Profile.RM_2000:
             message = _with_terms(message, agreement, None)
-        self._unsettled += 1
+        self.note_entered()
         return self._enter(txn, Draft(message, draft.payloads), digest, agreement, actor=actor)
 
     def has_room(self) -> bool:
@@ -159,7 +160,17 @@ class Submissions:
             self._unsettled = count_unsettled(self._store)
         return self._unsettled < self._queued_max
 
-    def _check_room(self) -> None:
+    def room(self) -> int:
+        """How many messages more may wait for their verdicts (R-27)."""
+        self._unsettled = count_unsettled(self._store)
+        return max(0, self._queued_max - self._unsettled)
+
+    def note_entered(self, count: int = 1) -> None:
+        """So many messages more wait for their verdicts."""
+        self._unsettled += count
+
+    def check_room(self) -> None:
+        """Raise `LocalError` (QueueFull) where no further message may wait (R-27)."""
         if not self.has_room():
             raise LocalError(
                 "QueueFull", f"{self._unsettled} messages wait for a verdict; queued_max is reached"
@@ -219,10 +230,23 @@ class Submissions:
         earlier = _find_earlier(txn, submission)
         if earlier is not None:
             check_same(earlier, message, digest, submission)
+            if submission.message_id is None and is_on_its_way_on(earlier):
+                return self._submit_again(txn, earlier.message.message_id)
             return Receipt(earlier.message.message_id, is_replayed=True), None
         key = submission.idempotency_key
         outcome = self._enter(txn, Draft(message, payloads), digest, agreement, key=key)
         return Receipt(message.message_id, is_replayed=False), outcome
+
+    def _submit_again(self, txn: Transaction, earlier: str) -> tuple[Receipt, Outcome]:
+        """Under the key of a message that certainly failed: a new one, which the key names now.
+
+        The content is the same, and so is what is stored of it (R-41).
+        """
+        outcome = self._dispatch.send_again_as_new(txn, earlier, "submitted again under its key")
+        view = txn.find_outbound_view(earlier)
+        assert view is not None, "it was found in this step"
+        assert view.resent_as is not None, "it was sent again in this step"
+        return Receipt(view.resent_as, is_replayed=False), outcome
 
     def _enter(
         self,
@@ -294,10 +318,15 @@ def _payload(part: Part, content_id: str) -> Payload:
 
 
 def _find_earlier(txn: Transaction, submission: Submission) -> OutboundView | None:
+    """The message that the key names; under a MessageId of before that, the one which has that."""
     message_id = submission.message_id
     if submission.idempotency_key is not None:
         message_id = txn.find_message_id_by_key(submission.idempotency_key) or message_id
-    return None if message_id is None else txn.find_outbound_view(message_id)
+    view = None if message_id is None else txn.find_outbound_view(message_id)
+    named = view
+    while view is not None and submission.message_id not in (None, view.message.message_id):
+        view = None if view.resend_of is None else txn.find_outbound_view(view.resend_of)
+    return view or named
 
 
 def _kinds(message: Message) -> list[tuple[str, str]]:
