@@ -333,7 +333,13 @@ def _shapes() -> dict[str, Any]:
         at,
     )
     incident = Incident(
-        1, Role.SENDER, Pair(*message.pair), "no acknowledgement after the last retry", at, None
+        1,
+        Role.SENDER,
+        Pair(*message.pair),
+        "no acknowledgement after the last retry",
+        at,
+        None,
+        is_trouble=True,
     )
     record = Record(
         party="urn:duns:111111111",
@@ -364,7 +370,7 @@ def _shapes() -> dict[str, Any]:
         "Notice": shapes.notice_shape(1, notice),
         "Pair with a partner": shapes.partner_shape(pair, agreement.terms),
         "Ping": shapes.ping_shape(agreement, seen, at),
-        "Incident": shapes.incident_shape(incident),
+        "Incident": shapes.incident_shape(incident, {"in_doubt": 1, "queued": 12}),
         "Journal row": shapes.record_shape(record),
         "Refusal": shapes.error_shape("UnknownPartner", "no agreement is with 'urn:duns:9'"),
     }

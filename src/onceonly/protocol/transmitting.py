@@ -133,6 +133,15 @@ def _after_transmission(
     return state._replace(due_ns=schedule.response_due_ns(state.attempt, now, terms)), ()
 
 
+def _fails_at_once(sent: Transmission, terms: DeliveryTerms) -> bool:
+    """Seed 003 §1 (S3-10), and AtMostOnce, for which no other transmission would follow."""
+    if sent.outcome is not Outcome.REFUSED or sent.bytes_left:
+        return False
+    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
+        return False
+    return terms.fails_on_network_error or terms.semantics is DeliverySemantics.AT_MOST_ONCE
+
+
 def _offer_again(state: Outbound, sent: Transmission, now: Now, terms: DeliveryTerms) -> Step:
     """The same transmission to the product underneath, after a pause, and for ever.
 
@@ -148,15 +157,6 @@ def _offer_again(state: Outbound, sent: Transmission, now: Now, terms: DeliveryT
 
 def _with_detail(reason: str, sent: Transmission) -> str:
     return f"{reason}: {sent.detail}" if sent.detail else reason
-
-
-def _fails_at_once(sent: Transmission, terms: DeliveryTerms) -> bool:
-    """Seed 003 §1 (S3-10), and AtMostOnce, for which no other transmission would follow."""
-    if sent.outcome is not Outcome.REFUSED or sent.bytes_left:
-        return False
-    if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
-        return False
-    return terms.fails_on_network_error or terms.semantics is DeliverySemantics.AT_MOST_ONCE
 
 
 def _end_best_effort(state: Outbound, event: Transmitted) -> Step:

@@ -297,10 +297,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         self, role: Role, pair: Pair, reason: str, *, at: int, message_id: str | None = None
     ) -> None:
         same = (role, pair, reason, False)
-        if any(
-            (row.role, row.pair, row.reason, row.is_trouble) == same
-            for row in self._open_incidents()
-        ):
+        if any(_what(row) == same for row in self._open_incidents()):
             return
         incident_id = self._next("incident")
         incident = Incident(incident_id, role, pair, reason, at, None, message_id)
@@ -360,6 +357,10 @@ def _past(rows: Iterable[_Aged], now_at: int, limit: int) -> list[_Aged]:
         if row.keep_until_at is not None and row.keep_until_at < now_at
     ]
     return [row for _, _, row in sorted(over, key=lambda one: one[:2])[:limit]]
+
+
+def _what(row: Incident) -> tuple[Role, Pair, str, bool]:
+    return row.role, row.pair, row.reason, row.is_trouble
 
 
 def _checked(

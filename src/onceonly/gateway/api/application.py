@@ -54,7 +54,7 @@ from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.conditions import StoreExhausted, StoreFailed, StoreFull
-from onceonly.store.entries import InboxItem, MessageFilter, PairView, Role
+from onceonly.store.entries import InboxItem, Incident, MessageFilter, PairView, Role
 from onceonly.store.spool import Sink, Spool
 from onceonly.store.store import Snapshot, Store
 
@@ -425,7 +425,8 @@ class Api(JobCalls):
         """What an operator has to look at."""
         snapshot = self._snapshot
         incidents = snapshot.list_incidents(is_open=request.query_params.get("all") is None)
-        return Json({"incidents": [shapes.incident_shape(one, snapshot) for one in incidents]})
+        shown = [shapes.incident_shape(one, _concerned(snapshot, one)) for one in incidents]
+        return Json({"incidents": shown})
 
     def list_journal(self, request: Request) -> Response:
         """Journal rows above a seq, or every row about one message."""
@@ -533,6 +534,13 @@ ROUTES: list[tuple[str, str, Call]] = [
     ("GET", "/openapi.json", Api.openapi),
 ]
 """Every route; `openapi.py` must describe each, and a test says so."""
+
+
+def _concerned(snapshot: Snapshot, incident: Incident) -> dict[str, int] | None:
+    """Messages per state, while there is trouble with their partner (R-40)."""
+    if not incident.is_trouble or incident.resolved_at is not None:
+        return None
+    return snapshot.count_concerned(incident.pair, incident.opened_at)
 
 
 _OPERATIONS = {(one.method, one.path): one for one in OPERATIONS}

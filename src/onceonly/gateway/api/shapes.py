@@ -19,7 +19,6 @@ from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.entries import InboxItem, Incident, Notice, OutboundView, PairView
 from onceonly.store.jobs import STAGED, Job, JobRow
-from onceonly.store.store import Snapshot
 
 UNDELIVERED = NOT_DELIVERED | {OutboundStatus.IN_DOUBT}
 """Statuses of which it is said whether it is certain that the message was not delivered."""
@@ -249,11 +248,10 @@ def ping_shape(agreement: Agreement, seen: Availability, at: int) -> dict[str, A
     }
 
 
-def incident_shape(incident: Incident, snapshot: Snapshot) -> dict[str, Any]:
-    """Something for an operator; with the messages that trouble with a partner concerns (R-40)."""
-    concerned = None
-    if incident.is_trouble and incident.resolved_at is None:
-        concerned = snapshot.count_concerned(incident.pair, incident.opened_at)
+def incident_shape(
+    incident: Incident, concerned: Mapping[str, int] | None = None
+) -> dict[str, Any]:
+    """Something for an operator; of trouble with a partner, how many messages it concerns."""
     return {
         "incident_id": incident.incident_id,
         "role": incident.role.value,
@@ -262,7 +260,7 @@ def incident_shape(incident: Incident, snapshot: Snapshot) -> dict[str, Any]:
         "reason": incident.reason,
         "message_id": incident.message_id,
         "is_trouble": incident.is_trouble,
-        "messages": concerned,
+        "messages": None if concerned is None else dict(concerned),
         "opened_at": instant(incident.opened_at),
         "resolved_at": instant(incident.resolved_at),
     }
