@@ -143,7 +143,10 @@ class TestCertainEnds:
         found = await gateway.get(f"/v1/messages/{new}")
         assert (found["resend_of"], found["digest"]) == (old, answer.json["digest"])
         [row] = gateway.rows(Event.RESENT)
-        assert (row.message_id, row.reason) == (old, f"as {new}: their host is back")
+        assert (row.message_id, row.reason) == (
+            old,
+            f"as {new}: an operator asked for it: their host is back",
+        )
         await back(gateway, peer, new)
 
     async def test_it_goes_out_once(self, gateway, peer):
@@ -280,7 +283,7 @@ class TestPersonsWord:
         assert (answer.status, answer.json["state"]) == (200, "failed")
         await gateway.until(lambda: peer.heard("NewOrder")[-1].message_id == new)
         [row] = gateway.rows(Event.RESENT)
-        assert row.reason == f"as {new}: they have not got it"
+        assert row.reason == f"as {new}: an operator asked for it: they have not got it"
 
     async def test_what_was_taken_back_needs_it_too(self, gateway, peer):
         """Somebody wanted it not to be sent."""

@@ -52,6 +52,7 @@ UNSENT_BATCH = 100
 """Messages that go out again in one step: it stays short, however many failed."""
 
 ASKED = "an operator asked for it"
+"""How the reasons of rows begin by which the lake knows what operators did."""
 
 
 class Operations:
@@ -130,23 +131,21 @@ class Operations:
         await self._dispatch.run(work)
         return is_done
 
-    async def resend(
-        self, message_id: str, *, reason: str = ASKED, is_anyway: bool = False
-    ) -> None:
+    async def resend(self, message_id: str, *, reason: str = "", is_anyway: bool = False) -> None:
         """Send a message again that was given up: the same bytes under the same id (S4-24).
 
         Where its pair is closed, that means to resume the pair. Where it ended, its content goes
         out as a new message, if that cannot double; with `is_anyway` also if it can (R-41). Raises
         `LocalError` (NotFound, NotResendable, QueueFull).
         """
-        is_new = False
+        is_new, why = False, f"{ASKED}: {reason}" if reason else ASKED
 
         def work(txn: Transaction) -> list[Work]:
             nonlocal is_new
             entry = _found(txn, message_id)
             pair = txn.get_sending_pair(entry.pair)
             if not is_anyway and self._steps.can_resend(txn, self._clock.now(), entry):
-                return [resend(entry, pair, reason)]
+                return [resend(entry, pair, why)]
             view = txn.find_outbound_view(message_id)
             assert view is not None, "its entry is there"
             agreement = self._agreements.find(entry.agreement_id)
@@ -154,13 +153,13 @@ class Operations:
             check_way_on(view, agreement, has_turn=has_turn, is_anyway=is_anyway)
             self._submissions.check_room()
             is_new = True
-            return [AgainWork(message_id, reason)]
+            return [AgainWork(message_id, why)]
 
         await self._dispatch.run(work)
         if is_new:
             self._submissions.note_entered()
 
-    async def resend_new_version(self, message_id: str, *, reason: str = ASKED) -> bool:
+    async def resend_new_version(self, message_id: str, *, reason: str = "") -> bool:
         """Its content under a new MessageId: at once where its end is certain (R-41).
 
         Else, and then False, once the receiver has confirmed that the old one is cancelled. Raises
@@ -315,7 +314,9 @@ class Operations:
             if entries:
                 self._submissions.check_room()
             count = len(entries)
-            return [AgainWork(entry.message_id, "its partner was resumed") for entry in entries]
+            return [
+                AgainWork(entry.message_id, "an operator resumed its partner") for entry in entries
+            ]
 
         await self._dispatch.run(work)
         self._submissions.note_entered(count)

@@ -45,7 +45,7 @@ from onceonly.gateway.api.reading import (
     too_large,
     whole,
 )
-from onceonly.gateway.operations import ASKED, Operations
+from onceonly.gateway.operations import Operations
 from onceonly.gateway.receiving.inbox import Inbox
 from onceonly.gateway.sending.jobs import Jobs
 from onceonly.gateway.sending.submit import Part, Submission, Submissions
@@ -293,7 +293,7 @@ class Api(JobCalls):
         if is_anyway and flag(body, "new_version"):
             text = "new_version asks the partner first, and anyway does not: say one of them"
             raise LocalError("InvalidField", text)
-        reason = needed_reason(body) if is_anyway else reason_of(body, ASKED)
+        reason = needed_reason(body) if is_anyway else reason_of(body, "")
         if flag(body, "new_version"):
             is_done = await self._operations.resend_new_version(message_id, reason=reason)
         else:
