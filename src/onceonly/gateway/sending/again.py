@@ -55,9 +55,9 @@ def _not_resendable(text: str) -> LocalError:
 
 _ASKS_FOR_A_WORD = {
     OutboundStatus.IN_DOUBT: (
-        "it may have been delivered, and has expired or lost its SequenceNumber: send a new "
-        "version, to which its partner has to agree, or a new message on your word (anyway) "
-        "and reason"
+        "it has expired, or its SequenceNumber was taken back; send a new version, to which its "
+        "partner has to agree, or, as it may have been delivered, a new message on your word "
+        "(anyway) and reason"
     ),
     OutboundStatus.FAILED: (
         "it may have been delivered: only its time is over; as a new message it goes out on your"
