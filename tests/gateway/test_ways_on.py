@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from asking import report
 from calling import refused
 from packages import ORDER
-from peer import UNAVAILABLE
+from peer import UNAVAILABLE, Peer
 from peer_2001 import Peer2001
 from running_gateway import BRIEF, RunningGateway, form, running
 
@@ -312,3 +313,25 @@ async def test_a_message_that_goes_out_again_itself_is_not_doubled(tmp_path, pee
         answer = await resend(gateway, message_id, anyway=True, reason="hurry")
         assert refused(answer) == (409, "NotResendable")
         assert "resumed" in answer.json["error"]["text"]
+
+
+async def test_nobody_sends_a_doubt_beside_what_a_person_sent_for_it(tmp_path):
+    """Neither an operator under its old id nor a cancel that is confirmed late."""
+    partner = Peer("urn:duns:111111111")
+    await partner.listen()
+    partner.answer_always = UNAVAILABLE
+    terms = {**BRIEF, "on_exhausted": "fail"}
+    async with running(tmp_path, partner, terms=terms) as gateway:
+        message_id = await gateway.submit(ORDER, to=partner)
+        await gateway.until_state(message_id, "in_doubt")
+        asked = await resend(gateway, message_id, new_version=True)
+        assert asked.json["recovery"]["wants_new_version"] is True
+        answer = await resend(gateway, message_id, anyway=True, reason="they have not got it")
+        new = answer.json["resent_as"]
+        assert refused(await resend(gateway, message_id)) == (409, "NotResendable")
+        await gateway.until(lambda: partner.heard("CancelRequest"))
+        await report(partner, partner.heard("CancelRequest")[0])
+        await gateway.until_state(message_id, "cancelled")
+        found = await gateway.get(f"/v1/messages/{message_id}")
+        assert (found["resent_as"], found["recovery"]["replaced_by"]) == (new, None)
+    await partner.close()

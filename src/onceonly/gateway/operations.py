@@ -144,10 +144,11 @@ class Operations:
             nonlocal is_new
             entry = _found(txn, message_id)
             pair = txn.get_sending_pair(entry.pair)
-            if not is_anyway and self._steps.can_resend(txn, self._clock.now(), entry):
-                return [resend(entry, pair, why)]
             view = txn.find_outbound_view(message_id)
             assert view is not None, "its entry is there"
+            can_resend = self._steps.can_resend(txn, self._clock.now(), entry)
+            if can_resend and not is_anyway and view.resent_as is None:
+                return [resend(entry, pair, why)]
             agreement = self._agreements.find(entry.agreement_id)
             has_turn = message_id in pair.in_flight
             check_way_on(view, agreement, has_turn=has_turn, is_anyway=is_anyway)

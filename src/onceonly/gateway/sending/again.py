@@ -10,7 +10,7 @@ from onceonly.protocol.sending import OutboundStatus, has_way_on
 from onceonly.store.entries import OutboundView
 
 
-def is_on_its_way_on(view: OutboundView) -> bool:
+def goes_again_by_key(view: OutboundView) -> bool:
     """Whether a submission under its business key makes a new message of it."""
     return has_way_on(view.state) and view.resent_as is None
 

@@ -15,7 +15,7 @@ from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.payloads import keep
 from onceonly.gateway.receiving.replies import Exchange, Replies
 from onceonly.gateway.rows import Rows
-from onceonly.gateway.sending.again import is_on_its_way_on
+from onceonly.gateway.sending.again import goes_again_by_key
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.work import Draft, Outcome
 from onceonly.message.digest import content_digest
@@ -230,7 +230,7 @@ class Submissions:
         earlier = _find_earlier(txn, submission)
         if earlier is not None:
             check_same(earlier, message, digest, submission)
-            if submission.message_id is None and is_on_its_way_on(earlier):
+            if submission.message_id is None and goes_again_by_key(earlier):
                 return self._submit_again(txn, earlier.message.message_id)
             return Receipt(earlier.message.message_id, is_replayed=True), None
         key = submission.idempotency_key

@@ -293,6 +293,8 @@ class Turn:
 
     def _resend(self, entry: OutboundEntry) -> list[Work]:
         """By rule; a pair that an operator closed stays closed, and sends it when resumed."""
+        if self._was_resent(entry):
+            return []
         pair = self._pair(entry.pair)
         if entry.message_id in pair.in_flight and not _is_closed_by_doubt(pair):
             return []
@@ -324,7 +326,14 @@ class Turn:
         self._note(entry, agreement, row)
         return self._submit_again(entry, agreement, message_id, f"resend of {entry.message_id}")
 
+    def _was_resent(self, entry: OutboundEntry) -> bool:
+        """Whether a person has sent its content again; then no rule does that, too (R-41)."""
+        view = self._txn.find_outbound_view(entry.message_id)
+        return view is not None and view.resent_as is not None
+
     def _send_new_version(self, entry: OutboundEntry, agreement: Agreement) -> list[Work]:
+        if self._was_resent(entry):
+            return []
         message_id = self._sender.fresh_id()
         self._recoveries.replace(entry.message_id, message_id)
         reason = f"new version of {entry.message_id}"
