@@ -336,7 +336,7 @@ def _shapes() -> dict[str, Any]:
         0,
         at,
     )
-    incident = Incident(1, Role.SENDER, Pair(*message.pair), reason, at, None)
+    incident = Incident(1, Role.SENDER, Pair(*message.pair), reason, at, None, is_trouble=True)
     record = Record(
         party="urn:duns:111111111",
         event=Event.SUBMITTED,
@@ -374,7 +374,7 @@ def _shapes() -> dict[str, Any]:
         "Notice": shapes.notice_shape(1, notice),
         "Pair with a partner": shapes.partner_shape(pair, agreement.terms, [transmitted]),
         "Ping": shapes.ping_shape(agreement, seen, at),
-        "Incident": shapes.incident_shape(incident),
+        "Incident": shapes.incident_shape(incident, {"in_doubt": 1, "queued": 12}),
         "Journal row": shapes.record_shape(record),
         "Refusal": shapes.error_shape("UnknownPartner", "no agreement is with 'urn:duns:9'"),
     }

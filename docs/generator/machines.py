@@ -284,6 +284,8 @@ def _pair_events() -> list[Any]:
                 pairing.SequenceDiverged(message_id, "another number expected"),
             )
         ),
+        pairing.TroubleMet("no acknowledgement"),
+        pairing.PartnerHeard(),
         pairing.SuspendRequested("maintenance"),
         pairing.ResumeRequested(),
     ]

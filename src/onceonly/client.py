@@ -117,10 +117,25 @@ class Client:
         """Take a message back; where a byte left, the receiver is asked and has the last word."""
         return self._json("POST", f"/v1/messages/{_quoted(message_id)}/cancel")
 
-    def resend(self, message_id: str, *, new_version: bool = False) -> JSON:
-        """Send a message again that was given up, or its content under a new MessageId."""
+    def resend(
+        self,
+        message_id: str,
+        *,
+        new_version: bool = False,
+        anyway: bool = False,
+        reason: str | None = None,
+    ) -> JSON:
+        """Send a message again that was given up, or its content under a new MessageId.
+
+        What ended and certainly was not delivered goes out as a new message, its `resent_as`.
+        With `new_version` the partner is asked to cancel the message first; with `anyway` nobody
+        is asked, so that it may be delivered twice, and the `reason` is kept in the journal.
+        """
         path = f"/v1/messages/{_quoted(message_id)}/resend"
-        return self._json("POST", path, json={"new_version": new_version})
+        body: JSON = {"new_version": new_version, "anyway": anyway}
+        if reason is not None:
+            body["reason"] = reason
+        return self._json("POST", path, json=body)
 
     def resume_message(self, message_id: str, reason: str) -> JSON:
         """Let a message go on that a bug parked, or that is stored and was never handed over."""
@@ -282,6 +297,13 @@ class Client:
     def resume(self, partner: str) -> Sequence[JSON]:
         """Resume both directions with a partner."""
         return self._on_partner(partner, "resume", {})
+
+    def resume_unsent(self, partner: str) -> JSON:
+        """Resume a partner, and send as new messages what failed before a byte of it left.
+
+        The answer has `partners`, and how many messages were `resent`.
+        """
+        return self._json("POST", f"/v1/partners/{_quoted(partner)}/resume", json={"unsent": True})
 
     def _on_partner(self, partner: str, verb: str, body: JSON) -> Sequence[JSON]:
         path = f"/v1/partners/{_quoted(partner)}/{verb}"

@@ -347,6 +347,27 @@ async def test_resend_sends_again_what_was_given_up(run, gateway, peer):
     assert (await peer.hear("Normal")).message_id != message_id
 
 
+@pytest.mark.parametrize("terms", [{**BRIEF, "retries": 0, "on_exhausted": "fail"}])
+async def test_what_never_left_goes_out_again_as_new_messages(run, gateway, peer):
+    """One, or all together; a script learns how it ended, and that a word needs a reason (R-41)."""
+    peer.refuse_connections()
+    old = [await gateway.submit(body, to=peer) for body in (b"x", b"y")]
+    for message_id in old:
+        await gateway.until_state(message_id, "failed")
+    assert (await run("message", "wait", old[0])).exit_code == Exit.FAILED
+    listed = await run("partner", "incidents")
+    assert "2 failed" in listed.stdout
+    await peer.listen()
+    one = await run("message", "resend", old[0], "-o", "json")
+    new = json.loads(one.stdout)["resent_as"]
+    assert new in one.stderr
+    assert (await peer.hear("Normal")).message_id == new
+    rest = await run("partner", "resume", peer.party, "--unsent")
+    assert (rest.exit_code, "1 messages go out again" in rest.stderr) == (Exit.OK, True)
+    for options in (["--anyway"], ["--anyway", "--reason", " "]):
+        assert (await run("message", "resend", old[1], *options)).exit_code == Exit.USAGE
+
+
 @pytest.mark.parametrize("verb", ["show", "status", "trace", "resend", "cancel", "wait"])
 async def test_a_message_that_is_not_there_is_not_found(run, gateway, verb):
     """Exit 3."""

@@ -113,12 +113,15 @@ def test_operators_words_are_told_from_the_gateway_s_own(frame: Frame):
     there.of_pair(Event.PAIR_RESUMED, reason="acknowledged late")
     there.submit("n@example", actor="job:night")
     there.out(Event.CANCELLED, "n@example", actor="ann")
+    there.out(Event.RESENT, "n@example", reason="as o@example: an operator asked for it")
+    there.out(Event.RESENT, "o@example", reason="as p@example: submitted again under its key")
     case = evidence(frame(records(there)))
     actions = sorted(made("operator_actions", case), key=lambda row: row["seq"])
     assert [part(row, "action", "actor", "reason") for row in actions] == [
         ("resume", None, "operator"),
         ("suspend", None, "maintenance"),
         ("cancel", "ann", None),
+        ("resend", None, "as o@example: an operator asked for it"),
     ]
     intervals = made("channel_intervals", case)
     lengths = {row["reason"]: row["length_us"] for row in intervals}

@@ -346,3 +346,10 @@ def test_the_earlier_of_the_two_durations_ends_the_message():
     assert Run(both).state.expires_at == at(3600).at
     run = Run(both).on(3601, TimePassed())
     assert run.of(Notify)[0].error_code is ErrorCode.DELIVERY_FAILURE
+
+
+@pytest.mark.parametrize("semantics", [*DeliverySemantics])
+def test_what_is_never_sent_again_leaves_once(semantics):
+    """The transport must not repeat it either (R-38)."""
+    once = (DeliverySemantics.AT_MOST_ONCE, DeliverySemantics.BEST_EFFORT)
+    assert DeliveryTerms(semantics=semantics).leaves_once is (semantics in once)

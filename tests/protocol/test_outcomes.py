@@ -6,16 +6,15 @@ from driving import ACCEPTED, DUE, NEVER_LEFT, Run, at
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
-from onceonly.message.terms import DeliveryTerms, OnExhausted, RecoveryTerms
+from onceonly.message.terms import DeliveryTerms, RecoveryTerms
 from onceonly.protocol.effects import (
     GiveUp,
     Journal,
     Notify,
     OpenIncident,
-    ResolveIncident,
+    TellTrouble,
 )
 from onceonly.protocol.events import (
-    AckReceived,
     Admitted,
     DeadlineReached,
     ErrorReceived,
@@ -148,10 +147,9 @@ ENDLESS = DeliveryTerms(timeout_s=1, retries=99, retry_interval_s=1, time_to_liv
 def test_the_third_equal_refusal_in_a_row_is_an_incident_at_once_and_once(refusal):
     """R-40: whoever says so three times says it to every retry; the retries go on."""
     run = refused_in_a_row(refusal, refusal, terms=ENDLESS)
-    assert run.of(OpenIncident) == []
+    assert run.of(TellTrouble) == []
     run = refused_in_a_row(*[refusal] * 7, terms=ENDLESS)
-    reason = f"3 times in a row: {refusal.words}"
-    assert run.of(OpenIncident) == [OpenIncident(reason, is_of_partner=True)]
+    assert run.of(TellTrouble) == [TellTrouble(f"3 times in a row: {refusal.words}")]
     assert run.state.attempt == 7
 
 
@@ -167,41 +165,16 @@ def test_the_third_equal_refusal_in_a_row_is_an_incident_at_once_and_once(refusa
 )
 def test_what_may_pass_or_changes_is_no_incident_of_its_own(transmissions):
     """Busy, full, unknown, unreachable: those have their retries, and their end."""
-    assert refused_in_a_row(*transmissions, terms=ENDLESS).of(OpenIncident) == []
+    assert refused_in_a_row(*transmissions, terms=ENDLESS).of(TellTrouble) == []
 
 
-def test_another_series_of_refusals_is_another_incident():
-    """A path that was mended, and then the size."""
+def test_another_series_of_refusals_is_another_cause():
+    """A path that was mended, and then the size: the incident has the last one."""
     run = refused_in_a_row(*[NOT_FOUND] * 4, *[TOO_LARGE] * 3, terms=ENDLESS)
-    assert [one.reason for one in run.of(OpenIncident)] == [
+    assert [one.cause for one in run.of(TellTrouble)] == [
         f"3 times in a row: {NOT_FOUND.words}",
         f"3 times in a row: {TOO_LARGE.words}",
     ]
-
-
-@pytest.mark.parametrize("on_exhausted", OnExhausted)
-def test_the_incident_of_a_pair_that_closes_takes_the_place_of_that_one(on_exhausted):
-    """One for each partner; where the pair goes on, it stays open."""
-    terms = DeliveryTerms(retries=2, on_exhausted=on_exhausted)
-    run = refused_in_a_row(*[TOO_LARGE] * 3, terms=terms)
-    run.on(9_000, DeadlineReached(run.state.due_ns or 0, (TOO_LARGE,) * 3))
-    suspends = on_exhausted is OnExhausted.SUSPEND
-    assert (len(run.of(ResolveIncident)), len(run.of(GiveUp))) == (suspends, suspends)
-
-
-@pytest.mark.parametrize("is_late", [False, True])
-def test_the_acknowledgement_ends_the_incident_that_its_message_opened(is_late):
-    """In time or late; one of a message that opened none leaves those of others alone."""
-    terms = DeliveryTerms(retries=3, on_exhausted=OnExhausted.FAIL)
-    outcomes = (ACCEPTED, *[TOO_LARGE] * 3)
-    run = refused_in_a_row(*outcomes[::-1], terms=terms)
-    if is_late:
-        run.on(9_000, DUE)
-    run.on(9_999, AckReceived(before=outcomes))
-    assert len(run.of(ResolveIncident)) == 1
-    other = refused_in_a_row(TOO_LARGE, TOO_LARGE, terms=terms)
-    other.on(9_999, AckReceived(before=(TOO_LARGE, TOO_LARGE)))
-    assert other.of(ResolveIncident) == []
 
 
 def test_what_a_partner_said_when_it_put_us_off_is_told():

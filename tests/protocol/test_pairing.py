@@ -96,7 +96,7 @@ def test_exhaustion_suspends_and_tells_the_operator():
     """S0-30, S0-31, R-07: later messages wait."""
     run = Run().on(MessageQueued("a"), MessageGivenUp("a", "silence"), MessageQueued("b"))
     assert run.state.status is PairStatus.SUSPENDED
-    assert run.of(OpenIncident) == [OpenIncident("silence")]
+    assert run.of(OpenIncident) == [OpenIncident("silence", is_trouble=True)]
     assert run.of(Admit) == [Admit("a", 1)]
 
 

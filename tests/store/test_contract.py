@@ -180,12 +180,13 @@ class TestOutbound:
             pings=3,
             error_code=ErrorCode.TRANSIENT_ERROR,
             has_arrived=True,
+            is_certain=True,
             due_ns=2**60,
         )
         commit(store, lambda tx: submit(tx, sent, *parts, state=state))
         view = store.snapshot().find_outbound_view("m-1")
         assert view is not None
-        assert view == (sent, state, 2_000_000, None, "d" * 64, "1" * 64)
+        assert view == (sent, state, 2_000_000, None, "d" * 64, "1" * 64, None, None)
         entry = store.snapshot().find_outbound("m-1")
         assert entry == ("m-1", PAIR, "tpa-1", state)
         assert list(store.snapshot().list_payloads("m-1")) == list(parts)

@@ -329,3 +329,29 @@ def test_a_kill_during_the_migration_leaves_the_old_store_or_the_new_one(
     if b"ptrace" in child.stderr:
         pytest.skip("strace may not trace here")
     assert_everything_is_kept(open_in(path))
+
+
+@pytest.mark.parametrize(("exposure", "is_certain"), [("never", True), ("open", False)])
+def test_of_an_old_failure_only_what_never_left_is_certain(
+    path: Path, open_in: Open, exposure: str, is_certain: bool
+) -> None:
+    """Whether the refused copy was the only one is not known any more (R-41)."""
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE outbound SET status = 'failed', exposure = ?", (exposure,))
+    connection.close()
+    entry = open_in(path).snapshot().find_outbound("m-1")
+    assert entry is not None
+    assert entry.state.is_certain is is_certain
+
+
+def test_the_incident_of_an_old_suspension_is_that_of_the_trouble(
+    path: Path, open_in: Open
+) -> None:
+    """What closed the pair then is what a resume ends now (R-40)."""
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE sending_pair SET reason = 'exhausted' WHERE status = 'suspended'")
+    connection.close()
+    snapshot = open_in(path).snapshot()
+    [incident] = snapshot.list_incidents(is_open=True)
+    assert (incident.is_trouble, incident.opened_at) == (True, 21)
+    assert snapshot.get_sending_pair(Pair(PARTY, CARRIER)).trouble == "exhausted"

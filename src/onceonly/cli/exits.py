@@ -73,10 +73,10 @@ def exit_of_message(message: dict[str, object]) -> Exit:
     refused = message["error_code"] not in (None, "DeliveryFailure", "TimeToLiveExpired")
     if state in ("failed", "in_doubt") and refused:
         return Exit.REFUSED
+    if state == "in_doubt" or (state == "failed" and message.get("is_certain") is False):
+        return Exit.IN_DOUBT  # Its time is over, and a copy may have been taken before.
     if state in ("failed", "expired", "cancelled"):
         return Exit.FAILED
-    if state == "in_doubt":
-        return Exit.IN_DOUBT
     pair = message.get("pair")
     if isinstance(pair, dict) and pair["state"] != "open":
         return Exit.SUSPENDED

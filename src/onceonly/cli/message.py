@@ -68,7 +68,7 @@ def send(
     documents = [_document(path) for path in files]
     receipt = client.submit(documents, **header)  # type: ignore[arg-type]  # because click has required what must be
     if receipt["replayed"]:
-        say("submitted before; nothing was added")
+        say(f"submitted before, and it is {receipt['state']}; nothing was added")
     if not wait:
         _print_receipt(receipt, output)
         return
@@ -248,20 +248,37 @@ def _status_of(found: JSON) -> JSON:
 @message.command()
 @click.argument("message_id")
 @click.option("--new-version", is_flag=True, help="Cancel it and send it under a new MessageId.")
+@click.option("--anyway", is_flag=True, help="As a new message, though it may arrive twice.")
+@click.option("--reason", help="Why; kept in the journal. --anyway needs one.")
 @output_option
 @gateway_command
 def resend(
     client: Client,
     message_id: str,
     new_version: bool,  # noqa: FBT001 - because click passes it by name
+    anyway: bool,  # noqa: FBT001 - because click passes it by name
+    reason: str | None,
     output: str,
 ) -> None:
-    """Send a message again that was given up: the same bytes under the same MessageId.
+    """Send a message again that was given up.
+
+    In doubt, it goes out as the same bytes under the same MessageId, which its receiver knows
+    again. Failed or expired, and certainly not delivered (is_certain), its content goes out as a
+    new message; resent_as names that. Neither can arrive twice.
 
     A new version goes out once the partner has confirmed that the old one is cancelled; its
     MessageId is then in the field replaced_by of the old one.
+
+    What may have been delivered and has no other way on goes out as a new message with --anyway
+    alone: then two documents may arrive, and it is you who says that they may.
     """
-    print_fields(client.resend(message_id, new_version=new_version), output)
+    if anyway and (new_version or not (reason or "").strip()):
+        text = "it needs a --reason, and goes without --new-version"
+        raise click.BadParameter(text, param_hint="--anyway")
+    found = client.resend(message_id, new_version=new_version, anyway=anyway, reason=reason)
+    if found["resent_as"] is not None:
+        say(f"sent again as {found['resent_as']}")
+    print_fields(found, output)
 
 
 @message.command()
@@ -276,7 +293,7 @@ def resume(client: Client, message_id: str, reason: str, output: str) -> None:
     acknowledged again and handed over, also where no bug was: with the lake's verdict
     NOT_DELIVERED_TO_APP this is the command to give at the receiver. What may have left goes out
     under the same MessageId; of what surely had not, the content goes out as a new message, whose
-    id is in replaced_by.
+    id is in resent_as.
     """
     print_fields(client.resume_message(message_id, reason), output)
 

@@ -7,7 +7,7 @@ import click
 
 from onceonly.cli.exits import Exit
 from onceonly.cli.gateway_option import gateway_command
-from onceonly.cli.output import JSON, output_option, print_rows, words_of_outcome
+from onceonly.cli.output import JSON, output_option, print_rows, say, words_of_outcome
 from onceonly.client import Client
 
 COLUMNS = (
@@ -15,7 +15,16 @@ COLUMNS = (
     "last_outcome",
 )
 PING_COLUMNS = ("partner", "agreement", "outcome", "available")
-INCIDENT_COLUMNS = ("incident_id", "role", "from", "to", "reason", "opened_at", "resolved_at")
+INCIDENT_COLUMNS = (
+    "incident_id",
+    "role",
+    "from",
+    "to",
+    "reason",
+    "messages",
+    "opened_at",
+    "resolved_at",
+)
 
 
 @click.group()
@@ -28,6 +37,7 @@ def _print_pairs(pairs: Sequence[JSON], output: str) -> None:
         {
             **one,
             "in_flight": ", ".join(one["in_flight"]),
+            "reason": one["reason"] or one["trouble"],
             "last_outcome": words_of_outcome(one),
         }
         for one in pairs
@@ -76,11 +86,31 @@ def suspend(client: Client, party: str, reason: str | None, output: str) -> None
 
 @partner.command()
 @click.argument("party")
+@click.option(
+    "--unsent",
+    is_flag=True,
+    help="Send as new messages what failed or expired before a byte of it left.",
+)
 @output_option
 @gateway_command
-def resume(client: Client, party: str, output: str) -> None:
-    """Go on with PARTY: the uncompleted message first, with a full retry budget."""
-    _print_pairs(client.resume(party), output)
+def resume(
+    client: Client,
+    party: str,
+    unsent: bool,  # noqa: FBT001 - because click passes it by name
+    output: str,
+) -> None:
+    """Go on with PARTY: the uncompleted message first, with a full retry budget.
+
+    With --unsent, all messages to PARTY that ended while no byte of them had left go out as new
+    ones, oldest first: none of them can arrive twice. What was sent again before is left out, and
+    so is what a bug of onceonly parked.
+    """
+    if not unsent:
+        _print_pairs(client.resume(party), output)
+        return
+    answer = client.resume_unsent(party)
+    say(f"{answer['resent']} messages go out again, as new ones")
+    _print_pairs(answer["partners"], output)
 
 
 @partner.command()
@@ -92,5 +122,14 @@ def incidents(
     resolved: bool,  # noqa: FBT001 - because click passes it by name
     output: str,
 ) -> None:
-    """List what an operator has to look at; `partner resume` closes a partner's."""
-    print_rows(client.incidents(resolved=resolved), INCIDENT_COLUMNS, output)
+    """List what an operator has to look at; `partner resume` closes a partner's.
+
+    Trouble with a partner is over when it is heard, and says how many messages it concerns.
+    """
+    found = client.incidents(resolved=resolved)
+    rows = [{**one, "messages": _counts(one["messages"] or {})} for one in found]
+    print_rows(rows if output == "table" else found, INCIDENT_COLUMNS, output)
+
+
+def _counts(messages: JSON) -> str:
+    return ", ".join(f"{count} {state}" for state, count in messages.items())

@@ -20,10 +20,13 @@ from onceonly.gateway.receiving.inbound import Receiver
 from onceonly.gateway.recovery.inquiries import Inquiries
 from onceonly.gateway.recovery.questions import Questions
 from onceonly.gateway.relaying.relay import Relay
+from onceonly.gateway.sending.again import check_way_on
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.outbound import SendingSteps
 from onceonly.gateway.sending.sender import resend
+from onceonly.gateway.sending.submit import Submissions
 from onceonly.gateway.sending.work import (
+    AgainWork,
     MessageWork,
     PairWork,
     RecoveryWork,
@@ -39,11 +42,18 @@ from onceonly.protocol.recovering import CancelWanted, StatusWanted
 from onceonly.protocol.sending import (
     Exposure,
     OutboundStatus,
+    has_way_on,
     was_parked,
 )
 from onceonly.store.entries import Incident, OutboundEntry, PairView, Role
 from onceonly.store.group import GroupCommit
 from onceonly.store.store import Store, Transaction
+
+UNSENT_BATCH = 100
+"""Messages that go out again in one step: it stays short, however many failed."""
+
+ASKED = "an operator asked for it"
+"""How the reasons of rows begin by which the lake knows what operators did."""
 
 
 class Operations:
@@ -63,6 +73,7 @@ class Operations:
         receiver: Receiver,
         hand_overs: HandOvers,
         relay: Relay,
+        submissions: Submissions,
         bugs: Bugs,
         clock: Clock,
         failpoints: Failpoints,
@@ -77,6 +88,7 @@ class Operations:
         self._receiver = receiver
         self._hand_overs = hand_overs
         self._relay = relay
+        self._submissions = submissions
         self._bugs = bugs
         self._clock = clock
         self._failpoints = failpoints
@@ -120,20 +132,43 @@ class Operations:
         await self._dispatch.run(work)
         return is_done
 
-    async def resend(self, message_id: str) -> None:
+    async def resend(self, message_id: str, *, reason: str = "", is_anyway: bool = False) -> None:
         """Send a message again that was given up: the same bytes under the same id (S4-24).
 
-        Where its pair is closed, that means to resume the pair. Raises `LocalError` (NotFound,
-        NotResendable).
+        Where its pair is closed, that means to resume the pair. Where it ended, its content goes
+        out as a new message, if that cannot double; with `is_anyway` also if it can (R-41). Raises
+        `LocalError` (NotFound, NotResendable, QueueFull).
         """
+        why = f"{ASKED}: {reason}" if reason else ASKED
 
         def work(txn: Transaction) -> list[Work]:
             entry = _found(txn, message_id)
-            if not self._steps.can_resend(txn, self._clock.now(), entry):
-                raise LocalError("NotResendable", _why_not_resendable(entry.state.status))
-            return [resend(entry, txn.get_sending_pair(entry.pair), "an operator asked for it")]
+            pair = txn.get_sending_pair(entry.pair)
+            view = txn.find_outbound_view(message_id)
+            assert view is not None, "its entry is there"
+            can_resend = self._steps.can_resend(txn, self._clock.now(), entry)
+            if can_resend and not is_anyway and view.resent_as is None:
+                return [resend(entry, pair, why)]
+            agreement = self._agreements.find(entry.agreement_id)
+            has_turn = message_id in pair.in_flight
+            check_way_on(view, agreement, has_turn=has_turn, is_anyway=is_anyway)
+            self._submissions.check_room(txn)
+            return [AgainWork(message_id, why)]
 
         await self._dispatch.run(work)
+
+    async def resend_new_version(self, message_id: str, *, reason: str = "") -> bool:
+        """Its content under a new MessageId: at once where its end is certain (R-41).
+
+        Else, and then False, once the receiver has confirmed that the old one is cancelled. Raises
+        `LocalError` as `cancel` and `resend` do.
+        """
+        entry = self._store.snapshot().find_outbound(message_id)
+        if entry is not None and has_way_on(entry.state):
+            await self.resend(message_id, reason=reason)
+            return True
+        await self.cancel(message_id, is_for_new_version=True)
+        return False
 
     async def take_up(self, message_id: str, reason: str) -> list[str]:
         """Let what waits under this MessageId go on (R-43, R-12); what it was, a word each.
@@ -163,7 +198,7 @@ class Operations:
 
     async def _take_up(self, incident: Incident, message_id: str, reason: str) -> str | None:
         if incident.role is Role.SENDER:
-            return await self._send_again(message_id, reason)
+            return await self._take_up_sent(message_id, reason)
         key = MessageKey(*incident.pair, message_id)
         entry = self._store.snapshot().find_inbound(key)
         if entry is not None and entry.parked is not None:
@@ -176,7 +211,7 @@ class Operations:
         await self._dispatch.run(partial(_noted, incident, message_id, self._clock.at()))
         return "noted"
 
-    async def _send_again(self, message_id: str, reason: str) -> str | None:
+    async def _take_up_sent(self, message_id: str, reason: str) -> str | None:
         entry = self._store.snapshot().find_outbound(message_id)
         is_parked = entry is not None and (
             was_parked(entry.state) or entry.state.status is OutboundStatus.IN_DOUBT
@@ -260,6 +295,36 @@ class Operations:
             await self._receiver.resume(Pair(pair.to_party, pair.from_party))
         return self._partner(partner)
 
+    async def resend_unsent(self, partner: str) -> int:
+        """Send as new messages what failed or expired before a byte of it left (R-41).
+
+        Returns how many; again, it finds none of them. Raises `LocalError` (UnknownPartner;
+        QueueFull: those before are sent, the others wait for the next call).
+        """
+        self._pairs_with(partner)
+        resent = 0
+        for agreement in self._agreements:
+            if partner in map(str, agreement.their_ids) and not agreement.is_route:
+                while count := await self._resend_some(agreement.id):
+                    resent += count
+        return resent
+
+    async def _resend_some(self, agreement_id: str) -> int:
+        count = 0
+
+        def work(txn: Transaction) -> list[Work]:
+            nonlocal count
+            entries = txn.list_unsent(agreement_id, UNSENT_BATCH)
+            if entries:
+                entries = entries[: self._submissions.check_room(txn)]
+            count = len(entries)
+            return [
+                AgainWork(entry.message_id, "an operator resumed its partner") for entry in entries
+            ]
+
+        await self._dispatch.run(work)
+        return count
+
     def _pairs_with(self, partner: str) -> list[Pair]:
         pairs = {
             Pair(agreement.our_party, agreement.their_party)
@@ -322,7 +387,9 @@ def _fresh(role: Role, pair: Pair, snapshot: Any) -> PairView:
 
 
 def _taken_up(message_id: str, reason: str, txn: Transaction) -> list[Work]:
-    del txn
+    view = txn.find_outbound_view(message_id)
+    if view is not None and view.resent_as is not None:
+        raise LocalError("NotParked", f"its content was sent again already, as {view.resent_as}")
     return [TakeUpWork(message_id, reason)]
 
 
@@ -350,11 +417,3 @@ def _found(txn: Transaction, message_id: str) -> OutboundEntry:
     if entry is None:
         raise LocalError("NotFound", f"no outbound message {message_id!r}")
     return entry
-
-
-def _why_not_resendable(status: OutboundStatus) -> str:
-    if status in (OutboundStatus.QUEUED, OutboundStatus.SENDING):
-        return "the sender has not given up yet"
-    if status is OutboundStatus.IN_DOUBT:
-        return "it has expired, or its SequenceNumber was taken back; send a new version"
-    return f"the message is {status} already"

@@ -386,6 +386,7 @@ def join(
         receiver=receiver,
         hand_overs=hand_overs,
         relay=relay,
+        submissions=submissions,
         bugs=bugs,
         clock=clock,
         failpoints=failpoints,

@@ -37,6 +37,8 @@ class Event(StrEnum):
     """Sender: BestEffort or method Transport: the transport has it; nobody will say more. Final."""
     REQUEUED = "Requeued"
     """Sender: the message waits for its turn again; `reason` says on whose word (R-21)."""
+    RESENT = "Resent"
+    """Sender: the content of a message that ended goes out as a new one, which `reason` names."""
     PING_SENT = "PingSent"
     """An availability inquiry ended with `outcome` (level 2)."""
     PONG_RECEIVED = "PongReceived"

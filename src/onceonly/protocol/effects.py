@@ -79,6 +79,12 @@ class Diverge(NamedTuple):
     reason: str
 
 
+class TellTrouble(NamedTuple):
+    """Tell the pair that its partner cannot be reached, or says nothing (R-40)."""
+
+    cause: str
+
+
 class Recover(NamedTuple):
     """Tell the recovery of the message that the sender gave up (R-21)."""
 
@@ -141,18 +147,23 @@ class OpenIncident(NamedTuple):
     """Pair, an ExactlyOnce message (R-17), or a parked one: an operator is needed.
 
     `reason` says why. The incident of a parked message (R-43) ends when it is taken up, and not
-    when its partner is heard.
+    when its partner is heard. Of trouble with a partner (R-40) a pair has one at most, whose
+    reason is the last cause.
     """
 
     reason: str
     is_parked: bool = False
-    is_of_partner: bool = False
-    """A message met it, and every other would: one incident, whichever is named."""
+    is_trouble: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ResolveIncident:
     """Pair, or an ExactlyOnce message: what needed an operator is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolveTrouble:
+    """Pair: its partner is heard; what else needs an operator stays open (R-40)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +240,8 @@ Effect = (
     | Restart
     | OpenIncident
     | ResolveIncident
+    | ResolveTrouble
+    | TellTrouble
     | Acknowledge
     | AcknowledgeAnew
     | Withhold

@@ -88,8 +88,6 @@ class AckReceived(NamedTuple):
 
     detail: str | None = None
     is_from_to_party: bool = False
-    before: Outcomes = ()
-    """Told where there were several."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,9 @@ class Outbound(NamedTuple):
     has_arrived: bool = False
     """The To Party itself said that it has the message: by a delivery receipt (seed 001 §2.1.1.2)
     or a business response. No doubt of an intermediary's overtakes that."""
+    is_certain: bool = False
+    """The end is certain: it was not delivered, and never will be, so that its content may go out
+    as a new message (R-41)."""
     due_ns: int | None = None
     """Monotonic deadline; meaningless after a restart, which sends `Restarted` instead."""
 

@@ -18,12 +18,17 @@ turn back when it is settled. The pair has three conditions:
     quarantined  the peer's sequence and ours disagree (R-11); as suspended, and a resume also
                  tells the operator's judgement that the peer is right again
 
+Beside its condition a pair knows whether there is trouble with its partner (R-40): since a message
+to it was given up, in whatever way, and until the partner is heard. That is for operators; it
+closes nothing and decides nothing.
+
 Numbers: 1 first, then +1, 1 after 999,999,999. The number of an abandoned message would leave a
 gap, so the pair forgets its numbers and restarts at 1, with a journal row before use (R-10, I33).
 That is safe only because receivers look at the MessageId first (R-01).
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -36,6 +41,7 @@ from onceonly.protocol.effects import (
     Journal,
     OpenIncident,
     ResolveIncident,
+    ResolveTrouble,
     Restart,
 )
 from onceonly.protocol.outbound import IllegalStep
@@ -60,6 +66,8 @@ class SendingPair(NamedTuple):
     """MessageIds of the messages that have a turn, the oldest first."""
     reason: str | None = None
     """Why the pair is not open."""
+    trouble: str | None = None
+    """The last sign of trouble with the partner; None since it was heard (R-40)."""
 
 
 class MessageQueued(NamedTuple):
@@ -92,6 +100,17 @@ class SequenceDiverged(NamedTuple):
     reason: str
 
 
+class TroubleMet(NamedTuple):
+    """A message found the partner out of reach, or silent for as long as it waits (R-40)."""
+
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartnerHeard:
+    """The partner answered something of ours."""
+
+
 class SuspendRequested(NamedTuple):
     """An operator suspends the pair."""
 
@@ -107,6 +126,8 @@ PairEvent = (
     | MessageSettled
     | MessageGivenUp
     | SequenceDiverged
+    | TroubleMet
+    | PartnerHeard
     | SuspendRequested
     | ResumeRequested
 )
@@ -169,7 +190,7 @@ def _settle_while_closed(state: SendingPair, event: MessageSettled) -> Step:
 
 
 def _open(state: SendingPair, reason: str) -> Step:
-    state = state._replace(status=PairStatus.OPEN, reason=None)
+    state = state._replace(status=PairStatus.OPEN, reason=None, trouble=None)
     return state, (Journal(Event.PAIR_RESUMED, reason=reason), ResolveIncident())
 
 
@@ -178,26 +199,44 @@ OPERATOR = "operator"
 
 
 def _suspend(state: SendingPair, event: MessageGivenUp) -> Step:
-    return _close(state, event, PairStatus.SUSPENDED, Event.PAIR_SUSPENDED)
+    """Its incident is that of the trouble with the partner, which may be open already (R-40)."""
+    state = state._replace(status=PairStatus.SUSPENDED, reason=event.reason, trouble=event.reason)
+    row = Journal(Event.PAIR_SUSPENDED, reason=event.reason)
+    return state, (row, OpenIncident(event.reason, is_trouble=True), *_hold_others(state, event))
 
 
 def _quarantine(state: SendingPair, event: SequenceDiverged) -> Step:
-    return _close(state, event, PairStatus.QUARANTINED, Event.PAIR_QUARANTINED)
+    state = state._replace(status=PairStatus.QUARANTINED, reason=event.reason)
+    row = Journal(Event.PAIR_QUARANTINED, reason=event.reason)
+    return state, (row, OpenIncident(event.reason), *_hold_others(state, event))
 
 
-def _close(
-    state: SendingPair,
-    event: MessageGivenUp | SequenceDiverged,
-    status: PairStatus,
-    happened: Event,
-) -> Step:
-    others = (Hold(one) for one in state.in_flight if one != event.message_id)
-    state = state._replace(status=status, reason=event.reason)
-    return state, (Journal(happened, reason=event.reason), OpenIncident(event.reason), *others)
+def _hold_others(
+    state: SendingPair, event: MessageGivenUp | SequenceDiverged
+) -> tuple[Effect, ...]:
+    return tuple(Hold(one) for one in state.in_flight if one != event.message_id)
 
 
-def _stay_closed(state: SendingPair, event: MessageGivenUp) -> Step:
-    """A pause that ran out while the pair was closed; its incident is open already."""
+def _note_trouble(state: SendingPair, event: TroubleMet) -> Step:
+    """One incident for each episode: it opens, or its last cause is another one now (R-40)."""
+    if event.cause == state.trouble:
+        return state, ()
+    return state._replace(trouble=event.cause), (OpenIncident(event.cause, is_trouble=True),)
+
+
+def _end_trouble(state: SendingPair, event: PartnerHeard) -> Step:
+    if state.trouble is None:
+        return state, ()
+    return state._replace(trouble=None), (ResolveTrouble(),)
+
+
+def _end_trouble_while_closed(state: SendingPair, event: PartnerHeard) -> Step:
+    """What closed the pair stays until it is open again; an operator's wish was no trouble."""
+    return _end_trouble(state, event) if state.reason == OPERATOR else (state, ())
+
+
+def _stay_closed(state: SendingPair, event: MessageGivenUp | TroubleMet) -> Step:
+    """A wait that ran out while the pair was closed: what closed it is what counts."""
     return state, ()
 
 
@@ -225,7 +264,8 @@ def _resume(state: SendingPair, event: ResumeRequested) -> Step:
 
 
 def _stay_open(state: SendingPair, event: ResumeRequested) -> Step:
-    return state, ()
+    """The operator has seen the trouble; what comes next is another episode."""
+    return _end_trouble(state, PartnerHeard())
 
 
 # Each transition takes its own event type; the key of the row is what guarantees it.
@@ -236,6 +276,8 @@ _OPEN: dict[type[PairEvent], Transition] = {
     MessageSettled: _take_turn_back,
     MessageGivenUp: _suspend,
     SequenceDiverged: _quarantine,
+    TroubleMet: _note_trouble,
+    PartnerHeard: _end_trouble,
     SuspendRequested: _suspend_by_operator,
     ResumeRequested: _stay_open,
 }
@@ -244,6 +286,8 @@ _CLOSED: dict[type[PairEvent], Transition] = {
     MessageSettled: _settle_while_closed,
     MessageGivenUp: _stay_closed,
     SequenceDiverged: _quarantine_too,
+    TroubleMet: _stay_closed,
+    PartnerHeard: _end_trouble_while_closed,
     SuspendRequested: _stay_suspended,
     ResumeRequested: _resume,
 }

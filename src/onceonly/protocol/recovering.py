@@ -211,6 +211,13 @@ def step(state: Recovery, event: RecoveryEvent, now: Now, terms: DeliveryTerms) 
     return TABLE[state.phase, type(event)](state, event, now, terms)
 
 
+def hears_partner(event: RecoveryEvent) -> bool:
+    """Whether the event shows the partner at work, which ends the trouble with it (R-40)."""
+    if isinstance(event, PongReceived):
+        return event.is_available
+    return isinstance(event, ReportReceived | CancelAnswered | ResponseAnswered | ResponseReceived)
+
+
 def _begin(state: Recovery, event: GivenUp, now: Now, terms: DeliveryTerms) -> Step:
     if not terms.recovery.inquires:
         return state, ()

@@ -99,6 +99,7 @@ from onceonly.protocol.events import (
     DeadlineReached,
     ErrorReceived,
     Held,
+    Outcome,
     Parked,
     PongReceived,
     Requeued,
@@ -129,6 +130,8 @@ __all__ = [
     "OutboundStatus",
     "Silence",
     "can_be_sent_again",
+    "has_way_on",
+    "hears_partner",
     "step",
     "was_parked",
     "was_refused",
@@ -172,6 +175,30 @@ def can_be_sent_again(state: Outbound, now: Now) -> bool:
     )
 
 
+def has_way_on(state: Outbound) -> bool:
+    """Whether its content may go out as a new message, which cannot double (R-41)."""
+    return state.is_certain and state.status in (OutboundStatus.FAILED, OutboundStatus.EXPIRED)
+
+
+def hears_partner(event: SendingEvent, terms: DeliveryTerms) -> bool:
+    """Whether the event shows the partner at work, which ends the trouble with it (R-40).
+
+    "Not now" does not, nor an intermediary's word that it could not pass something on. Where
+    nobody will say more than the transport, that it took the message has to do.
+    """
+    match event:
+        case AckReceived() | CancelConfirmed():
+            return True
+        case PongReceived():
+            return event.is_available
+        case ErrorReceived():
+            return event.code not in (ErrorCode.TRANSIENT_ERROR, ErrorCode.DELIVERY_FAILURE)
+        case Transmitted():
+            return not terms.is_acknowledged and event.transmission.outcome is Outcome.ACCEPTED
+        case _:
+            return False
+
+
 def was_refused(state: Outbound, now: Now) -> bool:
     """Whether the partner will not have the message: it would refuse the same bytes again.
 
@@ -197,7 +224,7 @@ def _acknowledge(state: Outbound, event: AckReceived, now: Now, terms: DeliveryT
     if state.silence is Silence.PINGING and state.exposure is Exposure.NEVER:
         return _drop_orphan_ack(state, event, now, terms)
     was_told = state.error_code is not None
-    calm = _calm(state, event, terms)
+    calm = _calm(state, terms)
     state = _acknowledged(state, event)
     row = (_ack_row(state, event),)
     news = _late_news(state, event, terms) if was_told else row
@@ -205,15 +232,14 @@ def _acknowledge(state: Outbound, event: AckReceived, now: Now, terms: DeliveryT
 
 
 def _acknowledge_late(state: Outbound, event: AckReceived, now: Now, terms: DeliveryTerms) -> Step:
-    calm = _calm(state, event, terms)
+    calm = _calm(state, terms)
     state = _acknowledged(state, event)
     return state, (*_late_news(state, event, terms), release(state, abandoned=False), *calm)
 
 
-def _calm(state: Outbound, event: AckReceived, terms: DeliveryTerms) -> Effects:
+def _calm(state: Outbound, terms: DeliveryTerms) -> Effects:
     """The incident that the message opened by itself is over."""
-    needed = transmitting.needed_an_operator(state, terms)
-    return (ResolveIncident(),) if needed or transmitting.was_refused_again(event.before) else ()
+    return (ResolveIncident(),) if transmitting.needed_an_operator(state, terms) else ()
 
 
 def _acknowledge_without_a_turn(
@@ -259,7 +285,12 @@ def _late_news(state: Outbound, event: AckReceived, terms: DeliveryTerms) -> Eff
 
 
 def _note_late_ack(state: Outbound, event: AckReceived, now: Now, terms: DeliveryTerms) -> Step:
-    """A final status stays final; the application is told all the same (R-09)."""
+    """A final status stays final; the application is told all the same (R-09).
+
+    Where a copy was out the end is not certain any more (R-41).
+    """
+    nothing_left = state.exposure is Exposure.NEVER
+    state = state._replace(is_certain=state.is_certain and nothing_left)
     return state, _late_news(state, event, terms)
 
 

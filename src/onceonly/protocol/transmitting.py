@@ -12,14 +12,7 @@ from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.signals import InquiryKind
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol import schedule, verdict
-from onceonly.protocol.effects import (
-    GiveUp,
-    Inquire,
-    Journal,
-    OpenIncident,
-    ResolveIncident,
-    Transmit,
-)
+from onceonly.protocol.effects import Inquire, Journal, OpenIncident, TellTrouble, Transmit
 from onceonly.protocol.events import (
     DeadlineReached,
     Outcome,
@@ -131,14 +124,7 @@ def _alarm_of_refusals(event: Transmitted) -> Effects:
     is_first = len(before) < SEVERAL or not _are_alike((sent, *before[:SEVERAL]))
     if not is_first or not _are_refused_alike((sent, *before[: SEVERAL - 1])):
         return ()
-    reason = f"{SEVERAL} times in a row: {sent.words}"
-    return (OpenIncident(reason, is_of_partner=True),)
-
-
-def was_refused_again(outcomes: Outcomes) -> bool:
-    """Whether a message whose transmissions ended so has an incident of `_alarm_of_refusals`."""
-    starts = range(len(outcomes) - SEVERAL + 1)
-    return any(_are_refused_alike(outcomes[at : at + SEVERAL]) for at in starts)
+    return (TellTrouble(f"{SEVERAL} times in a row: {sent.words}"),)
 
 
 def _are_refused_alike(outcomes: Outcomes) -> bool:
@@ -161,8 +147,7 @@ def _after_transmission(
     if state.silence is not Silence.NONE or event.attempt != state.attempt:
         return state, ()
     if terms.method is ReliableMessagingMethod.TRANSPORT:
-        due_ns = schedule.pause_ends_ns(None, now, terms)
-        return state._replace(silence=Silence.PAUSED, due_ns=due_ns), ()
+        return _offer_again(state, sent, now, terms)
     if _fails_at_once(sent, terms):
         reason = verdict.with_last("the network took nothing of it", (sent,))
         return verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
@@ -178,6 +163,19 @@ def _fails_at_once(sent: Transmission, terms: DeliveryTerms) -> bool:
     return terms.fails_on_network_error or terms.semantics is DeliverySemantics.AT_MOST_ONCE
 
 
+def _offer_again(state: Outbound, sent: Transmission, now: Now, terms: DeliveryTerms) -> Step:
+    """The same transmission to the product underneath, after a pause, and for ever.
+
+    Once it was offered as often as others are transmitted, an operator hears of it (R-40).
+    """
+    due_ns = schedule.pause_ends_ns(None, now, terms)
+    offers = state.transients + 1
+    state = state._replace(silence=Silence.PAUSED, transients=offers, due_ns=due_ns)
+    if not _is_verdict_time(offers, terms):
+        return state, ()
+    return state, (TellTrouble(verdict.with_last("the transport does not take it", (sent,))),)
+
+
 def _end_best_effort(state: Outbound, event: Transmitted) -> Step:
     """Its one transmission is all; that it failed is for those who look, not for a notice."""
     refused = event.transmission.outcome is Outcome.REFUSED
@@ -185,11 +183,15 @@ def _end_best_effort(state: Outbound, event: Transmitted) -> Step:
         return _sent(state, event)
     code = ErrorCode.DELIVERY_FAILURE
     state = state._replace(
-        status=OutboundStatus.FAILED, error_code=code, silence=Silence.NONE, due_ns=None
+        status=OutboundStatus.FAILED,
+        error_code=code,
+        silence=Silence.NONE,
+        is_certain=True,
+        due_ns=None,
     )
     reason = verdict.with_last("refused by the transport", (event.transmission,))
     row = Journal(Event.FAILED, error_code=code, reason=reason)
-    return state, (row, release(state, abandoned=True))
+    return state, (row, release(state, abandoned=True), TellTrouble(reason))
 
 
 def _sent(state: Outbound, event: Transmitted) -> Step:
@@ -216,7 +218,7 @@ def _ping_again_or_give_up(
 ) -> Step:
     retries = _retries(terms)
     if retries is None or state.pings <= retries:
-        alarm = _alarm(state, event, terms)
+        alarm = (*_alarm(state, event, terms), *_trouble(state.pings, event, terms))
         state, effects = ping(state, now, terms)
         return state, (*alarm, *effects)
     reason = verdict.with_last("the partner did not say that it takes messages", event.before)
@@ -226,7 +228,7 @@ def _ping_again_or_give_up(
 def _resend_or_give_up(state: Outbound, event: DeadlineReached, terms: DeliveryTerms) -> Step:
     retries = _retries(terms)
     if retries is None or state.attempt <= retries:
-        alarm = _alarm(state, event, terms)
+        alarm = (*_alarm(state, event, terms), *_trouble(state.attempt, event, terms))
         # Where nothing ends, the pauses add up, so that the operator's incident is known to be one.
         is_endless = terms.semantics is DeliverySemantics.EXACTLY_ONCE
         state = state if is_endless else state._replace(transients=0)
@@ -235,14 +237,23 @@ def _resend_or_give_up(state: Outbound, event: DeadlineReached, terms: DeliveryT
     is_certain = state.exposure is Exposure.NEVER
     missing = "no connection, up to the last retry" if is_certain else NO_ACKNOWLEDGEMENT
     reason = verdict.with_last(missing, event.before)
-    state, effects = verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
-    closes_the_pair = any(isinstance(effect, GiveUp) for effect in effects)
-    if closes_the_pair and was_refused_again(event.before):
-        return state, (ResolveIncident(), *effects)  # That of the pair says the same, and more.
-    return state, effects
+    return verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
 
 
 NO_ACKNOWLEDGEMENT = "no acknowledgement after the last retry"
+
+
+def _trouble(waits: int, event: DeadlineReached, terms: DeliveryTerms) -> Effects:
+    """What others would give up now goes on without end; an operator hears of it once (R-40)."""
+    if not _is_verdict_time(waits, terms):
+        return ()
+    reason = "no answer after the last retry; it goes on"
+    return (TellTrouble(verdict.with_last(reason, event.before)),)
+
+
+def _is_verdict_time(waits: int, terms: DeliveryTerms) -> bool:
+    """Whether that many waits are the last ones, where the agreement counts them."""
+    return terms.retries is not None and waits == terms.retries + 1
 
 
 def _retries(terms: DeliveryTerms) -> int | None:

@@ -20,6 +20,7 @@ from onceonly.protocol.effects import (
     OpenIncident,
     Recover,
     Release,
+    TellTrouble,
 )
 from onceonly.protocol.events import ErrorReceived, Outcomes, Parked
 from onceonly.protocol.outbound import (
@@ -71,7 +72,7 @@ def _abandon(
     """The pair goes on without the message, whose number it takes back (R-10)."""
     certain = state.exposure is Exposure.NEVER
     state, effects = _settle(state, code, reason, row, terms, is_certain=certain)
-    return state, (*effects, *_recovery(state, reason, terms))
+    return state, (*effects, TellTrouble(reason), *_recovery(state, reason, terms))
 
 
 def _settle(
@@ -85,7 +86,9 @@ def _settle(
 ) -> Step:
     status = OutboundStatus.FAILED if is_certain else OutboundStatus.IN_DOUBT
     told = _notice(state, code, reason, terms)
-    state = state._replace(status=status, error_code=code, silence=Silence.NONE, due_ns=None)
+    state = state._replace(
+        status=status, error_code=code, silence=Silence.NONE, is_certain=is_certain, due_ns=None
+    )
     final = (Journal(Event.FAILED, error_code=code, reason=reason),) if is_certain else ()
     return state, (row, *told, *final, release(state, abandoned=True))
 
@@ -197,7 +200,7 @@ def undelivered(state: Outbound, event: ErrorReceived, row: Journal, terms: Deli
     severity = Severity.ERROR if certain else Severity.WARNING
     told = _notice(state, event.code, reason, terms, severity)
     status = OutboundStatus.FAILED if certain else OutboundStatus.IN_DOUBT
-    state = state._replace(status=status, error_code=event.code)
+    state = state._replace(status=status, error_code=event.code, is_certain=certain)
     final = (Journal(Event.FAILED, error_code=event.code, reason=reason),) if certain else ()
     return state, (row, *told, *final, *_recovery(state, reason, terms, is_told=True))
 
@@ -237,7 +240,11 @@ def expire(
         reason = with_last(f"{which} passed before the message could be sent", before)
         told = _notice(state, code, reason, terms)
         state = state._replace(
-            status=OutboundStatus.EXPIRED, error_code=code, silence=Silence.NONE, due_ns=None
+            status=OutboundStatus.EXPIRED,
+            error_code=code,
+            silence=Silence.NONE,
+            is_certain=True,
+            due_ns=None,
         )
         row = Journal(Event.EXPIRED, error_code=code, reason=reason)
         return state, (*told, row, *turn)
@@ -251,12 +258,23 @@ def expire(
 
 
 def expire_on_its_way(state: Outbound, terms: DeliveryTerms, before: Outcomes = ()) -> Step:
-    """`expire` for a message that has a turn."""
-    return expire(state, terms, (release(state, abandoned=True),), before)
+    """`expire` for a message that has a turn: nothing was heard of it in all its time (R-40).
+
+    What an operator keeps back says nothing about the partner.
+    """
+    was_held = state.silence is Silence.HELD
+    state, effects = expire(state, terms, (release(state, abandoned=True),), before)
+    _, which = schedule.expiry(terms)
+    reason = with_last(f"{which} passed without an acknowledgement", before)
+    trouble = () if was_held else (TellTrouble(reason),)
+    return state, (*effects, *trouble)
 
 
 def pass_fence(state: Outbound, now: Now, terms: DeliveryTerms, before: Outcomes) -> Step:
-    """What is in doubt has failed for good once no receiver can still take a copy (R-08)."""
+    """What is in doubt has failed for good once no receiver can still take a copy (R-08).
+
+    One may have taken a copy before, so that the end is not certain (R-41).
+    """
     if not schedule.is_past_fence(state.expires_at, now, terms):
         return state, ()
     _, which = schedule.expiry(terms)

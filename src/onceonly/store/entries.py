@@ -52,6 +52,10 @@ class OutboundView(NamedTuple):
     digest: str
     header_digest: str | None = None
     """None for messages of before there was one (R-37)."""
+    resend_of: str | None = None
+    """MessageId of the message whose content this one sends again (R-41)."""
+    resent_as: str | None = None
+    """MessageId of the message that sends this one's content again."""
 
 
 class InboundEntry(NamedTuple):
@@ -156,6 +160,8 @@ class Incident(NamedTuple):
     resolved_at: int | None
     message_id: str | None = None
     """The parked message that it is about, where it is about one (R-43)."""
+    is_trouble: bool = False
+    """It is about the partner; `reason` is the last cause, and being heard resolves it (R-40)."""
 
 
 class PairView(NamedTuple):
@@ -170,6 +176,8 @@ class PairView(NamedTuple):
     """MessageIds with a turn, the oldest first (sender only)."""
     queued: int
     """Messages that wait for their turn (sender only)."""
+    trouble: str | None = None
+    """The last cause of trouble with the partner (R-40; sender only)."""
 
 
 class MessageFilter(NamedTuple):

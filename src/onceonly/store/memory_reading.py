@@ -3,10 +3,12 @@
 Knows which rows answer a question; must not write.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 from onceonly.journal.record import Record
+from onceonly.message.errors import ErrorCode
 from onceonly.message.event import OUTCOMES
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import Message
@@ -17,7 +19,7 @@ from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import TransitStatus
-from onceonly.protocol.sending import OutboundStatus
+from onceonly.protocol.sending import Exposure, OutboundStatus
 from onceonly.store.counting import COUNTED, COUNTED_AS
 from onceonly.store.entries import (
     InboundEntry,
@@ -87,6 +89,29 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
         in_flight = sorted((row for row in turns if row is not None), key=lambda row: row.position)
         return [row.entry() for row in in_flight]
 
+    def list_unsent(self, agreement_id: str, limit: int) -> Sequence[OutboundEntry]:
+        unsent = (
+            row
+            for row in self._list_outbound(OutboundStatus.FAILED, OutboundStatus.EXPIRED)
+            if row.message.agreement_id == agreement_id
+            and row.state.is_certain
+            and row.state.exposure is Exposure.NEVER
+            and row.state.error_code is not ErrorCode.UNKNOWN
+            and row.resent_as is None
+        )
+        return [row.entry() for row in islice(unsent, limit)]
+
+    def count_concerned(self, pair: Pair, since_at: int) -> dict[str, int]:
+        return dict(
+            Counter(
+                row.state.status.value
+                for row in self._tables.outbound.values()
+                if row.message.pair == pair
+                and row.state.status not in (OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT)
+                and (row.settled_at is None or row.settled_at >= since_at)
+            )
+        )
+
     def list_waiting_pairs(self) -> Sequence[Pair]:
         waiting = {row.message.pair for row in self._list_outbound(OutboundStatus.QUEUED)}
         return [
@@ -148,6 +173,7 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
                 state.sequence_number,
                 state.in_flight,
                 queued.count(pair),
+                state.trouble,
             )
             for pair, state in sorted(self._tables.sending.items())
         ]

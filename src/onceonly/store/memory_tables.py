@@ -43,6 +43,8 @@ class Outgoing(NamedTuple):
     settled_at: int | None
     idempotency_key: str | None
     header_digest: str | None
+    resend_of: str | None = None
+    resent_as: str | None = None
 
     def entry(self) -> OutboundEntry:
         """As a step reads it."""
@@ -58,6 +60,8 @@ class Outgoing(NamedTuple):
             self.settled_at,
             self.digest,
             self.header_digest,
+            self.resend_of,
+            self.resent_as,
         )
 
 

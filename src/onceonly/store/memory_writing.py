@@ -86,6 +86,15 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         row = row._replace(state=state, settled_at=settled_at)
         self._put(self._tables.outbound, message_id, row)
 
+    def put_resent(self, message_id: str, resent_as: str) -> None:
+        earlier, later = self._tables.outbound[message_id], self._tables.outbound[resent_as]
+        key = earlier.idempotency_key
+        self._put(self._tables.outbound, message_id, earlier._replace(resent_as=resent_as))
+        later = later._replace(resend_of=message_id, idempotency_key=key)
+        self._put(self._tables.outbound, resent_as, later)
+        if key is not None:
+            self._put(self._tables.keys, key, resent_as)
+
     def put_package(self, message_id: str, package: Package) -> None:
         assert message_id in self._tables.outbound, f"no outbound message {message_id}"
         self._put(self._tables.packages, message_id, package)
@@ -274,7 +283,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
 
     def _forget_outbound(self, message_id: str) -> None:
         idempotency_key = self._tables.outbound[message_id].idempotency_key
-        if idempotency_key is not None:
+        if idempotency_key is not None and self._tables.keys[idempotency_key] == message_id:
             self._remove(self._tables.keys, idempotency_key)
         self._remove(self._tables.outbound, message_id)
         for table in (self._tables.packages, self._tables.recovery):
@@ -293,12 +302,31 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
     def open_incident(
         self, role: Role, pair: Pair, reason: str, *, at: int, message_id: str | None = None
     ) -> None:
-        same = (role, pair, reason)
-        if any((row.role, row.pair, row.reason) == same for row in self._open_incidents()):
+        same = (role, pair, reason, False)
+        if any(_what(row) == same for row in self._open_incidents()):
             return
         incident_id = self._next("incident")
         incident = Incident(incident_id, role, pair, reason, at, None, message_id)
         self._put(self._tables.incidents, incident_id, incident)
+
+    def open_trouble(self, pair: Pair, cause: str, *, at: int) -> None:
+        incident = self._find_trouble(pair)
+        if incident is None:
+            incident_id = self._next("incident")
+            incident = Incident(incident_id, Role.SENDER, pair, cause, at, None, is_trouble=True)
+        incident = incident._replace(reason=cause)
+        self._put(self._tables.incidents, incident.incident_id, incident)
+
+    def resolve_trouble(self, pair: Pair, *, at: int) -> None:
+        incident = self._find_trouble(pair)
+        if incident is not None:
+            resolved = incident._replace(resolved_at=at)
+            self._put(self._tables.incidents, incident.incident_id, resolved)
+
+    def _find_trouble(self, pair: Pair) -> Incident | None:
+        return next(
+            (row for row in self._open_incidents() if row.is_trouble and row.pair == pair), None
+        )
 
     def _open_incidents(self) -> Sequence[Incident]:
         return self.list_incidents(is_open=True)
@@ -335,6 +363,10 @@ def _past(rows: Iterable[_Aged], now_at: int, limit: int) -> list[_Aged]:
         if row.keep_until_at is not None and row.keep_until_at < now_at
     ]
     return [row for _, _, row in sorted(over, key=lambda one: one[:2])[:limit]]
+
+
+def _what(row: Incident) -> tuple[Role, Pair, str, bool]:
+    return row.role, row.pair, row.reason, row.is_trouble
 
 
 def _checked(

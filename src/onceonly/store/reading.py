@@ -86,6 +86,13 @@ class SqliteSnapshot(SqliteJobReading, Snapshot):
     def list_in_flight(self) -> Sequence[OutboundEntry]:
         return [rows.to_outbound_entry(row) for row in self._list("list_in_flight")]
 
+    def list_unsent(self, agreement_id: str, limit: int) -> Sequence[OutboundEntry]:
+        found = self._list("list_unsent", agreement_id, limit)
+        return [rows.to_outbound_entry(row) for row in found]
+
+    def count_concerned(self, pair: Pair, since_at: int) -> dict[str, int]:
+        return dict(self._list("count_concerned", *pair, since_at))
+
     def list_waiting_pairs(self) -> Sequence[Pair]:
         return [Pair(*row) for row in self._list("list_waiting_pairs")]
 

@@ -191,7 +191,7 @@ def to_message(message_id: str, agreement_id: str, columns: Row) -> Message:
 def to_outbound(columns: Row) -> Outbound:
     """The state whose columns `status` to `due_ns` are `columns`."""
     status, attempt, episode, exposure, number, expires_at, transients = columns[:7]
-    silence, pings, code, has_arrived, due_ns = columns[7:]
+    silence, pings, code, has_arrived, is_certain, due_ns = columns[7:]
     return Outbound(
         _OUTBOUND_STATUS[status],
         attempt,
@@ -204,25 +204,35 @@ def to_outbound(columns: Row) -> Outbound:
         pings,
         _ERROR_CODE[code],
         bool(has_arrived),
+        bool(is_certain),
         due_ns,
     )
 
 
 def to_outbound_entry(row: Row) -> OutboundEntry:
     """`position, message_id, from_party, to_party, agreement_id`, then the state."""
-    return OutboundEntry(row[1], Pair(row[2], row[3]), row[4], to_outbound(row[5:17]))
+    return OutboundEntry(row[1], Pair(row[2], row[3]), row[4], to_outbound(row[5:18]))
 
 
 def to_outbound_view(row: Row) -> OutboundView:
-    """An entry's columns, `settled_at`, the message, `digest`, `submitted_at`, `header_digest`."""
-    message = to_message(row[1], row[4], row[18:31])
-    return OutboundView(message, to_outbound(row[5:17]), row[32], row[17], row[31], row[33])
+    """An entry's columns, then `settled_at`, the message, and `digest` to `resent_as`."""
+    settled_at, (digest, submitted_at, header_digest, resend_of, resent_as) = row[18], row[32:]
+    return OutboundView(
+        to_message(row[1], row[4], row[19:32]),
+        to_outbound(row[5:18]),
+        submitted_at,
+        settled_at,
+        digest,
+        header_digest,
+        resend_of,
+        resent_as,
+    )
 
 
 def to_sending_pair(row: Row) -> SendingPair:
-    """`status, sequence_number, in_flight, reason`."""
-    status, number, in_flight, reason = row
-    return SendingPair(_PAIR_STATUS[status], number, decode_turns(in_flight), reason)
+    """`status, sequence_number, in_flight, reason, trouble`."""
+    status, number, in_flight, reason, trouble = row
+    return SendingPair(_PAIR_STATUS[status], number, decode_turns(in_flight), reason, trouble)
 
 
 def to_inbound_entry(row: Row) -> InboundEntry:
@@ -259,8 +269,8 @@ def to_inbox_standing(row: Row) -> InboxStanding:
 
 
 def to_pair_view(row: Row) -> PairView:
-    """`role, from_party, to_party, status, reason, sequence_number, in_flight, queued`."""
-    role, from_party, to_party, status, reason, number, in_flight, queued = row
+    """`role, from_party, to_party, status, reason, sequence_number, in_flight, queued, trouble`."""
+    role, from_party, to_party, status, reason, number, in_flight, queued, trouble = row
     return PairView(
         Role(role),
         Pair(from_party, to_party),
@@ -269,6 +279,7 @@ def to_pair_view(row: Row) -> PairView:
         number,
         decode_turns(in_flight),
         queued,
+        trouble,
     )
 
 
@@ -333,9 +344,10 @@ def to_notice(row: Row) -> tuple[int, Notice]:
 
 
 def to_incident(row: Row) -> Incident:
-    """`incident_id, role, from_party, to_party, reason, opened_at, resolved_at, message_id`."""
-    incident_id, role, from_party, to_party, *rest = row
-    return Incident(incident_id, Role(role), Pair(from_party, to_party), *rest)
+    """`incident_id, role, from_party, to_party, reason, opened_at, …, is_trouble`."""
+    incident_id, role, from_party, to_party, *rest, is_trouble = row
+    incident = Incident(incident_id, Role(role), Pair(from_party, to_party), *rest)
+    return incident._replace(is_trouble=bool(is_trouble))
 
 
 def to_job_row(row: Row) -> JobRow:

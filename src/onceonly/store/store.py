@@ -79,6 +79,17 @@ class Snapshot(JobSnapshot, Protocol):
         """Messages with a turn in an *open* pair: what is owed after a restart."""
         ...
 
+    def list_unsent(self, agreement_id: str, limit: int) -> Sequence[OutboundEntry]:
+        """Messages of which no byte ever left and whose content was not sent again (R-41).
+
+        In submission order. What is parked is left out: an operator looks at each of these.
+        """
+        ...
+
+    def count_concerned(self, pair: Pair, since_at: int) -> dict[str, int]:
+        """Messages of the pair per status: without a verdict, or undelivered since that instant."""
+        ...
+
     def list_waiting_pairs(self) -> Sequence[Pair]:
         """Open sending pairs with a queued message, whether or not others are in flight."""
         ...
@@ -279,6 +290,13 @@ class Transaction(JobTransaction, Snapshot, Protocol):
         """Store a submission. The caller has checked that id and key are free."""
         ...
 
+    def put_resent(self, message_id: str, resent_as: str) -> None:
+        """Keep that another stored message sends the content of this one again (R-41).
+
+        The Idempotency-Key of this one names the other one from now on.
+        """
+        ...
+
     def put_outbound(self, message_id: str, state: Outbound, *, at: int) -> None:
         """Replace the state; `at` becomes `settled_at` when the status turns final.
 
@@ -422,6 +440,14 @@ class Transaction(JobTransaction, Snapshot, Protocol):
 
         With `message_id` it is that of a parked message, and ends when that is taken up (R-43).
         """
+        ...
+
+    def open_trouble(self, pair: Pair, cause: str, *, at: int) -> None:
+        """Open the incident of trouble with the partner, or put its last cause (R-40)."""
+        ...
+
+    def resolve_trouble(self, pair: Pair, *, at: int) -> None:
+        """Resolve the incident of trouble with the partner, and no other (R-40)."""
         ...
 
     def resolve_incidents(

@@ -170,6 +170,13 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
             assert known is not None, f"no outbound message {message_id}"
         return known
 
+    def put_resent(self, message_id: str, resent_as: str) -> None:
+        earlier, _ = self._position_of(message_id)
+        later, _ = self._position_of(resent_as)
+        self._write("put_resent_as", resent_as, earlier)
+        self._write("put_resend_of", message_id, earlier, later)
+        self._write("move_idempotency_key", resent_as, earlier)
+
     def put_package(self, message_id: str, package: Package) -> None:
         position, _ = self._position_of(message_id)
         self._write("put_package", position, *rows.from_package(package))
@@ -183,6 +190,7 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
             state.sequence_number,
             turns,
             state.reason,
+            state.trouble,
             at,
         )
 
@@ -360,6 +368,12 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         self, role: Role, pair: Pair, reason: str, *, at: int, message_id: str | None = None
     ) -> None:
         self._write("open_incident", role, *pair, reason, at, message_id)
+
+    def open_trouble(self, pair: Pair, cause: str, *, at: int) -> None:
+        self._write("open_trouble", Role.SENDER, *pair, cause, at)
+
+    def resolve_trouble(self, pair: Pair, *, at: int) -> None:
+        self._write("resolve_trouble", at, Role.SENDER, *pair)
 
     def resolve_incidents(
         self, role: Role, pair: Pair, *, at: int, with_parked: bool = False

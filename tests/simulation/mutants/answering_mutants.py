@@ -144,8 +144,8 @@ OPERATORS = (
         "A pair closes, and the journal does not say so.",
         Edit(
             "protocol/pairing.py",
-            "(Journal(happened, reason=event.reason), OpenIncident(event.reason), *others)",
-            "(OpenIncident(event.reason), *others)",
+            "(row, OpenIncident(event.reason, is_trouble=True), *_hold_others(state, event))",
+            "(OpenIncident(event.reason, is_trouble=True), *_hold_others(state, event))",
         ),
     ),
     Mutant(

@@ -9,6 +9,7 @@ from relaying_mutants import MUTANTS as RELAYING
 from sending_mutants import MUTANTS as SENDING
 from store_mutants import MUTANTS as STORE
 from turn_mutants import MUTANTS as TURNS
+from ways_mutants import MUTANTS as WAYS
 from wire_mutants import MUTANTS as WIRE
 
 MUTANTS = (
@@ -20,6 +21,7 @@ MUTANTS = (
     *RELAYING,
     *RECOVERY,
     *ANSWERING,
+    *WAYS,
     *WIRE,
     *HOSTILE,
 )

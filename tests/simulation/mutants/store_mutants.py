@@ -378,7 +378,7 @@ MUTANTS = (
         "The same trouble of a pair is a new incident each time.",
         Edit(
             "store/memory_writing.py",
-            "if any((row.role, row.pair, row.reason) == same for row in self._open_incidents()):",
+            "if any(_what(row) == same for row in self._open_incidents()):",
             "if same is None:",
         ),
     ),

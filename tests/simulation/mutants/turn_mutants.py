@@ -270,7 +270,7 @@ RESTARTS = (
         ),
         Edit(
             "gateway/sending/submit.py",
-            "    return None if message_id is None else txn.find_outbound_view(message_id)",
+            "    return view or named",
             "    return None",
         ),
     ),

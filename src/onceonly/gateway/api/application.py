@@ -37,6 +37,7 @@ from onceonly.gateway.api.reading import (
     json_object,
     key_of,
     limit_of,
+    needed_reason,
     number,
     one_of,
     reason_of,
@@ -53,7 +54,7 @@ from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.conditions import StoreExhausted, StoreFailed, StoreFull
-from onceonly.store.entries import InboxItem, MessageFilter, PairView, Role
+from onceonly.store.entries import InboxItem, Incident, MessageFilter, PairView, Role
 from onceonly.store.spool import Sink, Spool
 from onceonly.store.store import Snapshot, Store
 
@@ -74,9 +75,6 @@ FORM_BYTES_MAX = 2 * HEADER_BYTES_MAX
 
 READERS_MAX = 4
 """Calls that read the store at once: threads are left for payloads, whoever lists however much."""
-
-REASON_LENGTH_MAX = 500
-"""Of an operator's reason, which becomes a row."""
 
 _STATUS_OF = {
     "LengthRequired": 411,
@@ -285,23 +283,28 @@ class Api(JobCalls):
         return Json(self._message(message_id), status_code=200 if is_done else 202)
 
     async def resend_message(self, request: Request) -> Response:
-        """Send a message again that was given up, or its content as a new version: then 202."""
+        """Send a message again that was given up, or its content; 202 where the receiver is asked.
+
+        What may be delivered twice is sent again on a person's word and reason only (R-41).
+        """
         message_id = request.path_params["message_id"]
-        wants_new_version = flag(await json_object(request), "new_version")
-        if wants_new_version:
-            await self._operations.cancel(message_id, is_for_new_version=True)
+        body = await json_object(request)
+        is_anyway, is_done = flag(body, "anyway"), True
+        if is_anyway and flag(body, "new_version"):
+            text = "new_version asks the partner first, and anyway does not: say one of them"
+            raise LocalError("InvalidField", text)
+        reason = needed_reason(body) if is_anyway else reason_of(body, "")
+        if flag(body, "new_version"):
+            is_done = await self._operations.resend_new_version(message_id, reason=reason)
         else:
-            await self._operations.resend(message_id)
-        status_code = 202 if wants_new_version else 200
-        return Json(self._message(message_id), status_code=status_code)
+            await self._operations.resend(message_id, reason=reason, is_anyway=is_anyway)
+        return Json(self._message(message_id), status_code=200 if is_done else 202)
 
     async def resume_message(self, request: Request) -> Response:
         """Let a message go on that a bug parked, or that is stored and was never handed over."""
         message_id = request.path_params["message_id"]
-        reason = (await json_object(request)).get("reason")
-        if not isinstance(reason, str) or not reason.strip():
-            raise LocalError("InvalidField", "reason says why it is taken up: a text, not empty")
-        taken_up = await self._operations.take_up(message_id, reason.strip()[:REASON_LENGTH_MAX])
+        reason = needed_reason(await json_object(request))
+        taken_up = await self._operations.take_up(message_id, reason)
         return Json({"message_id": message_id, "taken_up": taken_up})
 
     async def request_status(self, request: Request) -> Response:
@@ -396,9 +399,12 @@ class Api(JobCalls):
         return Json({"partners": partners})
 
     async def resume_partner(self, request: Request) -> Response:
-        """Resume both directions."""
-        partners = await self._operations.resume(request.path_params["partner"])
-        return Json({"partners": partners})
+        """Resume both directions, and with `unsent` send again what never left."""
+        partner = request.path_params["partner"]
+        sends_unsent = flag(await json_object(request), "unsent")
+        partners = await self._operations.resume(partner)
+        resent = await self._operations.resend_unsent(partner) if sends_unsent else 0
+        return Json({"partners": partners, "resent": resent})
 
     async def ping_partner(self, request: Request) -> Response:
         """Ask a partner whether it takes messages."""
@@ -417,8 +423,10 @@ class Api(JobCalls):
 
     def list_incidents(self, request: Request) -> Response:
         """What an operator has to look at."""
-        incidents = self._snapshot.list_incidents(is_open=request.query_params.get("all") is None)
-        return Json({"incidents": [shapes.incident_shape(one) for one in incidents]})
+        snapshot = self._snapshot
+        incidents = snapshot.list_incidents(is_open=request.query_params.get("all") is None)
+        shown = [shapes.incident_shape(one, _concerned(snapshot, one)) for one in incidents]
+        return Json({"incidents": shown})
 
     def list_journal(self, request: Request) -> Response:
         """Journal rows above a seq, or every row about one message."""
@@ -526,6 +534,13 @@ ROUTES: list[tuple[str, str, Call]] = [
     ("GET", "/openapi.json", Api.openapi),
 ]
 """Every route; `openapi.py` must describe each, and a test says so."""
+
+
+def _concerned(snapshot: Snapshot, incident: Incident) -> dict[str, int] | None:
+    """Messages per state, while there is trouble with their partner (R-40)."""
+    if not incident.is_trouble or incident.resolved_at is not None:
+        return None
+    return snapshot.count_concerned(incident.pair, incident.opened_at)
 
 
 _OPERATIONS = {(one.method, one.path): one for one in OPERATIONS}

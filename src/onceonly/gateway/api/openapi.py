@@ -76,7 +76,10 @@ OPERATIONS = (
     Operation(
         "post",
         "/v1/messages/{message_id}/resend",
-        "Send a message again that was given up; with `new_version`, under a new id (202)",
+        "Send a message again that was given up: under its id, or its content as a new message "
+        "(`resent_as`) where it certainly was not delivered. `new_version`: the partner is asked "
+        "to cancel it first (202); `anyway`: as a new message though it may be delivered twice, "
+        "with a `reason`",
         body="resend",
     ),
     Operation(
@@ -160,7 +163,9 @@ OPERATIONS = (
     Operation(
         "post",
         "/v1/partners/{partner}/resume",
-        "Resume both directions with a partner, and close its incidents",
+        "Resume both directions with a partner, and close its incidents; with `unsent`, send as "
+        "new messages what failed or expired before a byte of it left: `resent` of them",
+        body="resume",
     ),
     Operation("get", "/v1/incidents", "What an operator has to look at", (("all", "string"),)),
     Operation(
@@ -265,7 +270,8 @@ _BODIES: dict[str, Any] = {
         "content": {"application/x-ndjson": {"schema": {"$ref": "#/components/schemas/JobRow"}}},
     },
     "reason": _json_body({"reason": _TEXT}),
-    "resend": _json_body({"new_version": _TRUTH}),
+    "resend": _json_body({"new_version": _TRUTH, "anyway": _TRUTH, "reason": _TEXT}),
+    "resume": _json_body({"unsent": _TRUTH}),
     "draining": _json_body({"draining": _TRUTH}),
 }
 

@@ -204,6 +204,18 @@ def reason_of(body: dict[str, Any], default: str) -> str:
     return default if value is None or value == "" else one_line(value, "reason")
 
 
+REASON_LENGTH_MAX = 500
+"""Of a reason that has to be given, which becomes a row."""
+
+
+def needed_reason(body: dict[str, Any]) -> str:
+    """Why a person wants this, who has to say it."""
+    reason = body.get("reason")
+    if not isinstance(reason, str) or not reason.strip():
+        raise LocalError("InvalidField", "reason says why, in a text that is not empty")
+    return reason.strip()[:REASON_LENGTH_MAX]
+
+
 def whole(request: Request, name: str, default: int) -> int:
     """A whole number of the query."""
     text = request.query_params.get(name)

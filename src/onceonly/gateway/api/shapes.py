@@ -15,10 +15,14 @@ from onceonly.message.instant import to_datetime
 from onceonly.message.message import Message, Payload
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import NoticeKind
+from onceonly.protocol.outbound import NOT_DELIVERED
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.entries import InboxItem, Incident, Notice, OutboundView, PairView
 from onceonly.store.jobs import STAGED, Job, JobRow
+
+UNDELIVERED = NOT_DELIVERED | {OutboundStatus.IN_DOUBT}
+"""Statuses of which it is said whether it is certain that the message was not delivered."""
 
 
 def instant(at: int | None) -> str | None:
@@ -56,6 +60,9 @@ def message_shape(
         "submitted_at": instant(view.submitted_at),
         "settled_at": instant(view.settled_at),
         "expires_at": instant(state.expires_at),
+        "is_certain": state.is_certain if state.status in UNDELIVERED else None,
+        "resend_of": view.resend_of,
+        "resent_as": view.resent_as,
         "pair": None if pair is None else {"state": pair.status.value, "reason": pair.reason},
         "recovery": None if recovery is None else _recovery_shape(recovery),
         "response": None if recovery is None else _response_shape(recovery),
@@ -254,6 +261,7 @@ def partner_shape(
         "to": pair.pair.to_party,
         "state": pair.status.value,
         "reason": pair.reason,
+        "trouble": pair.trouble,
         "sequence_number": pair.sequence_number,
         "in_flight": list(pair.in_flight),
         "window": None if terms is None else terms.window,
@@ -274,8 +282,10 @@ def ping_shape(agreement: Agreement, seen: Availability, at: int) -> dict[str, A
     }
 
 
-def incident_shape(incident: Incident) -> dict[str, Any]:
-    """Something for an operator."""
+def incident_shape(
+    incident: Incident, concerned: Mapping[str, int] | None = None
+) -> dict[str, Any]:
+    """Something for an operator; of trouble with a partner, how many messages it concerns."""
     return {
         "incident_id": incident.incident_id,
         "role": incident.role.value,
@@ -283,6 +293,8 @@ def incident_shape(incident: Incident) -> dict[str, Any]:
         "to": incident.pair.to_party,
         "reason": incident.reason,
         "message_id": incident.message_id,
+        "is_trouble": incident.is_trouble,
+        "messages": None if concerned is None else dict(concerned),
         "opened_at": instant(incident.opened_at),
         "resolved_at": instant(incident.resolved_at),
     }

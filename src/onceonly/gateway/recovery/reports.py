@@ -12,14 +12,16 @@ from onceonly.gateway.recovery.steps import Asker, Question
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.outbound import SendingSteps
 from onceonly.gateway.sending.sender import Sender
-from onceonly.gateway.sending.work import MessageWork, Outcome, RecoveryWork, Work
+from onceonly.gateway.sending.work import MessageWork, Outcome, PairWork, RecoveryWork, Work
 from onceonly.message.event import Event
+from onceonly.message.identity import Pair
 from onceonly.message.instant import Now
 from onceonly.message.message import Profile
 from onceonly.message.signals import InquiryKind, Report
 from onceonly.protocol import recovering
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import PongReceived
+from onceonly.protocol.pairing import PartnerHeard
 from onceonly.protocol.sending import was_refused
 from onceonly.store.entries import OutboundEntry
 from onceonly.store.store import Snapshot, Store, Transaction
@@ -110,7 +112,10 @@ class Reports:
                 reason="takes messages" if report.is_accepted else "takes no messages",
             )
             txn.append((message_row(self._sender.rows, question.agreement, None, pong, now),))
-            return self._steps.run(txn, now, ())
+            heard = PairWork(
+                Pair(question.agreement.our_party, question.agreement.their_party), PartnerHeard()
+            )
+            return self._steps.run(txn, now, (heard,) if report.is_accepted else ())
         entry = txn.find_outbound(question.message_id)
         if entry is None:
             return None

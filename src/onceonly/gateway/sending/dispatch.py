@@ -25,6 +25,7 @@ from onceonly.gateway.sending.outbound import SendingSteps
 from onceonly.gateway.sending.package_body import PackageBody, read_package
 from onceonly.gateway.sending.sender import Sender, endpoint_of
 from onceonly.gateway.sending.work import (
+    AgainWork,
     Departure,
     Draft,
     MessageWork,
@@ -186,6 +187,10 @@ class Dispatch:
         outcome = self._steps.run(txn, now, work, entry=entry, draft=draft)
         self._failpoints.reach("before-commit")
         return outcome
+
+    def send_again_as_new(self, txn: Transaction, message_id: str, reason: str) -> Outcome:
+        """In the step that has looked: the content of that message goes out as a new one (R-41)."""
+        return self._steps.run(txn, self._clock.now(), (AgainWork(message_id, reason),))
 
     def release(self, outcome: Outcome) -> None:
         """After the commit: set the timers and let departures and questions go."""

@@ -15,6 +15,7 @@ from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.payloads import keep
 from onceonly.gateway.receiving.replies import Exchange, Replies
 from onceonly.gateway.rows import Rows
+from onceonly.gateway.sending.again import goes_again_by_key
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.room import Room
 from onceonly.gateway.sending.work import Draft, Outcome
@@ -122,7 +123,7 @@ class Submissions:
         )
         if outcome is not None:
             if exchange is not None:
-                self._replies.expect(message.message_id, exchange)
+                self._replies.expect(receipt.message_id, exchange)
             self._dispatch.release(outcome)
         return receipt
 
@@ -149,6 +150,13 @@ class Submissions:
         if agreement.profile is not Profile.RM_2000:
             message = _with_terms(message, agreement, None)
         return self._enter(txn, Draft(message, draft.payloads), digest, agreement, actor=actor)
+
+    def check_room(self, txn: Transaction) -> int:
+        """How many messages more may wait for a verdict (R-27); `LocalError` (QueueFull): none."""
+        left = self._room.left(txn)
+        if not left:
+            raise self._queue_full()
+        return left
 
     def _queue_full(self) -> LocalError:
         text = f"{self._room.waiting} messages wait for a verdict; queued_max is reached"
@@ -208,12 +216,25 @@ class Submissions:
         earlier = _find_earlier(txn, submission)
         if earlier is not None:
             check_same(earlier, message, digest, submission)
+            if submission.message_id is None and goes_again_by_key(earlier):
+                return self._submit_again(txn, earlier.message.message_id)
             return Receipt(earlier.message.message_id, is_replayed=True), None
-        if not self._room.left(txn):
-            raise self._queue_full()
+        self.check_room(txn)
         key = submission.idempotency_key
         outcome = self._enter(txn, Draft(message, payloads), digest, agreement, key=key)
         return Receipt(message.message_id, is_replayed=False), outcome
+
+    def _submit_again(self, txn: Transaction, earlier: str) -> tuple[Receipt, Outcome]:
+        """Under the key of a message that certainly failed: a new one, which the key names now.
+
+        The content is the same, and so is what is stored of it (R-41).
+        """
+        self.check_room(txn)
+        outcome = self._dispatch.send_again_as_new(txn, earlier, "submitted again under its key")
+        view = txn.find_outbound_view(earlier)
+        assert view is not None, "it was found in this step"
+        assert view.resent_as is not None, "it was sent again in this step"
+        return Receipt(view.resent_as, is_replayed=False), outcome
 
     def _enter(
         self,
@@ -285,10 +306,15 @@ def _payload(part: Part, content_id: str) -> Payload:
 
 
 def _find_earlier(txn: Transaction, submission: Submission) -> OutboundView | None:
+    """The message that the key names; under a MessageId of before that, the one which has that."""
     message_id = submission.message_id
     if submission.idempotency_key is not None:
         message_id = txn.find_message_id_by_key(submission.idempotency_key) or message_id
-    return None if message_id is None else txn.find_outbound_view(message_id)
+    view = None if message_id is None else txn.find_outbound_view(message_id)
+    named = view
+    while view is not None and submission.message_id not in (None, view.message.message_id):
+        view = None if view.resend_of is None else txn.find_outbound_view(view.resend_of)
+    return view or named
 
 
 def _kinds(message: Message) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from onceonly.gateway.recovery.steps import Asker, Question, conversation_of, ne
 from onceonly.gateway.rows import outcome_of
 from onceonly.gateway.sending.sender import UNSETTLED, Sender, endpoint_of, resend
 from onceonly.gateway.sending.work import (
+    AgainWork,
     Departure,
     Draft,
     MessageWork,
@@ -48,8 +49,10 @@ from onceonly.protocol.effects import (
     Release,
     Resend,
     ResolveIncident,
+    ResolveTrouble,
     Restart,
     SendNewVersion,
+    TellTrouble,
     Transmit,
 )
 from onceonly.protocol.events import (
@@ -68,7 +71,6 @@ from onceonly.protocol.events import (
 )
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.sending import Exposure, OutboundStatus
-from onceonly.protocol.transmitting import SEVERAL
 from onceonly.store.conditions import StoreFailed, StoreFull
 from onceonly.store.entries import Notice, OutboundEntry, OwedNotice, Role
 from onceonly.store.store import Transaction
@@ -120,6 +122,8 @@ class Turn:
             return self._step_recovery(work.message_id, work.event)
         if isinstance(work, TakeUpWork):
             return self._take_up(work)
+        if isinstance(work, AgainWork):
+            return self._send_again(work)
         return self._step_pair(work.pair, work.event)
 
     def write(self) -> None:
@@ -158,7 +162,10 @@ class Turn:
             # It may have been parked, and is settled after all: nobody has to take it up.
             self._txn.resolve_parked(Role.SENDER, entry.pair, message_id, at=self._now.at)
         follow = self._carry_out_message_effects(entry, agreement, effects)
-        return follow + self._tell_recovery(entry, agreement, event, before.status)
+        follow += self._tell_recovery(entry, agreement, event, before.status)
+        if sending.hears_partner(event, agreement.terms):
+            follow.append(PairWork(entry.pair, pairing.PartnerHeard()))
+        return follow
 
     def _with_outcomes(self, entry: OutboundEntry, event: SendingEvent) -> SendingEvent:
         """What the state does not keep: how the transmissions since its last start ended."""
@@ -166,8 +173,6 @@ class Turn:
         match event:
             case Transmitted() if event.transmission.is_lasting:
                 return event._replace(before=self._outcomes(entry, attempt - 1))
-            case AckReceived() if attempt >= SEVERAL:
-                return event._replace(before=self._outcomes(entry, attempt))
             case DeadlineReached() | TimePassed():
                 return event._replace(before=self._outcomes(entry, max(attempt, 1)))
         return event
@@ -246,7 +251,7 @@ class Turn:
 
     def _open_incident(self, entry: OutboundEntry, effect: OpenIncident) -> None:
         about = entry.message_id if effect.is_parked else None
-        reason = effect.reason if effect.is_of_partner else f"{effect.reason} ({entry.message_id})"
+        reason = f"{effect.reason} ({entry.message_id})"
         self._txn.open_incident(Role.SENDER, entry.pair, reason, at=self._now.at, message_id=about)
 
     def _tell_recovery(
@@ -293,10 +298,13 @@ class Turn:
                     follow += self._send_new_version(entry, agreement)
                 case _:
                     raise AssertionError(f"{effect} is no effect of a recovery")
+        if recovering.hears_partner(event):
+            follow.append(PairWork(entry.pair, pairing.PartnerHeard()))
         return follow
 
     def _confirm_receipt(self, entry: OutboundEntry) -> list[Work]:
-        if entry.state.status not in UNSETTLED:
+        # Of what had certainly failed it is news, too, and ends the certainty (R-41).
+        if entry.state.status not in UNSETTLED and not entry.state.is_certain:
             return []
         return [MessageWork(entry.message_id, AckReceived("the partner says that it has it"))]
 
@@ -312,6 +320,8 @@ class Turn:
 
     def _resend(self, entry: OutboundEntry) -> list[Work]:
         """By rule; a pair that an operator closed stays closed, and sends it when resumed."""
+        if self._was_resent(entry):
+            return []
         pair = self._pair(entry.pair)
         if entry.message_id in pair.in_flight and not _is_closed_by_doubt(pair):
             return []
@@ -333,11 +343,36 @@ class Turn:
             return []  # Its From Party was told that it was not delivered, and may send it again.
         return self._send_new_version(entry, agreement)
 
+    def _send_again(self, work: AgainWork) -> list[Work]:
+        """A certain end has a way on; one that is not, on somebody's word (R-41)."""
+        entry = self._entry(work.message_id)
+        agreement = self._sender.agreement(entry.agreement_id)
+        message_id = self._sender.fresh_id()
+        self._txn.resolve_parked(Role.SENDER, entry.pair, entry.message_id, at=self._now.at)
+        row = Journal(Event.RESENT, reason=f"as {message_id}: {work.reason}")
+        self._note(entry, agreement, row)
+        return self._submit_again(entry, agreement, message_id, f"resend of {entry.message_id}")
+
+    def _was_resent(self, entry: OutboundEntry) -> bool:
+        """Whether a person has sent its content again; then no rule does that, too (R-41)."""
+        view = self._txn.find_outbound_view(entry.message_id)
+        return view is not None and view.resent_as is not None
+
     def _send_new_version(self, entry: OutboundEntry, agreement: Agreement) -> list[Work]:
+        if self._was_resent(entry):
+            return []
+        message_id = self._sender.fresh_id()
+        self._recoveries.replace(entry.message_id, message_id)
+        reason = f"new version of {entry.message_id}"
+        return self._submit_again(entry, agreement, message_id, reason)
+
+    def _submit_again(
+        self, entry: OutboundEntry, agreement: Agreement, message_id: str, reason: str
+    ) -> list[Work]:
         view = self._txn.find_outbound_view(entry.message_id)
         assert view is not None, f"{entry.message_id} is not stored"
         payloads = self._txn.list_payloads(entry.message_id)
-        message, state = new_version(view.message, self._sender.fresh_id(), agreement, self._now)
+        message, state = new_version(view.message, message_id, agreement, self._now)
         digests = Digests(view.digest, header_digest(message, agreement.profile))
         self._sender.room.take()
         self._txn.add_outbound(
@@ -349,11 +384,11 @@ class Turn:
             submitted_at=self._now.at,
             idempotency_key=None,
         )
-        self._recoveries.replace(entry.message_id, message.message_id)
+        self._txn.put_resent(entry.message_id, message_id)
         expected = recovering.expecting_response(message.timestamp_at, agreement.terms)
         if expected is not None and message.ref_to_message_id is None:
             self._recoveries.expect(message.message_id, expected)
-        submitted = Journal(Event.SUBMITTED, reason=f"new version of {entry.message_id}")
+        submitted = Journal(Event.SUBMITTED, reason=reason)
         self.records.append(
             self._sender.rows.submitted(message, agreement, submitted, self._now, digests)
         )
@@ -444,10 +479,8 @@ class Turn:
                 case Restart(message_id):
                     size_bytes = self._size_bytes(message_id)
                     follow.append(MessageWork(message_id, Resumed(size_bytes)))
-                case OpenIncident(reason):
-                    self._txn.open_incident(Role.SENDER, pair, reason, at=self._now.at)
-                case ResolveIncident():
-                    self._txn.resolve_incidents(Role.SENDER, pair, at=self._now.at)
+                case OpenIncident() | ResolveTrouble() | ResolveIncident():
+                    self._tell_operator(pair, effect)
                 case Journal():
                     row = self._sender.rows.about_pair(
                         pair, next(iter(state.in_flight), None), Direction.OUT, effect, self._now
@@ -456,6 +489,19 @@ class Turn:
                 case _:
                     raise AssertionError(f"{effect} is no effect of a pair")
         return follow
+
+    def _tell_operator(
+        self, pair: Pair, effect: OpenIncident | ResolveTrouble | ResolveIncident
+    ) -> None:
+        match effect:
+            case OpenIncident(reason, is_trouble=True):
+                self._txn.open_trouble(pair, reason, at=self._now.at)
+            case OpenIncident(reason):
+                self._txn.open_incident(Role.SENDER, pair, reason, at=self._now.at)
+            case ResolveTrouble():
+                self._txn.resolve_trouble(pair, at=self._now.at)
+            case ResolveIncident():
+                self._txn.resolve_incidents(Role.SENDER, pair, at=self._now.at)
 
     def _size_bytes(self, message_id: str) -> int:
         """Size of the payloads, where the agreement pings before large messages (level 2)."""
@@ -477,6 +523,8 @@ def _told_by_message(entry: OutboundEntry, effect: Effect) -> Work:
             return PairWork(entry.pair, pairing.MessageGivenUp(entry.message_id, reason))
         case Diverge(reason):
             return PairWork(entry.pair, pairing.SequenceDiverged(entry.message_id, reason))
+        case TellTrouble(cause):
+            return PairWork(entry.pair, pairing.TroubleMet(cause))
         case Recover(reason, is_told):
             return RecoveryWork(entry.message_id, recovering.GivenUp(reason, is_told))
         case _:

@@ -57,6 +57,13 @@ class TakeUpWork(NamedTuple):
     reason: str
 
 
+class AgainWork(NamedTuple):
+    """The content of a message that ended goes out as a new one; whoever asks has looked (R-41)."""
+
+    message_id: str
+    reason: str
+
+
 class PairWork(NamedTuple):
     """An event for a pair's machine."""
 
@@ -77,4 +84,4 @@ class RecoveryWork(NamedTuple):
     event: recovering.RecoveryEvent
 
 
-Work = MessageWork | PairWork | NextWork | RecoveryWork | TakeUpWork
+Work = MessageWork | PairWork | NextWork | RecoveryWork | TakeUpWork | AgainWork

@@ -68,6 +68,7 @@ _BY_OPERATORS: Final = (
     Event.PAIR_SUSPENDED,
     Event.PAIR_RESUMED,
     Event.REQUEUED,
+    Event.RESENT,
     Event.CANCELLED,
 )
 _ENDED: Final = (*_GIVEN_UP, Event.FAILED, Event.EXPIRED)

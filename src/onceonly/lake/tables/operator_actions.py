@@ -40,6 +40,7 @@ _VERBS: Final = {
     Event.PAIR_SUSPENDED: "suspend",
     Event.PAIR_RESUMED: "resume",
     Event.REQUEUED: "resend",
+    Event.RESENT: "resend",
     Event.CANCELLED: "cancel",
 }
 _GIVING_UP: Final = (Event.EXHAUSTED, Event.NOTIFIED)
@@ -60,7 +61,7 @@ def table(journal: DataFrame) -> DataFrame:
     asked = (
         is_true(is_named)
         | is_true(is_event(Event.PAIR_SUSPENDED) & ~F.col("gives_up"))
-        | is_true(is_event(Event.PAIR_RESUMED, Event.REQUEUED) & by_operator)
+        | is_true(is_event(Event.PAIR_RESUMED, Event.REQUEUED, Event.RESENT) & by_operator)
         | (is_event(Event.CANCELLED) & F.col("reason").isNull())
     )
     return (

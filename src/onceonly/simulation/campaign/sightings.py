@@ -4,7 +4,6 @@ Knows rows, happenings and packages of one history, each looked at once and kept
 must not know why a campaign wants to see them (`sometimes`).
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
@@ -19,7 +18,6 @@ from onceonly.simulation.plan import Plan
 _ENDS = frozenset({"killed", "power-cut", "stopped-itself"})
 _HOUR_NS = 3_600 * 10**9
 _HIGH = SEQUENCE_NUMBER_MAX - 1_000
-_TOKEN = re.compile(r"[0-9a-f]{32}@")
 _BOUNDARY_US = 2 * US_PER_S
 _INLINE_BYTES_MAX = 1 << 16
 
@@ -373,8 +371,8 @@ def cancelled_in_the_inbox(seen: Sightings) -> bool:
 
 
 def new_version(seen: Sightings) -> bool:
-    """A message was submitted under an id that no application chose."""
-    return any(_TOKEN.match(row.record.message_id or "") for row in seen.of("Submitted"))
+    """A message was submitted under an id that no application chose, behind a cancel."""
+    return any((row.record.reason or "").startswith("new v") for row in seen.of("Submitted"))
 
 
 def sync_reply(seen: Sightings) -> bool:

@@ -154,6 +154,9 @@ _STATES: dict[str, State] = {
     "new-version": State(
         "The content of a cancelled message went out under a new MessageId.", see.new_version
     ),
+    "resent": State(
+        "A message certainly ended, and its content went out as a new one.", see.any_row("Resent")
+    ),
     "pong": State("A partner said that it takes messages.", see.any_row("PongReceived")),
     "pong-unavailable": State(
         "A partner that drains said that it takes none.",

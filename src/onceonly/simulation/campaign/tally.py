@@ -18,7 +18,7 @@ BOOTING = "booting"
 
 _BY_PHASE: dict[str, tuple[Event, ...]] = {
     "idle": (Event.STARTED, Event.STOPPED, Event.DRILL),
-    "submitting": (Event.SUBMITTED, Event.REQUEUED),
+    "submitting": (Event.SUBMITTED, Event.REQUEUED, Event.RESENT),
     "transmitting": (Event.TRANSMITTING, Event.TRANSMITTED),
     "acknowledged": (
         Event.ACK_RECEIVED,

@@ -7,7 +7,7 @@ were given, and the stores at the end. Must not look into a process. `case` sort
 | judge | invariants and rulings |
 |---|---|
 | `sender` | I13, I14, I17 to I20, I22 to I24, I26, I29, I30; R-05 to R-09, R-15 to R-17 |
-| `submissions` | I2, I8, I14, I31 |
+| `submissions` | I2, I8, I14, I31; R-41 |
 | `sequence` | I7, I15, I16, I27, I28, I32 to I35; R-10, R-11 |
 | `receiver` | I1, I2, I7 to I12, I26; R-01, R-02, R-12, R-16, R-18, R-19 |
 | `acknowledging` | I3 to I6, I8; R-03, R-20 |
@@ -18,6 +18,7 @@ were given, and the stores at the end. Must not look into a process. `case` sort
 | `operating` | R-21: what operators order is done |
 | `debts` | L3 between machines; R-14 |
 | `time_and_store` | I14, I27, I41 to I43, E3; R-28 |
+| `trouble` | R-40: what operators hear of partners |
 | `forgetting` | I10; R-19 |
 | `liveness` | I21, I25, L1, L2, L4 to L6; R-17 |
 | `evidence` | E1, E2: the truth, and that rows tell it |

@@ -392,9 +392,21 @@ class Case:
         return frozenset(arrived.packet.name for arrived in self.history.arrived)
 
     def has_incident(self, course: Course) -> bool:
-        """Whether an operator was told of the sending pair of the message, once at least."""
+        """Whether an operator was told of the sending pair of the message, once at least.
+
+        Trouble with a partner counts only where it closed the pair: it says nothing about one
+        message (R-40).
+        """
+        closing = {
+            row.record.reason
+            for row in self.rows_of[course.node]
+            if row.record.event is Event.PAIR_SUSPENDED
+        }
         incidents = self.world.nodes[course.node].snapshot().list_incidents(is_open=False)
-        return any(tuple(one.pair) == course.key[:2] for one in incidents)
+        return any(
+            tuple(one.pair) == course.key[:2] and (not one.is_trouble or one.reason in closing)
+            for one in incidents
+        )
 
     def was_resumed(self, course: Course, first: int, last: int) -> bool:
         """Whether the sending pair of the message was resumed between two places in the order."""
@@ -549,6 +561,6 @@ class Case:
         ]
 
     def is_operators(self, node: str, parties: Parties) -> bool:
-        """Whether an incident of the pair waits for an operator."""
+        """Whether an incident of the pair waits for an operator; trouble goes by itself (R-40)."""
         incidents = self.world.nodes[node].snapshot().list_incidents(is_open=True)
-        return any(tuple(one.pair) == tuple(parties) for one in incidents)
+        return any(tuple(one.pair) == tuple(parties) and not one.is_trouble for one in incidents)

@@ -21,6 +21,7 @@ from onceonly.simulation.checkers import (
     standing,
     submissions,
     time_and_store,
+    trouble,
 )
 from onceonly.simulation.checkers.case import Case
 from onceonly.simulation.checkers.violation import Truth, Violation
@@ -45,6 +46,7 @@ JUDGES: tuple[Callable[[Case], Iterable[Violation]], ...] = (
     authority.judge,
     standing.judge,
     ration.judge,
+    trouble.judge,
 )
 """Every judge, each of its own part of the invariants."""
 

@@ -69,5 +69,5 @@ def _is_done(what: str, row: Row) -> bool:
     if what == "inquire":
         return event is Event.INQUIRY_SENT and reason == InquiryKind.STATUS
     if what == "resend":
-        return event in (Event.REQUEUED, Event.PAIR_RESUMED)
+        return event in (Event.REQUEUED, Event.PAIR_RESUMED, Event.RESENT)
     return True

@@ -1,8 +1,9 @@
 """What applications were told of their submissions, beside what is stored of them.
 
 I14, and I8 as far as an application takes a MessageId twice; I31, also where the MessageId was left
-to the gateway, and the Idempotency-Key tells submissions apart; I2 for the one word of a header
-that applications set in a world.
+to the gateway, and the Idempotency-Key tells submissions apart; R-41, that nothing is sent again
+as a new message which may have arrived; I2 for the one word of a header that applications set in a
+world.
 """
 
 import re
@@ -22,6 +23,7 @@ from onceonly.simulation.machine.application import COME_AGAIN
 from onceonly.simulation.timeline import NS_PER_MS
 
 _NEW_VERSION = "new version of "
+_RESEND = "resend of "
 
 _GIVEN = re.compile("[0-9a-f]{32}@")
 """A MessageId that a gateway made."""
@@ -32,6 +34,7 @@ def judge(case: Case) -> Iterator[Violation]:
     yield from _stored(case)
     yield from _given_once(case)
     yield from _new_versions(case)
+    yield from _resends(case)
     yield from _one_id(case)
     yield from _heard_of(case)
     yield from _as_submitted(case)
@@ -81,6 +84,23 @@ def _new_versions(case: Case) -> Iterator[Violation]:
             yield Violation("I31", text, row.order)
 
 
+def _resends(case: Case) -> Iterator[Violation]:
+    """R-41: the content goes out again only where it has not arrived and never will; and once."""
+    resent: set[MessageKey] = set()
+    for course in case.courses.values():
+        row = course.first_out(Event.SUBMITTED)
+        reason = "" if row is None else row.record.reason or ""
+        if row is None or not reason.startswith(_RESEND) or case.is_set_back(*case.path(course)):
+            continue
+        old = MessageKey(*course.key[:2], reason[len(_RESEND) :])
+        there = [one for one in case.of_key.get(old, ()) if one.is_destination]
+        if any(one.first_into(Event.STORED) is not None for one in there):
+            yield Violation("R-41", f"{course}: its content is stored as {old[2]}, too", row.order)
+        if old in resent:
+            yield Violation("R-41", f"{course}: {old[2]} was sent again before", row.order)
+        resent.add(old)
+
+
 def _one_id(case: Case) -> Iterator[Violation]:
     """The same submission once more is the first one, unless that was forgotten (R-19)."""
     given: dict[tuple[str, str, tuple[bytes, ...]], str] = {}
@@ -89,11 +109,26 @@ def _one_id(case: Case) -> Iterator[Violation]:
             continue
         submission = accepted.node, accepted.name, accepted.content
         message_id = accepted.key.message_id
-        if given.setdefault(submission, message_id) == message_id:
+        before = given.setdefault(submission, message_id)
+        given[submission] = message_id
+        if before == message_id or before in _sent_again_as(case, accepted):
             continue
         if not case.has_forgotten(accepted.node, accepted.order):
             text = f"{accepted.name} was given another MessageId, {message_id}"
             yield Violation("I31", text, accepted.order)
+
+
+def _sent_again_as(case: Case, accepted: Accepted) -> Iterator[str]:
+    """The MessageIds whose content the accepted message sends again (R-41)."""
+    message_id = accepted.key.message_id
+    while True:
+        course = case.at(accepted.node, accepted.key._replace(message_id=message_id))
+        row = None if course is None else course.first_out(Event.SUBMITTED)
+        reason = "" if row is None else row.record.reason or ""
+        if not reason.startswith((_RESEND, _NEW_VERSION)):
+            return
+        message_id = reason.rpartition(" ")[2]
+        yield message_id
 
 
 def _heard_of(case: Case) -> Iterator[Violation]:
@@ -106,7 +141,8 @@ def _heard_of(case: Case) -> Iterator[Violation]:
         row = course.first_out(Event.SUBMITTED)
         if row is None or name_of(course.key[0]) != course.node or case.is_set_back(course.node):
             continue
-        message_id, is_ours = course.key[2], (row.record.reason or "").startswith(_NEW_VERSION)
+        message_id = course.key[2]
+        is_ours = (row.record.reason or "").startswith((_NEW_VERSION, _RESEND))
         if is_ours or not _GIVEN.match(message_id) or (course.node, message_id) in told:
             continue
         if case.world.applications[course.node].is_at_rest:

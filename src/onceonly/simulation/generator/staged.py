@@ -18,7 +18,7 @@ from onceonly.message.terms import (
     RecoveryTerms,
     Remedy,
 )
-from onceonly.simulation.cast import ROUTE_RETRIES, line_id
+from onceonly.simulation.cast import ROUTE_RETRIES, line_id, party
 from onceonly.simulation.chance import stream
 from onceonly.simulation.generator.sketch import Letter, Sketch
 from onceonly.simulation.generator.traffic import LARGE_BYTES, submit
@@ -27,6 +27,9 @@ from onceonly.simulation.plan import Action, Habits, Line, Machine, Plan
 
 PART = 0.13
 """Of all worlds."""
+
+WAYS_PART = 0.02
+"""Of all worlds: those of `_ways_on`, which have a stream of their own."""
 
 AT_MS = 100
 """When the first message is handed over."""
@@ -92,13 +95,20 @@ class Stage:
 
 def plan_of(seed: int) -> Plan | None:
     """The world of the seed, if it is one of these."""
+    chance = stream(seed, "ways on")
+    if chance.random() < WAYS_PART:
+        return _set_up(seed, chance, "ways-on", _ways_on)
     chance = stream(seed, "stage")
     if chance.random() >= PART:
         return None
     name = chance.choice(tuple(STAGED))
+    return _set_up(seed, chance, name, STAGED[name])
+
+
+def _set_up(seed: int, chance: Random, name: str, arrange: Callable[[Stage], None]) -> Plan:
     stage = Stage(Sketch(chance, ("A", "B"), ()), {})
     stage.sketch.tags.add(name)
-    STAGED[name](stage)
+    arrange(stage)
     return _plan(seed, stage)
 
 
@@ -257,6 +267,52 @@ def _work_begun(stage: Stage) -> None:
         stage.operate(AT_MS + chance.randrange(500, 6_000), "cancel")
     if chance.random() < 0.5:
         stage.kill("B", AT_MS + chance.randrange(200, 5_000))
+
+
+# What ended and goes out again (R-40, R-41).
+
+
+def _ways_on(stage: Stage) -> None:
+    """Nothing is acknowledged before messages are given up, and then they are sent again.
+
+    By operators and applications: what never left, and what only seems so.
+    """
+    chance = stage.chance
+    profile, count = _profile(chance), chance.choice((1, 2, 3))
+    terms = replace(_terms(chance, profile), on_exhausted=OnExhausted.FAIL)
+    lives_s = terms.timeout_s if chance.random() < 0.2 else None
+    line = Line("A", "B", profile, replace(terms, time_to_live_s=lives_s))
+    _write(stage, line, count=count)
+    _read(stage)
+    if chance.random() < 0.7:
+        stage.fate("A>B", 1, count * _tries(terms), Fate.REFUSED, Fate.REFUSED, *_QUICK)
+    else:
+        stage.fate("B>A", 1, 40, Fate.LOST, *_QUICK)
+    if chance.random() < 0.4:
+        _under_keys(stage)
+    stage.heal_ms = 60_000
+    ended_ms = AT_MS + count * (terms.verdict_after_s or 0) * 1000
+    for _ in range(chance.choice((1, 2, 3))):
+        at_ms = ended_ms + chance.randrange(chance.choice((8_000, 30_000)))
+        if chance.random() < 0.5:
+            stage.operate(at_ms, "resend")
+        else:
+            partner = str(party("B"))
+            stage.sketch.act(at_ms, "operate", "A", what="resend_unsent", partner=partner)
+    if chance.random() < 0.4:
+        stage.kill("A", ended_ms + chance.randrange(8_000))
+
+
+def _under_keys(stage: Stage) -> None:
+    """The first message has a business key, and its application comes again with it."""
+    sketch = stage.sketch
+    [*_, first] = (one for one in sketch.actions if one.kind == "submit" and one.args["id"] == "m0")
+    keyed = first._replace(args={**first.args, "is_keyed": True})
+    sketch.actions.remove(first)
+    sketch.actions.append(keyed)
+    for _ in range(stage.chance.choice((1, 2))):
+        at_ms = stage.chance.randrange(stage.heal_ms // 2, stage.heal_ms)
+        sketch.actions.append(keyed._replace(at_ms=at_ms))
 
 
 # Questions behind a message that was given up, or whose answer is late (R-21).

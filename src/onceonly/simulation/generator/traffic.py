@@ -108,6 +108,7 @@ def operators(sketch: Sketch) -> None:
         _about_a_letter(sketch, "cancel", is_for_new_version=True)
     if sketch.is_on("resend", 0.08):
         _about_a_letter(sketch, "resend")
+        _send_what_never_left(sketch)
     if sketch.is_on("ping", 0.08):
         letter = sketch.chance.choice(sketch.letters)
         partner = str(party(letter.target))
@@ -128,6 +129,12 @@ def _about_a_letter(sketch: Sketch, what: str, **args: object) -> None:
         letter = chance.choice(sketch.letters)
         at_ms = letter.at_ms + chance.randrange(chance.choice((20, 300, 3_000, 30_000)))
         _operate(sketch, at_ms, letter.source, what, message_id=letter.message_id, **args)
+
+
+def _send_what_never_left(sketch: Sketch) -> None:
+    letter, at_ms = sketch.chance.choice(sketch.letters), sketch.any_time()
+    partner = str(party(letter.target))
+    _operate(sketch, at_ms, letter.source, "resend_unsent", partner=partner)
 
 
 def _suspend(sketch: Sketch) -> None:

@@ -31,8 +31,8 @@ SELECT status, messages FROM tally
 -- name: add_outbound
 INSERT INTO outbound (message_id, from_party, to_party, agreement_id, status, attempt, episode,
     exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
-    due_ns, settled_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    is_certain, due_ns, settled_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_outbound_message
 INSERT INTO outbound_message (position, from_ids, to_ids, conversation_id, service, action,
@@ -41,17 +41,30 @@ INSERT INTO outbound_message (position, from_ids, to_ids, conversation_id, servi
     header_digest)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
+-- name: put_resent_as
+UPDATE outbound_message SET resent_as = ? WHERE position = ?
+
+-- name: put_resend_of
+UPDATE outbound_message SET resend_of = ?,
+    idempotency_key = (SELECT idempotency_key FROM outbound_message WHERE position = ?)
+  WHERE position = ?
+
 -- name: add_outbound_body
 INSERT INTO outbound_body VALUES (?, ?)
 
 -- name: add_idempotency_key
 INSERT INTO idempotency VALUES (?, ?)
 
+-- name: move_idempotency_key
+UPDATE idempotency SET message_id = ?
+  WHERE idempotency_key = (SELECT idempotency_key FROM outbound_message WHERE position = ?)
+
 -- name: put_outbound
 UPDATE outbound SET status = ?, attempt = ?, episode = ?, exposure = ?, sequence_number = ?,
     expires_at = ?, transients = ?, silence = ?, pings = ?, error_code = ?, has_arrived = ?,
-    due_ns = ?, settled_at = CASE WHEN ?13 IS NULL THEN NULL ELSE coalesce(settled_at, ?13) END
-  WHERE position = ?14
+    is_certain = ?, due_ns = ?,
+    settled_at = CASE WHEN ?14 IS NULL THEN NULL ELSE coalesce(settled_at, ?14) END
+  WHERE position = ?15
 
 -- name: put_package
 INSERT OR REPLACE INTO outbound_package VALUES (?, ?, ?, ?)
@@ -62,23 +75,25 @@ SELECT position, status FROM outbound WHERE message_id = ?
 -- name: find_outbound
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
     exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
-    due_ns
+    is_certain, due_ns
   FROM outbound WHERE message_id = ?
 
 -- name: find_outbound_view
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
     exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
-    due_ns, settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at,
-    semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest
+    is_certain, due_ns, settled_at, from_ids, to_ids, conversation_id, service, action,
+    timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
+    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest, resend_of,
+    resent_as
   FROM outbound JOIN outbound_message USING (position) WHERE message_id = ?
 
 -- name: list_messages
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
     exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
-    due_ns, settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at,
-    semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest
+    is_certain, due_ns, settled_at, from_ids, to_ids, conversation_id, service, action,
+    timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
+    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest, resend_of,
+    resent_as
   FROM outbound CROSS JOIN outbound_message USING (position)
   WHERE position > ?1 AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR to_party = ?4)
     AND ?5 IS NULL
@@ -87,9 +102,10 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
 -- name: list_messages_by_status
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
     exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
-    due_ns, settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at,
-    semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest
+    is_certain, due_ns, settled_at, from_ids, to_ids, conversation_id, service, action,
+    timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
+    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest, resend_of,
+    resent_as
   FROM outbound INDEXED BY outbound_by_status CROSS JOIN outbound_message USING (position)
   WHERE position > ?1 AND status = ?3 AND status <> 'acknowledged' AND status <> 'sent'
     AND (?4 IS NULL OR to_party = ?4) AND ?5 IS NULL
@@ -98,9 +114,10 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
 -- name: list_messages_by_conversation
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
     exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
-    due_ns, settled_at, from_ids, to_ids, conversation_id, service, action, timestamp_at,
-    semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
-    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest
+    is_certain, due_ns, settled_at, from_ids, to_ids, conversation_id, service, action,
+    timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
+    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest, resend_of,
+    resent_as
   FROM outbound_message INDEXED BY outbound_by_conversation CROSS JOIN outbound USING (position)
   WHERE position > ?1 AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR to_party = ?4)
     AND conversation_id = ?5
@@ -123,7 +140,7 @@ SELECT place & 65535, body FROM outbound_body WHERE place BETWEEN ?1 << 16 AND ?
 -- name: find_next_queued
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
     exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
-    due_ns
+    is_certain, due_ns
   FROM outbound
   WHERE from_party = ? AND to_party = ? AND status = 'queued' ORDER BY position LIMIT 1
 
@@ -135,8 +152,23 @@ WITH RECURSIVE turn (message_id, rest) AS (
     FROM turn WHERE rest <> '')
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
     exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
-    due_ns
+    is_certain, due_ns
   FROM turn CROSS JOIN outbound USING (message_id) ORDER BY position
+
+-- name: count_concerned
+SELECT status, count(*) FROM outbound INDEXED BY outbound_by_status
+  WHERE status <> 'acknowledged' AND status <> 'sent' AND from_party = ? AND to_party = ?
+    AND (settled_at IS NULL OR settled_at >= ?)
+  GROUP BY status
+
+-- name: list_unsent
+SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
+    is_certain, due_ns
+  FROM outbound INDEXED BY outbound_settled CROSS JOIN outbound_message USING (position)
+  WHERE agreement_id = ? AND settled_at IS NOT NULL AND is_certain = 1 AND exposure = 'never'
+    AND error_code <> 'Unknown' AND resent_as IS NULL
+  ORDER BY position LIMIT ?
 
 -- name: list_waiting_pairs
 SELECT waiting.from_party, waiting.to_party
@@ -148,7 +180,7 @@ SELECT waiting.from_party, waiting.to_party
 -- name: list_overdue
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
     exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
-    due_ns
+    is_certain, due_ns
   FROM outbound INDEXED BY outbound_expiring
   WHERE expires_at < ? AND expires_at IS NOT NULL AND settled_at IS NULL
   ORDER BY expires_at, position LIMIT ?
@@ -165,11 +197,13 @@ UNION SELECT agreement_id
 UNION SELECT agreement_id FROM inbound WHERE status = 'stored' ORDER BY 1
 
 -- name: get_sending_pair
-SELECT status, sequence_number, in_flight, reason FROM sending_pair
+SELECT status, sequence_number, in_flight, reason, trouble FROM sending_pair
   WHERE from_party = ? AND to_party = ?
 
 -- name: put_sending_pair
-INSERT OR REPLACE INTO sending_pair VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT OR REPLACE INTO sending_pair (from_party, to_party, status, sequence_number, in_flight,
+    reason, trouble, used_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: get_receiving_pair
 SELECT status, sequence_number, refused_message_id, takes_any_number, reason, forgotten_at
@@ -187,10 +221,10 @@ INSERT INTO receiving_pair VALUES (?, ?, 'open', NULL, NULL, 0, NULL, ?)
 -- name: list_pairs
 SELECT 'sender', from_party, to_party, status, reason, sequence_number, in_flight,
     (SELECT count(*) FROM outbound WHERE outbound.from_party = sending_pair.from_party
-      AND outbound.to_party = sending_pair.to_party AND outbound.status = 'queued')
+      AND outbound.to_party = sending_pair.to_party AND outbound.status = 'queued'), trouble
   FROM sending_pair
 UNION ALL
-SELECT 'receiver', from_party, to_party, status, reason, sequence_number, NULL, 0
+SELECT 'receiver', from_party, to_party, status, reason, sequence_number, NULL, 0, NULL
   FROM receiving_pair
 ORDER BY 1 DESC, 2, 3
 
@@ -341,24 +375,38 @@ SELECT number, message_id, kind, severity, error_code, reason, episode, at
   FROM notice WHERE number > ? ORDER BY number LIMIT ?
 
 -- name: open_incident
-INSERT INTO incident VALUES (NULL, ?, ?, ?, ?, ?, NULL, ?)
-  ON CONFLICT (role, from_party, to_party, reason) WHERE resolved_at IS NULL DO NOTHING
+INSERT INTO incident (role, from_party, to_party, reason, opened_at, message_id)
+  VALUES (?, ?, ?, ?, ?, ?)
+  ON CONFLICT (role, from_party, to_party, reason) WHERE resolved_at IS NULL AND is_trouble = 0
+  DO NOTHING
+
+-- name: open_trouble
+INSERT INTO incident (role, from_party, to_party, reason, opened_at, is_trouble)
+  VALUES (?, ?, ?, ?, ?, 1)
+  ON CONFLICT (role, from_party, to_party) WHERE resolved_at IS NULL AND is_trouble = 1
+  DO UPDATE SET reason = excluded.reason
 
 -- name: resolve_incidents
 UPDATE incident SET resolved_at = ?
   WHERE role = ? AND from_party = ? AND to_party = ? AND resolved_at IS NULL
     AND (message_id IS NULL OR ?)
 
+-- name: resolve_trouble
+UPDATE incident SET resolved_at = ?
+  WHERE role = ? AND from_party = ? AND to_party = ? AND resolved_at IS NULL AND is_trouble = 1
+
 -- name: resolve_parked
 UPDATE incident SET resolved_at = ?
   WHERE role = ? AND from_party = ? AND to_party = ? AND resolved_at IS NULL AND message_id = ?
 
 -- name: list_open_incidents
-SELECT incident_id, role, from_party, to_party, reason, opened_at, resolved_at, message_id
+SELECT incident_id, role, from_party, to_party, reason, opened_at, resolved_at, message_id,
+    is_trouble
   FROM incident WHERE resolved_at IS NULL ORDER BY incident_id
 
 -- name: list_incidents
-SELECT incident_id, role, from_party, to_party, reason, opened_at, resolved_at, message_id
+SELECT incident_id, role, from_party, to_party, reason, opened_at, resolved_at, message_id,
+    is_trouble
   FROM incident ORDER BY incident_id
 
 -- name: append
@@ -532,8 +580,9 @@ SELECT position, message_id, status FROM outbound INDEXED BY outbound_settled
   ORDER BY settled_at, position LIMIT ?
 
 -- name: forget_idempotency_key
-DELETE FROM idempotency WHERE idempotency_key =
-  (SELECT idempotency_key FROM outbound_message WHERE position = ?)
+DELETE FROM idempotency WHERE (idempotency_key, message_id) =
+  (SELECT idempotency_key, message_id FROM outbound_message JOIN outbound USING (position)
+    WHERE position = ?)
 
 -- name: forget_outbound
 DELETE FROM outbound WHERE position = ?

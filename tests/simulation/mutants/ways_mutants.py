@@ -1,0 +1,46 @@
+"""Bugs of what operators hear of partners, and of what goes out again as a new message."""
+
+from mutant import Edit, Mutant
+
+MUTANTS = (
+    Mutant(
+        "doubt_goes_out_again",
+        "R-41",
+        "What the fence alone ended counts as certainly not delivered.",
+        Edit(
+            "protocol/verdict.py",
+            "state._replace(status=OutboundStatus.FAILED, silence=Silence.NONE)",
+            "state._replace(status=OutboundStatus.FAILED, silence=Silence.NONE, is_certain=True)",
+        ),
+    ),
+    Mutant(
+        "goes_out_again_twice",
+        "R-41",
+        "Nobody looks whether the content went out again already.",
+        Edit(
+            "gateway/sending/again.py",
+            "    if view.resent_as is not None:\n",
+            "    if view.resent_as == view.resend_of != None:\n",
+        ),
+    ),
+    Mutant(
+        "trouble_untold",
+        "R-40",
+        "Where a pair goes on, nobody hears that a message was given up.",
+        Edit(
+            "protocol/verdict.py",
+            "    return state, (*effects, TellTrouble(reason), *_recovery(state, reason, terms))",
+            "    return state, (*effects, *_recovery(state, reason, terms))",
+        ),
+    ),
+    Mutant(
+        "trouble_without_an_end",
+        "R-40",
+        "An acknowledgement does not end the trouble with a partner.",
+        Edit(
+            "protocol/sending.py",
+            "        case AckReceived() | CancelConfirmed():\n            return True",
+            "        case AckReceived() | CancelConfirmed():\n            return False",
+        ),
+    ),
+)
