@@ -71,7 +71,9 @@ class TestMessages:
 
     def test_at_most_once_tells_it_at_its_only_transmission(self) -> None:
         """A refused connection is the whole story of such a message."""
-        assert causes(Run(AT_MOST_ONCE).sent(NEVER_LEFT)) == ["the network took nothing of it"]
+        assert causes(Run(AT_MOST_ONCE).sent(NEVER_LEFT)) == [
+            "the network took nothing of it; last outcome: refused, connection refused"
+        ]
 
     @pytest.mark.parametrize("refused", [NEVER_LEFT, REFUSED])
     def test_best_effort_tells_it_with_what_the_transport_said(self, refused) -> None:
@@ -101,7 +103,9 @@ class TestMessages:
         run = Run(BY_TRANSPORT).on(0, Admitted(None))
         for offer in range(4):
             run.on(offer * 60, Transmitted(1, NEVER_LEFT)).on(offer * 60 + 60, DUE)
-        assert causes(run) == ["the transport does not take it: connection refused"]
+        assert causes(run) == [
+            "the transport does not take it; last outcome: refused, connection refused"
+        ]
 
     def test_a_product_without_a_count_of_retries_is_not_counted(self) -> None:
         """Without retries in the agreement nothing says how long is too long."""

@@ -1,11 +1,13 @@
 """Which ends are certain, so that the content may go out as a new message (R-41)."""
 
+from dataclasses import replace
+
 import pytest
 from driving import DUE, NEVER_LEFT, REFUSED, Run
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.message import DeliverySemantics
-from onceonly.message.terms import DeliveryTerms, OnExhausted
+from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
 from onceonly.protocol import sending
 from onceonly.protocol.events import (
     AckReceived,
@@ -22,6 +24,7 @@ pytestmark = pytest.mark.statement(ruling="R-41")
 
 TIMES = {"timeout_s": 30, "retries": 1, "retry_interval_s": 60, "persist_duration_s": 3600}
 TERMS = DeliveryTerms(on_exhausted=OnExhausted.FAIL, time_to_live_s=600, **TIMES)
+ACCEPTED_BETWEEN = replace(TERMS, intermediary=Intermediary.ACCEPT)
 BEST_EFFORT = DeliveryTerms(semantics=DeliverySemantics.BEST_EFFORT, **TIMES)
 NO = ErrorReceived(ErrorCode.INCONSISTENT, Severity.ERROR)
 NOT_DELIVERED = ErrorReceived(ErrorCode.DELIVERY_FAILURE, Severity.ERROR)
@@ -45,12 +48,12 @@ def refused_after_two() -> Run:
         (lambda: Run(TERMS).sent().on(1, NO), OutboundStatus.FAILED, True),
         (refused_after_two, OutboundStatus.IN_DOUBT, False),
         (
-            lambda: Run(TERMS).sent().on(1, AckReceived()).on(2, NOT_DELIVERED),
+            lambda: Run(ACCEPTED_BETWEEN).sent().on(1, AckReceived()).on(2, NOT_DELIVERED),
             OutboundStatus.FAILED,
             True,
         ),
         (
-            lambda: Run(TERMS).sent().on(1, AckReceived()).on(2, MAYBE_NOT),
+            lambda: Run(ACCEPTED_BETWEEN).sent().on(1, AckReceived()).on(2, MAYBE_NOT),
             OutboundStatus.IN_DOUBT,
             False,
         ),
