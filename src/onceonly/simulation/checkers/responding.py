@@ -99,10 +99,18 @@ def _in_time(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Viola
         has_waited = overdue.at_ns - submitted.at_ns >= within_s * NS_PER_S
         if is_early and not has_waited:
             yield _at("R-21", course, "late, and its time had not passed", overdue.order)
-        if not any(one.order < overdue.order for one in course.sent):
+        if not _had_left(course, overdue):
             yield _at("R-21", course, "its response is late, and it never left", overdue.order)
     if course.first_out(Event.RESPONSE_RECEIVED) is None:
         yield from _came_unnoticed(case, course)
+
+
+def _had_left(course: Course, row: Row) -> bool:
+    """Whether bytes had left before that row, or were about to: then nobody can tell."""
+    before = [other.record.event for other in course.out if other.order < row.order]
+    attempts = [event for event in before if event in (Event.TRANSMITTING, Event.TRANSMITTED)]
+    is_under_way = attempts[-1:] == [Event.TRANSMITTING]
+    return is_under_way or any(one.order < row.order for one in course.sent)
 
 
 def _denied(case: Case, course: Course) -> Iterator[Violation]:
