@@ -100,8 +100,12 @@ def test_the_pairs_that_differ_most_are_told_apart_and_the_totals_are_of_all(spa
         *[("b", "d", "MATCHED", "agreed"), ("b", "d", "ACK_LOST", "doubt")],
         *[("c", "d", "MATCHED", "agreed")] * 3,
     ]
-    digests = {"sent_digests": F.lit(1), "received_digests": F.lit(1)}
-    judged = spark.createDataFrame(rows, columns).withColumns(digests)
+    proven = ("sent_digests", "received_digests", "header_submitted", "header_stored")
+    judged = (
+        spark.createDataFrame(rows, columns)
+        .withColumns({name: F.lit(1) for name in proven})
+        .withColumns({"is_two_sided": F.lit(True), "marks": F.lit(0).cast("long")})
+    )
     shown = [tuple(row) for row in reconciliation.matrix(judged, 3).collect()]
     assert shown == [
         ("a", None, "ORPHAN_ACK", "alarm", 2),
