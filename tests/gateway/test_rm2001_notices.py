@@ -261,6 +261,8 @@ async def test_a_word_in_a_stranger_s_name_is_an_orphan_and_a_security_event(tmp
             await peer.post(peer.signal_2001(message_id, ERROR, **named))
         alarm = await gateway.until_row(Event.SECURITY_EVENT)
         assert alarm.message_id == message_id
+        is_told_what_to_do = 'intermediary = "accept"' in (alarm.reason or "")
+        assert is_told_what_to_do is (word == "acknowledgement")
         assert (gateway.state_of(message_id), gateway.notices()) == ("sending", [])
         await peer.acknowledge_2001(message_id, particulars=element(peer.party))
         await gateway.until_state(message_id, "acknowledged")

@@ -161,7 +161,8 @@ def build_chain(
     for index, site in enumerate(sites):
         text = _gateway(site)
         if index in (0, last):
-            text += _agreement(profile, sites[last - index], sites[1 if index == 0 else last - 1])
+            neighbour = sites[1 if index == 0 else last - 1]
+            text += _agreement(profile, sites[last - index], neighbour, modes)
         else:
             text += _routes(profile, modes[index - 1], sites, index)
         nodes.append(Node(site, sites[last], text=text))
@@ -193,12 +194,14 @@ def _asks(profile: str) -> str:
     return 'ack_requested = "Unsigned"\n' if profile == "rm-2001" else ""
 
 
-def _agreement(profile: str, partner: Site, neighbour: Site) -> str:
+def _agreement(profile: str, partner: Site, neighbour: Site, modes: Sequence[str]) -> str:
+    between = "accept" if "accept" in modes else "relay"
     return f"""\
 [[agreement]]
 id      = "agreed-end-to-end"
 profile = "{profile}"
 with    = ["{partner.party}"]
+intermediary = "{between}"
 send_to = "{_uri(neighbour)}"
 {TERMS}{_asks(profile)}
 """

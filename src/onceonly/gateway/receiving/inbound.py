@@ -305,7 +305,22 @@ class Receiver:
             return await self._drop_orphan(
                 signal, "is of another profile than its agreement", caller
             )
-        return await self._drop_orphan(signal, "fits no message of ours and its peer", caller)
+        return await self._drop_orphan(signal, self._why_unfit(signal, profile, caller), caller)
+
+    def _why_unfit(
+        self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller
+    ) -> str:
+        if not isinstance(signal, Acknowledgment) or signal.element is None or signal.is_receipt:
+            return "fits no message of ours and its peer"
+        for reading in readings_by(caller, signal):
+            assert isinstance(reading, Acknowledgment), "readings of one differ in their header"
+            if self._dispatch.is_acknowledged_by_another(reading, profile, caller):
+                whose = ", ".join(map(str, signal.element.from_ids))
+                return (
+                    f"acknowledged by {whose}, who is not the partner; where an intermediary "
+                    'accepts for the partner, the agreement has to say intermediary = "accept"'
+                )
+        return "fits no message of ours and its peer"
 
     async def _fits(
         self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller

@@ -259,6 +259,16 @@ class Dispatch:
         agreement = self._sender.agreement(entry.agreement_id)
         return entry if is_acknowledged_by_partner(signal, agreement) else None
 
+    def is_acknowledged_by_another(
+        self, signal: Acknowledgment, profile: Profile, caller: Caller
+    ) -> bool:
+        """Whether it fits a message of ours, but for who has it: a stranger (I29)."""
+        snapshot = self._store.snapshot()
+        return (
+            self._find_fitting(snapshot, signal.header, profile, caller) is not None
+            and self._find_acknowledged(snapshot, signal, profile, caller) is None
+        )
+
     def is_ours(self, message_id: str) -> bool:
         """Whether a message of ours has this id, under an agreement that is configured."""
         entry = self._store.snapshot().find_outbound(message_id)
