@@ -80,7 +80,7 @@ same where bytes, types and names of the payloads are.
 | `agreement` | TPAId, where several agreements are with the partner |
 | `message_id` | the MessageId to use; chosen by the gateway if absent |
 | `key` | business key, a line of 1-255 characters; the same again returns the first submission |
-| `conversation` | ConversationId to join; a new one if absent |
+| `conversation` | ConversationId to join; if absent, a new one, which is the MessageId |
 | `ref` | MessageId that this message answers |
 
 ## Many at once

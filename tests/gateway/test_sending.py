@@ -44,6 +44,15 @@ async def test_payloads_arrive_byte_for_byte(gateway, peer, payloads):
     assert peer.arrivals[0].payloads == list(payloads)
 
 
+@pytest.mark.statement(ruling="R-37")
+async def test_what_nobody_said_is_the_same_in_every_submission(gateway, peer):
+    """After a backup was put back the same document, submitted again, is the same message."""
+    message_id = await gateway.submit(ORDER, to=peer)
+    sent = await peer.hear("Normal")
+    assert (await gateway.get(f"/v1/messages/{message_id}"))["conversation"] == message_id
+    assert sent.document.findtext(".//{*}ConversationId") == message_id
+
+
 @pytest.mark.statement("S0-43", "S0-44", "S0-45", "S0-48", "S0-67")
 async def test_a_normal_message_says_what_the_specification_says(gateway, peer):
     """wire.md A2, S0-42 to S0-51: header, hop and package of a reliable message."""

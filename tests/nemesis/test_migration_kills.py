@@ -14,6 +14,7 @@ from nemesis_evidence import check_exchange
 from nemesis_faults import Form, traced, under_strace
 from nemesis_gateways import Exchange, Gateway
 
+from onceonly.journal.record import CHAIN_START, Record, chain, chained_columns
 from onceonly.store.migrate import get_version, read_migrations
 
 pytestmark = traced
@@ -58,8 +59,25 @@ def put_back(path: Path) -> None:
             connection.execute(
                 f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM newest.{table}"
             )
+        _chain_anew(connection)
         connection.pragma("user_version", 1)
     newest.unlink()
+
+
+def _chain_anew(connection: apsw.Connection) -> None:
+    """The journal as the first release wrote it: rows of the first version, and their hashes."""
+    names = [name for name in chained_columns(1) if name != "schema_version"]
+    previous = CHAIN_START
+    rows = connection.execute(
+        f"SELECT {', '.join(names)} FROM main.journal ORDER BY seq"
+    ).fetchall()
+    for values in rows:
+        record = Record(**dict(zip(names, values, strict=True)), schema_version=1)
+        previous = chain(previous, record)
+        connection.execute(
+            "UPDATE main.journal SET schema_version = 1, chain_hash = ? WHERE seq = ?",
+            (previous, record.seq),
+        )
 
 
 def _tables(connection: apsw.Connection) -> list[str]:

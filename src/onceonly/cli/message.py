@@ -44,7 +44,7 @@ COLUMNS = ("message_id", "state", "to", "service", "action", "attempt", "submitt
 @click.option("--agreement", help="TPAId, where several agreements are with the partner.")
 @click.option("--key", help="Business key: the same again returns the first submission.")
 @click.option("--ref", help="MessageId that this message answers.")
-@click.option("--conversation", help="ConversationId to join.")
+@click.option("--conversation", help="ConversationId to join; if absent, a new one.")
 @click.option("--wait", is_flag=True, help="Wait for the verdict; the exit code tells it.")
 @click.option("--wait-timeout", default=300.0, show_default=True, help="Seconds to wait.")
 @output_option

@@ -178,13 +178,15 @@ class Submissions:
             raise LocalError("TooManyPayloads", f"a message has at most {PAYLOADS_MAX} payloads")
         if submission.service.startswith(SERVICE_STEM):
             raise LocalError("InvalidField", f"services under {SERVICE_STEM} are the MSHs' own")
+        message_id = submission.message_id or self._ids.message_id()
         try:
             message = Message(
-                message_id=submission.message_id or self._ids.message_id(),
+                message_id=message_id,
                 from_ids=agreement.our_ids,
                 to_ids=agreement.their_ids,
                 agreement_id=agreement.id,
-                conversation_id=submission.conversation_id or self._ids.message_id(),
+                # Not a fresh one: whoever submits the same again would have another content (R-37).
+                conversation_id=submission.conversation_id or message_id,
                 service=submission.service,
                 action=submission.action,
                 timestamp_at=self._clock.at(),
