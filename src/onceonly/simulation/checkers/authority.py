@@ -69,8 +69,11 @@ def honest_lines(case: Case) -> Iterator[Line]:
 
 
 def _is_protected(case: Case, course: Course) -> bool:
+    """Whether nobody else can speak for its ends: not under another agreement of theirs either."""
     ends = {name_of(course.key[0]), name_of(course.key[1])}
-    return any(ends == {line.one, line.other} for line in honest_lines(case))
+    between = [line for line in case.plan.lines if ends == {line.one, line.other}]
+    honest = list(honest_lines(case))
+    return bool(between) and all(line in honest for line in between)
 
 
 def _wrong(course: Course, row: Row, text: str) -> Violation:
