@@ -21,6 +21,7 @@ from onceonly.message.identity import Pair, PartyId
 from onceonly.message.message import DeliverySemantics, Message, Payload, Profile
 from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import changed
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.pairing import PairStatus
@@ -348,7 +349,8 @@ def _shapes() -> dict[str, Any]:
         store_epoch=3,
         chain_hash="a1" * 32,
     )
-    transmitted = record._replace(
+    transmitted = changed(
+        record,
         event=Event.TRANSMITTED,
         endpoint=agreement.send_to,
         attempt=1,

@@ -21,6 +21,7 @@ from http_peers import (
 )
 
 from onceonly.message.errors import LocalError
+from onceonly.message.word import changed
 from onceonly.transport.http_limits import REPLY_BYTES_MAX, HttpClientLimits
 from onceonly.transport.http_server import HttpServer, serve_http
 from onceonly.transport.transport import Answer, Outcome, Outgoing, Transmission
@@ -303,7 +304,7 @@ async def test_a_package_in_the_answer_is_taken_however_it_is_cut(answer):
 
     async with scripted(script) as (port, peer), sender() as transport:
         for _ in range(2):
-            outgoing = package(port)._replace(take_reply=lambda *reply: replies.put_nowait(reply))
+            outgoing = changed(package(port), take_reply=lambda *reply: replies.put_nowait(reply))
             assert await transport.send(outgoing) == ACCEPTED
             assert await replies.get() == ("a/b", b"a package")
     assert peer.connection_count == 1
@@ -323,7 +324,7 @@ async def test_a_package_in_the_answer_that_breaks_off_or_is_too_long_is_none():
 
     async with scripted(script) as (port, peer), sender() as transport:
         for _ in range(2):
-            outgoing = package(port)._replace(take_reply=lambda *reply: replies.append(reply))
+            outgoing = changed(package(port), take_reply=lambda *reply: replies.append(reply))
             assert await transport.send(outgoing) == ACCEPTED
             await peer.hung_up.wait()
             peer.hung_up.clear()

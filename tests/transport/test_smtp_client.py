@@ -21,6 +21,7 @@ from smtp_peers import (
 )
 
 from onceonly.message.errors import LocalError
+from onceonly.message.word import changed
 from onceonly.transport.smtp_client import SmtpTransport
 from onceonly.transport.smtp_limits import SmtpClientLimits
 from onceonly.transport.transport import Outcome, Outgoing
@@ -130,7 +131,7 @@ async def test_a_body_that_is_no_mail_text_never_leaves_whole(body):
 async def test_nothing_of_a_message_can_make_a_header(message_id):
     """M3: a MessageId that is not plain is left out of the subject."""
     async with relay() as (port, peer), mail_sender(port) as transport:
-        await transport.send(letter(BODY)._replace(message_id=message_id))
+        await transport.send(changed(letter(BODY), message_id=message_id))
     mail = message_from_bytes(peer.mails[0])
     assert mail["Subject"] == "ebXML message"
     assert len(mail.keys()) == 7

@@ -11,6 +11,7 @@ from smtp_peers import MAILBOX, Speaker, letter, mail, mail_endpoint, mail_sende
 from smtp_tls import make_certificate, serving, trusting
 
 from onceonly.message.errors import LocalError
+from onceonly.message.word import changed
 from onceonly.transport.smtp_client import SmtpTransport
 from onceonly.transport.smtp_limits import SmtpLimits
 from onceonly.transport.smtp_server import Credentials, Door
@@ -77,7 +78,7 @@ async def test_commands_behind_starttls_are_discarded_with_the_connection(door):
 async def test_a_mail_behind_starttls_is_never_taken(door):
     """M4: nor is a whole mail in the packet of STARTTLS, where TLS is offered and not required."""
     inbox = Inbox()
-    door = door._replace(is_tls_required=False)
+    door = changed(door, is_tls_required=False)
     whole = b"MAIL FROM:<a@b.example>\r\nRCPT TO:<" + MAILBOX.encode() + b">\r\nDATA\r\n" + mail()
     async with mail_endpoint(inbox, door=door) as server, speaking(server.port) as client:
         await client.greet()
@@ -98,7 +99,7 @@ async def test_the_conversation_begins_again_under_tls(certificate, door):
 
 async def test_auth_before_tls_is_refused(certificate, door):
     """M6: no password in clear, and AUTH is not even offered."""
-    door = door._replace(credentials=WHO, is_tls_required=False)
+    door = changed(door, credentials=WHO, is_tls_required=False)
     async with mail_endpoint(Inbox(), door=door) as server, speaking(server.port) as client:
         assert "AUTH" not in await client.greet()
         assert (await client.ask(b"AUTH PLAIN AHJlbGF5AHMzY3JldA==")).startswith("538")
@@ -108,7 +109,7 @@ async def test_auth_before_tls_is_refused(certificate, door):
 async def test_mail_needs_the_password_where_there_is_one(certificate, door):
     """M11: without it nobody brings an acknowledgement, whatever From it claims."""
     inbox = Inbox()
-    door = door._replace(credentials=WHO)
+    door = changed(door, credentials=WHO)
     async with mail_endpoint(inbox, door=door) as server, speaking(server.port) as client:
         await client.greet()
         await under_tls(client, certificate)
@@ -124,7 +125,7 @@ async def test_mail_needs_the_password_where_there_is_one(certificate, door):
 @pytest.mark.parametrize("answer", [b"*", b"!", b"x" * 5000])
 async def test_an_answer_to_a_challenge_that_is_none_is_refused(certificate, door, answer):
     """Nor is it a bug of ours."""
-    door = door._replace(credentials=WHO)
+    door = changed(door, credentials=WHO)
     async with mail_endpoint(Inbox(), door=door) as server, speaking(server.port) as client:
         await client.greet()
         await under_tls(client, certificate)
@@ -135,7 +136,7 @@ async def test_an_answer_to_a_challenge_that_is_none_is_refused(certificate, doo
 
 async def test_guessing_ends_with_the_connection(certificate, door):
     """A few tries, then 421."""
-    door = door._replace(credentials=WHO)
+    door = changed(door, credentials=WHO)
     limits = SmtpLimits(auth_tries_max=2)
     wrong = b"AUTH PLAIN " + base64.b64encode(b"\0relay\0guess")
     async with (
@@ -152,7 +153,7 @@ async def test_guessing_ends_with_the_connection(certificate, door):
 async def test_our_sender_gives_its_password_under_tls(certificate, door):
     """And is let in."""
     inbox = Inbox()
-    door = door._replace(credentials=WHO)
+    door = changed(door, credentials=WHO)
     secret = {"user": "relay", "password": "s3cret"}
     async with (
         mail_endpoint(inbox, door=door) as server,
@@ -164,7 +165,7 @@ async def test_our_sender_gives_its_password_under_tls(certificate, door):
 
 async def test_a_wrong_password_is_a_refusal_of_which_no_byte_left(certificate, door):
     """And it is not tried again: it would be wrong again."""
-    door = door._replace(credentials=WHO)
+    door = changed(door, credentials=WHO)
     secret = {"user": "relay", "password": "guess"}
     async with (
         mail_endpoint(Inbox(), door=door) as server,
@@ -212,7 +213,7 @@ async def test_a_relay_with_a_strange_certificate_gets_nothing(door):
     """The message is not shown to a stranger, also where TLS was only offered."""
     inbox = Inbox()
     async with (
-        mail_endpoint(inbox, door=door._replace(is_tls_required=False)) as server,
+        mail_endpoint(inbox, door=changed(door, is_tls_required=False)) as server,
         mail_sender(server.port, tls=ssl.create_default_context()) as transport,
     ):
         transmission = await transport.send(letter(BODY))
