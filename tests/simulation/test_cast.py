@@ -1,5 +1,6 @@
 """The machines of a plan are configured as the real reader would configure them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ def as_read(directory: Path, plan: Plan, machine: Machine) -> Configuration:
 
 def beside_files(made: Configuration, read: Configuration) -> Configuration:
     """What was made, with what depends on where a file lies and on worlds without a lake."""
-    return changed(
+    return replace(
         made,
         path=read.path,
         store=read.store,

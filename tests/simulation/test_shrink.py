@@ -44,7 +44,8 @@ def small() -> Plan:
 def test_what_is_left_shows_the_same_in_few_events(state: str):
     """A state shrinks to a schedule without chance that a person can follow."""
     plan = first_plan_that_reaches(state)
-    small, runs = shrink.shrink_to(plan, lambda world: state in judged(world)[1])
+    shrunk = shrink.shrink_to(plan, lambda world: state in judged(world)[1])
+    small, runs = shrunk.plan, shrunk.runs
     assert state in run_plan(small).sometimes
     assert shrink.size_of(small) <= EVENTS_MAX
     assert not small.is_drawn

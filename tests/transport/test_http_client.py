@@ -213,7 +213,7 @@ async def test_an_answer_cut_in_its_head_is_unknown():
     """N9: not one byte less than the whole head is an answer."""
     head_end = OK.index(b"\r\n\r\n") + 4
     for size in range(head_end):
-        assert (await outcome_of(OK[:size]))[:2] == (Outcome.UNKNOWN, True)
+        assert (await outcome_of(OK[:size]))[:2] == Transmission(Outcome.UNKNOWN, True)
 
 
 async def test_a_reset_is_unknown():
@@ -223,7 +223,7 @@ async def test_a_reset_is_unknown():
         client.reset()
 
     async with scripted(script) as (port, _peer):
-        assert await send_to(port) == (Outcome.UNKNOWN, True, None, "connection lost")
+        assert await send_to(port) == Transmission(Outcome.UNKNOWN, True, None, "connection lost")
 
 
 async def test_a_peer_that_never_answers_is_unknown():
@@ -235,7 +235,9 @@ async def test_a_peer_that_never_answers_is_unknown():
 
     limits = HttpClientLimits(response_timeout_s=SHORT)
     async with scripted(script) as (port, peer), asyncio.timeout(limits.silent_s):
-        assert await send_to(port, limits) == (Outcome.UNKNOWN, True, None, "no answer in time")
+        assert await send_to(port, limits) == Transmission(
+            Outcome.UNKNOWN, True, None, "no answer in time"
+        )
     assert peer.request_count == 1
 
 
@@ -250,7 +252,7 @@ async def test_a_peer_that_never_reads_is_unknown():
     async with listening(ignore) as server, sender(limits) as transport:
         uri = f"http://127.0.0.1:{port_of(server)}/"
         transmission = await transport.send(Outgoing(uri, "a/b", body))
-    assert transmission == (Outcome.UNKNOWN, True, None, "no progress while sending")
+    assert transmission == Transmission(Outcome.UNKNOWN, True, None, "no progress while sending")
 
 
 async def test_the_whole_exchange_is_bounded():
@@ -264,7 +266,7 @@ async def test_the_whole_exchange_is_bounded():
     limits = HttpClientLimits(total_s=SHORT, rate_min=1_000_000)
     async with scripted(script) as (port, _peer):
         transmission = await send_to(port, limits)
-    assert transmission == (Outcome.UNKNOWN, True, None, "took too long altogether")
+    assert transmission == Transmission(Outcome.UNKNOWN, True, None, "took too long altogether")
 
 
 async def test_success_before_the_end_of_the_body_is_unknown():
@@ -280,7 +282,7 @@ async def test_success_before_the_end_of_the_body_is_unknown():
         uri = f"http://127.0.0.1:{port_of(server)}/"
         transmission = await transport.send(Outgoing(uri, "a/b", body))
     detail = "answered before the end of the body"
-    assert transmission == (Outcome.UNKNOWN, True, 200, detail)
+    assert transmission == Transmission(Outcome.UNKNOWN, True, 200, detail)
 
 
 @pytest.mark.parametrize(
@@ -401,7 +403,7 @@ async def test_no_connection_is_a_refusal_of_which_no_byte_left(endpoint_uri, de
         uri = endpoint_uri.format(port=reserved.getsockname()[1])
         async with sender(HttpClientLimits(connect_pause_s=0.001)) as transport:
             transmission = await transport.send(Outgoing(uri, "a/b", PiecedBody(b"x")))
-    assert transmission == (Outcome.REFUSED, False, None, detail)
+    assert transmission == Transmission(Outcome.REFUSED, False, None, detail)
 
 
 async def test_a_tls_handshake_that_fails_is_a_refusal_of_which_no_byte_left():
@@ -409,7 +411,7 @@ async def test_a_tls_handshake_that_fails_is_a_refusal_of_which_no_byte_left():
     async with endpoint(Inbox()) as server, sender() as transport:
         uri = f"https://127.0.0.1:{server.port}/msh"
         transmission = await transport.send(Outgoing(uri, "a/b", PiecedBody(b"x")))
-    assert transmission[:3] == (Outcome.REFUSED, False, None)
+    assert transmission[:3] == Transmission(Outcome.REFUSED, False, None)
     assert transmission.detail.startswith("TLS handshake failed: ")
 
 
@@ -419,7 +421,7 @@ async def test_a_tls_handshake_without_an_answer_is_a_refusal_of_which_no_byte_l
         uri = f"https://127.0.0.1:{silent.getsockname()[1]}/msh"
         async with sender(HttpClientLimits(connect_timeout_s=SHORT)) as transport:
             transmission = await transport.send(Outgoing(uri, "a/b", PiecedBody(b"x")))
-    assert transmission == (Outcome.REFUSED, False, None, "connect timeout")
+    assert transmission == Transmission(Outcome.REFUSED, False, None, "connect timeout")
 
 
 async def test_a_connection_that_is_reset_before_tls_is_a_refusal_of_which_no_byte_left():
@@ -437,7 +439,7 @@ async def test_a_connection_that_is_reset_before_tls_is_a_refusal_of_which_no_by
     async with server, sender(HttpClientLimits(connect_pause_s=0.001)) as transport:
         uri = f"https://127.0.0.1:{port_of(server)}/msh"
         transmission = await transport.send(Outgoing(uri, "a/b", PiecedBody(b"x")))
-    assert transmission == (Outcome.REFUSED, False, None, "no connection")
+    assert transmission == Transmission(Outcome.REFUSED, False, None, "no connection")
     assert connections == 2
 
 
@@ -488,8 +490,8 @@ async def test_waiting_for_a_connection_is_bounded_in_time_and_number():
         async with asyncio.timeout(PATIENCE_S):
             await second
         gate.opened.set()
-    assert third == (Outcome.REFUSED, False, None, "too many wait for a connection")
-    assert second.result() == (Outcome.REFUSED, False, None, "no free connection")
+    assert third == Transmission(Outcome.REFUSED, False, None, "too many wait for a connection")
+    assert second.result() == Transmission(Outcome.REFUSED, False, None, "no free connection")
     assert first.result() == ACCEPTED
 
 
@@ -519,8 +521,8 @@ async def test_closing_ends_what_is_under_way():
         await gate.arrival()
         await transport.close()
         async with asyncio.timeout(PATIENCE_S):
-            assert await sends[0] == (Outcome.UNKNOWN, True, None, "connection lost")
-            assert await sends[1] == (Outcome.REFUSED, False, None, "transport closed")
+            assert await sends[0] == Transmission(Outcome.UNKNOWN, True, None, "connection lost")
+            assert await sends[1] == Transmission(Outcome.REFUSED, False, None, "transport closed")
         gate.opened.set()
 
 
@@ -563,4 +565,4 @@ async def test_an_answer_names_its_error_to_the_sender():
     """Both halves together: the name that the endpoint sent is the detail of the outcome."""
     async with endpoint(Inbox(Answer(503, "Overloaded"))) as server:
         transmission = await send_to(server.port)
-    assert transmission == (Outcome.REFUSED, True, 503, "Overloaded")
+    assert transmission == Transmission(Outcome.REFUSED, True, 503, "Overloaded")

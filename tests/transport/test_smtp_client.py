@@ -24,7 +24,7 @@ from onceonly.message.errors import LocalError
 from onceonly.message.word import changed
 from onceonly.transport.smtp_client import SmtpTransport
 from onceonly.transport.smtp_limits import SmtpClientLimits
-from onceonly.transport.transport import Outcome, Outgoing
+from onceonly.transport.transport import Outcome, Outgoing, Transmission
 
 pytestmark = pytest.mark.anyio
 
@@ -49,7 +49,7 @@ class Pauses:
 async def test_one_message_is_one_mail_transaction():
     """MAIL, one RCPT, DATA; and the header block is what the grammar says, nothing else."""
     async with relay() as (port, peer), mail_sender(port, now=lambda: AT) as transport:
-        assert await transport.send(letter(BODY)) == (Outcome.ACCEPTED, True, 250, "")
+        assert await transport.send(letter(BODY)) == Transmission(Outcome.ACCEPTED, True, 250, "")
     assert peer.commands == [
         "EHLO us.example",
         f"MAIL FROM:<{OUR_MAILBOX}>",
@@ -214,7 +214,7 @@ async def test_a_mail_without_a_clear_answer_behind_its_dot_is_unknown(end):
     """N9: the relay may have it; only a receiver that knows its MessageId can tell."""
     async with relay(end=[end]) as (port, peer), mail_sender(port, limits=QUICK) as transport:
         transmission = await transport.send(letter(BODY))
-    assert transmission[:3] == (Outcome.UNKNOWN, True, None)
+    assert transmission[:3] == Transmission(Outcome.UNKNOWN, True, None)
     assert len(peer.mails) == 1
 
 
@@ -232,7 +232,7 @@ async def test_silence_behind_the_dot_is_unknown_in_bounded_time():
         mail_sender(port_of(server), limits=QUICK) as transport,
     ):
         transmission = await transport.send(letter(BODY))
-    assert transmission == (Outcome.UNKNOWN, True, None, "no answer in time")
+    assert transmission == Transmission(Outcome.UNKNOWN, True, None, "no answer in time")
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 4])
@@ -251,7 +251,7 @@ async def test_silence_before_the_mail_is_a_refusal_in_bounded_time(steps):
         mail_sender(port_of(server), limits=limits) as transport,
     ):
         transmission = await transport.send(letter(BODY))
-    assert transmission == (Outcome.REFUSED, False, None, "no answer in time")
+    assert transmission == Transmission(Outcome.REFUSED, False, None, "no answer in time")
 
 
 async def begin_data(reader, writer):
@@ -303,7 +303,7 @@ async def test_a_relay_that_stops_reading_is_given_up():
     ):
         transmission = await transport.send(letter(LARGE))
         stuck.set()
-    assert transmission == (Outcome.REFUSED, True, None, "no progress while sending")
+    assert transmission == Transmission(Outcome.REFUSED, True, None, "no progress while sending")
 
 
 async def test_a_conversation_ends_in_bounded_time_altogether():
@@ -319,7 +319,7 @@ async def test_a_conversation_ends_in_bounded_time_altogether():
         mail_sender(port_of(server), limits=limits) as transport,
     ):
         transmission = await transport.send(letter(BODY))
-    assert transmission == (Outcome.REFUSED, False, None, "took too long altogether")
+    assert transmission == Transmission(Outcome.REFUSED, False, None, "took too long altogether")
 
 
 async def test_the_size_is_announced_where_the_relay_wants_it():
@@ -336,7 +336,7 @@ async def test_more_than_the_relay_takes_is_refused_before_it_is_sent():
     replies = {"EHLO": [b"250-relay\r\n250 SIZE 10"], "MAIL": [b"552 5.3.4 TooMuch"]}
     async with relay(**replies) as (port, peer), mail_sender(port) as transport:
         transmission = await transport.send(letter(BODY))
-    assert transmission == (Outcome.REFUSED, False, 552, "TooMuch")
+    assert transmission == Transmission(Outcome.REFUSED, False, 552, "TooMuch")
     assert peer.mails == []
 
 
@@ -357,7 +357,7 @@ async def test_what_passes_is_overcome_before_anybody_is_told(replies):
         mail_sender(port, waits_s=(1, 10), pause=pauses) as transport,
     ):
         transmission = await transport.send(letter(BODY))
-    assert transmission == (Outcome.ACCEPTED, True, 250, "")
+    assert transmission == Transmission(Outcome.ACCEPTED, True, 250, "")
     assert pauses.waited_s == [1, 10][: peer.conversations - 1]
     assert peer.conversations > 1
 
@@ -388,7 +388,7 @@ async def test_what_does_not_pass_is_a_refusal_after_so_many_tries():
         mail_sender(port, waits_s=(1, 10, 60), pause=pauses) as transport,
     ):
         transmission = await transport.send(letter(BODY))
-    assert transmission == (Outcome.REFUSED, False, 450, "greylisted")
+    assert transmission == Transmission(Outcome.REFUSED, False, 450, "greylisted")
     assert pauses.waited_s == [1, 10, 60]
     assert peer.conversations == 4
 
@@ -405,7 +405,7 @@ async def test_bytes_that_left_in_any_try_have_left():
         mail_sender(port_of(server), waits_s=(1,), pause=Pauses()) as transport,
     ):
         transmission = await transport.send(letter(LARGE))
-    assert transmission == (Outcome.REFUSED, True, 554, "no")
+    assert transmission == Transmission(Outcome.REFUSED, True, 554, "no")
 
 
 async def interrupt_once(reader, writer):
@@ -449,7 +449,7 @@ async def test_closing_ends_the_waits():
         sending = asyncio.create_task(transport.send(letter(BODY)))
         await waiting.wait()
         await transport.close()
-        assert (await sending)[:3] == (Outcome.REFUSED, False, 450)
+        assert (await sending)[:3] == Transmission(Outcome.REFUSED, False, 450)
 
 
 async def test_closing_cuts_what_is_under_way():
@@ -470,7 +470,7 @@ async def test_closing_cuts_what_is_under_way():
         sending = asyncio.create_task(transport.send(letter(BODY)))
         await whole.wait()
         await transport.close()
-        assert (await sending) == (Outcome.UNKNOWN, True, None, "connection lost")
+        assert (await sending) == Transmission(Outcome.UNKNOWN, True, None, "connection lost")
 
 
 async def test_no_more_conversations_than_allowed():

@@ -15,7 +15,7 @@ from onceonly.message.word import changed
 from onceonly.transport.smtp_client import SmtpTransport
 from onceonly.transport.smtp_limits import SmtpLimits
 from onceonly.transport.smtp_server import Credentials, Door
-from onceonly.transport.transport import Outcome
+from onceonly.transport.transport import Outcome, Transmission
 
 pytestmark = [
     pytest.mark.anyio,
@@ -55,7 +55,7 @@ async def test_a_mail_goes_under_starttls(certificate, door):
         mail_endpoint(inbox, door=door) as server,
         mail_sender(server.port, tls=trusting(certificate), is_tls_required=True) as transport,
     ):
-        assert await transport.send(letter(BODY)) == (Outcome.ACCEPTED, True, 250, "")
+        assert await transport.send(letter(BODY)) == Transmission(Outcome.ACCEPTED, True, 250, "")
     assert inbox.bodies == [b"a message\r\n"]
 
 
@@ -172,7 +172,7 @@ async def test_a_wrong_password_is_a_refusal_of_which_no_byte_left(certificate, 
         mail_sender(server.port, tls=trusting(certificate), waits_s=(99,), **secret) as transport,
     ):
         transmission = await transport.send(letter(BODY))
-    assert transmission[:3] == (Outcome.REFUSED, False, 535)
+    assert transmission[:3] == Transmission(Outcome.REFUSED, False, 535)
 
 
 @pytest.mark.parametrize("replies", [{}, {"EHLO": [b"250-relay\r\n250 SIZE"]}])
@@ -181,7 +181,7 @@ async def test_a_relay_without_starttls_gets_no_mail_that_needs_it(certificate, 
     strict = {"tls": trusting(certificate), "is_tls_required": True}
     async with relay(**replies) as (port, peer), mail_sender(port, **strict) as transport:
         transmission = await transport.send(letter(BODY))
-    assert transmission[:3] == (Outcome.REFUSED, False, None)
+    assert transmission[:3] == Transmission(Outcome.REFUSED, False, None)
     assert transmission.detail.startswith("TlsRequired")
     assert [command.split()[0] for command in peer.commands] == ["EHLO", "QUIT"]
 
@@ -192,7 +192,7 @@ async def test_an_smtps_mailbox_gets_mail_under_tls_only(certificate):
     async with relay() as (port, peer), mail_sender(port, tls=tls) as transport:
         refused = await transport.send(letter(BODY, endpoint=f"smtps:{MAILBOX}"))
         taken = await transport.send(letter(BODY))
-    assert refused[:2] == (Outcome.REFUSED, False)
+    assert refused[:2] == Transmission(Outcome.REFUSED, False)
     assert taken.outcome is Outcome.ACCEPTED
     assert len(peer.mails) == 1
 
@@ -217,7 +217,7 @@ async def test_a_relay_with_a_strange_certificate_gets_nothing(door):
         mail_sender(server.port, tls=ssl.create_default_context()) as transport,
     ):
         transmission = await transport.send(letter(BODY))
-    assert transmission[:3] == (Outcome.REFUSED, False, None)
+    assert transmission[:3] == Transmission(Outcome.REFUSED, False, None)
     assert transmission.detail.startswith("TLS handshake failed: ")
     assert inbox.requests == []
 
@@ -243,7 +243,7 @@ async def test_answers_behind_the_go_ahead_for_tls_are_discarded(certificate):
         mail_sender(port_of(server), tls=trusting(certificate)) as transport,
     ):
         transmission = await transport.send(letter(BODY))
-    assert transmission[:3] == (Outcome.REFUSED, False, 550)
+    assert transmission[:3] == Transmission(Outcome.REFUSED, False, 550)
     assert heard[0].startswith(b"EHLO")
 
 
@@ -264,7 +264,7 @@ async def test_mail_goes_to_a_relay_that_speaks_tls_from_the_first_byte(certific
         port = port_of(server)
         async with mail_sender(port, scheme="smtps", tls=trusting(certificate)) as transport:
             transmission = await transport.send(letter(BODY, endpoint=f"smtps:{MAILBOX}"))
-    assert transmission == (Outcome.ACCEPTED, True, 250, "")
+    assert transmission == Transmission(Outcome.ACCEPTED, True, 250, "")
     assert taken[0].endswith(b"\r\n\r\na message\r\n.\r\n")
 
 
