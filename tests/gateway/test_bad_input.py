@@ -9,7 +9,6 @@ from peer import Peer
 from running_gateway import running
 
 from onceonly.message.event import Event
-from onceonly.message.word import changed
 
 pytestmark = pytest.mark.anyio
 
@@ -213,7 +212,7 @@ async def test_a_message_above_the_agreed_size_is_refused(tmp_path, peer, size):
         (row,) = gateway.rows(Event.REJECTED)
         assert row.error_code == "MessageTooLarge"
         gateway.assert_nothing_stored()
-        await peer.send(M, 1, payloads=(changed(payload, content=b"x" * 1000),))
+        await peer.send(M, 1, payloads=(payload._replace(content=b"x" * 1000),))
         assert (await peer.hear("Acknowledgement")).ref == M
 
 

@@ -11,7 +11,6 @@ from peer_2001 import Peer2001, answering
 from running_gateway import BRIEF, RunningGateway, running
 
 from onceonly.message.event import Direction, Event
-from onceonly.message.word import changed
 from onceonly.store.entries import Role
 
 pytestmark = pytest.mark.anyio
@@ -165,7 +164,7 @@ def at_noon(parcel: Parcel) -> Parcel:
     """With a Timestamp that is none."""
     start = parcel.body.index(b"<Timestamp>") + len(b"<Timestamp>")
     end = parcel.body.index(b"</Timestamp>")
-    return changed(parcel, body=parcel.body[:start] + b"noon" + parcel.body[end:])
+    return parcel._replace(body=parcel.body[:start] + b"noon" + parcel.body[end:])
 
 
 @pytest.mark.statement(ruling="R-20")
@@ -237,7 +236,7 @@ async def test_a_response_that_is_refused_shows_at_its_request(tmp_path, newer, 
 async def test_an_answer_that_cannot_be_read_shows_at_the_message_that_was_posted(tmp_path, newer):
     """syncReplyMode: nothing in it says what it is about, and the exchange does."""
     terms = {"profile": "rm-2001", "sync_reply_mode": "signalsOnly"}
-    newer.answer_always = answering(changed(newer.signal("Acknowledgement", "x"), body=b"none"))
+    newer.answer_always = answering(newer.signal("Acknowledgement", "x")._replace(body=b"none"))
     async with running(tmp_path, newer, terms=terms) as gateway:
         message_id = await gateway.submit(ORDER, to=newer)
         await gateway.until_row(Event.REJECTED)

@@ -9,7 +9,6 @@ from peer import Arrival, Peer, bodies
 from running_gateway import BRIEF, NEVER_S, RunningGateway, running
 
 from onceonly.message.event import Event
-from onceonly.message.word import changed
 from onceonly.store.entries import Role
 
 pytestmark = pytest.mark.anyio
@@ -304,13 +303,13 @@ def _under_id(asked: Arrival, message_id: str) -> Arrival:
     document = deepcopy(asked.document)
     [element] = [one for one in document.iter() if one.tag.endswith("}MessageId")]
     element.text = message_id
-    return changed(asked, document=document)
+    return asked._replace(document=document)
 
 
 def _of_kind(asked: Arrival, kind: str) -> Arrival:
     document = deepcopy(asked.document)
     document.attrib["MessageType"] = kind
-    return changed(asked, document=document)
+    return asked._replace(document=document)
 
 
 # --- Level 5 -------------------------------------------------------------------------------------

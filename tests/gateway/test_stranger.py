@@ -10,7 +10,6 @@ from running_gateway import RunningGateway, running, write_configuration
 
 from onceonly.gateway.config import Limits, read_configuration
 from onceonly.gateway.receiving.doorstep import HEADER_BYTES_MAX
-from onceonly.message.word import changed
 from onceonly.transport.transport import Request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.statement(ruling="R-45")]
@@ -60,6 +59,6 @@ async def test_errors_about_what_cannot_be_read_are_posted_so_often_in_an_hour(t
 async def test_a_package_without_a_header_is_not_read_for_ever(gateway, peer: Peer):
     """It is refused behind what a header can need, and the next one is read."""
     parcel = peer.normal("m-1@a.example.com", 1)
-    long = changed(parcel, body=bytes(HEADER_BYTES_MAX + 1) + parcel.body)
+    long = parcel._replace(body=bytes(HEADER_BYTES_MAX + 1) + parcel.body)
     assert await bring(gateway, long) == 413
     assert await bring(gateway, parcel) == 204

@@ -25,7 +25,6 @@ from smtp_peers import speaking
 
 import onceonly
 from onceonly.gateway.config import read_configuration
-from onceonly.message.word import changed
 from ports import free_port
 
 SOURCES: Final = str(Path(onceonly.__file__).parent)
@@ -700,7 +699,7 @@ class Stage:
         count = len(self.troubles()) - len(seen)
         if count and not again:
             again = seen[-1:]
-        return [*seen, *(changed(one, what=f"{one.what} again at a start") for one in again)]
+        return [*seen, *(one._replace(what=f"{one.what} again at a start") for one in again)]
 
     async def look(self) -> list[Trouble]:
         """What there was, also when the gateway starts again over what it stored."""
@@ -719,7 +718,7 @@ class Stage:
             await self.innocent()
         except (AssertionError, TimeoutError, OSError) as error:
             return [*self.troubles(), trouble_of("an honest message does not get through", error)]
-        return [changed(one, what=f"{one.what}, after a start") for one in self.troubles()]
+        return [one._replace(what=f"{one.what}, after a start") for one in self.troubles()]
 
 
 def _head(*lines: str | None) -> bytes:

@@ -14,8 +14,6 @@ from odd_stage import Stage
 from running_gateway import Answered
 from served_gateway import said, serving, until_ready, value_of
 
-from onceonly.message.word import changed
-
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 
@@ -76,7 +74,7 @@ async def test_what_once_ended_the_process_does_not(tmp_path):
     async with AsyncExitStack() as stack:
         await stage.open(stack)
         for case in cases:
-            await stage.bring(changed(case, changes={"ref": "m-0@a.example.com", **case.changes}))
+            await stage.bring(case._replace(changes={"ref": "m-0@a.example.com", **case.changes}))
             try:
                 await stage.innocent()
             except (AssertionError, TimeoutError, OSError) as error:

@@ -13,8 +13,6 @@ from http_cases import Trap
 from package_attacks import documented, posting, repacked, written
 from packages import Parcel, error_list
 
-from onceonly.message.word import changed
-
 TOLD = "the header was read, so the partner is told by an Error message, not by a status (R-25)"
 SKIPPED = "an element that nobody knows is skipped (wire.md A12), and nothing is fetched"
 CHARSET = b'charset="utf-8"'
@@ -92,7 +90,7 @@ def encoded_as(codec: str, charset: str | None = None, declared: str = "") -> At
         end = parcel.body.index(END.encode()) + len(END) + 1
         body = parcel.body[:before] + made[0] + parcel.body[end:]
         body = body.replace(CHARSET, f'charset="{charset}"'.encode(), 1)
-        return await ground.say(ground.attacker.request(changed(parcel, body=body)))
+        return await ground.say(ground.attacker.request(parcel._replace(body=body)))
 
     return attack
 
