@@ -305,7 +305,8 @@ def _shapes() -> dict[str, Any]:
     )
     pair = PairView(Role.SENDER, message.pair, PairStatus.OPEN, None, 17, (), 0)
     state = Outbound(OutboundStatus.ACKNOWLEDGED, attempt=1, sequence_number=17)
-    digests = digests_of(message, Profile.RM_2000)
+    found = digests_of(message, Profile.RM_2000)
+    digests = (found.payloads, found.header)
     view = OutboundView(message, state, at, at + 41_000, *digests)
     item = InboxItem(17, message, at + 20_000, at + 40_000, ProcessingState.NOT_STARTED, *digests)
     recovery = Recovery(

@@ -468,7 +468,8 @@ def keep_one(let: Let, txn: Transaction, now: Now, terms: DeliveryTerms) -> None
     message, payloads = message_of(let), stored_payloads(let)
     assert let.envelope is not None
     package = one_hop_further(let.envelope)
-    digest, header_digest = digests_of(message, Profile.RM_2001)
+    digests = digests_of(message, Profile.RM_2001)
+    digest, header_digest = digests.payloads, digests.header
     until_at = schedule.forgettable_at(message.timestamp_at, now, terms)
     state = Outbound(expires_at=schedule.expires_at(message.timestamp_at, terms))
     txn.add_inbound(

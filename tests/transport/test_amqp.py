@@ -19,7 +19,7 @@ from onceonly.transport.amqp_address import (
 from onceonly.transport.amqp_client import AmqpTransport
 from onceonly.transport.amqp_consumer import AmqpConsumer, consume_amqp
 from onceonly.transport.amqp_link import AmqpLimits
-from onceonly.transport.transport import Answer, Outcome, Outgoing, TransferBroken, Transmission
+from onceonly.transport.transport import Answer, Outcome, Outgoing, TransferBroken
 
 pytestmark = pytest.mark.anyio
 
@@ -91,7 +91,7 @@ async def test_a_confirmed_package_comes_out_as_it_went_in(broker, queue):
     receive = Deliveries()
     async with consuming(broker, queue, receive), publishing() as transport:
         sent = await transport.send(package(broker, queue))
-        assert (sent.outcome, sent.bytes_left) == Transmission(Outcome.ACCEPTED, True)
+        assert (sent.outcome, sent.bytes_left) == (Outcome.ACCEPTED, True)
         assert await receive.next() == b"an order"
     (request,) = receive.requests
     assert (request.content_type, request.transport) == (CONTENT_TYPE, "amqp")
@@ -127,7 +127,7 @@ async def test_what_no_queue_takes_is_refused(broker):
     """The broker returns a mandatory message without a queue; nothing is lost silently."""
     async with publishing() as transport:
         sent = await transport.send(package(broker, "no-such-queue"))
-    assert (sent.outcome, sent.detail) == Transmission(Outcome.REFUSED, "no queue takes it")
+    assert (sent.outcome, sent.detail) == (Outcome.REFUSED, "no queue takes it")
 
 
 async def test_an_exchange_that_is_not_there_is_refused_and_the_next_package_goes(broker, queue):
@@ -137,7 +137,7 @@ async def test_an_exchange_that_is_not_there_is_refused_and_the_next_package_goe
             package(broker, queue), endpoint=broker.uri(f"exchange=none&routing_key={queue}")
         )
         refused = await transport.send(wrong)
-        assert (refused.outcome, refused.bytes_left) == Transmission(Outcome.REFUSED, False)
+        assert (refused.outcome, refused.bytes_left) == (Outcome.REFUSED, False)
         sent = await transport.send(package(broker, queue))
         assert sent.outcome is Outcome.ACCEPTED
 
@@ -162,14 +162,14 @@ async def test_without_a_broker_nothing_left(broker, queue):
     async with publishing() as transport:
         endpoint = f"amqp://127.0.0.1:1/?routing_key={queue}"
         sent = await transport.send(changed(package(broker, queue), endpoint=endpoint))
-    assert (sent.outcome, sent.bytes_left) == Transmission(Outcome.REFUSED, False)
+    assert (sent.outcome, sent.bytes_left) == (Outcome.REFUSED, False)
 
 
 async def test_a_package_past_the_limit_is_refused_before_it_leaves(broker, queue):
     """A broker would close the channel over it, and everything else with it."""
     async with publishing(AmqpLimits(body_bytes_max=3)) as transport:
         sent = await transport.send(package(broker, queue))
-    assert (sent.outcome, sent.bytes_left) == Transmission(Outcome.REFUSED, False)
+    assert (sent.outcome, sent.bytes_left) == (Outcome.REFUSED, False)
 
 
 async def test_a_lost_confirm_leaves_the_outcome_unknown(broker, queue):
@@ -194,7 +194,7 @@ async def test_a_lost_confirm_leaves_the_outcome_unknown(broker, queue):
         # A copy that went out behind it would come before this one.
         await transport.send(package(broker, queue, b"a third"))
         assert await receive.next() == b"a third"
-    assert (sent.outcome, sent.bytes_left) == Transmission(Outcome.UNKNOWN, True)
+    assert (sent.outcome, sent.bytes_left) == (Outcome.UNKNOWN, True)
 
 
 class Line:

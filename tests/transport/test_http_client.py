@@ -29,7 +29,7 @@ from onceonly.transport.transport import Answer, Outcome, Outgoing, Transmission
 pytestmark = pytest.mark.anyio
 
 SHORT = 0.05
-ACCEPTED = (Outcome.ACCEPTED, True, 200, "")
+ACCEPTED = Transmission(Outcome.ACCEPTED, True, 200, "")
 
 
 async def send_to(port: int, limits: HttpClientLimits | None = None) -> Transmission:
@@ -68,7 +68,7 @@ async def test_the_request_is_one_plain_post():
 
 ANSWERS = {
     "200": (OK, ACCEPTED),
-    "204": (b"HTTP/1.1 204 No Content\r\n\r\n", (Outcome.ACCEPTED, True, 204, "")),
+    "204": (b"HTTP/1.1 204 No Content\r\n\r\n", Transmission(Outcome.ACCEPTED, True, 204, "")),
     "HTTP/1.0": (b"HTTP/1.0 200 OK\r\n\r\n", ACCEPTED),
     "no reason": (b"HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", ACCEPTED),
     "body": (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabcd", ACCEPTED),
@@ -82,64 +82,64 @@ ANSWERS = {
     "two answers": (OK + b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", ACCEPTED),
     "redirect": (
         b"HTTP/1.1 307 Elsewhere\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 307, "307 Elsewhere, to http://127.0.0.1:1/"),
+        Transmission(Outcome.REFUSED, True, 307, "307 Elsewhere, to http://127.0.0.1:1/"),
     ),
     "404": (
         b"HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nno",
-        (Outcome.REFUSED, True, 404, "404 No"),
+        Transmission(Outcome.REFUSED, True, 404, "404 No"),
     ),
     "413 of a proxy": (
         b"HTTP/1.1 413 Request Entity Too Large\r\nServer: nginx\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 413, "413 Request Entity Too Large"),
+        Transmission(Outcome.REFUSED, True, 413, "413 Request Entity Too Large"),
     ),
     "no words": (
         b"HTTP/1.1 429 \r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 429, "429 Too Many Requests"),
+        Transmission(Outcome.REFUSED, True, 429, "429 Too Many Requests"),
     ),
     "no words that anybody knows": (
         b"HTTP/1.1 499 \r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 499, "499"),
+        Transmission(Outcome.REFUSED, True, 499, "499"),
     ),
     "endless words": (
         b"HTTP/1.1 400 " + b"x" * 1000 + b"\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 400, "400 " + "x" * 64),
+        Transmission(Outcome.REFUSED, True, 400, "400 " + "x" * 64),
     ),
     "words beyond ASCII": (
         b"HTTP/1.1 400 No \xff\x85\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 400, "400 No \xff\\x85"),
+        Transmission(Outcome.REFUSED, True, 400, "400 No \xff\\x85"),
     ),
     "redirect with a secret": (
         b"HTTP/1.1 302 Found\r\nLocation: /login?token=x\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 302, "302 Found, to /login"),
+        Transmission(Outcome.REFUSED, True, 302, "302 Found, to /login"),
     ),
     "504 of a proxy": (
         b"HTTP/1.1 504 Gateway Time-out\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.UNKNOWN, True, 504, "504 Gateway Time-out"),
+        Transmission(Outcome.UNKNOWN, True, 504, "504 Gateway Time-out"),
     ),
     "503 behind an interim answer": (
         (
             b"HTTP/1.1 103 Hints\r\nOnceonly-Error: Busy\r\n\r\n"
             b"HTTP/1.1 503 Down\r\nContent-Length: 0\r\n\r\n"
         ),
-        (Outcome.UNKNOWN, True, 503, "503 Down"),
+        Transmission(Outcome.UNKNOWN, True, 503, "503 Down"),
     ),
     "named error": (
         b"HTTP/1.1 400 No\r\nonceonly-error: MimeProblem\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 400, "MimeProblem"),
+        Transmission(Outcome.REFUSED, True, 400, "MimeProblem"),
     ),
     "named error with its reason": (
         (
             b"HTTP/1.1 413 No\r\nOnceonly-Reason: the body is too large\r\n"
             b"Onceonly-Error: MessageTooLarge\r\nContent-Length: 0\r\n\r\n"
         ),
-        (Outcome.REFUSED, True, 413, "MessageTooLarge: the body is too large"),
+        Transmission(Outcome.REFUSED, True, 413, "MessageTooLarge: the body is too large"),
     ),
     "refused in a message of its own": (
         (
             b"HTTP/1.1 204 No Content\r\nOnceonly-Error: Inconsistent\r\n"
             b"Onceonly-Reason: of another profile\r\n\r\n"
         ),
-        (Outcome.ACCEPTED, True, 204, "Inconsistent: of another profile"),
+        Transmission(Outcome.ACCEPTED, True, 204, "Inconsistent: of another profile"),
     ),
     "endless reason that steers": (
         (
@@ -147,41 +147,44 @@ ANSWERS = {
             + b"y" * 2000
             + b"\r\nContent-Length: 0\r\n\r\n"
         ),
-        (Outcome.REFUSED, True, 400, "Busy: \\x9b" + "y" * 296),
+        Transmission(Outcome.REFUSED, True, 400, "Busy: \\x9b" + "y" * 296),
     ),
     "a reason of nothing": (
         b"HTTP/1.1 400 No\r\nOnceonly-Reason: y\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 400, "400 No"),
+        Transmission(Outcome.REFUSED, True, 400, "400 No"),
     ),
     "TLS": (
         b"\x15\x03\x01\x00\x02\x02\x46",
-        (Outcome.UNKNOWN, True, None, "answered in TLS; expected is http"),
+        Transmission(Outcome.UNKNOWN, True, None, "answered in TLS; expected is http"),
     ),
     "named error that is no word": (
         b"HTTP/1.1 400 No\r\nOnceonly-Error: <script>\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 400, "400 No"),
+        Transmission(Outcome.REFUSED, True, 400, "400 No"),
     ),
     "switching protocols": (
         b"HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n",
-        (Outcome.REFUSED, True, 101, "101 X"),
+        Transmission(Outcome.REFUSED, True, 101, "101 X"),
     ),
-    "nothing": (b"", (Outcome.UNKNOWN, True, None, "connection lost")),
-    "not HTTP": (b"SSH-2.0-x\r\n\r\n", (Outcome.UNKNOWN, True, None, "malformed answer")),
+    "nothing": (b"", Transmission(Outcome.UNKNOWN, True, None, "connection lost")),
+    "not HTTP": (
+        b"SSH-2.0-x\r\n\r\n",
+        Transmission(Outcome.UNKNOWN, True, None, "malformed answer"),
+    ),
     "bare line feeds": (
         b"HTTP/1.1 200 OK\nContent-Length: 0\n\n",
-        (Outcome.UNKNOWN, True, None, "malformed answer"),
+        Transmission(Outcome.UNKNOWN, True, None, "malformed answer"),
     ),
     "status below 100": (
         b"HTTP/1.1 099 X\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.UNKNOWN, True, None, "malformed answer"),
+        Transmission(Outcome.UNKNOWN, True, None, "malformed answer"),
     ),
     "endless head": (
         b"HTTP/1.1 200 OK\r\nX: " + b"y" * 20_000,
-        (Outcome.UNKNOWN, True, None, "answer too large"),
+        Transmission(Outcome.UNKNOWN, True, None, "answer too large"),
     ),
     "endless interim answers": (
         b"HTTP/1.1 100 Continue\r\n\r\n" * 1000,
-        (Outcome.UNKNOWN, True, None, "answer too large"),
+        Transmission(Outcome.UNKNOWN, True, None, "answer too large"),
     ),
 }
 
@@ -213,7 +216,8 @@ async def test_an_answer_cut_in_its_head_is_unknown():
     """N9: not one byte less than the whole head is an answer."""
     head_end = OK.index(b"\r\n\r\n") + 4
     for size in range(head_end):
-        assert (await outcome_of(OK[:size]))[:2] == Transmission(Outcome.UNKNOWN, True)
+        cut = await outcome_of(OK[:size])
+        assert (cut.outcome, cut.bytes_left) == (Outcome.UNKNOWN, True)
 
 
 async def test_a_reset_is_unknown():
@@ -411,7 +415,7 @@ async def test_a_tls_handshake_that_fails_is_a_refusal_of_which_no_byte_left():
     async with endpoint(Inbox()) as server, sender() as transport:
         uri = f"https://127.0.0.1:{server.port}/msh"
         transmission = await transport.send(Outgoing(uri, "a/b", PiecedBody(b"x")))
-    assert transmission[:3] == Transmission(Outcome.REFUSED, False, None)
+    assert changed(transmission, detail="") == Transmission(Outcome.REFUSED, False, None)
     assert transmission.detail.startswith("TLS handshake failed: ")
 
 
