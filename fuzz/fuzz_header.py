@@ -4,10 +4,9 @@ What is accepted, of either profile, must survive being written and read again:
 encode(decode(x)) is a fixed point.
 """
 
-from dataclasses import replace
-
 from onceonly.message.errors import RemoteError
 from onceonly.message.message import Message, Profile, RoutingHeader
+from onceonly.message.word import changed
 from onceonly.wire import header, rm2000_writing, rm2001_writing
 from onceonly.wire.document import About, Document, about
 from onceonly.wire.limits import DEFAULT
@@ -42,4 +41,4 @@ def _written(document: Document) -> str:
 def _hop(document: Document) -> RoutingHeader:
     """What a signal of `rm-2000` says of a sequence has no effect, and is not written."""
     hop = document.routing[-1]
-    return hop if isinstance(document.content, Message) else replace(hop, sequence_number=None)
+    return hop if isinstance(document.content, Message) else changed(hop, sequence_number=None)

@@ -21,6 +21,7 @@ from onceonly.message.identity import Pair, PartyId
 from onceonly.message.message import DeliverySemantics, Message, Payload, Profile
 from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import changed
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.pairing import PairStatus
@@ -304,7 +305,8 @@ def _shapes() -> dict[str, Any]:
     )
     pair = PairView(Role.SENDER, message.pair, PairStatus.OPEN, None, 17, (), 0)
     state = Outbound(OutboundStatus.ACKNOWLEDGED, attempt=1, sequence_number=17)
-    digests = digests_of(message, Profile.RM_2000)
+    found = digests_of(message, Profile.RM_2000)
+    digests = (found.payloads, found.header)
     view = OutboundView(message, state, at, at + 41_000, *digests)
     item = InboxItem(17, message, at + 20_000, at + 40_000, ProcessingState.NOT_STARTED, *digests)
     recovery = Recovery(
@@ -348,7 +350,8 @@ def _shapes() -> dict[str, Any]:
         store_epoch=3,
         chain_hash="a1" * 32,
     )
-    transmitted = record._replace(
+    transmitted = changed(
+        record,
         event=Event.TRANSMITTED,
         endpoint=agreement.send_to,
         attempt=1,

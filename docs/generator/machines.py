@@ -9,7 +9,7 @@ seen, not what somebody remembered.
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from onceonly.message.instant import NS_PER_S, US_PER_S, Now
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms, OnExhausted, RecoveryTerms, Remedy
+from onceonly.message.word import changed
 from onceonly.protocol import events, pairing, recovering, relaying, schedule, sending
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Outcome, Transmission
@@ -83,15 +84,15 @@ def _agreements() -> Iterator[DeliveryTerms]:
         msh_time_accuracy_s=ACCURACY_S,
         recovery=RecoveryTerms(inquires=True),
     )
-    unnumbered = replace(usual, is_numbered=False, on_exhausted=OnExhausted.FAIL)
+    unnumbered = changed(usual, is_numbered=False, on_exhausted=OnExhausted.FAIL)
     yield usual
-    yield replace(usual, on_exhausted=OnExhausted.FAIL)
+    yield changed(usual, on_exhausted=OnExhausted.FAIL)
     yield unnumbered
-    yield replace(unnumbered, method=ReliableMessagingMethod.TRANSPORT)
-    yield replace(unnumbered, fails_on_network_error=True)
-    yield replace(usual, recovery=RecoveryTerms(ping_above_bytes=0))
+    yield changed(unnumbered, method=ReliableMessagingMethod.TRANSPORT)
+    yield changed(unnumbered, fails_on_network_error=True)
+    yield changed(usual, recovery=RecoveryTerms(ping_above_bytes=0))
     for semantics in DeliverySemantics:
-        yield replace(unnumbered, semantics=semantics, persist_duration_s=60)
+        yield changed(unnumbered, semantics=semantics, persist_duration_s=60)
 
 
 @cache
@@ -117,7 +118,7 @@ def recovery_rows() -> list[Row]:
 def transit_rows() -> list[Row]:
     """Every row of the table of a message in transit."""
     seen: dict[tuple[Any, type], Seen] = {}
-    _explore(Transit(), _transit_steps, lambda at: at._replace(copies=min(at.copies, 2)), seen)
+    _explore(Transit(), _transit_steps, lambda at: changed(at, copies=min(at.copies, 2)), seen)
     return _rows(relaying.TABLE, seen)
 
 
@@ -214,7 +215,8 @@ def _note(note: Seen, after: Any, effects: Iterable[Any]) -> None:
 
 def _alike(state: Outbound) -> Outbound:
     """States that differ only in counts that no decision reads are one state here."""
-    return state._replace(
+    return changed(
+        state,
         episode=min(state.episode, 1),
         attempt=min(state.attempt, 3),
         pings=min(state.pings, 3),
@@ -266,7 +268,7 @@ def _bounded_step(pair: SendingPair, event: Any) -> tuple[SendingPair, tuple[Any
     """A step after which numbers past the second one are alike."""
     pair, effects = pairing.step(pair, event)
     if pair.sequence_number is not None and pair.sequence_number > 2:
-        pair = pair._replace(sequence_number=2)
+        pair = changed(pair, sequence_number=2)
     return pair, effects
 
 
@@ -292,7 +294,8 @@ def _pair_events() -> list[Any]:
 
 
 def _alike_in_recovery(state: Recovery) -> Recovery:
-    return state._replace(
+    return changed(
+        state,
         asked=min(state.asked, 2),
         status=None,
         processing=None,

@@ -10,6 +10,7 @@ from onceonly.message.errors import ErrorCode
 from onceonly.message.instant import US_PER_S, Now
 from onceonly.message.message import AckRequested, DeliverySemantics, SyncReplyMode
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import changed
 from onceonly.protocol import effects, keeping, receiving
 from onceonly.protocol.effects import Answer, Journal
 from onceonly.protocol.pairing import PairStatus, SendingPair
@@ -219,20 +220,20 @@ _EXAMPLES: dict[Case, tuple[Arrival, Known | None, ReceivingPair]] = {
     Case.DUPLICATE: (_arrival(), Known("digest"), _OPEN),
     Case.COLLISION: (_arrival(), Known("another digest"), _OPEN),
     Case.IN_WORK: (
-        _arrival()._replace(sync_reply_mode=SyncReplyMode.RESPONSE_ONLY),
+        changed(_arrival(), sync_reply_mode=SyncReplyMode.RESPONSE_ONLY),
         Known("digest", has_response=False),
         _OPEN,
     ),
     Case.CANCELLED: (_arrival(), None, _OPEN),
     Case.NOT_SUPPORTED: (
-        _arrival()._replace(delivery_receipt_requested=AckRequested.SIGNED),
+        changed(_arrival(), delivery_receipt_requested=AckRequested.SIGNED),
         None,
         _OPEN,
     ),
     Case.TOO_OLD: (_arrival(age_s=200_000), None, _OPEN),
     Case.AHEAD: (_arrival(age_s=-200_000), None, _OPEN),
     Case.EXPIRED: (_arrival(age_s=2_000), None, _OPEN),
-    Case.QUARANTINED: (_arrival(), None, _OPEN._replace(status=PairStatus.QUARANTINED)),
+    Case.QUARANTINED: (_arrival(), None, changed(_OPEN, status=PairStatus.QUARANTINED)),
     Case.OUT_OF_SEQUENCE: (_arrival(9), None, _OPEN),
 }
 

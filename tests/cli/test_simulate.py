@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from onceonly.cli.exits import Exit
 from onceonly.cli.main import cli
+from onceonly.message.word import changed
 from onceonly.simulation.generator.workload import plan_of
 from onceonly.simulation.plan import Plan
 
@@ -29,7 +29,7 @@ def simulate(*words: str) -> Result:
 def restless(tmp_path: Path) -> Path:
     """A file with the plan of a world that is not given the calls which it needs."""
     file = tmp_path / "restless.json"
-    file.write_text(replace(plan_of(SEED), events_max=CALLS_TOO_FEW).to_json(), "utf-8")
+    file.write_text(changed(plan_of(SEED), events_max=CALLS_TOO_FEW).to_json(), "utf-8")
     return file
 
 

@@ -23,6 +23,7 @@ from running_gateway import RunningGateway, write_configuration
 from onceonly.gateway.authority import Answered, Caller, is_entitled
 from onceonly.gateway.config import Agreement, Configuration, read_configuration
 from onceonly.message.event import Event
+from onceonly.message.word import changed
 from onceonly.transport.transport import Answer, Request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.statement(ruling="R-44")]
@@ -130,7 +131,7 @@ class Stage(NamedTuple):
         view = snapshot.find_outbound_view(message_id)
         assert view is not None
         return (
-            view.state._replace(due_ns=None),
+            changed(view.state, due_ns=None),
             snapshot.list_pairs(),
             snapshot.list_notices(0, 10),
             snapshot.list_incidents(is_open=False),

@@ -8,6 +8,7 @@ from chain import DESTINATION, ORIGIN, Chain, Plan, running_chain
 from running_gateway import NEVER_S, RunningGateway, form
 
 from onceonly.message.event import Event
+from onceonly.message.word import changed
 from onceonly.store.store import Transaction
 
 pytestmark = pytest.mark.anyio
@@ -178,7 +179,7 @@ async def hour_passes(gateway: RunningGateway, message_id: str) -> None:
     """The response is late."""
 
     def make_late(txn: Transaction) -> None:
-        txn.put_recovery(message_id, txn.get_recovery(message_id)._replace(response_due_at=0))
+        txn.put_recovery(message_id, changed(txn.get_recovery(message_id), response_due_at=0))
 
     await gateway.parts.group.transact(make_late)
     await gateway.parts.dispatch.sweep()

@@ -12,6 +12,7 @@ from running_gateway import NEVER_S, Answered, RunningGateway, running
 
 from onceonly.gateway.receiving.failure_notices import RETRIES_MAX
 from onceonly.message.event import Event
+from onceonly.message.word import changed
 from onceonly.store.entries import OwedNotice
 
 pytestmark = pytest.mark.anyio
@@ -118,7 +119,7 @@ async def test_a_newer_notice_outlives_the_end_of_the_one_before(tmp_path, peer,
             peer.refuse_connections()
         await refuse(gateway)
         await (peer.hear("MessageError") if is_under_way else one_try(gateway))
-        newer = owed(gateway)[0]._replace(attempts=0, reason="the disk is gone")
+        newer = changed(owed(gateway)[0], attempts=0, reason="the disk is gone")
         gateway.store.begin().put_owed_notice(newer)
         gateway.store.commit()
         if is_under_way:

@@ -21,6 +21,7 @@ from smtp_peers import Speaker, letter, mail_sender, relay, speaking
 from smtp_tls import make_certificate, serving
 
 from onceonly.message.errors import LocalError
+from onceonly.message.word import changed
 from onceonly.transport.smtp_address import read_endpoint
 from onceonly.transport.smtp_server import Credentials, Door, serve_smtp
 from onceonly.transport.transport import Outcome
@@ -77,7 +78,7 @@ async def guarded(ground: Ground, **guard: object) -> AsyncIterator[tuple[Speake
         server = await serve_smtp(
             "smtp://127.0.0.1:0",
             parts.receiver.receive,
-            door=Door(MAILBOX.decode(), serving(folder), is_tls_required=True)._replace(**guard),
+            door=changed(Door(MAILBOX.decode(), serving(folder), is_tls_required=True), **guard),
             drop_automatic=parts.automatic_mail.drop,
             note_refusal=parts.refusals.note,
         )

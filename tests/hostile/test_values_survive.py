@@ -13,7 +13,6 @@ import sqlite3
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -57,6 +56,7 @@ from onceonly.message.signals import (
     ReportedProcessing,
 )
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import changed
 from onceonly.protocol import schedule
 from onceonly.protocol.effects import Answer, Journal
 from onceonly.protocol.relaying import Transit
@@ -277,7 +277,7 @@ def opened(directory: Path) -> Iterator[SqliteStore]:
 
 def one_hop_further(envelope: Envelope) -> Package:
     """As an intermediary sends it on."""
-    routing = replace(
+    routing = changed(
         envelope.routing[-1],
         sender_uri=OUR_URI,
         receiver_uri="http://next.example/",
@@ -306,11 +306,11 @@ def assert_written_again(let: Let) -> None:
     assert again.routing[:-1] == envelope.routing
     if isinstance(content, Message):
         # In the CPA's place stands what was agreed.
-        content = replace(content, leaves_semantics=False)
+        content = changed(content, leaves_semantics=False)
     routing = envelope.routing[-1]
     if not isinstance(content, Message):
         # A signal of ours has no place in the sequence, whatever was read in one.
-        routing = replace(routing, sequence_number=None)
+        routing = changed(routing, sequence_number=None)
     ours = encode(
         content,
         routing,
@@ -394,7 +394,7 @@ def agreement_like(about: About, profile: Profile) -> Agreement:
     """The agreement that is named there, if one can be, between its own parties."""
     plain = at_the_door(("2001 message", {})).message
     assert plain is not None
-    return agreement_of(replace(plain, agreement_id=about.agreement_id or "agreed-1"), profile)
+    return agreement_of(changed(plain, agreement_id=about.agreement_id or "agreed-1"), profile)
 
 
 def say_how_it_stands(inquiry: Inquiry, profile: Profile, signals: Signals, now: Now) -> None:
@@ -460,7 +460,7 @@ def keep(lets: Sequence[Let], store: SqliteStore, surprises: Surprises) -> None:
             ack_requested=None,
         )
         assert let.envelope is not None
-        txn.append([row._replace(endpoint=let.envelope.routing[-1].sender_uri)])
+        txn.append([changed(row, endpoint=let.envelope.routing[-1].sender_uri)])
     store.commit()
 
 
@@ -468,7 +468,8 @@ def keep_one(let: Let, txn: Transaction, now: Now, terms: DeliveryTerms) -> None
     message, payloads = message_of(let), stored_payloads(let)
     assert let.envelope is not None
     package = one_hop_further(let.envelope)
-    digest, header_digest = digests_of(message, Profile.RM_2001)
+    digests = digests_of(message, Profile.RM_2001)
+    digest, header_digest = digests.payloads, digests.header
     until_at = schedule.forgettable_at(message.timestamp_at, now, terms)
     state = Outbound(expires_at=schedule.expires_at(message.timestamp_at, terms))
     txn.add_inbound(
@@ -522,7 +523,7 @@ def look_at_kept(lets: Sequence[Let], store: SqliteStore, surprises: Surprises) 
     for let, item in zip(lets, snapshot.list_inbox(0, len(lets) + 1), strict=True):
         with surprises.of(let):
             message = message_of(let)
-            assert item.message == replace(message, leaves_semantics=item.message.leaves_semantics)
+            assert item.message == changed(message, leaves_semantics=item.message.leaves_semantics)
             assert list(snapshot.list_inbox_payloads(item.offset)) == stored_payloads(let)
             view = snapshot.find_outbound_view(message.message_id)
             assert view is not None
@@ -610,7 +611,8 @@ def look_at_refusals(refused: Sequence[Let], surprises: Surprises) -> None:
             with surprises.of(let):
                 txn.append(
                     [
-                        row._replace(
+                        changed(
+                            row,
                             message_id=about.message_id,
                             agreement_id=about.agreement_id,
                             from_party=str(about.from_ids[0]) if about.from_ids else None,
@@ -665,7 +667,7 @@ class Outlets:
         outgoing = Outgoing(uri, package.content_type, body, message_id)
         sent = await self._http.send(outgoing)
         assert sent.outcome is Outcome.ACCEPTED, sent
-        sent = await self._by_mail.send(outgoing._replace(endpoint="smtp:a@next.example"))
+        sent = await self._by_mail.send(changed(outgoing, endpoint="smtp:a@next.example"))
         assert sent.outcome is Outcome.ACCEPTED, sent
         content = body.whole()
         assert content is not None

@@ -23,6 +23,7 @@ from onceonly.journal.segment import (
     to_table,
 )
 from onceonly.message.event import Direction, Event
+from onceonly.message.word import changed
 
 ROWS = [
     Record("urn:duns:1", Event.STARTED, 1_000, 5, seq=1, store_epoch=1, chain_hash="a" * 64),
@@ -125,7 +126,7 @@ def test_a_column_of_another_type_is_no_column_of_a_journal():
 
 def test_a_row_is_hashed_with_the_columns_of_its_own_version():
     """Journals of before are verified as they were written: the hash is one of their time (E3)."""
-    row = ROWS[1]._replace(schema_version=1)
+    row = changed(ROWS[1], schema_version=1)
     names = [name for name in COLUMNS[:-1] if name not in ADDED[2]]
     text = "|".join(
         "~" if value is None else f"{len(str(value))}:{value}"
@@ -133,14 +134,14 @@ def test_a_row_is_hashed_with_the_columns_of_its_own_version():
     )
     expected = hashlib.sha256(f"{CHAIN_START}|{text}".encode()).hexdigest()
     assert chain(CHAIN_START, row) == expected
-    assert chain(CHAIN_START, row._replace(schema_version=SCHEMA_VERSION)) != expected
+    assert chain(CHAIN_START, changed(row, schema_version=SCHEMA_VERSION)) != expected
 
 
 @pytest.mark.parametrize("name", ADDED[2])
 def test_nothing_can_be_filled_in_later(name: str):
     """A value in a column that a row's version does not have is an edit that shows (E3)."""
-    row = ROWS[1]._replace(schema_version=1)
-    assert chain(CHAIN_START, row._replace(**{name: 1})) != chain(CHAIN_START, row)
+    row = changed(ROWS[1], schema_version=1)
+    assert chain(CHAIN_START, changed(row, **{name: 1})) != chain(CHAIN_START, row)
 
 
 @pytest.mark.statement(ruling="R-37")
@@ -148,6 +149,6 @@ def test_every_column_is_under_the_hash_of_a_row_of_today():
     """Another value in any of them gives another hash."""
     row = ROWS[1]
     assert (
-        len({chain(CHAIN_START, row._replace(**{name: "x"})) for name in COLUMNS[:-1]})
+        len({chain(CHAIN_START, changed(row, **{name: "x"})) for name in COLUMNS[:-1]})
         == len(COLUMNS) - 1
     )

@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from msgspec.structs import asdict
 
 from onceonly.journal.record import (
     CHAIN_START,
@@ -25,6 +26,7 @@ from onceonly.journal.segment import SEGMENT_SCHEMA, segment_name, to_parquet
 from onceonly.lake.verdicts import Verdict
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
+from onceonly.message.word import changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,7 +60,7 @@ class Ledger:
             store_epoch=self.epoch,
             **columns,
         )
-        self.records.append(row._replace(chain_hash=chain(previous, row)))
+        self.records.append(changed(row, chain_hash=chain(previous, row)))
 
     def restart(self, at: int) -> None:
         """A crash and a new opening of the store."""
@@ -501,9 +503,9 @@ def upgraded(ledger: Ledger, behind: int) -> Ledger:
     for record in ledger.records:
         row = record
         if row.seq <= behind:
-            row = row._replace(schema_version=1, **dict.fromkeys(younger_than(1)))
+            row = changed(row, schema_version=1, **dict.fromkeys(younger_than(1)))
         before = chain(before, row)
-        records.append(row._replace(chain_hash=before))
+        records.append(changed(row, chain_hash=before))
     return Ledger(ledger.party, records, ledger.epoch)
 
 
@@ -516,7 +518,7 @@ def chained(
     version = SCHEMA_VERSION + (1 if more else 0)
     rows, previous = [], CHAIN_START
     for record in records:
-        row = {**record._asdict(), **more, "schema_version": version}
+        row = {**asdict(record), **more, "schema_version": version}
         parts = [
             "~" if row[name] is None else f"{len(str(row[name]))}:{row[name]}" for name in columns
         ]

@@ -15,6 +15,7 @@ from onceonly.lake import advice, jobs
 from onceonly.message.event import Event
 from onceonly.message.message import Profile
 from onceonly.message.terms import DeliveryTerms, OnExhausted
+from onceonly.message.word import changed
 from onceonly.simulation.network import Fate, Weather
 from onceonly.simulation.plan import Action, Line, Machine, Plan
 from onceonly.simulation.world import World
@@ -219,7 +220,7 @@ def test_a_clock_that_was_set_makes_no_round_trip(frame: Frame):
         there.matched_after_lost_ack(f"m{number}@example")
     before = (Event.SUBMITTED, Event.TRANSMITTING, Event.TRANSMITTED, Event.STORED)
     rows = [
-        row._replace(at=row.at - DAWN)
+        changed(row, at=row.at - DAWN)
         if row.message_id == "m0@example" and row.event in before and row.attempt != 2
         else row
         for row in records(there)
@@ -235,14 +236,14 @@ def test_no_answer_is_timed_across_a_start_and_none_is_too_late(frame: Frame):
     for number in range(40):
         there.matched(f"m{number}@example")
     rows = [
-        row._replace(store_epoch=0)
+        changed(row, store_epoch=0)
         if row.message_id == "m0@example" and row.event is not Event.ACK_RECEIVED
         else row
         for row in records(there)
     ]
     assert only(known(frame, rows))["timed"] == 39
     late = [
-        row._replace(monotonic_ns=(1 << 63) - 1)
+        changed(row, monotonic_ns=(1 << 63) - 1)
         if row.message_id == "m0@example" and row.event is Event.ACK_RECEIVED
         else row
         for row in records(there)

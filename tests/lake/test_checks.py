@@ -10,6 +10,7 @@ from journals import DAWN, SECOND, Ledger, upgraded
 from onceonly.journal.record import SCHEMA_VERSION, Record, chain
 from onceonly.lake import checks
 from onceonly.message.event import Event
+from onceonly.message.word import changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,22 +33,22 @@ def ledger_of(party: str) -> list[Record]:
 
 def forked(rows: list[Record]) -> list[Record]:
     """A store that was rolled back behind row 4 and went on."""
-    other = rows[4]._replace(message_id="another")
-    return [*rows, other._replace(chain_hash=chain(rows[3].chain_hash, other))]
+    other = changed(rows[4], message_id="another")
+    return [*rows, changed(other, chain_hash=chain(rows[3].chain_hash, other))]
 
 
 TOUCHED: dict[str, Callable[[list[Record]], list[Record]]] = {
     "whole": lambda rows: rows,
     "shuffled": lambda rows: [*rows[3:], *rows[:3]],
     "published-twice": lambda rows: rows + rows[2:4],
-    "edited": lambda rows: [*rows[:2], rows[2]._replace(size_bytes=99), *rows[3:]],
-    "emptied": lambda rows: [*rows[:2], rows[2]._replace(size_bytes=None), *rows[3:]],
+    "edited": lambda rows: [*rows[:2], changed(rows[2], size_bytes=99), *rows[3:]],
+    "emptied": lambda rows: [*rows[:2], changed(rows[2], size_bytes=None), *rows[3:]],
     "removed": lambda rows: [*rows[:2], *rows[3:]],
     "beheaded": lambda rows: rows[2:],
     "swapped": lambda rows: [
         *rows[:2],
-        rows[2]._replace(seq=4),
-        rows[3]._replace(seq=3),
+        changed(rows[2], seq=4),
+        changed(rows[3], seq=3),
         *rows[4:],
     ],
     "forked": forked,
@@ -98,7 +99,7 @@ def test_a_journal_that_changes_its_version_is_verified_on_both_sides(frame: Fra
     for name, (seq, edit) in EDITS.items():
         rows += version_changed(
             lambda rows, seq=seq, edit=edit: [
-                row._replace(**edit) if row.seq == seq else row for row in rows
+                changed(row, **edit) if row.seq == seq else row for row in rows
             ],
             name,
         )
@@ -111,6 +112,6 @@ def test_a_journal_that_changes_its_version_is_verified_on_both_sides(frame: Fra
 
 def test_rows_of_another_version_are_not_called_edited(frame: Frame):
     """Not all of its columns are here; a newer partner is no forger."""
-    newer = [row._replace(schema_version=SCHEMA_VERSION + 1) for row in ledger_of("newer")]
+    newer = [changed(row, schema_version=SCHEMA_VERSION + 1) for row in ledger_of("newer")]
     [row] = checks.wholeness(frame(newer)).collect()
     assert (row["rows"], row["edited"], row["forks"]) == (6, 0, 0)

@@ -22,6 +22,7 @@ from onceonly.lake.reports.findings import Findings
 from onceonly.lake.reports.page import hops
 from onceonly.lake.wholeness import Wholeness
 from onceonly.message.event import Direction, Event
+from onceonly.message.word import changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,7 +82,7 @@ def test_words_of_a_stranger_hide_no_register(frame: Frame):
     there, _ = two_parties()
     there.given_up("m@example")
     row = there.sender.records[-1]
-    strange = [row._replace(event=f"Strange{n}", seq=row.seq + 1 + n) for n in range(200)]
+    strange = [changed(row, event=f"Strange{n}", seq=row.seq + 1 + n) for n in range(200)]
     found = found_in(frame([*strange, *records(there)]))
     assert [row["message_id"] for row in found.of(in_doubt.DEFINITION).rows] == ["m@example"]
     assert found.of(failure_notices.DEFINITION).rows

@@ -23,6 +23,7 @@ from onceonly.lake.ingest.segments import AT_MAX
 from onceonly.lake.reports import journal_quality
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Direction, Event
+from onceonly.message.word import changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -328,7 +329,7 @@ def test_what_came_back_and_was_refused_is_an_answer_and_no_message(frame: Frame
 
 
 def shifted(rows: list[Record], by_us: int) -> list[Record]:
-    return [row._replace(at=row.at + by_us) for row in rows]
+    return [changed(row, at=row.at + by_us) for row in rows]
 
 
 def test_every_message_bounds_the_difference_of_the_clocks(frame: Frame):
@@ -385,7 +386,7 @@ def test_a_clock_that_was_set_shows_in_the_quality_of_the_journal(frame: Frame):
     rows = there.sender.records
     cut = next(i for i, row in enumerate(rows) if row.message_id == "n@example")
     turned = rows[:cut] + shifted(rows[cut:], -3_600 * SECOND)
-    strange = turned[-1]._replace(seq=len(rows) + 1, schema_version=9)
+    strange = changed(turned[-1], seq=len(rows) + 1, schema_version=9)
     case = evidence(frame([*turned, strange]))
     quality = {row["party"]: row for row in made("journal_quality", case)}
     mine = quality[BUYER]

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 
 from onceonly.lake.catalogue import TABLES, Table, find
 from onceonly.message.event import Event
+from onceonly.message.word import changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -98,7 +99,7 @@ def rolled_back() -> list[Record]:
         other = chance.choice([one for one in rows if one.party == row.party])
         at = other.at + chance.randrange(1, 10_000_000)
         size_bytes = None if other.size_bytes is None else other.size_bytes + 1
-        again.append(other._replace(seq=row.seq, at=at, size_bytes=size_bytes, store_epoch=2))
+        again.append(changed(other, seq=row.seq, at=at, size_bytes=size_bytes, store_epoch=2))
     return records(there) + again
 
 

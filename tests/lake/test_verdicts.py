@@ -37,6 +37,7 @@ from onceonly.lake.verdicts import (
 )
 from onceonly.message.event import Direction, Event
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -135,7 +136,7 @@ def test_a_gateway_may_send_under_a_second_party_id(frame: Frame):
     there, _ = two_parties()
     there.matched("m@example")
     second = "urn:duns:999999999"
-    rows = [row._replace(from_party=second) if row.from_party else row for row in records(there)]
+    rows = [changed(row, from_party=second) if row.from_party else row for row in records(there)]
     assert judge(frame(rows)) == {"m@example": Verdict.MATCHED}
 
 
@@ -231,7 +232,7 @@ def test_an_acknowledgement_that_names_nothing_is_in_a_class(frame: Frame):
     there, _ = two_parties()
     for _ in range(2):
         there.orphan_ack("m@example")
-        nameless = there.sender.records[-1]._replace(message_id=None)
+        nameless = changed(there.sender.records[-1], message_id=None)
         there.sender.records[-1] = nameless
     found = judge(frame(records(there)))
     assert found == dict.fromkeys(
@@ -245,8 +246,8 @@ def test_a_refused_signal_is_no_message(frame: Frame):
     there.refused("message")
     reason = "Acknowledgment was refused: Timestamp"
     there.into(Event.REJECTED, "waits", reason=reason)
-    ours = there.receiver.records[-1]._replace(direction=Direction.OUT)
-    strangers = ours._replace(direction=Direction.IN, from_party=None, to_party=None)
+    ours = changed(there.receiver.records[-1], direction=Direction.OUT)
+    strangers = changed(ours, direction=Direction.IN, from_party=None, to_party=None)
     there.receiver.records[-1:] = [ours, strangers]
     assert judge(frame(records(there))) == {"message": Verdict.REFUSED}
 
@@ -284,7 +285,7 @@ def test_one_journal_that_tells_both_halves_is_one_witness(frame: Frame):
     """A sender can write down what its partner never did; nothing is matched by that."""
     there, _ = two_parties()
     there.matched("m@example")
-    made_up = [row._replace(party=journals.BUYER) for row in there.receiver.records]
+    made_up = [changed(row, party=journals.BUYER) for row in there.receiver.records]
     assert judge(frame(there.sender.records + made_up)) == {"m@example": Verdict.ONE_SIDED}
 
 
@@ -293,7 +294,7 @@ def test_a_journal_that_speaks_for_a_party_with_its_own_is_named(frame: Frame):
     there, _ = two_parties()
     there.matched("m@example")
     there.acked_not_stored("n@example")
-    made_up = [row._replace(party=journals.BUYER) for row in there.receiver.records]
+    made_up = [changed(row, party=journals.BUYER) for row in there.receiver.records]
     honest = model.coverage(frame(records(there)))
     assert false_witnesses(honest).collect() == []
     told = false_witnesses(model.coverage(frame(records(there) + made_up))).collect()
@@ -321,7 +322,7 @@ def test_a_stranger_who_is_refused_makes_nobody_a_witness(frame: Frame):
     """Anybody may send a message that names a third party as its receiver."""
     there, _ = two_parties()
     there.refused("m@example")
-    rows = [row._replace(to_party="urn:duns:999999999") for row in there.receiver.records]
+    rows = [changed(row, to_party="urn:duns:999999999") for row in there.receiver.records]
     known = {row["holder"] for row in witnesses(model.coverage(frame(rows))).collect()}
     assert "urn:duns:999999999" not in known
 
@@ -403,7 +404,7 @@ def test_a_digest_that_is_not_told_differs_from_none(frame: Frame):
     """A journal of an older version has no digests: nothing was altered by that."""
     there, _ = two_parties()
     there.matched("m@example")
-    older = [row._replace(digest=None, header_digest=None) for row in there.receiver.records]
+    older = [changed(row, digest=None, header_digest=None) for row in there.receiver.records]
     rows = frame(there.sender.records + older)
     assert judge(rows) == {"m@example": Verdict.MATCHED}
     judged = verdict(model.partial(rows), model.coverage(rows), as_of=MUCH_LATER, policy=Policy())

@@ -14,6 +14,7 @@ from onceonly.lake import model
 from onceonly.lake.verdicts import Policy, Verdict, verdict
 from onceonly.message.event import Event
 from onceonly.message.message import DeliverySemantics
+from onceonly.message.word import changed
 from onceonly.simulation import checkers
 from onceonly.simulation.checkers.evidence import Kind
 from onceonly.simulation.generator.workload import plan_of
@@ -57,7 +58,8 @@ def renamed(record: Record, seed: int) -> Record:
     def name(party: str | None) -> str | None:
         return None if party is None else party.replace("urn:party:", f"urn:party:{seed}-")
 
-    return record._replace(
+    return changed(
+        record,
         party=name(record.party) or "",
         from_party=name(record.from_party),
         to_party=name(record.to_party),

@@ -1,7 +1,5 @@
 """What follows a verdict: recovery, the same message again, cancels, and reports from others."""
 
-from dataclasses import replace
-
 import pytest
 from driving import ACCEPTED, DUE, NEVER_LEFT, Run, at
 
@@ -9,6 +7,7 @@ from onceonly.message.errors import ErrorCode, LocalError, Severity
 from onceonly.message.event import Event
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted, RecoveryTerms
+from onceonly.message.word import changed
 from onceonly.protocol.effects import (
     AdmitNext,
     Journal,
@@ -50,10 +49,10 @@ GOING_ON = DeliveryTerms(
 SUSPENDING = DeliveryTerms(
     timeout_s=30, retries=0, time_to_live_s=3600, recovery=RecoveryTerms(inquires=True)
 )
-OVER_AN_OWNER = replace(GOING_ON, intermediary=Intermediary.ACCEPT, may_be_copied=True)
+OVER_AN_OWNER = changed(GOING_ON, intermediary=Intermediary.ACCEPT, may_be_copied=True)
 """An accepting intermediary stands between the parties."""
-BY_MAIL = replace(GOING_ON, may_be_copied=True)
-BY_RELAY = replace(BY_MAIL, intermediary=Intermediary.RELAY)
+BY_MAIL = changed(GOING_ON, may_be_copied=True)
+BY_RELAY = changed(BY_MAIL, intermediary=Intermediary.RELAY)
 SURELY_NOT = ErrorReceived(ErrorCode.DELIVERY_FAILURE, Severity.ERROR, None, "next hop is dead")
 PERHAPS_NOT = ErrorReceived(ErrorCode.DELIVERY_FAILURE, Severity.WARNING)
 RECEIPT = AckReceived("delivery receipt", is_from_to_party=True)
@@ -98,20 +97,20 @@ def test_a_recovery_knows_a_word_of_the_partner_from_its_silence():
 @pytest.mark.parametrize("code", list(ErrorCode))
 def test_only_what_the_same_bytes_cannot_get_over_is_a_refusal_for_good(code):
     """Silence, a busy peer and a number may be other next time; a refusal is not."""
-    state = in_doubt().state._replace(error_code=code)
+    state = changed(in_doubt().state, error_code=code)
     passing = {
         ErrorCode.DELIVERY_FAILURE,
         ErrorCode.TRANSIENT_ERROR,
         ErrorCode.INVALID_SEQUENCE_NUMBER,
     }
     assert was_refused(state, at(1)) == (code not in passing)
-    assert not was_refused(state._replace(error_code=None), at(1))
+    assert not was_refused(changed(state, error_code=None), at(1))
 
 
 def test_an_age_is_a_refusal_for_good_until_the_message_is_really_that_old():
     """Two clocks disagree, and neither a minute nor another Timestamp helps (R-21)."""
-    state = in_doubt().state._replace(error_code=ErrorCode.TIME_TO_LIVE_EXPIRED)
-    expired = state._replace(expires_at=at(5).at)
+    state = changed(in_doubt().state, error_code=ErrorCode.TIME_TO_LIVE_EXPIRED)
+    expired = changed(state, expires_at=at(5).at)
     assert was_refused(expired, at(5))
     assert not was_refused(expired, at(6))
 
@@ -273,7 +272,7 @@ def test_what_the_to_party_itself_took_no_owner_can_have_lost():
 
 def test_nobody_is_told_of_what_an_exactly_once_message_met_but_an_operator():
     """R-17 has no notices."""
-    terms = replace(GOING_ON, semantics=DeliverySemantics.EXACTLY_ONCE)
+    terms = changed(GOING_ON, semantics=DeliverySemantics.EXACTLY_ONCE)
     run = Run(terms).sent().on(1, AckReceived()).on(9, SURELY_NOT)
     assert (run.of(Notify), len(run.of(OpenIncident))) == ([], 1)
 

@@ -13,6 +13,7 @@ from onceonly.message.message import (
 )
 from onceonly.message.signals import AckStatus
 from onceonly.message.terms import DeliveryReceiptProvided, DeliveryTerms
+from onceonly.message.word import changed
 from onceonly.protocol import receiving
 from onceonly.protocol.effects import (
     Acknowledge,
@@ -238,19 +239,19 @@ def test_a_repeat_that_is_stamped_anew_is_a_repeat_and_says_so():
     """Some products write a Timestamp for each transmission; the row has what differs."""
     stamp = Stamp(NOW.at, None, None, None)
     first = arrival(header_digest="h1", stamp=stamp)
-    known = KEPT._replace(stamp=stamp)
+    known = changed(KEPT, stamp=stamp)
     same = receive(first, known)
     assert names(same.effects) == ["DuplicateEliminated", "Acknowledge"]
     assert same.effects[0].reason is None
-    anew = first._replace(
-        stamp=stamp._replace(timestamp_at=ago(5), ack_requested=AckRequested.UNSIGNED)
+    anew = changed(
+        first, stamp=changed(stamp, timestamp_at=ago(5), ack_requested=AckRequested.UNSIGNED)
     )
     repeat = receive(anew, known)
     assert names(repeat.effects) == ["DuplicateEliminated", "Acknowledge"]
     assert repeat.effects[0].reason == "other than in the first copy: Timestamp, ackRequested"
     in_work = receive(
-        anew._replace(sync_reply_mode=SyncReplyMode.RESPONSE_ONLY),
-        known._replace(has_response=False),
+        changed(anew, sync_reply_mode=SyncReplyMode.RESPONSE_ONLY),
+        changed(known, has_response=False),
     )
     assert in_work.effects[0].reason == (
         "duplicate whose business response is in work;"

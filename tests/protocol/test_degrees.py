@@ -7,6 +7,7 @@ from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.terms import DeliveryTerms, OnExhausted
+from onceonly.message.word import changed
 from onceonly.protocol.effects import (
     Diverge,
     GiveUp,
@@ -89,7 +90,7 @@ def test_at_most_once_takes_a_transient_error_for_the_end():
 @pytest.mark.statement("S0-77", ruling="R-16")
 @pytest.mark.parametrize(
     "transmission",
-    [ACCEPTED, UNKNOWN, UNKNOWN._replace(status_code=504, detail="504 Gateway Time-out")],
+    [ACCEPTED, UNKNOWN, changed(UNKNOWN, status_code=504, detail="504 Gateway Time-out")],
     ids=["accepted", "unknown", "a proxy's word"],
 )
 def test_best_effort_is_sent_when_its_transmission_ends(transmission):

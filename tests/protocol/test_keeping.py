@@ -49,7 +49,7 @@ def test_a_known_message_is_told_with_its_processing_and_acknowledged_again(
     status, processing, answer
 ):
     """Answer b)."""
-    assert ask(status, processing) == (*answer, True)
+    assert ask(status, processing) == StatusAnswer(*answer, acknowledges=True)
 
 
 @pytest.mark.statement("S4-22")

@@ -1,7 +1,5 @@
 """The receiver's decision: MessageId first, then expiry, then the four cases."""
 
-from dataclasses import replace
-
 import pytest
 
 from onceonly.message.errors import ErrorCode, Severity
@@ -9,6 +7,7 @@ from onceonly.message.event import Event
 from onceonly.message.instant import US_PER_S, Now
 from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import changed
 from onceonly.protocol import receiving
 from onceonly.protocol.effects import Acknowledge, HandOver, Journal, OpenIncident
 from onceonly.protocol.events import Outcome, Transmission
@@ -128,9 +127,9 @@ def test_expiry_is_tested_after_duplication():
 @pytest.mark.parametrize("semantics", list(DeliverySemantics))
 def test_a_message_from_the_future_is_refused_unless_it_is_known_or_kept_for_ever(semantics):
     """A day and the accuracy are granted; ids would else be kept until 2038, never shorter."""
-    terms = replace(TERMS, semantics=semantics, time_to_live_s=None)
-    last = arrival(1)._replace(timestamp_at=NOW.at + (86_400 + 30) * US_PER_S)
-    beyond = last._replace(timestamp_at=last.timestamp_at + 1)
+    terms = changed(TERMS, semantics=semantics, time_to_live_s=None)
+    last = changed(arrival(1), timestamp_at=NOW.at + (86_400 + 30) * US_PER_S)
+    beyond = changed(last, timestamp_at=last.timestamp_at + 1)
     assert receive(last, None, ReceivingPair(), NOW, terms).case is Case.NEW
     assert receive(beyond, Known("aa"), after(1), NOW, terms).case is Case.DUPLICATE
     refused = receive(beyond, None, ReceivingPair(), NOW, terms)
@@ -270,7 +269,7 @@ def test_what_may_have_been_forgotten_is_too_old_whatever_was_agreed_since():
     incoming = arrival()
     pair = ReceivingPair(forgotten_at=incoming.timestamp_at)
     assert case_of(incoming, pair) is Case.TOO_OLD
-    newer = incoming._replace(timestamp_at=incoming.timestamp_at + 1)
+    newer = changed(incoming, timestamp_at=incoming.timestamp_at + 1)
     reception = receive(newer, None, pair, NOW, TERMS)
     assert reception.case is Case.NEW
     assert reception.pair.forgotten_at == pair.forgotten_at

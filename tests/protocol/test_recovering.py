@@ -1,7 +1,6 @@
 """Recovery after the sender gave up: bounded questions, and the rule for each answer."""
 
 import itertools
-from dataclasses import replace
 
 import pytest
 from driving import DUE, event_of
@@ -11,6 +10,7 @@ from onceonly.message.instant import NS_PER_S, US_PER_S, Now
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.signals import InquiryKind, MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms, RecoveryTerms, Remedy
+from onceonly.message.word import changed
 from onceonly.protocol import recovering
 from onceonly.protocol.effects import (
     ConfirmCancel,
@@ -86,7 +86,7 @@ class Run:
         return [(effect.event, effect.reason) for effect in self.of(Journal)]
 
     def strictly(self) -> "Run":
-        self.terms = replace(self.terms, strict_release=True)
+        self.terms = changed(self.terms, strict_release=True)
         return self
 
     def overdue(self) -> "Run":
@@ -144,7 +144,7 @@ def test_questions_are_bounded_and_an_incident_ends_them(pings):
 def test_a_cancel_of_exactly_once_is_asked_until_it_is_answered():
     """R-17: a lost confirmation would leave a message that every copy of is refused, for ever."""
     run = Run(inquires=False)
-    run.terms = replace(run.terms, semantics=DeliverySemantics.EXACTLY_ONCE, retries=None)
+    run.terms = changed(run.terms, semantics=DeliverySemantics.EXACTLY_ONCE, retries=None)
     run.on(CancelWanted(is_for_new_version=False))
     for second in range(60, 600, 60):
         run.on(DUE, second=second)
@@ -205,7 +205,7 @@ def test_by_rule_a_message_that_did_not_arrive_is_sent_again():
 def test_what_cannot_be_sent_again_goes_to_the_operator():
     """Acknowledged once, or expired: its id must not be used again."""
     run = Run(when_not_received=Remedy.RESEND)
-    run.on(GIVEN_UP, NOT_RECEIVED._replace(can_resend=False))
+    run.on(GIVEN_UP, changed(NOT_RECEIVED, can_resend=False))
     assert (run.of(Resend), len(run.of(OpenIncident))) == ([], 1)
 
 
@@ -252,7 +252,7 @@ def test_a_new_version_waits_for_the_confirmed_cancel():
 def test_what_was_refused_for_good_gets_no_new_version_by_rule():
     """It would be refused, too, and the next one after it, without an end; an operator may."""
     run = Run(when_not_received=Remedy.NEW_VERSION)
-    run.on(GIVEN_UP, NOT_RECEIVED._replace(was_refused=True))
+    run.on(GIVEN_UP, changed(NOT_RECEIVED, was_refused=True))
     assert run.asked() == [InquiryKind.STATUS]
     assert len(run.of(OpenIncident)) == 1
     assert run.state.phase is RecoveryPhase.AT_REST
@@ -263,7 +263,7 @@ def test_what_was_refused_for_good_gets_no_new_version_by_rule():
 def test_what_was_refused_for_good_is_cancelled_by_rule_all_the_same():
     """A cancel ends the doubt that an earlier copy left, and nothing comes after it."""
     run = Run(when_not_received=Remedy.CANCEL)
-    run.on(GIVEN_UP, NOT_RECEIVED._replace(was_refused=True))
+    run.on(GIVEN_UP, changed(NOT_RECEIVED, was_refused=True))
     assert run.asked() == [InquiryKind.STATUS, InquiryKind.CANCEL]
 
 
@@ -450,7 +450,7 @@ def test_level_5_cancels_waits_or_asks_for_the_response_again(processing, rules,
 def test_a_late_response_of_a_message_never_received_follows_the_other_rule():
     """It was never received, even though it might have been sent reliably."""
     run = Run(when_not_received=Remedy.NEW_VERSION).overdue()
-    run.on(NOT_RECEIVED._replace(can_resend=False), CancelAnswered(is_accepted=True))
+    run.on(changed(NOT_RECEIVED, can_resend=False), CancelAnswered(is_accepted=True))
     assert run.of(SendNewVersion) == [SendNewVersion()]
     assert run.state.response is ResponseStatus.NOT_EXPECTED
 
@@ -528,7 +528,7 @@ def test_a_deadline_of_a_question_that_was_answered_asks_nothing():
 def test_not_recognized_says_nothing_once_the_partner_may_have_forgotten(remedy):
     """Level 5 long after PersistDuration: a new version would be processed a second time."""
     run = Run(when_not_received=remedy).overdue()
-    run.on(NOT_RECEIVED._replace(may_be_forgotten=True))
+    run.on(changed(NOT_RECEIVED, may_be_forgotten=True))
     assert run.asked() == [InquiryKind.STATUS]
     assert run.state.phase is RecoveryPhase.AT_REST
     assert len(run.of(OpenIncident)) == 1

@@ -1,7 +1,5 @@
 """Every wait and every end of a message, on both sides."""
 
-from dataclasses import replace
-
 import pytest
 from driving import START, at
 
@@ -9,6 +7,7 @@ from onceonly.message.errors import ErrorCode
 from onceonly.message.instant import US_PER_S
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import changed
 from onceonly.protocol import schedule
 
 
@@ -47,7 +46,7 @@ def test_an_id_is_forgotten_only_when_every_copy_would_be_refused_for_its_age(ag
     sent_at = START.at - age_s * US_PER_S
     forgettable_at = schedule.forgettable_at(sent_at, START, terms)
     assert forgettable_at >= START.at + 3600 * US_PER_S
-    refused_from = START._replace(at=forgettable_at - 30 * US_PER_S + 1)
+    refused_from = changed(START, at=forgettable_at - 30 * US_PER_S + 1)
     assert schedule.is_refused_for_age(sent_at + 3600 * US_PER_S, refused_from, terms)
 
 
@@ -90,9 +89,9 @@ def test_behind_the_fence_no_receiver_whose_clock_fits_takes_a_copy(behind_s):
     terms = DeliveryTerms(time_to_live_s=3600, msh_time_accuracy_s=30)
     expiry_at = schedule.expires_at(START.at, terms)
     assert expiry_at is not None
-    first_past = at(3600 + 60)._replace(at=expiry_at + 60 * US_PER_S + 1)
+    first_past = changed(at(3600 + 60), at=expiry_at + 60 * US_PER_S + 1)
     assert schedule.is_past_fence(expiry_at, first_past, terms)
-    receiver = first_past._replace(at=first_past.at - behind_s * US_PER_S)
+    receiver = changed(first_past, at=first_past.at - behind_s * US_PER_S)
     assert schedule.is_refused_for_age(expiry_at, receiver, terms)
 
 
@@ -101,5 +100,5 @@ def test_a_receiver_may_have_forgotten_after_persist_duration():
     terms = DeliveryTerms(persist_duration_s=100, msh_time_accuracy_s=10)
     assert not schedule.may_be_forgotten(START.at, at(110), terms)
     assert schedule.may_be_forgotten(START.at, at(111), terms)
-    for_ever = replace(terms, semantics=DeliverySemantics.EXACTLY_ONCE)
+    for_ever = changed(terms, semantics=DeliverySemantics.EXACTLY_ONCE)
     assert not schedule.may_be_forgotten(START.at, at(10_000), for_ever)

@@ -10,6 +10,7 @@ from onceonly.message.errors import ErrorCode, LocalError, Severity
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S, Now
 from onceonly.message.terms import DeliveryTerms, OnExhausted
+from onceonly.message.word import changed
 from onceonly.protocol import sending
 from onceonly.protocol.effects import (
     Diverge,
@@ -309,7 +310,7 @@ def test_a_pause_that_is_asked_for_twice_is_one():
 def test_who_was_told_that_nothing_left_is_not_told_of_a_refusal_in_the_same_episode():
     """A response may leave on request alone while its pair is suspended (R-21, I22)."""
     run = Run(DeliveryTerms(retries=0)).sent(NEVER_LEFT).on(60, DUE)
-    run.state = run.state._replace(exposure=Exposure.LEFT)
+    run.state = changed(run.state, exposure=Exposure.LEFT)
     run.on(61, ErrorReceived(ErrorCode.TIME_TO_LIVE_EXPIRED, Severity.ERROR))
     assert run.state.status is OutboundStatus.IN_DOUBT
     assert len(run.of(Notify)) == run.rows().count(Event.NOTIFIED) == 1

@@ -1,13 +1,12 @@
 """Trouble with a partner is told once, in every profile, and is over when it is heard (R-40)."""
 
-from dataclasses import replace
-
 import pytest
 from driving import ACCEPTED, DUE, NEVER_LEFT, REFUSED, Run
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.terms import DeliveryTerms, OnExhausted, RecoveryTerms
+from onceonly.message.word import changed
 from onceonly.protocol import pairing, recovering, sending
 from onceonly.protocol.effects import GiveUp, OpenIncident, ResolveTrouble, TellTrouble
 from onceonly.protocol.events import (
@@ -109,18 +108,18 @@ class TestMessages:
 
     def test_a_product_without_a_count_of_retries_is_not_counted(self) -> None:
         """Without retries in the agreement nothing says how long is too long."""
-        terms = replace(BY_TRANSPORT, retries=None)
+        terms = changed(BY_TRANSPORT, retries=None)
         run = Run(terms).sent(NEVER_LEFT).on(60, DUE).on(60, Transmitted(1, REFUSED))
         assert causes(run) == []
 
     def test_one_whose_time_passes_on_its_way_tells_it(self) -> None:
         """A TimeToLive that is shorter than the retries ends it before they do."""
-        terms = replace(GOES_ON, time_to_live_s=10)
+        terms = changed(GOES_ON, time_to_live_s=10)
         assert causes(Run(terms).sent().on(11, TimePassed())) != []
 
     def test_what_an_operator_kept_back_says_nothing_about_the_partner(self) -> None:
         """Nor does what waited in the queue for too long."""
-        terms = replace(GOES_ON, time_to_live_s=10)
+        terms = changed(GOES_ON, time_to_live_s=10)
         assert causes(Run(terms).sent().on(5, Held()).on(11, TimePassed())) == []
         assert causes(Run(terms).on(11, TimePassed())) == []
 
@@ -227,4 +226,4 @@ def test_it_never_changes_a_verdict() -> None:
     well, told = driven(SendingPair(), queued)
     troubled, told_too = driven(SendingPair(trouble="silence"), queued)
     assert told == told_too
-    assert troubled == well._replace(trouble="silence")
+    assert troubled == changed(well, trouble="silence")

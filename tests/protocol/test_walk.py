@@ -15,6 +15,7 @@ from driving import ACCEPTED, NEVER_LEFT, START, at
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.instant import Now
 from onceonly.message.terms import DeliveryTerms, OnExhausted
+from onceonly.message.word import changed
 from onceonly.protocol import pairing, schedule, sending
 from onceonly.protocol.effects import (
     Admit,
@@ -149,7 +150,8 @@ def has_a_turn(message: Outbound) -> bool:
 def alike(message: Outbound) -> Outbound:
     """Counts that no decision reads are left out; of a message at its end only its status stays."""
     if message.status is OutboundStatus.ACKNOWLEDGED or not message.status.is_final:
-        return message._replace(
+        return changed(
+            message,
             attempt=min(message.attempt, 2),
             episode=0,
             due_ns=None if message.due_ns is None else 1,
@@ -162,7 +164,7 @@ def alike(message: Outbound) -> Outbound:
 def alike_pair(pair: SendingPair) -> SendingPair:
     reason = "gave up" if pair.reason not in (None, pairing.OPERATOR) else pair.reason
     number = None if pair.sequence_number is None else 1
-    return pair._replace(reason=reason, sequence_number=number)
+    return changed(pair, reason=reason, sequence_number=number)
 
 
 COME_AGAIN = ErrorReceived(ErrorCode.TRANSIENT_ERROR, Severity.WARNING, 1)

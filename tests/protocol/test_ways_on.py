@@ -1,13 +1,12 @@
 """Which ends are certain, so that the content may go out as a new message (R-41)."""
 
-from dataclasses import replace
-
 import pytest
 from driving import DUE, NEVER_LEFT, REFUSED, Run
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
+from onceonly.message.word import changed
 from onceonly.protocol import sending
 from onceonly.protocol.events import (
     AckReceived,
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.statement(ruling="R-41")
 
 TIMES = {"timeout_s": 30, "retries": 1, "retry_interval_s": 60, "persist_duration_s": 3600}
 TERMS = DeliveryTerms(on_exhausted=OnExhausted.FAIL, time_to_live_s=600, **TIMES)
-ACCEPTED_BETWEEN = replace(TERMS, intermediary=Intermediary.ACCEPT)
+ACCEPTED_BETWEEN = changed(TERMS, intermediary=Intermediary.ACCEPT)
 BEST_EFFORT = DeliveryTerms(semantics=DeliverySemantics.BEST_EFFORT, **TIMES)
 NO = ErrorReceived(ErrorCode.INCONSISTENT, Severity.ERROR)
 NOT_DELIVERED = ErrorReceived(ErrorCode.DELIVERY_FAILURE, Severity.ERROR)

@@ -1,11 +1,10 @@
 """Small worlds with a hostile partner: A and B are honest, and E has an agreement with A."""
 
-from dataclasses import replace
-
 from recorded import NUMBERED, submits
 
 from onceonly.message.message import Profile
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import changed
 from onceonly.simulation.history import History
 from onceonly.simulation.network import Fate
 from onceonly.simulation.plan import Action, Line, Machine, Plan
@@ -47,8 +46,8 @@ def pose(at_ms: int, node: str, kind: str, **args: object) -> Action:
 
 def beside_b(plan: Plan) -> Plan:
     """The same, with an agreement of E's with B as well."""
-    own = plan.lines[1]._replace(one="E", other="B")
-    return replace(plan, lines=(*plan.lines, own))
+    own = changed(plan.lines[1], one="E", other="B")
+    return changed(plan, lines=(*plan.lines, own))
 
 
 def history_of(plan: Plan) -> History:

@@ -8,6 +8,7 @@ from onceonly.journal.record import Record
 from onceonly.message.event import Event
 from onceonly.message.message import AckRequested, Profile
 from onceonly.message.terms import DeliveryTerms, Intermediary
+from onceonly.message.word import changed
 from onceonly.simulation.checkers import check
 from onceonly.simulation.history import History, Row
 from onceonly.simulation.network import Fate
@@ -93,7 +94,7 @@ def spread(history: History) -> None:
         history.happenings,
         history.bugs,
     ):
-        seen[:] = [one._replace(order=one.order * GAP) for one in seen]
+        seen[:] = [changed(one, order=one.order * GAP) for one in seen]
     history.order *= GAP
 
 
@@ -115,13 +116,13 @@ def alter(history: History, event: Event, name: str = "", nth: int = 0, **fields
     """The row says something else."""
     at = place(history, event, name, nth)
     row = history.rows[at]
-    history.rows[at] = row._replace(record=row.record._replace(**fields))
+    history.rows[at] = changed(row, record=changed(row.record, **fields))
 
 
 def insert(history: History, like: int, *, after: int, **fields: Any) -> None:
     """A row like that one behind another one, at the same instant."""
     behind, model = history.rows[after], history.rows[like]
-    record: Record = model.record._replace(**fields)
+    record: Record = changed(model.record, **fields)
     row = Row(behind.order + 1, behind.at_ns, model.node, record)
     history.rows.insert(after + 1, row)
 
@@ -129,8 +130,8 @@ def insert(history: History, like: int, *, after: int, **fields: Any) -> None:
 def exchange(history: History, one: int, other: int) -> None:
     """Two rows change places."""
     first, second = history.rows[one], history.rows[other]
-    history.rows[one] = second._replace(order=first.order, at_ns=first.at_ns)
-    history.rows[other] = first._replace(order=second.order, at_ns=second.at_ns)
+    history.rows[one] = changed(second, order=first.order, at_ns=first.at_ns)
+    history.rows[other] = changed(first, order=second.order, at_ns=second.at_ns)
 
 
 def rewrite(history: History, link: str, old: bytes, new: bytes) -> None:
@@ -139,7 +140,7 @@ def rewrite(history: History, link: str, old: bytes, new: bytes) -> None:
         if sent.packet.name == link:
             body = sent.packet.body.replace(old, new)
             assert body != sent.packet.body, "what is replaced is there"
-            history.sent[at] = sent._replace(packet=sent.packet._replace(body=body))
+            history.sent[at] = changed(sent, packet=changed(sent.packet, body=body))
 
 
 def silence(history: History, link: str) -> None:

@@ -1,12 +1,11 @@
 """Applications of a world: they call until they are answered, keep their place, and work once."""
 
-from dataclasses import replace
-
 import pytest
 
 from onceonly.message.event import Event
 from onceonly.message.message import AckRequested, Profile, SyncReplyMode
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import changed
 from onceonly.simulation.forgery import KINDS
 from onceonly.simulation.history import History
 from onceonly.simulation.network import Fate
@@ -39,7 +38,7 @@ def ran(
     store: str = "memory",
 ) -> History:
     """The history of a world of two with B's habits, calm but for these fates."""
-    terms = replace(terms, is_numbered=profile.is_numbered)
+    terms = changed(terms, is_numbered=profile.is_numbered)
     plan = Plan(
         seed=1,
         machines=(Machine("A"), Machine("B", habits=habits or Habits())),
@@ -148,7 +147,7 @@ class TestReading:
 
     def test_what_is_taken_back_before_work_began_is_never_worked_on(self) -> None:
         """Where processing is reported, the application asks before it starts."""
-        terms = replace(TERMS, reports_processing=True)
+        terms = changed(TERMS, reports_processing=True)
         cancel = operate(300, "cancel", message_id=M0)
         history = ran(submit(50), cancel, terms=terms, habits=Habits(read_ms=5_000))
         assert events(history, "B", Event.CANCEL_CONFIRMED) == [M0]
@@ -156,7 +155,7 @@ class TestReading:
 
     def test_what_is_taken_back_after_it_was_read_is_not_worked_on_either(self) -> None:
         """The question before the work begins is what counts, not the reading."""
-        terms = replace(TERMS, reports_processing=True)
+        terms = changed(TERMS, reports_processing=True)
         cancel = operate(2_000, "cancel", message_id=M0)
         history = ran(submit(50), cancel, terms=terms, habits=Habits(thinks_ms=8_000))
         assert [one.key.message_id for one in history.delivered] == [M0]
@@ -171,7 +170,7 @@ class TestReading:
 
     def test_an_answer_in_time_goes_back_in_the_answer(self) -> None:
         """Where syncReplyMode has it (seed 001 §1.2.2)."""
-        terms = replace(
+        terms = changed(
             TERMS,
             window=4,
             ack_requested=AckRequested.UNSIGNED,

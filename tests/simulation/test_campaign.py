@@ -14,6 +14,7 @@ import pytest
 
 from onceonly.gateway.drill import POINTS
 from onceonly.message.event import Event
+from onceonly.message.word import changed
 from onceonly.simulation.campaign import local, report, tally, worlds
 from onceonly.simulation.campaign.code import code_digest, fresh_seed, zipped
 from onceonly.simulation.campaign.ledger import Entry, Ledger, gaps, pieces
@@ -48,7 +49,7 @@ def result(seed: int = 0, **fields: object) -> Result:
         tags=(),
         trace_hash="0" * 32,
     )
-    return nothing._replace(**fields)
+    return changed(nothing, **fields)
 
 
 def sighted(seeds: int) -> Summary:

@@ -5,7 +5,6 @@ only a gateway with a bug would have left behind.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -30,6 +29,7 @@ from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.terms import Intermediary, OnExhausted
+from onceonly.message.word import changed
 from onceonly.simulation.checkers import check, truth
 from onceonly.simulation.generator.workload import plan_of
 from onceonly.simulation.history import Happening, History
@@ -60,17 +60,17 @@ def _insert_like(model: tuple[Event, str], after: tuple[Event, str], **fields: o
 
 
 def _deliver_again(history: History) -> None:
-    history.delivered.append(history.delivered[0]._replace(order=history.order))
+    history.delivered.append(changed(history.delivered[0], order=history.order))
 
 
 def _deliver_other_content(history: History) -> None:
-    history.delivered[0] = history.delivered[0]._replace(content=(b"other",))
+    history.delivered[0] = changed(history.delivered[0], content=(b"other",))
 
 
 def _deliver_invented(history: History) -> None:
     first = history.delivered[0]
     key = first.key._replace(message_id="nobody@A.example")
-    history.delivered.append(first._replace(key=key))
+    history.delivered.append(changed(first, key=key))
 
 
 def _suspend(history: History, *, resumed: bool) -> None:
@@ -135,8 +135,8 @@ def _refuse_after_a_resume(history: History) -> None:
 def _mistake_for_a_collision(history: History) -> None:
     at = place(history, Event.DUPLICATE_ELIMINATED)
     row = history.rows[at]
-    record = row.record._replace(event=Event.COLLISION_DETECTED, digest="of something else")
-    history.rows[at] = row._replace(record=record)
+    record = changed(row.record, event=Event.COLLISION_DETECTED, digest="of something else")
+    history.rows[at] = changed(row, record=record)
 
 
 def _tell_alike(history: History) -> None:
@@ -148,12 +148,12 @@ def _tell_alike(history: History) -> None:
 def _accept_under_another_id(history: History) -> None:
     first = history.accepted[0]
     key = first.key._replace(message_id="m0-again@A.example")
-    history.accepted.append(first._replace(key=key, order=history.order))
+    history.accepted.append(changed(first, key=key, order=history.order))
 
 
 def _accept_other_content(history: History) -> None:
     first = history.accepted[0]
-    history.accepted.append(first._replace(content=(b"other",), order=history.order))
+    history.accepted.append(changed(first, content=(b"other",), order=history.order))
 
 
 def _leave_withheld(history: History) -> None:
@@ -162,9 +162,9 @@ def _leave_withheld(history: History) -> None:
     drop(history, Event.ACK_SENT, "m0", nth=-1)
 
 
-STRICT = replace(NUMBERED, strict_release=True, on_exhausted=OnExhausted.FAIL)
+STRICT = changed(NUMBERED, strict_release=True, on_exhausted=OnExhausted.FAIL)
 NO_ACK_OF_M0 = {f"B>A#{number}": Fate.REFUSED for number in range(1, 4)}
-BEST_EFFORT = replace(
+BEST_EFFORT = changed(
     NUMBERED,
     semantics=DeliverySemantics.BEST_EFFORT,
     retries=0,
@@ -172,8 +172,8 @@ BEST_EFFORT = replace(
 )
 A_MOMENT = (Event.TRANSMITTED, "m0")
 SIGNED_BY_NOBODY = "0" * 32 + "@A.example"
-ENDLESS = replace(NUMBERED, semantics=DeliverySemantics.EXACTLY_ONCE, retries=None)
-GIVES_UP = replace(NUMBERED, on_exhausted=OnExhausted.FAIL)
+ENDLESS = changed(NUMBERED, semantics=DeliverySemantics.EXACTLY_ONCE, retries=None)
+GIVES_UP = changed(NUMBERED, on_exhausted=OnExhausted.FAIL)
 REPORTS = plan(NUMBERED, machines=(Machine("A"), Machine("B", habits=Habits(reports=1.0))))
 
 SET_BACK_BEFORE = (Action(100, "back_up", "A"), Action(300, "restore", "A"))
@@ -215,7 +215,7 @@ BREAKS = (
     Break("I2", plan(fates=REWRITTEN), _tell_alike),
     Break(
         "I9",
-        plan(replace(NUMBERED, time_to_live_s=600)),
+        plan(changed(NUMBERED, time_to_live_s=600)),
         partial(alter, event=Event.STORED, name="m0", at=1 << 60),
     ),
     Break("I10", plan(), partial(alter, event=Event.STORED, name="m0", at=1 << 60)),
@@ -436,7 +436,7 @@ def test_the_truth_is_told_of_every_accepted_message():
 
 def test_the_truth_knows_what_was_never_delivered():
     """A message that expires before a byte leaves failed for certain."""
-    terms = replace(NUMBERED, time_to_live_s=5, msh_time_accuracy_s=1)
+    terms = changed(NUMBERED, time_to_live_s=5, msh_time_accuracy_s=1)
     nobody = {f"A>B#{number}": Fate.REFUSED for number in range(1, 9)}
     with ran(plan(terms, fates=nobody)) as world:
         kinds = {one.kind for one in truth(world)}

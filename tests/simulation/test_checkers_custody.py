@@ -1,7 +1,6 @@
 """The judges of verdicts, custody, restarts and questions: each broken in a recorded history."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from recorded import WINDOWED, found, insert, place, plan, ran, silence, submits, unheard
@@ -17,6 +16,7 @@ from onceonly.message.terms import (
     RecoveryTerms,
     Remedy,
 )
+from onceonly.message.word import changed
 from onceonly.simulation.history import History
 from onceonly.simulation.network import Fate
 from onceonly.simulation.plan import Action, Habits, Line, Machine, Plan
@@ -43,7 +43,7 @@ def _custody(**fields: object) -> Plan:
 
 def _asks(remedy: Remedy = Remedy.RESEND, **fields: object) -> Plan:
     recovery = RecoveryTerms(inquires=True, when_not_received=remedy, inquiries=2)
-    terms = replace(WINDOWED, on_exhausted=OnExhausted.FAIL, recovery=recovery)
+    terms = changed(WINDOWED, on_exhausted=OnExhausted.FAIL, recovery=recovery)
     return plan(terms, actions=submits("m0"), **{"fates": BUSY, **fields})
 
 
@@ -75,7 +75,7 @@ def test_what_is_forgotten_without_a_verdict_is_found() -> None:
 
 def test_a_refusal_that_a_relay_keeps_is_found() -> None:
     """I21: the final party refuses, and the From Party never hears of it."""
-    terms = replace(WINDOWED, delivery_receipt_requested=AckRequested.UNSIGNED)
+    terms = changed(WINDOWED, delivery_receipt_requested=AckRequested.UNSIGNED)
     world = plan(terms, actions=submits("m0"), relay=Intermediary.RELAY, rest_ms=LONG_MS)
     with ran(world) as ended:
         assert found(ended) == set()
@@ -107,10 +107,10 @@ def test_a_repeat_that_a_custodian_refuses_is_found() -> None:
         assert found(world) == set()
         at = place(world.history, Event.DUPLICATE_ELIMINATED)
         row = world.history.rows[at]
-        record = row.record._replace(
-            event=Event.REJECTED, error_code=ErrorCode.SECURITY_FAILURE.value
+        record = changed(
+            row.record, event=Event.REJECTED, error_code=ErrorCode.SECURITY_FAILURE.value
         )
-        world.history.rows[at] = row._replace(record=record)
+        world.history.rows[at] = changed(row, record=record)
         assert "I37" in found(world)
 
 
@@ -137,7 +137,7 @@ def _two_custodians(terms: DeliveryTerms, fates: dict[str, Fate]) -> Plan:
 
 def _reported_again() -> Plan:
     """S cannot know that R heard its notice, and in between comes its second acknowledgement."""
-    terms = replace(WINDOWED, retries=1, on_exhausted=OnExhausted.FAIL, notifies_failures=True)
+    terms = changed(WINDOWED, retries=1, on_exhausted=OnExhausted.FAIL, notifies_failures=True)
     fates = {
         "B>S#1": Fate.LOST,
         "B>S#2": Fate.LOST,
@@ -152,7 +152,7 @@ def _reported_again() -> Plan:
 
 def _reported_behind_the_receipt() -> Plan:
     """S heard no acknowledgement, and R heard the receipt before the notice of that."""
-    terms = replace(
+    terms = changed(
         WINDOWED,
         retries=0,
         on_exhausted=OnExhausted.FAIL,
@@ -192,13 +192,13 @@ def _unacknowledged(history: History) -> None:
 def _reported_otherwise(history: History) -> None:
     at = _last(history, Event.ERROR_RECEIVED)
     row = history.rows[at]
-    history.rows[at] = row._replace(record=row.record._replace(reason="the disk is gone"))
+    history.rows[at] = changed(row, record=changed(row.record, reason="the disk is gone"))
 
 
 def _posted_before_its_report(history: History) -> None:
     report = history.rows[_last(history, Event.ERROR_RECEIVED)]
     at = _last(history, Event.FAILURE_NOTICE_SENT)
-    history.rows[at] = history.rows[at]._replace(order=report.order - 1)
+    history.rows[at] = changed(history.rows[at], order=report.order - 1)
 
 
 @pytest.mark.parametrize("edit", [_unacknowledged, _reported_otherwise, _posted_before_its_report])
@@ -270,8 +270,8 @@ def test_a_message_that_a_start_sends_for_the_first_time_again_is_found() -> Non
     with ran(world) as ended:
         assert found(ended) == set()
         last = place(ended.history, Event.TRANSMITTING, "m0", nth=2)
-        again = ended.history.rows[last].record._replace(attempt=1)
-        ended.history.rows[last] = ended.history.rows[last]._replace(record=again)
+        again = changed(ended.history.rows[last].record, attempt=1)
+        ended.history.rows[last] = changed(ended.history.rows[last], record=again)
         assert "I18" in found(ended)
 
 
@@ -293,14 +293,14 @@ def _no_word(history: History) -> None:
 def _asked_on(history: History) -> None:
     model = history.rows[place(history, Event.INQUIRY_SENT)]
     for more in range(1, 4):
-        history.rows.append(model._replace(order=history.order + more))
+        history.rows.append(changed(model, order=history.order + more))
 
 
 def _asked_for_what_may_be_forgotten(history: History) -> None:
     at = place(history, Event.REPORT_RECEIVED)
     row = history.rows[at]
-    record = row.record._replace(at=row.record.at + 10**15)
-    history.rows[at] = row._replace(record=record)
+    record = changed(row.record, at=row.record.at + 10**15)
+    history.rows[at] = changed(row, record=record)
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_questions_and_remedies(invariant: str, edit: Callable[[History], None])
 
 def test_a_late_response_that_nobody_notes_is_found() -> None:
     """R-21: a business response is expected, and neither comes nor is late."""
-    terms = replace(WINDOWED, recovery=RecoveryTerms(response_within_s=5))
+    terms = changed(WINDOWED, recovery=RecoveryTerms(response_within_s=5))
     with ran(plan(terms, actions=submits("m0"))) as world:
         assert found(world) == set()
         _drop(world.history, "A", Event.RESPONSE_OVERDUE)
@@ -332,7 +332,7 @@ def test_a_late_response_that_nobody_notes_is_found() -> None:
 
 def test_a_cancel_of_begun_work_is_found() -> None:
     """I44: the application asks before it works, has begun, and the cancel is confirmed."""
-    terms = replace(WINDOWED, reports_processing=True)
+    terms = changed(WINDOWED, reports_processing=True)
     machines = (Machine("A"), Machine("B", habits=Habits(read_ms=10_000)))
     cancel = {"what": "cancel", "message_id": "m0@A.example"}
     world = plan(
@@ -345,8 +345,8 @@ def test_a_cancel_of_begun_work_is_found() -> None:
         assert found(ended) == set()
         at = place(ended.history, Event.HANDED_OVER, "m0")
         row = ended.history.rows[at]
-        begun = row.record._replace(event=Event.PROCESSING_CHANGED, reason="in-progress")
-        ended.history.rows.insert(at + 1, row._replace(order=row.order + 1, record=begun))
+        begun = changed(row.record, event=Event.PROCESSING_CHANGED, reason="in-progress")
+        ended.history.rows.insert(at + 1, changed(row, order=row.order + 1, record=begun))
         assert "I44" in found(ended)
 
 
@@ -356,7 +356,7 @@ def test_what_was_sent_is_not_forgotten_early() -> None:
         rows = world.history.rows
         model = rows[place(world.history, Event.STARTED)]
         last = rows[place(world.history, Event.ACK_RECEIVED)]
-        record = model.record._replace(event=Event.PURGED, reason="1 sent under A-B")
+        record = changed(model.record, event=Event.PURGED, reason="1 sent under A-B")
         node = last.node
-        rows.append(model._replace(order=last.order + 1, node=node, record=record))
+        rows.append(changed(model, order=last.order + 1, node=node, record=record))
         assert "I10" in found(world)

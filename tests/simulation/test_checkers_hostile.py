@@ -6,7 +6,6 @@ gateway with a bug is put into their histories.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +16,7 @@ from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Direction, Event
 from onceonly.message.message import AckRequested, DeliverySemantics, SyncReplyMode
 from onceonly.message.terms import Intermediary
+from onceonly.message.word import changed
 from onceonly.simulation.checkers import Violation, check, standing
 from onceonly.simulation.history import Happening, Replied, Sent
 from onceonly.simulation.imposture import THEIRS, impostor
@@ -194,14 +194,14 @@ def test_a_conversation_that_ended_in_a_bug_is_found(monkeypatch: pytest.MonkeyP
 
 def with_terms(plan: Plan, one: str, terms: DeliveryTerms) -> Plan:
     """Other terms on the lines of that machine's own."""
-    lines = (line._replace(terms=terms) if line.one == one else line for line in plan.lines)
-    return replace(plan, lines=tuple(lines))
+    lines = (changed(line, terms=terms) if line.one == one else line for line in plan.lines)
+    return changed(plan, lines=tuple(lines))
 
 
 @pytest.mark.parametrize("whose", ["A", "E"])
 def test_a_refused_copy_brings_no_terms_of_another_line(whose: str):
     """I44: B hears of m0 under E's agreement first, and m0 is judged by that of A and B."""
-    asks_first = replace(WINDOWED, reports_processing=True)
+    asks_first = changed(WINDOWED, reports_processing=True)
     told = pose(900, "B", "forestall", is_partner=True)
     plan = beside_b(world_of(told, terms=WINDOWED, is_certified=True))
     with ran(with_terms(plan, whose, asks_first)) as world:
@@ -224,7 +224,7 @@ def own_message(terms: DeliveryTerms = WINDOWED) -> Plan:
 
 def test_an_acknowledgement_in_the_answer_to_the_hostile_is_one():
     """I4: E's own message is stored and acknowledged as anybody's, on the same connection."""
-    signals_only = replace(WINDOWED, sync_reply_mode=SyncReplyMode.SIGNALS_ONLY)
+    signals_only = changed(WINDOWED, sync_reply_mode=SyncReplyMode.SIGNALS_ONLY)
     with ran(own_message(signals_only)) as world:
         history = world.history
         assert [one.packet.source for one in history.replied] == [impostor("E")]
@@ -250,14 +250,14 @@ def test_where_an_acknowledgement_is_for_is_found(package: str, of_whom: bytes, 
 def test_an_intermediary_is_not_what_makes_a_package_honest():
     """L4: what E hands to R is refused behind R as it was not agreed, and m0 never is."""
     through = (("R", Intermediary.RELAY),)
-    own = replace(
+    own = changed(
         WINDOWED, semantics=DeliverySemantics.BEST_EFFORT, ack_requested=AckRequested.NONE
     )
     plan = world_of(pose(1_500, "R", "message"), terms=WINDOWED)
-    honest = plan.lines[0]._replace(through=through)
+    honest = changed(plan.lines[0], through=through)
     lines = (honest, Line("E", "B", honest.profile, own, through))
     machines = tuple(map(Machine, "ABER"))
-    with ran(replace(plan, machines=machines, lines=lines, fates={})) as world:
+    with ran(changed(plan, machines=machines, lines=lines, fates={})) as world:
         history = world.history
         at = place(history, Event.REJECTED, "posed")
         assert history.rows[at].node == "B"

@@ -1,7 +1,5 @@
 """The judges of a world's end: one function of the product is broken, and the end shows it."""
 
-from dataclasses import replace
-
 import pytest
 from recorded import NUMBERED, WINDOWED, found, plan, ran, submits
 
@@ -11,6 +9,7 @@ from onceonly.gateway.sending.turn import Turn
 from onceonly.message.event import Event
 from onceonly.message.message import AckRequested, DeliverySemantics
 from onceonly.message.terms import Intermediary, OnExhausted, RecoveryTerms
+from onceonly.message.word import changed
 from onceonly.protocol import pairing, recovering, relaying, transmitting
 from onceonly.protocol.pairing import MessageSettled, PairStatus
 from onceonly.protocol.recovering import GivenUp, RecoveryPhase
@@ -31,7 +30,7 @@ def test_a_queue_that_nobody_moves_has_no_verdicts(monkeypatch: pytest.MonkeyPat
         return after, effects[:-1]
 
     monkeypatch.setitem(pairing.TABLE, (PairStatus.OPEN, MessageSettled), forgetful)
-    at_once = tuple(action._replace(at_ms=1000) for action in submits("m0", "m1"))
+    at_once = tuple(changed(action, at_ms=1000) for action in submits("m0", "m1"))
     with ran(plan(actions=at_once, end_ms=2_400_000)) as world:
         assert {"L1", "L6"} <= found(world)
 
@@ -40,7 +39,7 @@ def test_a_receiver_that_says_nothing_is_found(monkeypatch: pytest.MonkeyPatch):
     """I4, L2 and L4: stored, and neither acknowledged nor handed over, in calm weather too."""
     monkeypatch.setattr(HandOvers, "acknowledge", lambda self, debt, send: None)
     late = Action(180_000, "submit", "A", {"to": "B", "id": "late"})
-    terms = replace(NUMBERED, on_exhausted=OnExhausted.FAIL)
+    terms = changed(NUMBERED, on_exhausted=OnExhausted.FAIL)
     with ran(plan(terms, actions=(*submits("m0"), late), rest_ms=600_000)) as world:
         assert {"I4", "L2", "L4"} <= found(world)
 
@@ -49,22 +48,22 @@ def test_a_doubt_that_nobody_asks_about_is_found(monkeypatch: pytest.MonkeyPatch
     """I25: the agreement has inquiries, and none is made."""
     place = RecoveryPhase.AT_REST, GivenUp
     monkeypatch.setitem(recovering.TABLE, place, lambda state, event, now, terms: (state, ()))
-    terms = replace(NUMBERED, on_exhausted=OnExhausted.FAIL, recovery=RecoveryTerms(inquires=True))
+    terms = changed(NUMBERED, on_exhausted=OnExhausted.FAIL, recovery=RecoveryTerms(inquires=True))
     with ran(plan(terms, actions=submits("m0"), fates=ALL_LOST)) as world:
         assert "I25" in found(world)
 
 
 def test_a_doubt_that_was_asked_about_is_over():
     """I25: the same world without the bug."""
-    terms = replace(NUMBERED, on_exhausted=OnExhausted.FAIL, recovery=RecoveryTerms(inquires=True))
+    terms = changed(NUMBERED, on_exhausted=OnExhausted.FAIL, recovery=RecoveryTerms(inquires=True))
     with ran(plan(terms, actions=submits("m0"), fates=ALL_LOST)) as world:
         assert found(world) == set()
 
 
-ENDLESS = replace(
+ENDLESS = changed(
     WINDOWED, semantics=DeliverySemantics.EXACTLY_ONCE, retries=None, persist_duration_s=20
 )
-ASKED_FIRST = replace(ENDLESS, recovery=RecoveryTerms(ping_above_bytes=-1))
+ASKED_FIRST = changed(ENDLESS, recovery=RecoveryTerms(ping_above_bytes=-1))
 DRAINING = Action(500, "operate", "B", {"what": "set_draining", "is_draining": True})
 IN_VAIN = (
     plan(ENDLESS, actions=submits("m0"), fates={f"A>B#{n}": Fate.REFUSED for n in range(1, 20)}),
@@ -100,7 +99,7 @@ def test_a_chain_that_does_not_hold_is_found(monkeypatch: pytest.MonkeyPatch):
 
 def _refused_world():
     machines = (Machine("A"), Machine("B", habits=Habits(refuses=1.0)))
-    terms = replace(WINDOWED, notifies_failures=True)
+    terms = changed(WINDOWED, notifies_failures=True)
     return plan(terms, machines=machines, actions=submits("m0"), rest_ms=600_000)
 
 
@@ -127,10 +126,10 @@ def test_a_notice_that_was_taken_is_owed_no_more():
 
 def _given_up_in_custody():
     """An intermediary accepts, and then the way on is cut."""
-    terms = replace(WINDOWED, notifies_failures=True, ack_requested=AckRequested.UNSIGNED)
+    terms = changed(WINDOWED, notifies_failures=True, ack_requested=AckRequested.UNSIGNED)
     cut = tuple(Action(900, "cut", one, {"to": other, "ms": 58_000}) for one, other in ("RB", "BR"))
     world = plan(terms, actions=(*cut, *submits("m0")), relay=Intermediary.ACCEPT)
-    return replace(world, rest_ms=600_000)
+    return changed(world, rest_ms=600_000)
 
 
 def test_a_debt_of_custody_that_nobody_wrote_down_is_found(monkeypatch: pytest.MonkeyPatch):
@@ -153,5 +152,5 @@ def test_a_relay_that_keeps_a_repeat_is_found(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(relaying.TABLE, place, lambda state, event, terms: (state, ()))
     fates = {"R>A#1": Fate.LOST}
     world = plan(WINDOWED, actions=submits("m0"), relay=Intermediary.RELAY, fates=fates)
-    with ran(replace(world, rest_ms=600_000)) as ended:
+    with ran(changed(world, rest_ms=600_000)) as ended:
         assert "L4" in found(ended)

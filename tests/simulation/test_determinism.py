@@ -7,10 +7,10 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 
+from onceonly.message.word import changed
 from onceonly.simulation.campaign.code import fresh_seed
 from onceonly.simulation.campaign.worlds import run_plan, run_range, run_seed
 from onceonly.simulation.generator.workload import plan_of
@@ -75,7 +75,7 @@ def test_a_world_is_the_same_on_the_memory_store_and_on_sqlite():
     calm = [plan for plan in plans if not any(one.kind in DISK_TROUBLE for one in plan.actions)]
     assert len(calm) >= STORED_TWICE
     for plan in calm[:STORED_TWICE]:
-        in_memory, on_disk = (run_plan(replace(plan, store=name)) for name in ("memory", "sqlite"))
+        in_memory, on_disk = (run_plan(changed(plan, store=name)) for name in ("memory", "sqlite"))
         assert in_memory.trace_hash == on_disk.trace_hash, f"seed {plan.seed}"
 
 

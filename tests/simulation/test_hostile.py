@@ -1,7 +1,6 @@
 """A hostile partner and strangers: how they speak, and which worlds they are in."""
 
 from collections import Counter
-from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
@@ -12,6 +11,7 @@ from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import Profile, SyncReplyMode
 from onceonly.message.terms import DeliveryTerms, Intermediary
+from onceonly.message.word import changed
 from onceonly.simulation.checkers.letter import Kind, read
 from onceonly.simulation.generator import hostile
 from onceonly.simulation.generator.hostile import SHAPES, drawn
@@ -134,15 +134,15 @@ def test_what_he_says_in_anothers_name_changes_nothing(
 @pytest.mark.parametrize("under", UNDER)
 def test_what_he_says_in_an_answer_changes_nothing(under: str):
     """R-44: what comes back may speak about what was sent to him, and about nothing else."""
-    terms = replace(WINDOWED, sync_reply_mode=SyncReplyMode.SIGNALS_ONLY)
+    terms = changed(WINDOWED, sync_reply_mode=SyncReplyMode.SIGNALS_ONLY)
     to_him = Action(1_200, "submit", "A", {"to": "E", "id": "e0", "agreement": "A-E"})
     calm = standing_of(world_of(to_him, terms=terms, is_certified=True))
-    changed = []
+    moved = []
     for kind in SAID:
         told = pose(1_100, "A", kind, under=under, is_partner=True, is_answer=True)
         if standing_of(world_of(to_him, told, terms=terms, is_certified=True)) != calm:
-            changed.append(kind)
-    assert changed == []
+            moved.append(kind)
+    assert moved == []
 
 
 @pytest.mark.parametrize("kind", sorted({*SAID, *ASKED} - {"replay", *ONLY_AS_HIMSELF}))
@@ -202,7 +202,7 @@ def test_a_package_without_the_certificate_is_refused():
 
 def test_a_false_answer_comes_instead_of_the_true_one():
     """In the exchange that the machine opened itself, with the server's certificate."""
-    terms = replace(WINDOWED, sync_reply_mode=SyncReplyMode.SIGNALS_ONLY)
+    terms = changed(WINDOWED, sync_reply_mode=SyncReplyMode.SIGNALS_ONLY)
     to_him = Action(1_200, "submit", "A", {"to": "E", "id": "e0", "agreement": "A-E"})
     told = pose(1_100, "A", "ack", is_answer=True)
     history = history_of(world_of(to_him, told, terms=terms, is_certified=True))

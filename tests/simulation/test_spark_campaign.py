@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from onceonly.lake import java
 from onceonly.lake.runner import SETTINGS
+from onceonly.message.word import changed
 from onceonly.simulation.campaign import local, report, spark_job
 from onceonly.simulation.campaign.code import code_digest
 from onceonly.simulation.campaign.ledger import Ledger
@@ -115,7 +116,7 @@ def test_two_traces_of_one_seed_are_a_violation(spark: SparkSession):
     rows = [
         spark_job.row_of(result, 0, 0.0)
         for result in run_range(0, 1)
-        for result in (result, result._replace(trace_hash="f" * 32))
+        for result in (result, changed(result, trace_hash="f" * 32))
     ]
     found = spark_job.summarise(spark.createDataFrame(rows, spark_job.ROW))
     assert found.seeds == 1

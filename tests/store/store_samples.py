@@ -10,6 +10,7 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.identity import Pair, PartyId
 from onceonly.message.message import DeliverySemantics, Message, Payload
 from onceonly.message.package import Package
+from onceonly.message.word import changed
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.sending import Outbound, OutboundStatus
@@ -120,7 +121,7 @@ def receive(
 def row(event: Event, message_id: str | None = None, **columns: object) -> Record:
     """A journal row as a step writes it."""
     record = Record(str(BUYER), event, 4_000_000, 17, Direction.OUT, message_id=message_id)
-    return record._replace(**columns)
+    return changed(record, **columns)
 
 
 def commit(store: Store, *steps: Callable[[Transaction], Any]) -> list[Any]:

@@ -27,6 +27,7 @@ from onceonly.message.errors import Severity
 from onceonly.message.identity import MessageKey
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.package import Package
+from onceonly.message.word import changed
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
@@ -185,7 +186,7 @@ class TestInboundPurge:
             lambda tx: tx.put_receiving_pair(pair, before),
         )
         assert purged(store, 99) == 1
-        after = before._replace(forgotten_at=timestamp_at)
+        after = changed(before, forgotten_at=timestamp_at)
         assert store.snapshot().get_receiving_pair(pair) == after
         commit(
             store,
@@ -394,7 +395,7 @@ class TestOutboundPurge:
 
     @pytest.mark.statement("S0-14")
     @pytest.mark.parametrize(
-        "state", [QUEUED, SENDING, SENDING._replace(status="in_doubt")], ids=lambda one: one.status
+        "state", [QUEUED, SENDING, changed(SENDING, status="in_doubt")], ids=lambda one: one.status
     )
     def test_a_message_without_a_verdict_is_never_forgotten(self, store: Store, state: Any) -> None:
         """However old it is, somebody still waits for it."""
@@ -468,8 +469,8 @@ class TestIdlePairs:
         """A message in flight or queued, or a closed pair, needs the number."""
         numbered = SendingPair(sequence_number=7)
         for state in (
-            numbered._replace(in_flight=("m-1",)),
-            numbered._replace(status=PairStatus.SUSPENDED),
+            changed(numbered, in_flight=("m-1",)),
+            changed(numbered, status=PairStatus.SUSPENDED),
         ):
             commit(store, lambda tx, state=state: tx.put_sending_pair(PAIR, state, at=1))
             assert self.idle(store, 99) == []

@@ -21,10 +21,11 @@ from store_samples import (
 from onceonly.message.digest import Digests
 from onceonly.message.identity import MessageKey
 from onceonly.message.message import AckRequested
+from onceonly.message.word import changed
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
 from onceonly.store.conditions import StoreMisused
-from onceonly.store.entries import Role
+from onceonly.store.entries import InboundEntry, InboxItem, Role
 from onceonly.store.store import Store
 
 
@@ -36,7 +37,7 @@ class TestInbound:
         asked = AckRequested.UNSIGNED
         commit(store, lambda tx: receive(tx, arrived, stored(BODY), ack_requested=asked))
         found = store.snapshot().find_inbound(arrived.key)
-        assert found == (
+        assert found == InboundEntry(
             arrived.key,
             "tpa-1",
             InboundStatus.STORED,
@@ -181,7 +182,7 @@ class TestInbound:
         [offset] = commit(store, lambda tx: tx.hand_over(arrived.key, at=9))
         item = store.snapshot().find_inbox_item(offset)
         standing = ProcessingState.NOT_STARTED
-        assert item == (offset, arrived, 3_000_000, 9, standing, "e" * 64, "2" * 64)
+        assert item == InboxItem(offset, arrived, 3_000_000, 9, standing, "e" * 64, "2" * 64)
         assert list(store.snapshot().list_inbox_payloads(offset)) == list(parts)
         assert list(store.snapshot().list_inbox_payloads(offset + 1)) == []
 
@@ -220,9 +221,9 @@ class TestInbound:
 class TestNoticesAndIncidents:
     def test_a_notice_is_there_once_per_message_kind_and_episode(self, store: Store) -> None:
         """Repeating a notice changes nothing; another episode or kind is another notice."""
-        late = NOTICE._replace(kind=NoticeKind.ACKNOWLEDGED_LATE)
-        again = NOTICE._replace(episode=1, reason="again")
-        for notice in (NOTICE, NOTICE._replace(reason="other words"), late, again):
+        late = changed(NOTICE, kind=NoticeKind.ACKNOWLEDGED_LATE)
+        again = changed(NOTICE, episode=1, reason="again")
+        for notice in (NOTICE, changed(NOTICE, reason="other words"), late, again):
             commit(store, lambda tx, notice=notice: tx.add_notice(notice))
         numbered = store.snapshot().list_notices(0, 10)
         assert [notice for _, notice in numbered] == [NOTICE, late, again]

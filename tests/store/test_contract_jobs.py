@@ -15,15 +15,16 @@ from store_samples import (
 from store_samples import row as journal_row
 
 from onceonly.message.event import Event
+from onceonly.message.word import changed
 from onceonly.protocol.receiving import ProcessingState
-from onceonly.store.jobs import JOBS_PER_PURGE, JobRow, RowOutcome
+from onceonly.store.jobs import JOBS_PER_PURGE, JobPurge, JobRow, RowOutcome
 from onceonly.store.store import Store, Transaction
 
 DIGEST = "d" * 64
 
 
 def row(number: int, message_id: str | None, **changes: Any) -> JobRow:
-    return JobRow(number, 1, RowOutcome.ACCEPTED, message_id, f"f-{message_id}")._replace(**changes)
+    return changed(JobRow(number, 1, RowOutcome.ACCEPTED, message_id, f"f-{message_id}"), **changes)
 
 
 def opened(tx: Transaction, job: str, name: str | None = None) -> int:
@@ -164,7 +165,7 @@ def test_a_release_of_nothing_changes_nothing(store: Store) -> None:
     assert (job.releases, job.released_at) == (1, 6)
     staged(store, "j", (1, "m-2"))
     commit(store, lambda tx: release(tx, "j", at=8))
-    assert store.snapshot().find_job("j") == job._replace(releases=2, released_at=8)
+    assert store.snapshot().find_job("j") == changed(job, releases=2, released_at=8)
     assert released_ids(store) == ["m-1", "m-2"]
 
 
@@ -188,7 +189,7 @@ def test_rows_of_every_outcome_are_counted(store: Store) -> None:
         tx.put_job_row("j", row(1, "m-1", outcome=RowOutcome.REPLAYED))
         for number in (5, 3):
             refused = row(number, None, outcome=RowOutcome.REJECTED)
-            tx.put_job_row("j", refused._replace(error_code="InvalidField", reason="empty"))
+            tx.put_job_row("j", changed(refused, error_code="InvalidField", reason="empty"))
 
     commit(store, step)
     snapshot = store.snapshot()
@@ -239,7 +240,7 @@ def test_what_a_released_run_hands_over_anew_is_overtaken(store: Store) -> None:
     def hand_over(tx: Transaction, name: str | None, first: int) -> None:
         run = opened(tx, "j", name)
         kept = row(first, None, run=run, outcome=RowOutcome.REJECTED, error_code="InvalidField")
-        tx.put_job_row("j", kept._replace(fingerprint=""))
+        tx.put_job_row("j", changed(kept, fingerprint=""))
         tx.put_job_row("j", row(first + 1, "known", run=run, outcome=RowOutcome.REPLAYED))
 
     def counts() -> tuple[dict[str, int], list[int]]:
@@ -299,7 +300,7 @@ def test_runs_are_known_by_name_and_numbered_in_order(store: Store) -> None:
     commit(store, lambda tx: tx.drop_run(last.number, at=6))
     assert snapshot().find_newest_run("j") == b
     commit(store, lambda tx: tx.release_run(b.number, at=7))
-    assert snapshot().get_run(b.number) == b._replace(released_at=7)
+    assert snapshot().get_run(b.number) == changed(b, released_at=7)
     unreleased = [run.number for run in snapshot().list_unreleased_runs("j")]
     assert unreleased == [first.number, nameless.number, last.number]
     assert [run.is_open for run in snapshot().list_unreleased_runs("j")] == [True, True, False]
@@ -403,7 +404,7 @@ def test_a_purge_looks_at_so_many_jobs_at_a_time(store: Store) -> None:
     assert first.forgotten == 0
     assert first.after is not None
     [second] = commit(store, lambda tx: tx.purge_jobs(100, 10, first.after))
-    assert second == (2, None)
+    assert second == JobPurge(2, None)
 
 
 def test_a_rollback_forgets_what_was_staged(store: Store) -> None:

@@ -31,6 +31,7 @@ from onceonly.message.message import (
     SyncReplyMode,
 )
 from onceonly.message.signals import MessageStatus, ReportedProcessing
+from onceonly.message.word import changed
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import Transit, TransitStatus
@@ -80,7 +81,7 @@ class TestRecovery:
         assert store.snapshot().get_recovery("m-1") == Recovery()
         commit(store, lambda tx: tx.put_recovery("m-1", whole))
         found = store.snapshot().get_recovery("m-1")
-        assert found == whole._replace(due_ns=None)
+        assert found == changed(whole, due_ns=None)
         assert found.wants_new_version is True
 
     def test_recoveries_at_work_are_owed_in_submission_order(self, store: Store) -> None:
@@ -126,7 +127,7 @@ class TestRecovery:
         Never one of which the application was told that it will not arrive (I26).
         """
         for status in ("failed", "expired", "cancelled"):
-            over = QUEUED._replace(status=OutboundStatus(status))
+            over = changed(QUEUED, status=OutboundStatus(status))
             submitted(store, status, over, ref_to_message_id="asked")
             commit(store, lambda tx, name=status: tx.put_package(name, PACKAGE))
         for message_id, to in (("r-1", None), ("r-2", None), ("r-3", CARRIER), ("r-4", None)):
@@ -145,7 +146,7 @@ class TestTransit:
     def test_a_transit_is_found_whole_on_its_route(self, store: Store) -> None:
         """Entry, package and payloads come back as they were put; one per route and message."""
         parts = (stored(BODY), spooled(10**8, "f" * 64))
-        other = PASSING._replace(route_id="route-2", ack_requested=None)
+        other = changed(PASSING, route_id="route-2", ack_requested=None)
         commit(
             store,
             lambda tx: tx.add_transit(PASSING, PACKAGE, parts, keep_until_at=9),
@@ -177,16 +178,16 @@ class TestTransit:
 
     def test_a_transit_is_owed_until_the_next_hop_answers(self, store: Store) -> None:
         """What is owed after a restart is listed in the order of arrival."""
-        second = PASSING._replace(key=KEY._replace(message_id="a"))
+        second = changed(PASSING, key=KEY._replace(message_id="a"))
         for entry in (PASSING, second):
             commit(
                 store,
                 lambda tx, entry=entry: tx.add_transit(entry, PACKAGE, (), keep_until_at=None),
             )
-        again = PASSING._replace(upstream_uri="http://detour.example/", state=Transit(copies=2))
+        again = changed(PASSING, upstream_uri="http://detour.example/", state=Transit(copies=2))
         commit(store, lambda tx: tx.put_transit(again))
         assert list(store.snapshot().list_forwarding()) == [again, second]
-        done = again._replace(state=Transit(TransitStatus.ACKNOWLEDGED, 2))
+        done = changed(again, state=Transit(TransitStatus.ACKNOWLEDGED, 2))
         commit(store, lambda tx: tx.put_transit(done))
         assert list(store.snapshot().list_forwarding()) == [second]
         assert store.snapshot().find_transit("route-1", "m-1") == done
@@ -195,8 +196,8 @@ class TestTransit:
 class TestOwedNotices:
     def test_a_notice_is_owed_once_per_message_until_it_is_removed(self, store: Store) -> None:
         """Putting it again counts attempts and keeps its place; removing twice is harmless."""
-        second = NOTICE._replace(key=KEY._replace(message_id="a"))
-        tried = NOTICE._replace(attempts=1, severity=Severity.ERROR, reason="still nobody")
+        second = changed(NOTICE, key=KEY._replace(message_id="a"))
+        tried = changed(NOTICE, attempts=1, severity=Severity.ERROR, reason="still nobody")
         for notice in (NOTICE, second, tried):
             commit(store, lambda tx, notice=notice: tx.put_owed_notice(notice))
         assert list(store.snapshot().list_owed_notices()) == [tried, second]
@@ -243,7 +244,7 @@ class TestWholeProtocol:
     def test_a_sent_message_is_settled(self, store: Store) -> None:
         """BestEffort ends with *sent*, which is listed and counted like any other end."""
         submitted(store, "m-1")
-        sent = SENDING._replace(status=OutboundStatus.SENT)
+        sent = changed(SENDING, status=OutboundStatus.SENT)
         commit(store, lambda tx: tx.put_outbound("m-1", sent, at=6))
         assert store.snapshot().find_outbound_view("m-1").settled_at == 6
         page = store.snapshot().list_messages(MessageFilter(status=OutboundStatus.SENT))
@@ -254,9 +255,9 @@ class TestWholeProtocol:
     def test_a_verdict_that_was_taken_back_settles_nothing(self, store: Store) -> None:
         """Reported as undelivered after all (seed 001 §1.6): it meets its fence, and no purge."""
         submitted(store, "m-1")
-        acknowledged = SENDING._replace(status=OutboundStatus.ACKNOWLEDGED, expires_at=9)
+        acknowledged = changed(SENDING, status=OutboundStatus.ACKNOWLEDGED, expires_at=9)
         commit(store, lambda tx: tx.put_outbound("m-1", acknowledged, at=6))
-        in_doubt = acknowledged._replace(status=OutboundStatus.IN_DOUBT)
+        in_doubt = changed(acknowledged, status=OutboundStatus.IN_DOUBT)
         commit(store, lambda tx: tx.put_outbound("m-1", in_doubt, at=7))
         snapshot = store.snapshot()
         view = snapshot.find_outbound_view("m-1")
@@ -264,7 +265,7 @@ class TestWholeProtocol:
         assert [entry.message_id for entry in snapshot.list_overdue(10, 5)] == ["m-1"]
         assert list(snapshot.list_unsettled_agreements()) == [view.message.agreement_id]
         assert commit(store, lambda tx: tx.purge_outbound(view.message.agreement_id, 99, 5)) == [0]
-        failed = in_doubt._replace(status=OutboundStatus.FAILED)
+        failed = changed(in_doubt, status=OutboundStatus.FAILED)
         commit(store, lambda tx: tx.put_outbound("m-1", failed, at=11))
         assert store.snapshot().find_outbound_view("m-1").settled_at == 11
 

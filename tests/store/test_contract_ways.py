@@ -15,13 +15,14 @@ from store_samples import (
 )
 
 from onceonly.message.errors import ErrorCode
+from onceonly.message.word import changed
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus
 from onceonly.store.entries import Role
 from onceonly.store.store import Store
 
 FAILED = Outbound(OutboundStatus.FAILED, error_code=ErrorCode.DELIVERY_FAILURE, is_certain=True)
-EXPIRED = FAILED._replace(status=OutboundStatus.EXPIRED, error_code=ErrorCode.TIME_TO_LIVE_EXPIRED)
+EXPIRED = changed(FAILED, status=OutboundStatus.EXPIRED, error_code=ErrorCode.TIME_TO_LIVE_EXPIRED)
 
 
 def sent_again(store: Store, earlier: str, later: str) -> None:
@@ -147,9 +148,9 @@ class TestResending:
 
     def test_unsent_is_what_ended_without_a_byte_gone(self, store: Store) -> None:
         """The oldest first; what was sent again, parked, or may have left is no part of it."""
-        parked = FAILED._replace(error_code=ErrorCode.UNKNOWN)
-        refused = FAILED._replace(exposure=Exposure.LEFT)
-        fenced = refused._replace(is_certain=False)
+        parked = changed(FAILED, error_code=ErrorCode.UNKNOWN)
+        refused = changed(FAILED, exposure=Exposure.LEFT)
+        fenced = changed(refused, is_certain=False)
         for number, state in enumerate(
             (QUEUED, FAILED, EXPIRED, parked, refused, fenced, ACKNOWLEDGED, FAILED, FAILED)
         ):

@@ -32,6 +32,7 @@ from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.signals import MessageStatus, ReportedProcessing
+from onceonly.message.word import changed
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
@@ -453,7 +454,7 @@ class BothStores(RuleBasedStateMachine):
                 if tx.find_outbound(one.message.message_id) is None:
                     submit(tx, one.message, *payloads, state=Outbound())
                 else:
-                    tx.put_job_row(job_id, one.row._replace(outcome=RowOutcome.REPLAYED))
+                    tx.put_job_row(job_id, changed(one.row, outcome=RowOutcome.REPLAYED))
 
         self.write(step)
 

@@ -18,6 +18,7 @@ from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey, Pair, PartyId
 from onceonly.message.message import DeliverySemantics, Payload
 from onceonly.message.package import Package
+from onceonly.message.word import changed
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
@@ -86,11 +87,11 @@ def journal_rows() -> list[Record]:
     rows, before = [], CHAIN_START
     told = [row(Event.SUBMITTED, "m-1"), row(Event.SUBMITTED, "m-2")]
     told.append(row(Event.RECEIPT_RECEIVED, "m-1", from_party=PARTY))
-    told.append(row(Event.APPLICATION_REFUSED, "r-1")._replace(from_party=SELLER))
+    told.append(changed(row(Event.APPLICATION_REFUSED, "r-1"), from_party=SELLER))
     for seq, one in enumerate(told, 1):
-        record = one._replace(seq=seq, store_epoch=4, schema_version=1)
+        record = changed(one, seq=seq, store_epoch=4, schema_version=1)
         before = chain(before, record)
-        rows.append(record._replace(chain_hash=before))
+        rows.append(changed(record, chain_hash=before))
     return rows
 
 

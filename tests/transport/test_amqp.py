@@ -9,7 +9,13 @@ from http_peers import CONTENT_TYPE, PATIENCE_S, PiecedBody, WholeBody
 
 from broker import running_broker
 from onceonly.message.errors import LocalError
-from onceonly.transport.amqp_address import publish_uri, read_publish_address, read_queue_address
+from onceonly.message.word import changed
+from onceonly.transport.amqp_address import (
+    Broker,
+    publish_uri,
+    read_publish_address,
+    read_queue_address,
+)
 from onceonly.transport.amqp_client import AmqpTransport
 from onceonly.transport.amqp_consumer import AmqpConsumer, consume_amqp
 from onceonly.transport.amqp_link import AmqpLimits
@@ -97,7 +103,7 @@ async def test_a_body_from_files_is_sent_whole(broker, queue):
     receive = Deliveries()
     async with consuming(broker, queue, receive), publishing() as transport:
         body = PiecedBody(b"one ", b"two")
-        sent = await transport.send(package(broker, queue)._replace(body=body))
+        sent = await transport.send(changed(package(broker, queue), body=body))
         assert sent.outcome is Outcome.ACCEPTED
         assert await receive.next() == b"one two"
 
@@ -127,8 +133,8 @@ async def test_what_no_queue_takes_is_refused(broker):
 async def test_an_exchange_that_is_not_there_is_refused_and_the_next_package_goes(broker, queue):
     """The broker closes the channel over it; the transport opens another."""
     async with consuming(broker, queue, Deliveries()), publishing() as transport:
-        wrong = package(broker, queue)._replace(
-            endpoint=broker.uri(f"exchange=none&routing_key={queue}")
+        wrong = changed(
+            package(broker, queue), endpoint=broker.uri(f"exchange=none&routing_key={queue}")
         )
         refused = await transport.send(wrong)
         assert (refused.outcome, refused.bytes_left) == (Outcome.REFUSED, False)
@@ -155,7 +161,7 @@ async def test_without_a_broker_nothing_left(broker, queue):
     """After its own attempts to connect the transport says for certain that no byte left."""
     async with publishing() as transport:
         endpoint = f"amqp://127.0.0.1:1/?routing_key={queue}"
-        sent = await transport.send(package(broker, queue)._replace(endpoint=endpoint))
+        sent = await transport.send(changed(package(broker, queue), endpoint=endpoint))
     assert (sent.outcome, sent.bytes_left) == (Outcome.REFUSED, False)
 
 
@@ -175,12 +181,12 @@ async def test_a_lost_confirm_leaves_the_outcome_unknown(broker, queue):
         deaf_line(broker.port) as line,
     ):
         endpoint = f"amqp://127.0.0.1:{line.port}/?routing_key={queue}"
-        first = await transport.send(package(broker, queue)._replace(endpoint=endpoint))
+        first = await transport.send(changed(package(broker, queue), endpoint=endpoint))
         assert first.outcome is Outcome.ACCEPTED
         assert await receive.next() == b"an order"
         line.is_deaf = True
         sending = asyncio.create_task(
-            transport.send(package(broker, queue, b"another")._replace(endpoint=endpoint))
+            transport.send(changed(package(broker, queue, b"another"), endpoint=endpoint))
         )
         assert await receive.next() == b"another"
         line.cut()
@@ -382,7 +388,7 @@ def test_an_address_that_is_none_is_refused_by_name(uri):
 def test_an_address_names_broker_vhost_and_key():
     """Ports have AMQP's defaults; a vhost is percent-encoded."""
     address = read_publish_address("amqps://broker/trade%2Fa?exchange=e&routing_key=k")
-    assert address.broker == ("broker", 5671, "trade/a", True)
+    assert address.broker == Broker("broker", 5671, "trade/a", True)
     assert (address.exchange, address.routing_key) == ("e", "k")
     assert read_queue_address("amqp://broker?queue=q") == (("broker", 5672, "/", False), "q")
     with pytest.raises(LocalError):
@@ -393,6 +399,6 @@ def test_a_queue_is_an_endpoint_by_the_default_exchange():
     """What a partner without an exchange of its own writes to reach it."""
     uri = publish_uri("amqp://broker:5672/trade%2Fa?queue=seller")
     assert uri == "amqp://broker:5672/trade%2Fa?routing_key=seller"
-    assert read_publish_address(uri).broker == ("broker", 5672, "trade/a", False)
+    assert read_publish_address(uri).broker == Broker("broker", 5672, "trade/a", False)
     with pytest.raises(LocalError):
         publish_uri("amqp://broker/?routing_key=seller")

@@ -19,6 +19,7 @@ from http_peers import (
 from smtp_peers import ENDPOINT, Base64Body, decoding, mail_endpoint, mail_sender
 
 from onceonly.message.errors import LocalError
+from onceonly.message.word import changed
 from onceonly.transport.http_client import HttpTransport
 from onceonly.transport.http_limits import HttpClientLimits, HttpLimits
 from onceonly.transport.loopback import LoopbackNetwork, LoopbackTransport
@@ -115,7 +116,7 @@ async def test_a_small_body_arrives_as_it_was(line):
     inbox = Inbox()
     async with line(inbox) as to_peer:
         transmission = await to_peer.send(WholeBody(b"a message"))
-        assert transmission == (Outcome.ACCEPTED, True, to_peer.said(200), "")
+        assert transmission == Transmission(Outcome.ACCEPTED, True, to_peer.said(200), "")
     assert inbox.bodies == [b"a message"]
     assert inbox.requests[0].content_type == CONTENT_TYPE
     assert inbox.requests[0].content_length in (9, None)
@@ -128,7 +129,7 @@ async def test_a_large_body_arrives_as_it_was(line):
     inbox = Inbox(Answer(204))
     async with line(inbox) as to_peer:
         transmission = await to_peer.send(PiecedBody(*pieces))
-        assert transmission == (Outcome.ACCEPTED, True, to_peer.said(204), "")
+        assert transmission == Transmission(Outcome.ACCEPTED, True, to_peer.said(204), "")
     assert inbox.bodies == [b"".join(pieces)]
 
 
@@ -150,7 +151,7 @@ async def test_a_package_in_the_answer_reaches_who_asked_for_it(answering_line):
             WholeBody(b"a message"), lambda *reply: replies.put_nowait(reply)
         )
         assert await replies.get() == (CONTENT_TYPE, content)
-    assert transmission == (Outcome.ACCEPTED, True, 200, "")
+    assert transmission == Transmission(Outcome.ACCEPTED, True, 200, "")
     assert replies.empty()
 
 
@@ -161,7 +162,7 @@ async def test_a_package_in_the_answer_that_nobody_asked_for_is_forgotten(answer
     async with answering_line(inbox) as to_peer:
         for _ in range(2):
             transmission = await to_peer.send(WholeBody(b"a message"))
-            assert transmission == (Outcome.ACCEPTED, True, 200, "")
+            assert transmission == Transmission(Outcome.ACCEPTED, True, 200, "")
 
 
 async def test_the_body_of_a_refusal_is_no_package(line):
@@ -183,7 +184,7 @@ async def test_an_answer_outside_2xx_is_a_refusal(line, status_code):
     inbox = Inbox(Answer(status_code, "MimeProblem"))
     async with line(inbox) as to_peer:
         transmission = await to_peer.send(WholeBody(b"a message"))
-        refused = (Outcome.REFUSED, True, to_peer.said(status_code), "MimeProblem")
+        refused = Transmission(Outcome.REFUSED, True, to_peer.said(status_code), "MimeProblem")
     assert transmission == refused
     assert len(inbox.requests) == 1
 
@@ -194,7 +195,7 @@ async def test_a_5xx_without_a_word_of_an_msh_is_unknown(answering_line, status_
     """A proxy says so too, behind which the message was stored; its words are kept."""
     async with answering_line(Inbox(Answer(status_code))) as to_peer:
         transmission = await to_peer.send(WholeBody(b"a message"))
-    assert transmission[:3] == (Outcome.UNKNOWN, True, status_code)
+    assert changed(transmission, detail="") == Transmission(Outcome.UNKNOWN, True, status_code)
     assert transmission.detail.startswith(str(status_code))
 
 
@@ -204,7 +205,7 @@ async def test_what_proxies_say_is_unknown_under_every_name(answering_line, stat
     """No MSH says so about a message of its own."""
     async with answering_line(Inbox(Answer(status_code, "StoreFull"))) as to_peer:
         transmission = await to_peer.send(WholeBody(b"a message"))
-    assert transmission == (Outcome.UNKNOWN, True, status_code, "StoreFull")
+    assert transmission == Transmission(Outcome.UNKNOWN, True, status_code, "StoreFull")
 
 
 @pytest.mark.statement(ruling="R-46")
@@ -213,7 +214,7 @@ async def test_a_package_in_a_5xx_is_the_word_of_an_msh(answering_line):
     said = Answer(500, content_type=CONTENT_TYPE, body=b"an error")
     async with answering_line(Inbox(said)) as to_peer:
         transmission = await to_peer.send(WholeBody(b"a message"))
-    assert transmission == (Outcome.REFUSED, True, 500, "500 Internal Server Error")
+    assert transmission == Transmission(Outcome.REFUSED, True, 500, "500 Internal Server Error")
 
 
 async def test_an_answer_before_the_body_was_read_counts(line):
@@ -222,7 +223,7 @@ async def test_an_answer_before_the_body_was_read_counts(line):
     async with line(refuse_unread) as to_peer:
         small = await to_peer.send(WholeBody(b"a message"))
         large = await to_peer.send(PiecedBody(*pieces))
-        refused = (Outcome.REFUSED, True, to_peer.said(403), "SecurityFailure")
+        refused = Transmission(Outcome.REFUSED, True, to_peer.said(403), "SecurityFailure")
     assert small == large == refused
 
 
@@ -232,7 +233,7 @@ async def test_nobody_listening_is_a_refusal_of_which_no_byte_left(line):
     async with line(Inbox()) as to_peer:
         await to_peer.hang_up()
         transmission = await to_peer.send(WholeBody(b"a message"))
-    assert transmission[:3] == (Outcome.REFUSED, False, None)
+    assert changed(transmission, detail="") == Transmission(Outcome.REFUSED, False, None)
     assert transmission.detail == "connection refused"
 
 
@@ -291,8 +292,8 @@ async def test_a_receiver_that_fails_is_unknown_and_is_reported(line):
     async with line(receive) as to_peer:
         transmission = await to_peer.send(WholeBody(b"a message"))
     loop.set_exception_handler(None)
-    unknown = (Outcome.UNKNOWN, True, to_peer.said(500))
-    assert transmission[:3] == unknown
+    unknown = Transmission(Outcome.UNKNOWN, True, to_peer.said(500))
+    assert changed(transmission, detail="") == unknown
     assert [type(report["exception"]) for report in reports] == [ZeroDivisionError]
 
 
@@ -302,5 +303,5 @@ async def test_a_closed_transport_sends_nothing(line):
     async with line(inbox) as to_peer:
         await to_peer.transport.close()
         transmission = await to_peer.send(WholeBody(b"a message"))
-    assert transmission[:3] == (Outcome.REFUSED, False, None)
+    assert changed(transmission, detail="") == Transmission(Outcome.REFUSED, False, None)
     assert inbox.requests == []

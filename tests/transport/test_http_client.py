@@ -21,6 +21,7 @@ from http_peers import (
 )
 
 from onceonly.message.errors import LocalError
+from onceonly.message.word import changed
 from onceonly.transport.http_limits import REPLY_BYTES_MAX, HttpClientLimits
 from onceonly.transport.http_server import HttpServer, serve_http
 from onceonly.transport.transport import Answer, Outcome, Outgoing, Transmission
@@ -28,7 +29,7 @@ from onceonly.transport.transport import Answer, Outcome, Outgoing, Transmission
 pytestmark = pytest.mark.anyio
 
 SHORT = 0.05
-ACCEPTED = (Outcome.ACCEPTED, True, 200, "")
+ACCEPTED = Transmission(Outcome.ACCEPTED, True, 200, "")
 
 
 async def send_to(port: int, limits: HttpClientLimits | None = None) -> Transmission:
@@ -67,7 +68,7 @@ async def test_the_request_is_one_plain_post():
 
 ANSWERS = {
     "200": (OK, ACCEPTED),
-    "204": (b"HTTP/1.1 204 No Content\r\n\r\n", (Outcome.ACCEPTED, True, 204, "")),
+    "204": (b"HTTP/1.1 204 No Content\r\n\r\n", Transmission(Outcome.ACCEPTED, True, 204, "")),
     "HTTP/1.0": (b"HTTP/1.0 200 OK\r\n\r\n", ACCEPTED),
     "no reason": (b"HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", ACCEPTED),
     "body": (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabcd", ACCEPTED),
@@ -81,64 +82,64 @@ ANSWERS = {
     "two answers": (OK + b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", ACCEPTED),
     "redirect": (
         b"HTTP/1.1 307 Elsewhere\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 307, "307 Elsewhere, to http://127.0.0.1:1/"),
+        Transmission(Outcome.REFUSED, True, 307, "307 Elsewhere, to http://127.0.0.1:1/"),
     ),
     "404": (
         b"HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nno",
-        (Outcome.REFUSED, True, 404, "404 No"),
+        Transmission(Outcome.REFUSED, True, 404, "404 No"),
     ),
     "413 of a proxy": (
         b"HTTP/1.1 413 Request Entity Too Large\r\nServer: nginx\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 413, "413 Request Entity Too Large"),
+        Transmission(Outcome.REFUSED, True, 413, "413 Request Entity Too Large"),
     ),
     "no words": (
         b"HTTP/1.1 429 \r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 429, "429 Too Many Requests"),
+        Transmission(Outcome.REFUSED, True, 429, "429 Too Many Requests"),
     ),
     "no words that anybody knows": (
         b"HTTP/1.1 499 \r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 499, "499"),
+        Transmission(Outcome.REFUSED, True, 499, "499"),
     ),
     "endless words": (
         b"HTTP/1.1 400 " + b"x" * 1000 + b"\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 400, "400 " + "x" * 64),
+        Transmission(Outcome.REFUSED, True, 400, "400 " + "x" * 64),
     ),
     "words beyond ASCII": (
         b"HTTP/1.1 400 No \xff\x85\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 400, "400 No \xff\\x85"),
+        Transmission(Outcome.REFUSED, True, 400, "400 No \xff\\x85"),
     ),
     "redirect with a secret": (
         b"HTTP/1.1 302 Found\r\nLocation: /login?token=x\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 302, "302 Found, to /login"),
+        Transmission(Outcome.REFUSED, True, 302, "302 Found, to /login"),
     ),
     "504 of a proxy": (
         b"HTTP/1.1 504 Gateway Time-out\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.UNKNOWN, True, 504, "504 Gateway Time-out"),
+        Transmission(Outcome.UNKNOWN, True, 504, "504 Gateway Time-out"),
     ),
     "503 behind an interim answer": (
         (
             b"HTTP/1.1 103 Hints\r\nOnceonly-Error: Busy\r\n\r\n"
             b"HTTP/1.1 503 Down\r\nContent-Length: 0\r\n\r\n"
         ),
-        (Outcome.UNKNOWN, True, 503, "503 Down"),
+        Transmission(Outcome.UNKNOWN, True, 503, "503 Down"),
     ),
     "named error": (
         b"HTTP/1.1 400 No\r\nonceonly-error: MimeProblem\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 400, "MimeProblem"),
+        Transmission(Outcome.REFUSED, True, 400, "MimeProblem"),
     ),
     "named error with its reason": (
         (
             b"HTTP/1.1 413 No\r\nOnceonly-Reason: the body is too large\r\n"
             b"Onceonly-Error: MessageTooLarge\r\nContent-Length: 0\r\n\r\n"
         ),
-        (Outcome.REFUSED, True, 413, "MessageTooLarge: the body is too large"),
+        Transmission(Outcome.REFUSED, True, 413, "MessageTooLarge: the body is too large"),
     ),
     "refused in a message of its own": (
         (
             b"HTTP/1.1 204 No Content\r\nOnceonly-Error: Inconsistent\r\n"
             b"Onceonly-Reason: of another profile\r\n\r\n"
         ),
-        (Outcome.ACCEPTED, True, 204, "Inconsistent: of another profile"),
+        Transmission(Outcome.ACCEPTED, True, 204, "Inconsistent: of another profile"),
     ),
     "endless reason that steers": (
         (
@@ -146,41 +147,44 @@ ANSWERS = {
             + b"y" * 2000
             + b"\r\nContent-Length: 0\r\n\r\n"
         ),
-        (Outcome.REFUSED, True, 400, "Busy: \\x9b" + "y" * 296),
+        Transmission(Outcome.REFUSED, True, 400, "Busy: \\x9b" + "y" * 296),
     ),
     "a reason of nothing": (
         b"HTTP/1.1 400 No\r\nOnceonly-Reason: y\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 400, "400 No"),
+        Transmission(Outcome.REFUSED, True, 400, "400 No"),
     ),
     "TLS": (
         b"\x15\x03\x01\x00\x02\x02\x46",
-        (Outcome.UNKNOWN, True, None, "answered in TLS; expected is http"),
+        Transmission(Outcome.UNKNOWN, True, None, "answered in TLS; expected is http"),
     ),
     "named error that is no word": (
         b"HTTP/1.1 400 No\r\nOnceonly-Error: <script>\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.REFUSED, True, 400, "400 No"),
+        Transmission(Outcome.REFUSED, True, 400, "400 No"),
     ),
     "switching protocols": (
         b"HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n",
-        (Outcome.REFUSED, True, 101, "101 X"),
+        Transmission(Outcome.REFUSED, True, 101, "101 X"),
     ),
-    "nothing": (b"", (Outcome.UNKNOWN, True, None, "connection lost")),
-    "not HTTP": (b"SSH-2.0-x\r\n\r\n", (Outcome.UNKNOWN, True, None, "malformed answer")),
+    "nothing": (b"", Transmission(Outcome.UNKNOWN, True, None, "connection lost")),
+    "not HTTP": (
+        b"SSH-2.0-x\r\n\r\n",
+        Transmission(Outcome.UNKNOWN, True, None, "malformed answer"),
+    ),
     "bare line feeds": (
         b"HTTP/1.1 200 OK\nContent-Length: 0\n\n",
-        (Outcome.UNKNOWN, True, None, "malformed answer"),
+        Transmission(Outcome.UNKNOWN, True, None, "malformed answer"),
     ),
     "status below 100": (
         b"HTTP/1.1 099 X\r\nContent-Length: 0\r\n\r\n",
-        (Outcome.UNKNOWN, True, None, "malformed answer"),
+        Transmission(Outcome.UNKNOWN, True, None, "malformed answer"),
     ),
     "endless head": (
         b"HTTP/1.1 200 OK\r\nX: " + b"y" * 20_000,
-        (Outcome.UNKNOWN, True, None, "answer too large"),
+        Transmission(Outcome.UNKNOWN, True, None, "answer too large"),
     ),
     "endless interim answers": (
         b"HTTP/1.1 100 Continue\r\n\r\n" * 1000,
-        (Outcome.UNKNOWN, True, None, "answer too large"),
+        Transmission(Outcome.UNKNOWN, True, None, "answer too large"),
     ),
 }
 
@@ -212,7 +216,8 @@ async def test_an_answer_cut_in_its_head_is_unknown():
     """N9: not one byte less than the whole head is an answer."""
     head_end = OK.index(b"\r\n\r\n") + 4
     for size in range(head_end):
-        assert (await outcome_of(OK[:size]))[:2] == (Outcome.UNKNOWN, True)
+        cut = await outcome_of(OK[:size])
+        assert (cut.outcome, cut.bytes_left) == (Outcome.UNKNOWN, True)
 
 
 async def test_a_reset_is_unknown():
@@ -222,7 +227,7 @@ async def test_a_reset_is_unknown():
         client.reset()
 
     async with scripted(script) as (port, _peer):
-        assert await send_to(port) == (Outcome.UNKNOWN, True, None, "connection lost")
+        assert await send_to(port) == Transmission(Outcome.UNKNOWN, True, None, "connection lost")
 
 
 async def test_a_peer_that_never_answers_is_unknown():
@@ -234,7 +239,9 @@ async def test_a_peer_that_never_answers_is_unknown():
 
     limits = HttpClientLimits(response_timeout_s=SHORT)
     async with scripted(script) as (port, peer), asyncio.timeout(limits.silent_s):
-        assert await send_to(port, limits) == (Outcome.UNKNOWN, True, None, "no answer in time")
+        assert await send_to(port, limits) == Transmission(
+            Outcome.UNKNOWN, True, None, "no answer in time"
+        )
     assert peer.request_count == 1
 
 
@@ -249,7 +256,7 @@ async def test_a_peer_that_never_reads_is_unknown():
     async with listening(ignore) as server, sender(limits) as transport:
         uri = f"http://127.0.0.1:{port_of(server)}/"
         transmission = await transport.send(Outgoing(uri, "a/b", body))
-    assert transmission == (Outcome.UNKNOWN, True, None, "no progress while sending")
+    assert transmission == Transmission(Outcome.UNKNOWN, True, None, "no progress while sending")
 
 
 async def test_the_whole_exchange_is_bounded():
@@ -263,7 +270,7 @@ async def test_the_whole_exchange_is_bounded():
     limits = HttpClientLimits(total_s=SHORT, rate_min=1_000_000)
     async with scripted(script) as (port, _peer):
         transmission = await send_to(port, limits)
-    assert transmission == (Outcome.UNKNOWN, True, None, "took too long altogether")
+    assert transmission == Transmission(Outcome.UNKNOWN, True, None, "took too long altogether")
 
 
 async def test_success_before_the_end_of_the_body_is_unknown():
@@ -279,7 +286,7 @@ async def test_success_before_the_end_of_the_body_is_unknown():
         uri = f"http://127.0.0.1:{port_of(server)}/"
         transmission = await transport.send(Outgoing(uri, "a/b", body))
     detail = "answered before the end of the body"
-    assert transmission == (Outcome.UNKNOWN, True, 200, detail)
+    assert transmission == Transmission(Outcome.UNKNOWN, True, 200, detail)
 
 
 @pytest.mark.parametrize(
@@ -303,7 +310,7 @@ async def test_a_package_in_the_answer_is_taken_however_it_is_cut(answer):
 
     async with scripted(script) as (port, peer), sender() as transport:
         for _ in range(2):
-            outgoing = package(port)._replace(take_reply=lambda *reply: replies.put_nowait(reply))
+            outgoing = changed(package(port), take_reply=lambda *reply: replies.put_nowait(reply))
             assert await transport.send(outgoing) == ACCEPTED
             assert await replies.get() == ("a/b", b"a package")
     assert peer.connection_count == 1
@@ -323,7 +330,7 @@ async def test_a_package_in_the_answer_that_breaks_off_or_is_too_long_is_none():
 
     async with scripted(script) as (port, peer), sender() as transport:
         for _ in range(2):
-            outgoing = package(port)._replace(take_reply=lambda *reply: replies.append(reply))
+            outgoing = changed(package(port), take_reply=lambda *reply: replies.append(reply))
             assert await transport.send(outgoing) == ACCEPTED
             await peer.hung_up.wait()
             peer.hung_up.clear()
@@ -400,7 +407,7 @@ async def test_no_connection_is_a_refusal_of_which_no_byte_left(endpoint_uri, de
         uri = endpoint_uri.format(port=reserved.getsockname()[1])
         async with sender(HttpClientLimits(connect_pause_s=0.001)) as transport:
             transmission = await transport.send(Outgoing(uri, "a/b", PiecedBody(b"x")))
-    assert transmission == (Outcome.REFUSED, False, None, detail)
+    assert transmission == Transmission(Outcome.REFUSED, False, None, detail)
 
 
 async def test_a_tls_handshake_that_fails_is_a_refusal_of_which_no_byte_left():
@@ -408,7 +415,7 @@ async def test_a_tls_handshake_that_fails_is_a_refusal_of_which_no_byte_left():
     async with endpoint(Inbox()) as server, sender() as transport:
         uri = f"https://127.0.0.1:{server.port}/msh"
         transmission = await transport.send(Outgoing(uri, "a/b", PiecedBody(b"x")))
-    assert transmission[:3] == (Outcome.REFUSED, False, None)
+    assert changed(transmission, detail="") == Transmission(Outcome.REFUSED, False, None)
     assert transmission.detail.startswith("TLS handshake failed: ")
 
 
@@ -418,7 +425,7 @@ async def test_a_tls_handshake_without_an_answer_is_a_refusal_of_which_no_byte_l
         uri = f"https://127.0.0.1:{silent.getsockname()[1]}/msh"
         async with sender(HttpClientLimits(connect_timeout_s=SHORT)) as transport:
             transmission = await transport.send(Outgoing(uri, "a/b", PiecedBody(b"x")))
-    assert transmission == (Outcome.REFUSED, False, None, "connect timeout")
+    assert transmission == Transmission(Outcome.REFUSED, False, None, "connect timeout")
 
 
 async def test_a_connection_that_is_reset_before_tls_is_a_refusal_of_which_no_byte_left():
@@ -436,7 +443,7 @@ async def test_a_connection_that_is_reset_before_tls_is_a_refusal_of_which_no_by
     async with server, sender(HttpClientLimits(connect_pause_s=0.001)) as transport:
         uri = f"https://127.0.0.1:{port_of(server)}/msh"
         transmission = await transport.send(Outgoing(uri, "a/b", PiecedBody(b"x")))
-    assert transmission == (Outcome.REFUSED, False, None, "no connection")
+    assert transmission == Transmission(Outcome.REFUSED, False, None, "no connection")
     assert connections == 2
 
 
@@ -487,8 +494,8 @@ async def test_waiting_for_a_connection_is_bounded_in_time_and_number():
         async with asyncio.timeout(PATIENCE_S):
             await second
         gate.opened.set()
-    assert third == (Outcome.REFUSED, False, None, "too many wait for a connection")
-    assert second.result() == (Outcome.REFUSED, False, None, "no free connection")
+    assert third == Transmission(Outcome.REFUSED, False, None, "too many wait for a connection")
+    assert second.result() == Transmission(Outcome.REFUSED, False, None, "no free connection")
     assert first.result() == ACCEPTED
 
 
@@ -518,8 +525,8 @@ async def test_closing_ends_what_is_under_way():
         await gate.arrival()
         await transport.close()
         async with asyncio.timeout(PATIENCE_S):
-            assert await sends[0] == (Outcome.UNKNOWN, True, None, "connection lost")
-            assert await sends[1] == (Outcome.REFUSED, False, None, "transport closed")
+            assert await sends[0] == Transmission(Outcome.UNKNOWN, True, None, "connection lost")
+            assert await sends[1] == Transmission(Outcome.REFUSED, False, None, "transport closed")
         gate.opened.set()
 
 
@@ -562,4 +569,4 @@ async def test_an_answer_names_its_error_to_the_sender():
     """Both halves together: the name that the endpoint sent is the detail of the outcome."""
     async with endpoint(Inbox(Answer(503, "Overloaded"))) as server:
         transmission = await send_to(server.port)
-    assert transmission == (Outcome.REFUSED, True, 503, "Overloaded")
+    assert transmission == Transmission(Outcome.REFUSED, True, 503, "Overloaded")

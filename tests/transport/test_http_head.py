@@ -121,8 +121,8 @@ REFUSED = {
 def test_a_lenient_reading_is_refused(raw, status_code):
     """Each way to make two parsers disagree gets its status and a name."""
     answer = refusal_of(raw + b"\r\n")
-    assert answer[0] == status_code
-    assert answer[1]
+    assert answer.status_code == status_code
+    assert answer.error
 
 
 def test_an_ordinary_head_is_read():
@@ -130,7 +130,7 @@ def test_an_ordinary_head_is_read():
     raw = LINE + HOST + b'Content-Type: multipart/related; boundary="x"\r\n' + LENGTH
     raw += b'SOAPAction: "ebXML"\r\nUser-Agent: caf\xe9\r\n\r\n'
     head = read(raw)
-    assert head == (raw, 'multipart/related; boundary="x"', 4, False, False)
+    assert head == RequestHead(raw, 'multipart/related; boundary="x"', 4, False, False)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_an_address_without_an_authority_has_none(uri):
 def test_a_folded_line_is_refused_by_name():
     """Item 19: whoever folds does not look for a malformed head."""
     answer = refusal_of(LINE + HOST + LENGTH + b'SOAPAction:\r\n "ebXML"\r\n\r\n')
-    assert answer[:2] == (400, "FoldedHeader")
+    assert (answer.status_code, answer.error) == (400, "FoldedHeader")
 
 
 def test_a_chunked_head_has_no_length():

@@ -5,13 +5,14 @@ import asyncio
 import pytest
 from http_peers import CONTENT_TYPE, Inbox, PiecedBody, WholeBody
 
+from onceonly.message.word import changed
 from onceonly.transport.loopback import LoopbackFaults, LoopbackNetwork, LoopbackTransport
-from onceonly.transport.transport import Outcome, Outgoing
+from onceonly.transport.transport import Outcome, Outgoing, Transmission
 
 pytestmark = pytest.mark.anyio
 
 URI = "http://peer.example/msh"
-UNKNOWN = (Outcome.UNKNOWN, True, None)
+UNKNOWN = Transmission(Outcome.UNKNOWN, True, None)
 
 
 async def send_through(faults: LoopbackFaults, *, seed: int = 0, count: int = 1):
@@ -31,7 +32,7 @@ async def send_through(faults: LoopbackFaults, *, seed: int = 0, count: int = 1)
 async def test_lost_before_is_unknown_and_never_arrives():
     """The peer saw nothing, and the sender can't know that."""
     outcomes, inbox, network = await send_through(LoopbackFaults(lost_before=1))
-    assert outcomes[0][:3] == UNKNOWN
+    assert changed(outcomes[0], detail="") == UNKNOWN
     assert inbox.requests == []
     assert network.counts.lost_before == 1
 
@@ -39,7 +40,7 @@ async def test_lost_before_is_unknown_and_never_arrives():
 async def test_lost_after_is_unknown_and_arrived():
     """N9: received, answered, and the answer is gone."""
     outcomes, inbox, _ = await send_through(LoopbackFaults(lost_after=1))
-    assert outcomes[0][:3] == UNKNOWN
+    assert changed(outcomes[0], detail="") == UNKNOWN
     assert inbox.bodies == [b"message 0"]
 
 
@@ -53,7 +54,7 @@ async def test_duplicated_arrives_twice():
 async def test_cut_never_arrives_whole():
     """N8: the receiver sees a broken transfer at any byte."""
     outcomes, inbox, _ = await send_through(LoopbackFaults(cut=1), count=50)
-    assert {outcome[:3] for outcome in outcomes} == {UNKNOWN}
+    assert {changed(outcome, detail="") for outcome in outcomes} == {UNKNOWN}
     assert inbox.bodies == []
     assert len(inbox.broken) == 50
 

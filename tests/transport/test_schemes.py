@@ -3,9 +3,10 @@
 import pytest
 from http_peers import Inbox, WholeBody
 
+from onceonly.message.word import changed
 from onceonly.transport.loopback import LoopbackNetwork, LoopbackTransport
 from onceonly.transport.schemes import SchemeTransport
-from onceonly.transport.transport import Outcome, Outgoing
+from onceonly.transport.transport import Outcome, Outgoing, Transmission
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +42,7 @@ async def test_an_unknown_scheme_is_refused_by_name(endpoint):
     """Nothing left; the machine's retries go on until an operator sees the reason."""
     schemes = SchemeTransport([PostOnly(LoopbackNetwork())])
     transmission = await schemes.send(package(endpoint))
-    assert transmission[:3] == (Outcome.REFUSED, False, None)
+    assert changed(transmission, detail="") == Transmission(Outcome.REFUSED, False, None)
     assert transmission.detail.startswith("UnknownScheme: ")
 
 

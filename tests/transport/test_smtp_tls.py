@@ -11,10 +11,11 @@ from smtp_peers import MAILBOX, Speaker, letter, mail, mail_endpoint, mail_sende
 from smtp_tls import make_certificate, serving, trusting
 
 from onceonly.message.errors import LocalError
+from onceonly.message.word import changed
 from onceonly.transport.smtp_client import SmtpTransport
 from onceonly.transport.smtp_limits import SmtpLimits
 from onceonly.transport.smtp_server import Credentials, Door
-from onceonly.transport.transport import Outcome
+from onceonly.transport.transport import Outcome, Transmission
 
 pytestmark = [
     pytest.mark.anyio,
@@ -54,7 +55,7 @@ async def test_a_mail_goes_under_starttls(certificate, door):
         mail_endpoint(inbox, door=door) as server,
         mail_sender(server.port, tls=trusting(certificate), is_tls_required=True) as transport,
     ):
-        assert await transport.send(letter(BODY)) == (Outcome.ACCEPTED, True, 250, "")
+        assert await transport.send(letter(BODY)) == Transmission(Outcome.ACCEPTED, True, 250, "")
     assert inbox.bodies == [b"a message\r\n"]
 
 
@@ -77,7 +78,7 @@ async def test_commands_behind_starttls_are_discarded_with_the_connection(door):
 async def test_a_mail_behind_starttls_is_never_taken(door):
     """M4: nor is a whole mail in the packet of STARTTLS, where TLS is offered and not required."""
     inbox = Inbox()
-    door = door._replace(is_tls_required=False)
+    door = changed(door, is_tls_required=False)
     whole = b"MAIL FROM:<a@b.example>\r\nRCPT TO:<" + MAILBOX.encode() + b">\r\nDATA\r\n" + mail()
     async with mail_endpoint(inbox, door=door) as server, speaking(server.port) as client:
         await client.greet()
@@ -98,7 +99,7 @@ async def test_the_conversation_begins_again_under_tls(certificate, door):
 
 async def test_auth_before_tls_is_refused(certificate, door):
     """M6: no password in clear, and AUTH is not even offered."""
-    door = door._replace(credentials=WHO, is_tls_required=False)
+    door = changed(door, credentials=WHO, is_tls_required=False)
     async with mail_endpoint(Inbox(), door=door) as server, speaking(server.port) as client:
         assert "AUTH" not in await client.greet()
         assert (await client.ask(b"AUTH PLAIN AHJlbGF5AHMzY3JldA==")).startswith("538")
@@ -108,7 +109,7 @@ async def test_auth_before_tls_is_refused(certificate, door):
 async def test_mail_needs_the_password_where_there_is_one(certificate, door):
     """M11: without it nobody brings an acknowledgement, whatever From it claims."""
     inbox = Inbox()
-    door = door._replace(credentials=WHO)
+    door = changed(door, credentials=WHO)
     async with mail_endpoint(inbox, door=door) as server, speaking(server.port) as client:
         await client.greet()
         await under_tls(client, certificate)
@@ -124,7 +125,7 @@ async def test_mail_needs_the_password_where_there_is_one(certificate, door):
 @pytest.mark.parametrize("answer", [b"*", b"!", b"x" * 5000])
 async def test_an_answer_to_a_challenge_that_is_none_is_refused(certificate, door, answer):
     """Nor is it a bug of ours."""
-    door = door._replace(credentials=WHO)
+    door = changed(door, credentials=WHO)
     async with mail_endpoint(Inbox(), door=door) as server, speaking(server.port) as client:
         await client.greet()
         await under_tls(client, certificate)
@@ -135,7 +136,7 @@ async def test_an_answer_to_a_challenge_that_is_none_is_refused(certificate, doo
 
 async def test_guessing_ends_with_the_connection(certificate, door):
     """A few tries, then 421."""
-    door = door._replace(credentials=WHO)
+    door = changed(door, credentials=WHO)
     limits = SmtpLimits(auth_tries_max=2)
     wrong = b"AUTH PLAIN " + base64.b64encode(b"\0relay\0guess")
     async with (
@@ -152,7 +153,7 @@ async def test_guessing_ends_with_the_connection(certificate, door):
 async def test_our_sender_gives_its_password_under_tls(certificate, door):
     """And is let in."""
     inbox = Inbox()
-    door = door._replace(credentials=WHO)
+    door = changed(door, credentials=WHO)
     secret = {"user": "relay", "password": "s3cret"}
     async with (
         mail_endpoint(inbox, door=door) as server,
@@ -164,14 +165,14 @@ async def test_our_sender_gives_its_password_under_tls(certificate, door):
 
 async def test_a_wrong_password_is_a_refusal_of_which_no_byte_left(certificate, door):
     """And it is not tried again: it would be wrong again."""
-    door = door._replace(credentials=WHO)
+    door = changed(door, credentials=WHO)
     secret = {"user": "relay", "password": "guess"}
     async with (
         mail_endpoint(Inbox(), door=door) as server,
         mail_sender(server.port, tls=trusting(certificate), waits_s=(99,), **secret) as transport,
     ):
         transmission = await transport.send(letter(BODY))
-    assert transmission[:3] == (Outcome.REFUSED, False, 535)
+    assert changed(transmission, detail="") == Transmission(Outcome.REFUSED, False, 535)
 
 
 @pytest.mark.parametrize("replies", [{}, {"EHLO": [b"250-relay\r\n250 SIZE"]}])
@@ -180,7 +181,7 @@ async def test_a_relay_without_starttls_gets_no_mail_that_needs_it(certificate, 
     strict = {"tls": trusting(certificate), "is_tls_required": True}
     async with relay(**replies) as (port, peer), mail_sender(port, **strict) as transport:
         transmission = await transport.send(letter(BODY))
-    assert transmission[:3] == (Outcome.REFUSED, False, None)
+    assert changed(transmission, detail="") == Transmission(Outcome.REFUSED, False, None)
     assert transmission.detail.startswith("TlsRequired")
     assert [command.split()[0] for command in peer.commands] == ["EHLO", "QUIT"]
 
@@ -191,7 +192,7 @@ async def test_an_smtps_mailbox_gets_mail_under_tls_only(certificate):
     async with relay() as (port, peer), mail_sender(port, tls=tls) as transport:
         refused = await transport.send(letter(BODY, endpoint=f"smtps:{MAILBOX}"))
         taken = await transport.send(letter(BODY))
-    assert refused[:2] == (Outcome.REFUSED, False)
+    assert (refused.outcome, refused.bytes_left) == (Outcome.REFUSED, False)
     assert taken.outcome is Outcome.ACCEPTED
     assert len(peer.mails) == 1
 
@@ -212,11 +213,11 @@ async def test_a_relay_with_a_strange_certificate_gets_nothing(door):
     """The message is not shown to a stranger, also where TLS was only offered."""
     inbox = Inbox()
     async with (
-        mail_endpoint(inbox, door=door._replace(is_tls_required=False)) as server,
+        mail_endpoint(inbox, door=changed(door, is_tls_required=False)) as server,
         mail_sender(server.port, tls=ssl.create_default_context()) as transport,
     ):
         transmission = await transport.send(letter(BODY))
-    assert transmission[:3] == (Outcome.REFUSED, False, None)
+    assert changed(transmission, detail="") == Transmission(Outcome.REFUSED, False, None)
     assert transmission.detail.startswith("TLS handshake failed: ")
     assert inbox.requests == []
 
@@ -242,7 +243,7 @@ async def test_answers_behind_the_go_ahead_for_tls_are_discarded(certificate):
         mail_sender(port_of(server), tls=trusting(certificate)) as transport,
     ):
         transmission = await transport.send(letter(BODY))
-    assert transmission[:3] == (Outcome.REFUSED, False, 550)
+    assert changed(transmission, detail="") == Transmission(Outcome.REFUSED, False, 550)
     assert heard[0].startswith(b"EHLO")
 
 
@@ -263,7 +264,7 @@ async def test_mail_goes_to_a_relay_that_speaks_tls_from_the_first_byte(certific
         port = port_of(server)
         async with mail_sender(port, scheme="smtps", tls=trusting(certificate)) as transport:
             transmission = await transport.send(letter(BODY, endpoint=f"smtps:{MAILBOX}"))
-    assert transmission == (Outcome.ACCEPTED, True, 250, "")
+    assert transmission == Transmission(Outcome.ACCEPTED, True, 250, "")
     assert taken[0].endswith(b"\r\n\r\na message\r\n.\r\n")
 
 

@@ -1,7 +1,5 @@
 """Documents and packages of rm-2001 to read, and the values that they say."""
 
-from dataclasses import replace
-
 import pytest
 import wire_samples as samples
 from wire_samples import BOUNDARY, NAMESPACE, PAYLOAD, PAYLOAD_HEAD, body_of, header_part, part
@@ -18,6 +16,7 @@ from onceonly.message.message import (
 )
 from onceonly.message.package import Package
 from onceonly.message.signals import SignalHeader
+from onceonly.message.word import changed
 from onceonly.wire.envelope import Content, Envelope, encode
 
 EXAMPLES = samples.EXAMPLES.parent / "seed1"
@@ -156,7 +155,7 @@ def message_of(document: str) -> Message:
     """The business message in the document, without its payloads."""
     content = decode_document(document).content
     assert isinstance(content, Message)
-    return replace(content, payloads=())
+    return changed(content, payloads=())
 
 
 def refusal(*edits: tuple[str, str], document: str = DOCUMENT) -> ErrorCode:

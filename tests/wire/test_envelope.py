@@ -1,6 +1,5 @@
 """The two public functions together: what the specification shows, what we write, what returns."""
 
-from dataclasses import replace
 from io import BytesIO
 from itertools import pairwise
 
@@ -36,6 +35,7 @@ from onceonly.message.errors import ErrorCode, LocalError, RemoteError, Severity
 from onceonly.message.identity import PartyId
 from onceonly.message.message import DeliverySemantics, Message, Profile, RoutingHeader
 from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal
+from onceonly.message.word import changed
 from onceonly.wire.envelope import Content, Decoder, boundary_for, encode
 
 TRANSIENT = ErrorEntry(
@@ -64,10 +64,10 @@ def test_the_normal_examples_read_as_the_message_they_show(name):
     envelope = decode(example_package(name)[1], example_package(name)[0])
     data = collected(envelope)[0]
     assert data.replace(b"\r\n", b"\n") == EXAMPLE_PAYLOAD
-    described = replace(
+    described = changed(
         payload(data, name="PurchaseOrder"), content_type='application/xml; charset="utf-8"'
     )
-    assert envelope.content == replace(MESSAGE, payloads=(described,))
+    assert envelope.content == changed(MESSAGE, payloads=(described,))
     assert envelope.routing == (ROUTING,)
     assert envelope.profile is Profile.RM_2000
 
@@ -78,7 +78,7 @@ def test_the_normal_examples_read_as_the_message_they_show(name):
         ("02-acknowledgement.http", Acknowledgment(SIGNAL)),
         (
             "03-error-transient.http",
-            ErrorSignal(replace(SIGNAL, message_id="m-9002@b.example.com"), (TRANSIENT,)),
+            ErrorSignal(changed(SIGNAL, message_id="m-9002@b.example.com"), (TRANSIENT,)),
         ),
     ],
 )
@@ -128,9 +128,9 @@ def test_writing_what_an_example_says_gives_the_example(name):
 
 TWO_PAYLOADS = (b"<order>\r\n--ebxml-part-wrapperx\r\n</order>", b"\x00\xff\r\n")
 GOLDEN_CASES: dict[str, tuple[Content, RoutingHeader, tuple[bytes, ...]]] = {
-    "normal": (replace(MESSAGE, payloads=(payload(PAYLOAD, name="Order"),)), ROUTING, (PAYLOAD,)),
+    "normal": (changed(MESSAGE, payloads=(payload(PAYLOAD, name="Order"),)), ROUTING, (PAYLOAD,)),
     "normal-two-payloads": (
-        replace(
+        changed(
             MESSAGE,
             from_ids=(PartyId("urn:duns:111111111"), PartyId('D&B<">', type="x&y")),
             service="Über & <Quote>",
@@ -139,20 +139,20 @@ GOLDEN_CASES: dict[str, tuple[Content, RoutingHeader, tuple[bytes, ...]]] = {
             ref_to_message_id="m-0000@a.example.com",
             payloads=(
                 payload(TWO_PAYLOADS[0], name="Order's <name>"),
-                replace(payload(TWO_PAYLOADS[1], "bin-2"), content_type="application/octet-stream"),
+                changed(payload(TWO_PAYLOADS[1], "bin-2"), content_type="application/octet-stream"),
             ),
         ),
-        replace(ROUTING, sequence_number=None, timestamp_at=253_402_300_799_999_000),
+        changed(ROUTING, sequence_number=None, timestamp_at=253_402_300_799_999_000),
         TWO_PAYLOADS,
     ),
-    "normal-without-payload": (MESSAGE, replace(ROUTING, sequence_number=999_999_999), ()),
+    "normal-without-payload": (MESSAGE, changed(ROUTING, sequence_number=999_999_999), ()),
     "acknowledgement": (Acknowledgment(SIGNAL), SIGNAL_ROUTING, ()),
     "error": (
         ErrorSignal(
             SIGNAL,
             (
                 TRANSIENT,
-                replace(SEQUENCE, description="two\r\n\tlines"),
+                changed(SEQUENCE, description="two\r\n\tlines"),
                 ErrorEntry(
                     code=ErrorCode.UNKNOWN, severity=Severity.ERROR, code_text='their "code"'
                 ),
@@ -306,14 +306,14 @@ def test_every_proper_prefix_of_a_package_is_refused(name):
 @pytest.mark.parametrize(
     "content",
     [
-        replace(MESSAGE, payloads=(payload(b"", name="a\x00b"),)),
-        replace(MESSAGE, payloads=(payload(b"", content_id="a>b"),)),
-        replace(MESSAGE, payloads=(payload(b"", content_id="a\r\nb"),)),
-        replace(MESSAGE, payloads=(payload(b"", "same"), payload(b"", "same"))),
-        replace(MESSAGE, payloads=(replace(payload(b""), content_type="text"),)),
-        replace(MESSAGE, payloads=(replace(payload(b""), content_type=" text/xml"),)),
-        replace(MESSAGE, payloads=(replace(payload(b""), content_type="a/b\r\nBcc: c"),)),
-        ErrorSignal(SIGNAL, (replace(TRANSIENT, description="\x1b[31m"),)),
+        changed(MESSAGE, payloads=(payload(b"", name="a\x00b"),)),
+        changed(MESSAGE, payloads=(payload(b"", content_id="a>b"),)),
+        changed(MESSAGE, payloads=(payload(b"", content_id="a\r\nb"),)),
+        changed(MESSAGE, payloads=(payload(b"", "same"), payload(b"", "same"))),
+        changed(MESSAGE, payloads=(changed(payload(b""), content_type="text"),)),
+        changed(MESSAGE, payloads=(changed(payload(b""), content_type=" text/xml"),)),
+        changed(MESSAGE, payloads=(changed(payload(b""), content_type="a/b\r\nBcc: c"),)),
+        ErrorSignal(SIGNAL, (changed(TRANSIENT, description="\x1b[31m"),)),
     ],
 )
 def test_text_that_the_wire_cannot_carry_is_refused(content):
@@ -330,14 +330,14 @@ def test_text_that_the_wire_cannot_carry_is_refused(content):
 def test_semantics_without_a_word_on_the_wire_are_refused(semantics):
     """S0-35: the profile knows two values; the others are never silently turned into one."""
     with pytest.raises(LocalError) as refused:
-        written(replace(MESSAGE, semantics=semantics), ROUTING)
+        written(changed(MESSAGE, semantics=semantics), ROUTING)
     assert refused.value.name == "SemanticsNotOnWire"
 
 
 def test_a_payload_id_that_is_the_roots_is_refused():
     """Two parts of a package never share a Content-ID."""
     with pytest.raises(LocalError):
-        written(replace(MESSAGE, payloads=(payload(b"", "hdr-0001@a.example.com"),)), ROUTING)
+        written(changed(MESSAGE, payloads=(payload(b"", "hdr-0001@a.example.com"),)), ROUTING)
 
 
 @pytest.mark.parametrize("boundary", ["", "a" * 71, "a\r\n", 'a"b', "end ", "ä"])

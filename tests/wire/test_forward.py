@@ -1,7 +1,5 @@
 """What was received goes one hop further with one more RoutingHeader, and nothing else changes."""
 
-from dataclasses import replace
-
 import pytest
 import rm2001_samples
 import wire_samples
@@ -11,6 +9,7 @@ from wire_samples import NAMESPACE, ROOT_ID, body_of, collected, decode, joined,
 
 from onceonly.message.errors import LocalError
 from onceonly.message.message import Message, Profile, RoutingHeader
+from onceonly.message.word import changed
 from onceonly.wire.envelope import Envelope, boundary_for, forward
 
 BOUNDARY = boundary_for("0123456789abcdef")
@@ -20,7 +19,7 @@ ROUTER = RoutingHeader(
     error_uri="http://router.example.com/errors",
     timestamp_at=982_235_534_000_000,
 )
-HOPS = {Profile.RM_2000: replace(ROUTER, sequence_number=1), Profile.RM_2001: ROUTER}
+HOPS = {Profile.RM_2000: changed(ROUTER, sequence_number=1), Profile.RM_2001: ROUTER}
 SAMPLES = {Profile.RM_2000: wire_samples, Profile.RM_2001: rm2001_samples}
 DOCUMENTS = {profile: samples.DOCUMENT for profile, samples in SAMPLES.items()}
 LAST_TAG = "</RoutingHeader>"
@@ -175,7 +174,7 @@ def test_a_namespace_with_a_space_in_it_is_carried(profile):
 @both_profiles
 def test_signals_pass_too(profile):
     """An acknowledgement or an error on its way upstream has no payload, and keeps its header."""
-    hop = replace(HOPS[profile], sequence_number=None)
+    hop = changed(HOPS[profile], sequence_number=None)
     signal = (
         wire_samples.signal_document("Acknowledgement")
         if profile is Profile.RM_2000

@@ -1,7 +1,6 @@
 """The digest of a header: over what its From Party said, and over nothing else."""
 
 import json
-from dataclasses import replace
 from hashlib import sha256
 
 import pytest
@@ -19,6 +18,7 @@ from onceonly.message.message import (
     Profile,
     SyncReplyMode,
 )
+from onceonly.message.word import changed
 from onceonly.wire.header_digest import digests_of, header_digest
 
 GOLDEN = wire_samples.GOLDEN.parent
@@ -29,7 +29,7 @@ PACKAGE_TYPES = {
     "rm2001": rm2001_samples.PACKAGE_TYPE,
 }
 XML = Payload("p1", "application/xml", 8, "a" * 64, "order.xml")
-WITH_PAYLOAD = replace(MESSAGE, payloads=(XML,))
+WITH_PAYLOAD = changed(MESSAGE, payloads=(XML,))
 
 
 def of(message: Message, profile: Profile = Profile.RM_2000) -> str:
@@ -37,16 +37,16 @@ def of(message: Message, profile: Profile = Profile.RM_2000) -> str:
 
 
 def typed(content_type: str) -> Message:
-    return replace(MESSAGE, payloads=(replace(XML, content_type=content_type),))
+    return changed(MESSAGE, payloads=(changed(XML, content_type=content_type),))
 
 
 @pytest.mark.statement(ruling="R-37")
 def test_it_is_the_hash_of_this_text():
     """Byte by byte, so that anybody can compute it."""
-    message = replace(
+    message = changed(
         WITH_PAYLOAD,
         from_ids=(PartyId("urn:duns:111111111"), PartyId("Käufer", "name")),
-        payloads=(XML, replace(XML, content_type='Text/XML; Charset="UTF-8"; name=a.xml; a="b c"')),
+        payloads=(XML, changed(XML, content_type='Text/XML; Charset="UTF-8"; name=a.xml; a="b c"')),
     )
     text = (
         "7:rm-2000|1:2|~|18:urn:duns:111111111|4:name|6:Käufer|1:1|~|18:urn:duns:222222222"
@@ -84,14 +84,14 @@ def test_it_is_pinned_for_what_was_ever_sent(name: str):
         {"leaves_semantics": True},
         {"payloads": ()},
         {"payloads": (XML, XML)},
-        {"payloads": (replace(XML, content_type="text/xml"),)},
-        {"payloads": (replace(XML, content_type="application/xml; charset=utf-8"),)},
+        {"payloads": (changed(XML, content_type="text/xml"),)},
+        {"payloads": (changed(XML, content_type="application/xml; charset=utf-8"),)},
     ],
     ids=str,
 )
 def test_what_the_from_party_said_is_in_it(change: dict[str, object]):
     """Each of these is another message under the same MessageId."""
-    assert of(replace(WITH_PAYLOAD, **change)) != of(WITH_PAYLOAD)
+    assert of(changed(WITH_PAYLOAD, **change)) != of(WITH_PAYLOAD)
 
 
 @pytest.mark.statement(ruling="R-37")
@@ -102,13 +102,13 @@ def test_what_the_from_party_said_is_in_it(change: dict[str, object]):
         {"time_to_live_at": 1},
         {"sync_reply_mode": SyncReplyMode.SIGNALS_ONLY},
         {"delivery_receipt_requested": AckRequested.UNSIGNED},
-        {"payloads": (replace(XML, content_id="p2", name="other.xml", digest="b" * 64),)},
+        {"payloads": (changed(XML, content_id="p2", name="other.xml", digest="b" * 64),)},
     ],
     ids=str,
 )
 def test_what_may_be_said_anew_is_not_in_it(change: dict[str, object]):
     """Some products stamp each transmission anew; Content-IDs and labels are spelling."""
-    assert of(replace(WITH_PAYLOAD, **change)) == of(WITH_PAYLOAD)
+    assert of(changed(WITH_PAYLOAD, **change)) == of(WITH_PAYLOAD)
 
 
 @pytest.mark.statement(ruling="R-37")

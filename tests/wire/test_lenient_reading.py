@@ -3,8 +3,6 @@
 The limits of it stand beside each: nothing is read that somebody else could read otherwise.
 """
 
-from dataclasses import replace
-
 import pytest
 import rm2001_samples
 import wire_samples
@@ -13,6 +11,7 @@ from wire_samples import BOUNDARY, ROOT_ID, body_of, collected, decode, joined, 
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError, Severity
 from onceonly.message.message import Message, Profile, RoutingHeader
 from onceonly.message.signals import Acknowledgment, ErrorSignal, SignalHeader
+from onceonly.message.word import changed
 from onceonly.wire.envelope import Envelope, boundary_for, encode, forward
 
 SAMPLES = {Profile.RM_2000: wire_samples, Profile.RM_2001: rm2001_samples}
@@ -205,7 +204,7 @@ def test_we_write_no_package_that_could_be_read_in_two_ways():
     payloads = (wire_samples.payload(b"1"), wire_samples.payload(b"2", "po%2D1@a.example.com"))
     with pytest.raises(LocalError, match="a Content-ID is malformed, or stands there twice"):
         encode(
-            replace(wire_samples.MESSAGE, payloads=payloads),
+            changed(wire_samples.MESSAGE, payloads=payloads),
             wire_samples.ROUTING,
             profile=Profile.RM_2000,
             boundary=BOUNDARY,

@@ -9,6 +9,7 @@ from wire_samples import about_of, body_of, decode, header_part, part
 from onceonly.message.errors import ErrorCode
 from onceonly.message.identity import PartyId
 from onceonly.message.message import Profile
+from onceonly.message.word import changed
 from onceonly.wire.envelope import About
 
 PACKAGE_TYPE = rm2001_samples.PACKAGE_TYPE
@@ -149,7 +150,7 @@ def test_the_sender_is_known_when_what_follows_is_refused(body):
 def test_only_what_is_readable_and_unambiguous_is_known_of_the_sender(edits, unknown):
     """What might be a signal is nobody's business message, and is never answered (R-20)."""
     about = about_of(sample_body(edited(("OnceAndOnlyOnce", "Sometimes"), *edits)), PACKAGE_TYPE)
-    assert about == KNOWN._replace(**unknown)
+    assert about == changed(KNOWN, **unknown)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """The ebXMLHeader document of rm-2000, edit by edit."""
 
-from dataclasses import replace
-
 import pytest
 from wire_samples import (
     DOCUMENT,
@@ -18,6 +16,7 @@ from onceonly.message.errors import ErrorCode, RemoteError, Severity
 from onceonly.message.identity import PartyId
 from onceonly.message.message import DeliverySemantics, Message
 from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal
+from onceonly.message.word import changed
 from onceonly.wire.fields import DESCRIPTION_LENGTH_MAX
 
 SEQUENCE_NUMBER = "    <SequenceNumber>000000001</SequenceNumber>\n"
@@ -41,7 +40,7 @@ ACKNOWLEDGEMENT = signal_document("Acknowledgement")
 def message_of(document):
     content = decode_document(document).content
     assert isinstance(content, Message)
-    return replace(content, payloads=())
+    return changed(content, payloads=())
 
 
 def refusal(*edits, document=DOCUMENT):

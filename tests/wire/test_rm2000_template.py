@@ -1,7 +1,6 @@
 """The short way to read a header: the same answer as the long way, or none."""
 
 import random
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,6 +11,7 @@ from onceonly.message.errors import RemoteError
 from onceonly.message.identity import PartyId
 from onceonly.message.message import DeliverySemantics, Message, RoutingHeader
 from onceonly.message.signals import Acknowledgment, SignalHeader
+from onceonly.message.word import changed
 from onceonly.wire import header as header_document
 from onceonly.wire import rm2000_template, rm2000_writing
 from onceonly.wire.document import Document
@@ -112,13 +112,13 @@ def test_both_ways_agree_on_every_small_change(content):
     chance = random.Random("template")
     for place in range(len(header)):
         byte = bytes([chance.randrange(256)])
-        for changed in (
+        for edited in (
             header[:place] + byte + header[place + 1 :],
             header[:place] + header[place + 1 :],
             header[:place] + header[place : place + 1] + header[place:],
         ):
-            found = short_way(changed)
-            assert found is None or found == long_way(changed), (place, changed)
+            found = short_way(edited)
+            assert found is None or found == long_way(edited), (place, edited)
 
 
 @pytest.mark.parametrize(
@@ -136,11 +136,11 @@ def test_both_ways_agree_on_every_small_change(content):
 )
 def test_what_is_refused_is_left_to_the_long_way(old, new):
     """One place says what is wrong."""
-    header = rm2000_writing.write(replace(MESSAGE, payloads=(PAYLOAD,)), ROUTING)
+    header = rm2000_writing.write(changed(MESSAGE, payloads=(PAYLOAD,)), ROUTING)
     assert old in header
-    changed = header.replace(old, new).encode()
-    assert short_way(changed) is None
-    assert long_way(changed) is None
+    edited = header.replace(old, new).encode()
+    assert short_way(edited) is None
+    assert long_way(edited) is None
 
 
 @pytest.mark.parametrize(
@@ -160,11 +160,11 @@ def test_what_is_refused_is_left_to_the_long_way(old, new):
 )
 def test_what_is_read_leniently_is_left_to_the_long_way(old, new):
     """R-42: one place knows what is cut, and what is read across."""
-    header = rm2000_writing.write(replace(MESSAGE, payloads=(PAYLOAD,)), ROUTING)
+    header = rm2000_writing.write(changed(MESSAGE, payloads=(PAYLOAD,)), ROUTING)
     assert old in header
-    changed = header.replace(old, new, 1).encode()
-    assert short_way(changed) is None
-    assert long_way(changed) is not None
+    edited = header.replace(old, new, 1).encode()
+    assert short_way(edited) is None
+    assert long_way(edited) is not None
 
 
 def test_a_reliable_message_without_a_number_is_left_to_the_long_way():

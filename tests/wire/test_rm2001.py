@@ -1,7 +1,5 @@
 """The ebXMLHeader document of rm-2001, edit by edit: what it reads as, and what we write."""
 
-from dataclasses import replace
-
 import pytest
 import wire_samples as samples
 from rm2001_samples import (
@@ -45,6 +43,7 @@ from onceonly.message.message import (
     SyncReplyMode,
 )
 from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal
+from onceonly.message.word import changed
 from onceonly.wire import names
 from onceonly.wire.envelope import Content
 
@@ -61,7 +60,7 @@ FAILURE = ErrorEntry(
 # --- The examples, and our own encodings -------------------------------------------------------
 
 NOTICE = ErrorSignal(
-    replace(
+    changed(
         SIGNAL,
         message_id="m-9005@b.example.com",
         from_ids=(PartyId("222222222", "DUNS"),),
@@ -73,11 +72,11 @@ NOTICE = ErrorSignal(
 )
 EXAMPLE_CASES: dict[str, tuple[Content, RoutingHeader]] = {
     "01-normal.xml": (
-        replace(MESSAGE, payloads=(payload(PAYLOAD),)),
+        changed(MESSAGE, payloads=(payload(PAYLOAD),)),
         ROUTING,
     ),
     "02-acknowledgment.xml": (Acknowledgment(SIGNAL, ELEMENT), SIGNAL_ROUTING),
-    "03-delivery-failure.xml": (NOTICE, replace(SIGNAL_ROUTING, timestamp_at=982_239_133_000_000)),
+    "03-delivery-failure.xml": (NOTICE, changed(SIGNAL_ROUTING, timestamp_at=982_239_133_000_000)),
 }
 
 
@@ -96,7 +95,7 @@ def test_the_examples_read_as_what_they_show_and_are_written_so(name):
     assert again.header == document
 
 
-EVERYTHING = replace(
+EVERYTHING = changed(
     MESSAGE,
     from_ids=(PartyId("111111111", "DUNS"), PartyId("urn:x:a&b")),
     service="Über & <Quote>",
@@ -107,24 +106,24 @@ EVERYTHING = replace(
     time_to_live_at=MESSAGE.timestamp_at + 3_600_000_000,
     sync_reply_mode=SyncReplyMode.SIGNALS_AND_RESPONSE,
     delivery_receipt_requested=AckRequested.SIGNED,
-    acknowledgment=replace(ELEMENT, is_signed=True),
+    acknowledgment=changed(ELEMENT, is_signed=True),
     payloads=(payload(PAYLOAD, name='Order\'s "name"'), payload(b"\x00\xff", "bin-2")),
 )
 GOLDEN_CASES: dict[str, tuple[Content, RoutingHeader, tuple[bytes, ...]]] = {
-    "normal": (replace(MESSAGE, payloads=(payload(PAYLOAD, name="Order"),)), ROUTING, (PAYLOAD,)),
+    "normal": (changed(MESSAGE, payloads=(payload(PAYLOAD, name="Order"),)), ROUTING, (PAYLOAD,)),
     "normal-everything": (
         EVERYTHING,
-        replace(ROUTING, error_uri="http://a.example.com/errors", ack_requested=AckRequested.NONE),
+        changed(ROUTING, error_uri="http://a.example.com/errors", ack_requested=AckRequested.NONE),
         (PAYLOAD, b"\x00\xff"),
     ),
     "normal-left-to-the-cpa": (
-        replace(MESSAGE, leaves_semantics=True),
-        replace(ROUTING, reliable_messaging_method=None, ack_requested=None),
+        changed(MESSAGE, leaves_semantics=True),
+        changed(ROUTING, reliable_messaging_method=None, ack_requested=None),
         (),
     ),
     "acknowledgment": (Acknowledgment(SIGNAL), SIGNAL_ROUTING, ()),
     "acknowledgment-with-element": (
-        Acknowledgment(SIGNAL, replace(ELEMENT, from_ids=())),
+        Acknowledgment(SIGNAL, changed(ELEMENT, from_ids=())),
         SIGNAL_ROUTING,
         (),
     ),
@@ -198,7 +197,7 @@ def test_the_element_is_there_where_it_was_asked_for_and_nowhere_else():
 @pytest.mark.parametrize("semantics", list(DeliverySemantics))
 def test_a_delivery_failure_notice_repeats_what_failed(severity, semantics):
     """From who found it, To the From Party, the degree that the message had on the wire."""
-    notice = replace(NOTICE, errors=(replace(FAILURE, severity=severity),), semantics=semantics)
+    notice = changed(NOTICE, errors=(changed(FAILURE, severity=severity),), semantics=semantics)
     text = joined(written(notice, SIGNAL_ROUTING)).decode()
     assert '<From><PartyId type="DUNS">222222222</PartyId></From>' in text
     assert '<To><PartyId type="DUNS">111111111</PartyId></To>' in text
@@ -213,14 +212,14 @@ def test_a_delivery_failure_notice_repeats_what_failed(severity, semantics):
 def test_semantics_without_a_word_on_the_wire_are_refused(semantics):
     """R-16 and R-17: agreed locally, and never silently turned into another word."""
     with pytest.raises(LocalError) as refused:
-        written(replace(MESSAGE, semantics=semantics), ROUTING)
+        written(changed(MESSAGE, semantics=semantics), ROUTING)
     assert refused.value.name == "SemanticsNotOnWire"
 
 
 def test_a_business_message_cannot_pose_as_a_signal():
     """Service tells what a message is, so the names of signals are not for applications."""
     with pytest.raises(LocalError) as refused:
-        written(replace(MESSAGE, service=f"{STEM}MessageAcknowledgment"), ROUTING)
+        written(changed(MESSAGE, service=f"{STEM}MessageAcknowledgment"), ROUTING)
     assert refused.value.name == "ReservedService"
 
 
@@ -260,13 +259,13 @@ def test_the_forms_that_the_texts_allow_read_as_one_message(edits):
 )
 def test_the_header_may_leave_the_semantics_to_the_cpa(edit):
     """The degree of reliability may be in the header, and may be missing there."""
-    assert message_of(edited(edit)) == replace(MESSAGE, leaves_semantics=True)
+    assert message_of(edited(edit)) == changed(MESSAGE, leaves_semantics=True)
 
 
 def test_best_effort_is_said_by_its_word():
     """The other word of the wire."""
     message = message_of(edited(("OnceAndOnlyOnce", "BestEffort")))
-    assert message == replace(MESSAGE, semantics=DeliverySemantics.BEST_EFFORT)
+    assert message == changed(MESSAGE, semantics=DeliverySemantics.BEST_EFFORT)
 
 
 @pytest.mark.statement("S1-09")
@@ -286,7 +285,7 @@ def test_best_effort_is_said_by_its_word():
 def test_sync_reply_mode_is_read_in_both_vocabularies(word, mode):
     """The four words of the CPA, and the True and False of the drafts before."""
     edit = ("<QualityOfServiceInfo", f'<QualityOfServiceInfo syncReplyMode="{word}"')
-    assert message_of(edited(edit)) == replace(MESSAGE, sync_reply_mode=mode)
+    assert message_of(edited(edit)) == changed(MESSAGE, sync_reply_mode=mode)
 
 
 @pytest.mark.statement("S1-10")
@@ -303,7 +302,7 @@ def test_time_to_live_is_read_after_the_reference():
 def test_every_word_of_ack_requested_is_read_in_both_its_places(requested):
     """Signed, Unsigned or None: for the acknowledgement of the hop and for the receipt."""
     envelope = decode_document(edited(('"Unsigned"', f'"{requested.value}"')))
-    assert envelope.routing == (replace(ROUTING, ack_requested=requested),)
+    assert envelope.routing == (changed(ROUTING, ack_requested=requested),)
     edit = (
         "<QualityOfServiceInfo",
         f'<QualityOfServiceInfo deliveryReceiptRequested="{requested}"',
@@ -316,13 +315,13 @@ def test_every_word_of_ack_requested_is_read_in_both_its_places(requested):
 def test_every_reliable_messaging_method_is_read(method):
     """ebXML or Transport."""
     envelope = decode_document(edited(('"ebXML"', f'"{method.value}"')))
-    assert envelope.routing == (replace(ROUTING, reliable_messaging_method=method),)
+    assert envelope.routing == (changed(ROUTING, reliable_messaging_method=method),)
 
 
 def test_what_a_hop_leaves_out_is_left_to_the_cpa():
     """No ackRequested and no method: None, so that the defaults of the agreement hold."""
     edit = (' reliableMessagingMethod="ebXML" ackRequested="Unsigned"', "")
-    bare = replace(ROUTING, reliable_messaging_method=None, ack_requested=None)
+    bare = changed(ROUTING, reliable_messaging_method=None, ack_requested=None)
     assert decode_document(edited(edit)).routing == (bare,)
 
 
@@ -371,8 +370,8 @@ def test_strings_that_hurt_others_are_only_text_here(text):
         ([], ELEMENT),
         ([(' id="ack-1"', "")], ELEMENT),
         ([(' signed="false"', "")], ELEMENT),
-        ([('"false"', '"true"')], replace(ELEMENT, is_signed=True)),
-        ([('"false"', '"1"')], replace(ELEMENT, is_signed=True)),
+        ([('"false"', '"true"')], changed(ELEMENT, is_signed=True)),
+        ([('"false"', '"1"')], changed(ELEMENT, is_signed=True)),
         ([('"false"', '"0"')], ELEMENT),
         ([(ACKNOWLEDGMENT, "")], None),
     ],
@@ -406,7 +405,7 @@ def test_an_acknowledgment_rides_on_a_business_message():
         (END, ACKNOWLEDGMENT + END),
     )
     message = message_of(document)
-    assert message == replace(MESSAGE, ref_to_message_id="m-0", acknowledgment=ELEMENT)
+    assert message == changed(MESSAGE, ref_to_message_id="m-0", acknowledgment=ELEMENT)
 
 
 @pytest.mark.parametrize("action", ["Acknowledgment", "Acknowledgement"])
@@ -441,7 +440,7 @@ def test_an_error_is_read_with_the_degree_of_what_failed(edits, semantics):
     content = decode_document(edited(*edits, document=ERROR_DOCUMENT)).content
     assert isinstance(content, ErrorSignal)
     assert content.semantics is semantics
-    assert content.errors == (replace(FAILURE, description="never acknowledged"),)
+    assert content.errors == (changed(FAILURE, description="never acknowledged"),)
 
 
 def test_an_error_that_makes_others_wait_says_how_long():

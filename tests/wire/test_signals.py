@@ -1,6 +1,5 @@
 """Signals of both profiles: inquiries, reports, what acknowledgements say, and nothing lost."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,6 +36,7 @@ from onceonly.message.signals import (
     Signal,
     SignalHeader,
 )
+from onceonly.message.word import changed
 from onceonly.wire import names
 from onceonly.wire.envelope import Content, Envelope, encode
 
@@ -47,7 +47,7 @@ ROUTINGS = {
 }
 FOLDERS = {Profile.RM_2000: "rm2000", Profile.RM_2001: "rm2001"}
 SIGNAL = rm2001_samples.SIGNAL
-PING = replace(SIGNAL, ref_to_message_id="")
+PING = changed(SIGNAL, ref_to_message_id="")
 both_profiles = pytest.mark.parametrize("profile", list(Profile))
 
 
@@ -125,7 +125,7 @@ def test_an_inquiry_names_the_message_that_it_is_about(kind, profile):
 @pytest.mark.parametrize("processing", [None, *ReportedProcessing])
 def test_every_status_has_a_word(status, processing, profile):
     """No record, received in four states of work, complete, forwarded, not yours."""
-    report = replace(REPORTS["status-response"], status=status, processing=processing)
+    report = changed(REPORTS["status-response"], status=status, processing=processing)
     assert passed_on(report, ROUTINGS[profile], profile).content == report
 
 
@@ -145,7 +145,7 @@ def test_an_acknowledgement_says_how_far_the_receiver_looked(assurance, is_passe
 # --- What is nearly a report -------------------------------------------------------------------
 
 
-def changed(content: Content, profile: Profile, old: str, new: str) -> bytes:
+def edited(content: Content, profile: Profile, old: str, new: str) -> bytes:
     """The package of `content` with one edit in its header."""
     package = encode(
         content, ROUTINGS[profile], profile=profile, boundary=BOUNDARY, root_content_id=ROOT_ID
@@ -162,7 +162,7 @@ PACKAGE_TYPES = {
 
 
 def read(content: Content, profile: Profile, old: str, new: str) -> Content:
-    return decode(changed(content, profile, old, new), PACKAGE_TYPES[profile]).content
+    return decode(edited(content, profile, old, new), PACKAGE_TYPES[profile]).content
 
 
 def refusal(content: Content, profile: Profile, old: str, new: str) -> ErrorCode:
@@ -251,7 +251,7 @@ def test_a_ping_may_refer_to_a_message_but_not_to_nothing(profile):
     """Other products write a reference; it has no effect here, and must still be one."""
     old, filled = "</MessageData>", "<RefToMessageId>m-1</RefToMessageId></MessageData>"
     ping = read(CASES["ping"], profile, old, filled)
-    assert ping == Inquiry(replace(PING, ref_to_message_id="m-1"), InquiryKind.PING)
+    assert ping == Inquiry(changed(PING, ref_to_message_id="m-1"), InquiryKind.PING)
     empty = "<RefToMessageId/></MessageData>"
     assert refusal(CASES["ping"], profile, old, empty) is ErrorCode.VALUE_NOT_RECOGNIZED
 
@@ -349,7 +349,7 @@ def signals(draw, profile: Profile) -> Signal:
             errors = draw(st.lists(ENTRIES, min_size=1, max_size=3))
             return ErrorSignal(header, tuple(errors), draw(WIRE_SEMANTICS))
         case 2:
-            return Inquiry(replace(header, ref_to_message_id="") if is_ping else header, kind)
+            return Inquiry(changed(header, ref_to_message_id="") if is_ping else header, kind)
         case _:
             statuses = st.sampled_from(MessageStatus)
             return Report(

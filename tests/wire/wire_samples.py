@@ -1,7 +1,6 @@
 """Packages to read, built by hand, and a sink that remembers."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from onceonly.message.message import (
 )
 from onceonly.message.package import Package
 from onceonly.message.signals import SignalHeader
+from onceonly.message.word import changed
 from onceonly.wire.envelope import About, Content, Decoder, Envelope, PartHead, encode
 from onceonly.wire.limits import DEFAULT, Limits
 
@@ -226,7 +226,7 @@ def payload(data: bytes, content_id: str = "po-1@a.example.com", name: str = "")
 
 def replaced(message: Message, payloads: tuple[Payload, ...]) -> Message:
     """`message` with these payloads."""
-    return replace(message, payloads=payloads)
+    return changed(message, payloads=payloads)
 
 
 def written(content: Content, routing: RoutingHeader, boundary: str = BOUNDARY) -> Package:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import asdict
 
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.output import output_option, print_json, put, put_lines, say
@@ -159,8 +160,8 @@ def _replay(what: str, output: str, *, is_traced: bool) -> None:
 
 
 def _result_json(result: "Result") -> dict[str, Any]:
-    fields = result._asdict()
-    fields["violations"] = [violation._asdict() for violation in result.violations]
+    fields = asdict(result)
+    fields["violations"] = [asdict(violation) for violation in result.violations]
     fields["sometimes"] = sorted(result.sometimes)
     return fields
 
@@ -177,11 +178,12 @@ def _shrink(what: str, invariant: str | None, out: Path | None) -> None:
             sys.exit(Exit.OK)
         invariant = violations[0].invariant
     try:
-        small, runs = shrink.shrink_counted(plan, invariant)
+        shrunk = shrink.shrink_counted(plan, invariant)
     except shrink.Unbroken as error:
         raise Failure(Exit.NOT_FOUND, str(error)) from error
+    small = shrunk.plan
     before, after = shrink.size_of(plan), shrink.size_of(small)
-    say(f"{invariant}: {after} events left in {runs} runs; the plan had {before} and chance")
+    say(f"{invariant}: {after} events left in {shrunk.runs} runs; the plan had {before} and chance")
     if out is None:
         put_lines(small.to_json())
     else:

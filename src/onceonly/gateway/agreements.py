@@ -6,8 +6,6 @@ names must not contradict what was agreed, and what it leaves open is as agreed.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import NamedTuple
 
 from onceonly.gateway.config import Agreement
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
@@ -25,6 +23,7 @@ from onceonly.message.message import (
 )
 from onceonly.message.printable import quoted
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import Word, changed
 
 _UNSIGNED = (
     "a signed acknowledgment is claimed or asked for, and signatures are not offered here; expected"
@@ -36,7 +35,7 @@ _NO_NUMBER = (
 )
 
 
-class Admitted(NamedTuple):
+class Admitted(Word):
     """A message that keeps to its agreement, under the agreement's names."""
 
     agreement: Agreement
@@ -152,7 +151,7 @@ def _renamed(message: Message, agreement: Agreement, terms: DeliveryTerms) -> Me
     is_renamed = message.from_ids[0] != theirs[0] or message.to_ids[0] != ours[0]
     if not is_renamed and not message.leaves_semantics:
         return message
-    return replace(
+    return changed(
         message,
         from_ids=theirs,
         to_ids=ours,
@@ -186,11 +185,11 @@ def _terms_of(message: Message, hop: RoutingHeader, agreement: Agreement) -> Del
     agreed = agreement.terms
     semantics = _semantics_of(message, agreement)
     if agreement.profile is Profile.RM_2000:
-        return agreed if semantics is agreed.semantics else replace(agreed, semantics=semantics)
+        return agreed if semantics is agreed.semantics else changed(agreed, semantics=semantics)
     ack_requested = hop.ack_requested or AckRequested.NONE
     if ack_requested is AckRequested.SIGNED:
         raise RemoteError(ErrorCode.NOT_SUPPORTED, _UNSIGNED)
-    return replace(
+    return changed(
         agreed,
         semantics=semantics,
         method=_method_of(hop, agreed),

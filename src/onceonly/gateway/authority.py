@@ -8,12 +8,11 @@ agreement asks for nothing, identity is what the network gives.
 Pure: a caller is a value, and the step that decides is handed it.
 """
 
-from typing import NamedTuple
-
 from onceonly.gateway.config import Agreement, Route
 from onceonly.gateway.config.values import entrance_of
 from onceonly.message.message import Message
 from onceonly.message.signals import Acknowledgment, ErrorSignal, Verdict, readings_of
+from onceonly.message.word import Word
 from onceonly.transport.transport import Request
 from onceonly.wire.envelope import Content
 
@@ -25,7 +24,7 @@ class NotEntitled(Exception):  # noqa: N818 - because it names what its caller i
     """The caller does not show what the agreement asks for, or speaks of what is not its matter."""
 
 
-class Answered(NamedTuple):
+class Answered(Word):
     """The POST of ours whose answer brought the package."""
 
     message_id: str
@@ -33,7 +32,7 @@ class Answered(NamedTuple):
     """Ours, or the id of the route, under which it went out."""
 
 
-class Caller(NamedTuple):
+class Caller(Word):
     """Whoever brought a package: the neighbour hop, as the transport knows it."""
 
     transport: str

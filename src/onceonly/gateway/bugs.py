@@ -17,6 +17,7 @@ from onceonly.gateway.refusals import Refusals
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.event import Event
+from onceonly.message.word import changed
 from onceonly.store.conditions import StoreFailed, StoreFull
 
 T = TypeVar("T")
@@ -105,7 +106,7 @@ class Bugs:
     async def _write(self, place: str, bug: BaseException, message_id: str | None) -> None:
         reason = f"a bug of onceonly while {place}: {words_for(bug)}"
         row = self._rows.about_gateway(Event.INTERNAL_ERROR, self._clock.now(), reason)
-        if await self._refusals.write(row._replace(message_id=message_id)):
+        if await self._refusals.write(changed(row, message_id=message_id)):
             log.error("bug", place=place, message_id=message_id, exc_info=bug)
 
 

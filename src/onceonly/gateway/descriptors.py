@@ -5,7 +5,8 @@ and a reserve stays for the store, its log and its readers, whose failure would 
 """
 
 import resource
-from typing import NamedTuple
+
+from onceonly.message.word import Word
 
 RESERVED = 64
 """For the store's writer and its readers in up to ten threads (three each), the spool's synced
@@ -22,7 +23,7 @@ UNLIMITED = 1 << 20
 """Where the system sets no limit: the bounds that the configuration sets are reached before."""
 
 
-class Shares(NamedTuple):
+class Shares(Word):
     """Most descriptors of each kind; together less than what is shared out."""
 
     connections: int

@@ -8,13 +8,15 @@ permissions; must not know segments. On other storages permissions are the stora
 import grp
 import os
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final
+
+from onceonly.message.word import Word
 
 FOLDER_MODE: Final = 0o750
 FILE_MODE: Final = 0o640
 
 
-class Reader(NamedTuple):
+class Reader(Word):
     """The group that may read, besides us; None is that of the process, or of the folder."""
 
     group_id: int | None = None

@@ -9,6 +9,7 @@ import contextlib
 from typing import Any
 
 import structlog
+from msgspec.structs import asdict
 
 from onceonly.gateway.wiring import Gateway
 from onceonly.message.errors import LocalError
@@ -103,8 +104,9 @@ class Life:
         except StoreFull as error:
             log.warning("store full; the purge goes on later", error=str(error))
             return
-        if any(forgotten):
-            log.info("purged", **forgotten._asdict())
+        counts = asdict(forgotten)
+        if any(counts.values()):
+            log.info("purged", **counts)
 
 
 async def _go_on(bug: Exception) -> None:

@@ -12,6 +12,7 @@ from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.package_body import PackageBody
 from onceonly.message.event import Direction, Event
 from onceonly.message.package import Package
+from onceonly.message.word import changed
 from onceonly.transport.transport import Answer, Body, Outgoing, Transmission, Transport
 from onceonly.wire.mail import mail_pieces, mail_size_bytes
 
@@ -26,13 +27,13 @@ class MailTransport:
     def check(self, outgoing: Outgoing) -> None:
         """See `Transport.check`: also a part whose head no line of a mail can hold."""
         body = mail_body(outgoing.content_type, outgoing.body)
-        self._mail.check(outgoing._replace(body=body))
+        self._mail.check(changed(outgoing, body=body))
         assert body.size_bytes >= 0, "asked, since that looks at every head"
 
     async def send(self, outgoing: Outgoing) -> Transmission:
         """Transmit once, see `Transport.send`. Mail has no answer that could carry a package."""
         body = mail_body(outgoing.content_type, outgoing.body)
-        return await self._mail.send(outgoing._replace(body=body, take_reply=None))
+        return await self._mail.send(changed(outgoing, body=body, take_reply=None))
 
     async def close(self) -> None:
         """Close the transport for mail."""
@@ -90,8 +91,13 @@ class AutomaticMail:
 
     async def drop(self, peer: str, kind: str) -> Answer:
         """Note one that came from `peer`; its sender's mail system is told that it was taken."""
-        row = self._rows.about_gateway(
-            Event.REJECTED, self._clock.now(), f"automatic mail ({kind}), dropped"
-        )._replace(direction=Direction.IN, endpoint=peer, transport="smtp")
+        row = changed(
+            self._rows.about_gateway(
+                Event.REJECTED, self._clock.now(), f"automatic mail ({kind}), dropped"
+            ),
+            direction=Direction.IN,
+            endpoint=peer,
+            transport="smtp",
+        )
         await self._refusals.write(row)
         return Answer(204, kind)

@@ -8,9 +8,10 @@ import shlex
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from onceonly.gateway.config import Configuration
+from onceonly.message.word import Word
 
 ANYBODY_ELSE: Final = 0o077
 OTHERS: Final = 0o007
@@ -20,7 +21,7 @@ STORE_PARTS: Final = ("", "-wal", "-shm", "-journal", ".lock")
 """What lies beside the database under its name."""
 
 
-class OpenFile(NamedTuple):
+class OpenFile(Word):
     """A file or folder that somebody else may read, or write where it must not be."""
 
     path: str

@@ -14,13 +14,13 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
 
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.rows import Rows
 from onceonly.message.event import Direction, Event
 from onceonly.message.instant import NS_PER_S, US_PER_S, Now
+from onceonly.message.word import Word
 from onceonly.protocol.effects import Journal
 from onceonly.store.group import GroupCommit
 from onceonly.store.jobs import JobPurge
@@ -44,7 +44,7 @@ MARKED_MAX = 100_000
 """Unmentioned files remembered between sweeps; the others have their turn once these are gone."""
 
 
-class Forgotten(NamedTuple):
+class Forgotten(Word):
     """How much a sweep forgot."""
 
     inbound: int = 0
@@ -56,7 +56,7 @@ class Forgotten(NamedTuple):
     """Rows of jobs that nobody released, or whose messages are forgotten."""
 
 
-class Retention(NamedTuple):
+class Retention(Word):
     """How long what is over is kept. Durations are whole seconds."""
 
     persist_duration_s: Mapping[str, int]
@@ -211,7 +211,7 @@ class Purge:
         return _Look(unmentioned.difference(over), removed) if some else None
 
 
-class _Look(NamedTuple):
+class _Look(Word):
     """What came of looking at some files of the spool."""
 
     unmentioned: set[KeptFile]

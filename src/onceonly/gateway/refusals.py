@@ -13,6 +13,7 @@ from onceonly.gateway.rows import Rows
 from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
 from onceonly.message.event import Direction, Event
+from onceonly.message.word import changed
 from onceonly.store.conditions import StoreFull
 from onceonly.store.group import GroupCommit
 
@@ -38,7 +39,7 @@ class Refusals:
         """The endpoints' `NoteRefusal`."""
         text = f"refused by the {transport} endpoint: {reason}"
         row = self._rows.about_gateway(Event.SECURITY_EVENT, self._clock.now(), text)
-        row = row._replace(direction=Direction.IN, endpoint=peer, transport=transport)
+        row = changed(row, direction=Direction.IN, endpoint=peer, transport=transport)
         self._tasks.start(self.write(row))
 
     async def write(self, row: Record, *, agreement_id: str = STRANGERS) -> bool:
@@ -61,7 +62,7 @@ class Refusals:
                 row = self._rows.about_gateway(
                     Event.SECURITY_EVENT, self._clock.now(), _more(held_back)
                 )
-                row = row._replace(direction=Direction.IN, agreement_id=agreement_id or None)
+                row = changed(row, direction=Direction.IN, agreement_id=agreement_id or None)
                 await self._append(row, ration, counts=held_back)
 
     def _ration_of(self, agreement_id: str) -> Ration:

@@ -14,6 +14,7 @@ from onceonly.message.message import (
     Profile,
     ReliableMessagingMethod,
 )
+from onceonly.message.word import changed
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.wire.timestamp import cut_to_milliseconds
@@ -92,8 +93,8 @@ class Rows:
             status_code=effect.status_code,
             error_code=effect.error_code,
             severity=effect.severity,
-            digest=digests and digests.payloads,
-            header_digest=digests and digests.header,
+            digest=None if digests is None else digests.payloads,
+            header_digest=None if digests is None else digests.header,
             hop=SOME_HOP if agreement.is_route else None,
             reason=effect.reason,
         )
@@ -158,7 +159,8 @@ class Rows:
             ack_requested=None if profile is Profile.RM_2000 else terms.ack_requested,
         )
         ends_at = message.time_to_live_at
-        return row._replace(
+        return changed(
+            row,
             message_timestamp_at=cut_to_milliseconds(message.timestamp_at),
             time_to_live_at=None if ends_at is None else cut_to_milliseconds(ends_at),
         )

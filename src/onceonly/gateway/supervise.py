@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 import structlog
 import uvicorn
+from msgspec.structs import asdict
 
 from onceonly.gateway.api.endpoint import served
 from onceonly.gateway.bugs import Bugs
@@ -69,7 +70,7 @@ def _serve_over_store(configuration: Configuration, stream: LogStream) -> int:
     _allow_many_files()
     store = open_store(configuration, clock_of(configuration))
     for one in find_open(configuration):
-        log.warning("open to other users", **one._asdict())
+        log.warning("open to other users", **asdict(one))
     supervisor = _Supervisor(configuration, store, stream)
     try:
         return asyncio.Runner(loop_factory=_new_loop).run(supervisor.run())

@@ -6,9 +6,12 @@ a journal can be shown to a partner or an auditor.
 
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec.structs import astuple
 
 from onceonly.message.event import Direction, Event
+from onceonly.message.word import Word
 
 SCHEMA_VERSION = 2
 """Raised when columns are added; readers fill what an older row lacks with null."""
@@ -20,7 +23,7 @@ CHAIN_START = "0" * 64
 """`chain_hash` before the first row of a store."""
 
 
-class Record(NamedTuple):
+class Record(Word):
     """One row. Instants are microseconds UTC; every other unit is in the column's name.
 
     `seq`, `store_epoch` and `chain_hash` are given by the store on append; the writer leaves
@@ -74,7 +77,7 @@ class Record(NamedTuple):
     chain_hash: str = ""
 
 
-COLUMNS = Record._fields
+COLUMNS = Record.__struct_fields__
 ADDED: Final = {
     2: (
         "header_digest",
@@ -114,11 +117,12 @@ def chain(previous_hash: str, record: Record) -> str:
     SHA-256 over the previous hash and the other columns of the row's own schema version. A row with
     a value in a younger column is hashed with every column, so that none can be filled in later.
     """
-    values: Iterable[object] = record[:-1]
+    columns = astuple(record)
+    values: Iterable[object] = columns[:-1]
     if record.schema_version in _PLACES:
         own, younger = _PLACES[record.schema_version]
-        if all(record[place] is None for place in younger):
-            values = [record[place] for place in own]
+        if all(columns[place] is None for place in younger):
+            values = [columns[place] for place in own]
     return sha256(f"{previous_hash}|{as_text(values)}".encode()).hexdigest()
 
 

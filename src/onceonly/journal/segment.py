@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec.structs import astuple
 
 from onceonly.journal.record import COLUMNS, SCHEMA_VERSION, Record
 from onceonly.message.event import Direction, Event
@@ -96,7 +97,8 @@ def segment_name(party: str, first_seq: int, last_seq: int) -> str:
 
 def to_table(records: Sequence[Record]) -> pa.Table:
     """The rows as columns, in the given order."""
-    columns: Sequence[Sequence[Any]] = list(zip(*records, strict=True)) or [()] * len(COLUMNS)
+    rows = map(astuple, records)
+    columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
     arrays = [
         pa.array(values, type=field.type)
         for field, values in zip(SEGMENT_SCHEMA, columns, strict=True)

@@ -7,12 +7,12 @@ delivery (invariant I2) show in them.
 
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import NamedTuple
 
 from onceonly.message.message import Payload
+from onceonly.message.word import Word
 
 
-class Digests(NamedTuple):
+class Digests(Word):
     """Both digests of one message."""
 
     payloads: str

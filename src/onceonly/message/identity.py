@@ -5,11 +5,11 @@ their grammar is narrow and checked once, here. Seed 000 §5.1 (2) and (7); ruli
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.printable import quoted
+from onceonly.message.word import Word
 
 IDENTIFIER_LENGTH_MAX = 255
 """Longest PartyId, MessageId, ConversationId …: what fits every database index we care about."""
@@ -120,8 +120,7 @@ def printable(text: str, length_max: int) -> str:
     return _UNPRINTABLE.sub(" ", text[:length_max])
 
 
-@dataclass(frozen=True, slots=True)
-class PartyId:
+class PartyId(Word):
     """One name of a Party. Without a `type` the value must be a URI (MS section 8.4.1).
 
     Raises `RemoteError` (Inconsistent) when it is not.

@@ -6,7 +6,8 @@ clock may jump (ruling R-06, invariant I40).
 """
 
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+
+from onceonly.message.word import Word
 
 US_PER_S = 1_000_000
 NS_PER_S = 1_000_000_000
@@ -15,7 +16,7 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 _LAST = datetime.max.replace(tzinfo=UTC)
 
 
-class Now(NamedTuple):
+class Now(Word):
     """Both clocks, read together by the shell and handed to `step`."""
 
     at: int

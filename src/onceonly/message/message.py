@@ -4,7 +4,6 @@ A `Message` is what the From-Party handed over; once prepared, none of it change
 §5.1 (4)). Payload bytes are never in it, only their description: a payload may be 100 MiB.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from onceonly.message.identity import (
@@ -14,6 +13,7 @@ from onceonly.message.identity import (
     checked_identifier,
     checked_text,
 )
+from onceonly.message.word import Word
 
 SEQUENCE_NUMBER_MAX = 999_999_999
 """Largest SequenceNumber; the next one is 1 (seed 000 §2.2.2 b)."""
@@ -78,8 +78,7 @@ class SyncReplyMode(StrEnum):
         return self in (SyncReplyMode.RESPONSE_ONLY, SyncReplyMode.SIGNALS_AND_RESPONSE)
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(Word):
     """One payload part, described: what it is called, what it is, how long, which bytes.
 
     `digest` is the lower-case hexadecimal SHA-256 of the bytes; `content_id` is without angle
@@ -93,8 +92,7 @@ class Payload:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoutingHeader:
+class RoutingHeader(Word, kw_only=True):
     """One hop: the two MSHs and what this hop is asked to do (seeds 000 §2.2.2, 001 §1.2).
 
     `rm-2000` has `error_uri` and `sequence_number`; `rm-2001` has the last two, which are None
@@ -110,8 +108,7 @@ class RoutingHeader:
     ack_requested: AckRequested | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AcknowledgmentElement:
+class AcknowledgmentElement(Word, kw_only=True):
     """The Acknowledgment element of seed 001 §3: alone in a signal, or riding on a response.
 
     Without `from_ids` the party in the Header's From is the one that acknowledges (§3.1.2).
@@ -122,8 +119,7 @@ class AcknowledgmentElement:
     is_signed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class Message(Word, kw_only=True):
     """A business message: the Header of seed 000 §2.2 or seed 001, without the hop.
 
     The fields from `time_to_live_at` on are of `rm-2001`; each is None where the header leaves

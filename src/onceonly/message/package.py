@@ -5,13 +5,11 @@ Keeping the segments apart from the payloads lets a resend be the same bytes to 
 (ruling R-04) without storing a 100 MiB payload twice or ever having it in memory.
 """
 
-from dataclasses import dataclass
-
 from onceonly.message.message import Payload
+from onceonly.message.word import Word
 
 
-@dataclass(frozen=True, slots=True)
-class Package:
+class Package(Word):
     """`content_type` is the whole Content-Type value of the MIME package.
 
     `segments` has exactly one element more than the message has payloads.

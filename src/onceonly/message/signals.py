@@ -5,17 +5,15 @@ RoutingHeader of the message that they are about (seed 000 §2.2.2, seed 001 §1
 plain PartyIds here like any other; a DeliveryFailure notice names the parties (seed 001 §1.6).
 """
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.identity import PartyId, checked_identifier
 from onceonly.message.message import AcknowledgmentElement, DeliverySemantics
+from onceonly.message.word import Word, changed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignalHeader:
+class SignalHeader(Word, kw_only=True):
     """What every signal carries in its Header.
 
     Its own `message_id`, `agreement_id` and `conversation_id` are empty where the product of a
@@ -55,7 +53,7 @@ class Assurance(StrEnum):
     CONTENT = "content"
 
 
-class AckStatus(NamedTuple):
+class AckStatus(Word):
     """What an acknowledgement says beyond "received and persisted" (seed 004 level 0 a-c)."""
 
     assurance: Assurance = Assurance.RECEIVED
@@ -67,8 +65,7 @@ PLAIN_ACK = AckStatus()
 """Received and persisted, nothing more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Acknowledgment:
+class Acknowledgment(Word):
     """The receiving MSH holds the message in persistent storage (seed 000 §2.1.3 (4))."""
 
     header: SignalHeader
@@ -79,8 +76,7 @@ class Acknowledgment:
     """A delivery receipt: the application has the message (seed 001 §2.1.1.2)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorEntry:
+class ErrorEntry(Word, kw_only=True):
     """One Error of an ErrorList. `min_retry_s` goes with TransientError only (seed 000 §4.2)."""
 
     code: ErrorCode
@@ -91,8 +87,7 @@ class ErrorEntry:
     """The code as it stood on the wire, where it is none of ours (`code` is then Unknown)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorSignal:
+class ErrorSignal(Word):
     """The receiving MSH refused the message, or somebody on the way failed to deliver it."""
 
     header: SignalHeader
@@ -114,7 +109,7 @@ def readings_of(signal: Verdict) -> tuple[Verdict, ...]:
     plain = about[1:-1] if about[:1] == "<" and about[-1:] == ">" else ""
     if not plain:
         return (signal,)
-    return (signal, replace(signal, header=replace(signal.header, ref_to_message_id=plain)))
+    return (signal, changed(signal, header=changed(signal.header, ref_to_message_id=plain)))
 
 
 class InquiryKind(StrEnum):
@@ -150,16 +145,14 @@ class ReportedProcessing(StrEnum):
     """The application does not report it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Inquiry:
+class Inquiry(Word):
     """A question; `header.ref_to_message_id` names the message that it is about."""
 
     header: SignalHeader
     kind: InquiryKind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Word, kw_only=True):
     """The answer to an inquiry, whose MessageId is `header.ref_to_message_id`."""
 
     header: SignalHeader

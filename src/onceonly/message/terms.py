@@ -3,7 +3,6 @@
 `DeliveryTerms` travels with the message into `step`; nothing else of the configuration does.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from onceonly.message.message import (
@@ -13,6 +12,7 @@ from onceonly.message.message import (
     SyncReplyMode,
 )
 from onceonly.message.signals import PLAIN_ACK, AckStatus
+from onceonly.message.word import Word
 
 
 class OnExhausted(StrEnum):
@@ -60,8 +60,7 @@ class Intermediary(StrEnum):
     """Store, acknowledge, and own the delivery from here on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecoveryTerms:
+class RecoveryTerms(Word, kw_only=True):
     """Levels 2 to 5 of seed 004. Durations are whole seconds."""
 
     ping_above_bytes: int | None = None
@@ -82,8 +81,7 @@ class RecoveryTerms:
     """Response late, work complete: ask-again or wait."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryTerms:
+class DeliveryTerms(Word, kw_only=True):
     """The agreed parameters. Durations are whole seconds, as in the seeds."""
 
     semantics: DeliverySemantics = DeliverySemantics.ONCE_AND_ONLY_ONCE

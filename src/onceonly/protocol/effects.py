@@ -4,20 +4,17 @@
 inside the transaction of the step. `Transmit`, `Acknowledge`, `Answer`, `Inquire`, `Forward` and
 their like leave the house, so the shell releases them only when the store says *committed*:
 "acknowledge before the fsync" cannot be expressed.
-
-An effect without fields is no tuple: two empty tuples of different names are equal.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
 from onceonly.message.signals import InquiryKind
+from onceonly.message.word import Word
 
 
-class Journal(NamedTuple):
+class Journal(Word):
     """Write this row; the shell adds who, which message and when."""
 
     event: Event
@@ -41,7 +38,7 @@ class NoticeKind(StrEnum):
     """The partner has it, and says that it could not process it (R-39)."""
 
 
-class Notify(NamedTuple):
+class Notify(Word):
     """Put a notice into the application's notification inbox, once per message and episode."""
 
     kind: NoticeKind
@@ -51,13 +48,13 @@ class Notify(NamedTuple):
     episode: int
 
 
-class Transmit(NamedTuple):
+class Transmit(Word):
     """Send the stored bytes of the message; this is transmission number `attempt`."""
 
     attempt: int
 
 
-class Release(NamedTuple):
+class Release(Word):
     """Tell the pair that the message is settled: `abandoned` if not by an acknowledgement.
 
     The number of an abandoned message makes the pair restart at 1 (R-10), if it had one.
@@ -67,25 +64,25 @@ class Release(NamedTuple):
     is_numbered: bool = True
 
 
-class GiveUp(NamedTuple):
+class GiveUp(Word):
     """Tell the pair that the retries of the message are used up (R-07)."""
 
     reason: str
 
 
-class Diverge(NamedTuple):
+class Diverge(Word):
     """Tell the pair that the peer's sequence and ours disagree (R-11)."""
 
     reason: str
 
 
-class TellTrouble(NamedTuple):
+class TellTrouble(Word):
     """Tell the pair that its partner cannot be reached, or says nothing (R-40)."""
 
     cause: str
 
 
-class Recover(NamedTuple):
+class Recover(Word):
     """Tell the recovery of the message that the sender gave up (R-21)."""
 
     reason: str
@@ -93,57 +90,52 @@ class Recover(NamedTuple):
     """The partner said so; without that it was silent, or the time passed."""
 
 
-class Inquire(NamedTuple):
+class Inquire(Word):
     """Ask the partner; the answer is matched by the inquiry's MessageId (R-20)."""
 
     kind: InquiryKind
 
 
-@dataclass(frozen=True, slots=True)
-class Resend:
+class Resend(Word):
     """Recovery: the same message again, through its pair."""
 
 
-@dataclass(frozen=True, slots=True)
-class SendNewVersion:
+class SendNewVersion(Word):
     """Recovery: the content again under a new MessageId, now that the old one is cancelled."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfirmCancel:
+class ConfirmCancel(Word):
     """Recovery: tell the message that the receiver confirmed its cancel."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfirmReceipt:
+class ConfirmReceipt(Word):
     """Recovery: tell the message that the receiver says it has it."""
 
 
-class Admit(NamedTuple):
+class Admit(Word):
     """Pair: this message is next, under this SequenceNumber, or none where there are none."""
 
     message_id: str
     sequence_number: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class AdmitNext:
+class AdmitNext(Word):
     """Pair: a turn is free. Message: I wait again. Look for the longest-waiting message."""
 
 
-class Hold(NamedTuple):
+class Hold(Word):
     """Pair: the message in flight must be silent now."""
 
     message_id: str
 
 
-class Restart(NamedTuple):
+class Restart(Word):
     """Pair: the message in flight starts anew."""
 
     message_id: str
 
 
-class OpenIncident(NamedTuple):
+class OpenIncident(Word):
     """Pair, an ExactlyOnce message (R-17), or a parked one: an operator is needed.
 
     `reason` says why. The incident of a parked message (R-43) ends when it is taken up, and not
@@ -156,60 +148,52 @@ class OpenIncident(NamedTuple):
     is_trouble: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ResolveIncident:
+class ResolveIncident(Word):
     """Pair, or an ExactlyOnce message: what needed an operator is over."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResolveTrouble:
+class ResolveTrouble(Word):
     """Pair: its partner is heard; what else needs an operator stays open (R-40)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Acknowledge:
+class Acknowledge(Word):
     """Send the stored response of the message."""
 
 
-@dataclass(frozen=True, slots=True)
-class AcknowledgeAnew:
+class AcknowledgeAnew(Word):
     """The response of a stored message is missing: make one, store it, send it (S1-35)."""
 
 
-@dataclass(frozen=True, slots=True)
-class HandOver:
+class HandOver(Word):
     """Put the message into the application's inbox."""
 
 
-@dataclass(frozen=True, slots=True)
-class Withhold:
+class Withhold(Word):
     """Keep that no acknowledgement of the message has left so far, for the next start (R-12)."""
 
 
-@dataclass(frozen=True, slots=True)
-class SendReceipt:
+class SendReceipt(Word):
     """Send a delivery receipt: the application has the message (seed 001 §2.1.1.2)."""
 
 
-class NotifySender(NamedTuple):
+class NotifySender(Word):
     """Send a DeliveryFailure notice to the From Party of the message (seed 001 §1.6, R-14)."""
 
     severity: Severity
     reason: str
 
 
-class Forward(NamedTuple):
+class Forward(Word):
     """Relay: send this copy on to the next hop; `copy` counts them from 1."""
 
     copy: int
 
 
-@dataclass(frozen=True, slots=True)
-class AcknowledgeUpstream:
+class AcknowledgeUpstream(Word):
     """Relay: acknowledge to the previous hop, now that the next one has (R-13)."""
 
 
-class AnswerUpstream(NamedTuple):
+class AnswerUpstream(Word):
     """Relay: tell the previous hop of an error about the message."""
 
     code: ErrorCode
@@ -218,7 +202,7 @@ class AnswerUpstream(NamedTuple):
     min_retry_s: int | None = None
 
 
-class Answer(NamedTuple):
+class Answer(Word):
     """Send an error about the message; nothing of it was stored."""
 
     code: ErrorCode

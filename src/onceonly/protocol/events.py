@@ -3,11 +3,10 @@
 The shell makes these from arrivals, answers, timers and operators and hands them to `step`.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
 
 from onceonly.message.errors import ErrorCode, Severity
+from onceonly.message.word import Word
 
 
 class Outcome(StrEnum):
@@ -18,7 +17,7 @@ class Outcome(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Transmission(NamedTuple):
+class Transmission(Word):
     """How one transmission ended. `bytes_left` is False only when surely no byte left us."""
 
     outcome: Outcome
@@ -50,7 +49,7 @@ Outcomes = tuple[Transmission, ...]
 first. The state has none of it, since every transmission would have to write it."""
 
 
-class Admitted(NamedTuple):
+class Admitted(Word):
     """The pair gave the message its turn, and its SequenceNumber where there are numbers."""
 
     sequence_number: int | None
@@ -58,7 +57,7 @@ class Admitted(NamedTuple):
     """Of the payloads: large messages may be preceded by a Ping (level 2)."""
 
 
-class Transmitted(NamedTuple):
+class Transmitted(Word):
     """The transmission numbered `attempt` ended."""
 
     attempt: int
@@ -67,7 +66,7 @@ class Transmitted(NamedTuple):
     """Told where the transmission `is_lasting`."""
 
 
-class DeadlineReached(NamedTuple):
+class DeadlineReached(Word):
     """The monotonic deadline `due_ns`, which the state once asked for, has come.
 
     It may come late, behind the step that ended the wait; then the state asks for another one, or
@@ -78,7 +77,7 @@ class DeadlineReached(NamedTuple):
     before: Outcomes = ()
 
 
-class AckReceived(NamedTuple):
+class AckReceived(Word):
     """A fitting acknowledgement arrived: RefToMessageId and the peer's identity match (R-20).
 
     `detail` is what it said beyond that, for the journal: its status, or that it rode on the
@@ -90,26 +89,23 @@ class AckReceived(NamedTuple):
     is_from_to_party: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PongReceived:
+class PongReceived(Word):
     """The partner answered the Ping that goes before the message (level 2)."""
 
     is_available: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CancelConfirmed:
+class CancelConfirmed(Word):
     """The receiver holds a durable tombstone: the message will never be processed (R-08)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Requeued:
+class Requeued(Word):
     """By rule or by an operator, a message that had been given up waits for its turn again."""
 
     reason: str
 
 
-class ErrorReceived(NamedTuple):
+class ErrorReceived(Word):
     """The peer answered with an error about the message."""
 
     code: ErrorCode
@@ -118,36 +114,32 @@ class ErrorReceived(NamedTuple):
     description: str = ""
 
 
-class TimePassed(NamedTuple):
+class TimePassed(Word):
     """The wall clock moved; TimeToLive and its fence may have been crossed."""
 
     before: Outcomes = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Word):
     """The pair was suspended while the message was on its way; it must be silent (I27)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Resumed:
+class Resumed(Word):
     """The operator resumed the pair; the message starts anew with a full budget (R-07)."""
 
     size_bytes: int = 0
     """Of the payloads, as in `Admitted`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Restarted:
+class Restarted(Word):
     """The gateway came up and found the message on its way."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cancelled:
+class Cancelled(Word):
     """The application or an operator takes the message back."""
 
 
-class Parked(NamedTuple):
+class Parked(Word):
     """A bug of ours met the message on its way out; it is set aside, and all else goes on (R-43).
 
     `bytes_left` is False only when surely no byte of the copy that met it left us.

@@ -11,17 +11,16 @@ when it is only stored, or when it is in the inbox of an application that report
 asks before it starts, and has not.
 """
 
-from typing import NamedTuple
-
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
 from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import Word
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
 
 
-class StatusAnswer(NamedTuple):
+class StatusAnswer(Word):
     """What a partner is told of a message it asked about."""
 
     status: MessageStatus
@@ -30,7 +29,7 @@ class StatusAnswer(NamedTuple):
     """Send the stored response again as well (S4-22)."""
 
 
-class CancelAnswer(NamedTuple):
+class CancelAnswer(Word):
     """What a partner is told that takes a message back, and what is to be written."""
 
     is_accepted: bool

@@ -5,9 +5,9 @@ another. Seed 000 §2.1.3 and §2.1.4.
 """
 
 from enum import StrEnum
-from typing import NamedTuple
 
 from onceonly.message.errors import ErrorCode
+from onceonly.message.word import Word, changed
 from onceonly.protocol.effects import Effect, Release
 
 
@@ -69,7 +69,7 @@ class Silence(StrEnum):
     """The partner is asked first whether it takes messages (level 2)."""
 
 
-class Outbound(NamedTuple):
+class Outbound(Word):
     """The state of one outbound message. All of it is durable except `due_ns`."""
 
     status: OutboundStatus = OutboundStatus.QUEUED
@@ -114,7 +114,7 @@ def sent_beside(state: Outbound) -> Outbound | None:
     """
     if state.status in NOT_DELIVERED:
         return None
-    return state if state.status in FINAL else state._replace(exposure=Exposure.LEFT)
+    return state if state.status in FINAL else changed(state, exposure=Exposure.LEFT)
 
 
 def release(state: Outbound, *, abandoned: bool) -> Release:

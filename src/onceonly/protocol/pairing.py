@@ -28,11 +28,11 @@ That is safe only because receivers look at the MessageId first (R-01).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from onceonly.message.event import Event
+from onceonly.message.word import Word, changed
 from onceonly.protocol.effects import (
     Admit,
     AdmitNext,
@@ -56,7 +56,7 @@ class PairStatus(StrEnum):
     QUARANTINED = "quarantined"
 
 
-class SendingPair(NamedTuple):
+class SendingPair(Word):
     """The durable state of the sending side of a pair."""
 
     status: PairStatus = PairStatus.OPEN
@@ -70,7 +70,7 @@ class SendingPair(NamedTuple):
     """The last sign of trouble with the partner; None since it was heard (R-40)."""
 
 
-class MessageQueued(NamedTuple):
+class MessageQueued(Word):
     """A message waits for its turn; it has one if fewer than `window` messages have."""
 
     message_id: str
@@ -78,7 +78,7 @@ class MessageQueued(NamedTuple):
     is_numbered: bool = True
 
 
-class MessageSettled(NamedTuple):
+class MessageSettled(Word):
     """The message gives its turn back, if it still has it; `abandoned`: not acknowledged."""
 
     message_id: str
@@ -86,38 +86,37 @@ class MessageSettled(NamedTuple):
     is_numbered: bool = True
 
 
-class MessageGivenUp(NamedTuple):
+class MessageGivenUp(Word):
     """The message used up its retries and keeps the turn (R-07)."""
 
     message_id: str
     reason: str
 
 
-class SequenceDiverged(NamedTuple):
+class SequenceDiverged(Word):
     """The peer called our SequenceNumber invalid (R-11)."""
 
     message_id: str
     reason: str
 
 
-class TroubleMet(NamedTuple):
+class TroubleMet(Word):
     """A message found the partner out of reach, or silent for as long as it waits (R-40)."""
 
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
-class PartnerHeard:
+class PartnerHeard(Word):
     """The partner answered something of ours."""
 
 
-class SuspendRequested(NamedTuple):
+class SuspendRequested(Word):
     """An operator suspends the pair."""
 
     reason: str
 
 
-class ResumeRequested(NamedTuple):
+class ResumeRequested(Word):
     """An operator resumes the pair."""
 
 
@@ -149,7 +148,8 @@ def _give_turn(state: SendingPair, event: MessageQueued) -> Step:
     if len(state.in_flight) >= event.window or event.message_id in state.in_flight:
         return state, ()
     number = successor(state.sequence_number) if event.is_numbered else None
-    state = state._replace(
+    state = changed(
+        state,
         in_flight=(*state.in_flight, event.message_id),
         sequence_number=number if event.is_numbered else state.sequence_number,
     )
@@ -170,12 +170,12 @@ def _take_turn_back(state: SendingPair, event: MessageSettled) -> Step:
 
 def _vacate(state: SendingPair, event: MessageSettled) -> tuple[SendingPair, tuple[Effect, ...]]:
     left = tuple(one for one in state.in_flight if one != event.message_id)
-    state = state._replace(in_flight=left)
+    state = changed(state, in_flight=left)
     leaves_a_gap = event.abandoned and event.is_numbered and state.sequence_number is not None
     if not leaves_a_gap:
         return state, ()
     reason = "the number of an abandoned message is not used again"
-    return state._replace(sequence_number=None), (Journal(Event.SEQUENCE_RESET, reason=reason),)
+    return changed(state, sequence_number=None), (Journal(Event.SEQUENCE_RESET, reason=reason),)
 
 
 def _settle_while_closed(state: SendingPair, event: MessageSettled) -> Step:
@@ -190,7 +190,7 @@ def _settle_while_closed(state: SendingPair, event: MessageSettled) -> Step:
 
 
 def _open(state: SendingPair, reason: str) -> Step:
-    state = state._replace(status=PairStatus.OPEN, reason=None, trouble=None)
+    state = changed(state, status=PairStatus.OPEN, reason=None, trouble=None)
     return state, (Journal(Event.PAIR_RESUMED, reason=reason), ResolveIncident())
 
 
@@ -200,13 +200,13 @@ OPERATOR = "operator"
 
 def _suspend(state: SendingPair, event: MessageGivenUp) -> Step:
     """Its incident is that of the trouble with the partner, which may be open already (R-40)."""
-    state = state._replace(status=PairStatus.SUSPENDED, reason=event.reason, trouble=event.reason)
+    state = changed(state, status=PairStatus.SUSPENDED, reason=event.reason, trouble=event.reason)
     row = Journal(Event.PAIR_SUSPENDED, reason=event.reason)
     return state, (row, OpenIncident(event.reason, is_trouble=True), *_hold_others(state, event))
 
 
 def _quarantine(state: SendingPair, event: SequenceDiverged) -> Step:
-    state = state._replace(status=PairStatus.QUARANTINED, reason=event.reason)
+    state = changed(state, status=PairStatus.QUARANTINED, reason=event.reason)
     row = Journal(Event.PAIR_QUARANTINED, reason=event.reason)
     return state, (row, OpenIncident(event.reason), *_hold_others(state, event))
 
@@ -221,13 +221,13 @@ def _note_trouble(state: SendingPair, event: TroubleMet) -> Step:
     """One incident for each episode: it opens, or its last cause is another one now (R-40)."""
     if event.cause == state.trouble:
         return state, ()
-    return state._replace(trouble=event.cause), (OpenIncident(event.cause, is_trouble=True),)
+    return changed(state, trouble=event.cause), (OpenIncident(event.cause, is_trouble=True),)
 
 
 def _end_trouble(state: SendingPair, event: PartnerHeard) -> Step:
     if state.trouble is None:
         return state, ()
-    return state._replace(trouble=None), (ResolveTrouble(),)
+    return changed(state, trouble=None), (ResolveTrouble(),)
 
 
 def _end_trouble_while_closed(state: SendingPair, event: PartnerHeard) -> Step:
@@ -248,13 +248,13 @@ def _quarantine_too(state: SendingPair, event: SequenceDiverged) -> Step:
 
 
 def _suspend_by_operator(state: SendingPair, event: SuspendRequested) -> Step:
-    state = state._replace(status=PairStatus.SUSPENDED, reason=OPERATOR)
+    state = changed(state, status=PairStatus.SUSPENDED, reason=OPERATOR)
     held = map(Hold, state.in_flight)
     return state, (Journal(Event.PAIR_SUSPENDED, reason=event.reason), *held)
 
 
 def _stay_suspended(state: SendingPair, event: SuspendRequested) -> Step:
-    return state._replace(reason=OPERATOR), ()
+    return changed(state, reason=OPERATOR), ()
 
 
 def _resume(state: SendingPair, event: ResumeRequested) -> Step:

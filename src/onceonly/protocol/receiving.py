@@ -50,7 +50,8 @@ on" (seed 004 level 0 c) cannot go before the hand-over, so there the last two s
 """
 
 from enum import Enum, StrEnum
-from typing import NamedTuple
+
+from msgspec.structs import astuple
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
@@ -62,6 +63,7 @@ from onceonly.message.message import (
     SyncReplyMode,
 )
 from onceonly.message.terms import DeliveryReceiptProvided, DeliveryTerms
+from onceonly.message.word import Word, changed
 from onceonly.protocol import schedule
 from onceonly.protocol.effects import (
     Acknowledge,
@@ -99,7 +101,7 @@ class ProcessingState(StrEnum):
     COMPLETE = "complete"
 
 
-class ReceivingPair(NamedTuple):
+class ReceivingPair(Word):
     """The durable state of the receiving side of a pair."""
 
     status: PairStatus = PairStatus.OPEN
@@ -116,7 +118,7 @@ class ReceivingPair(NamedTuple):
     is not newer may be one of those, whatever PersistDuration is by now (R-19)."""
 
 
-class Stamp(NamedTuple):
+class Stamp(Word):
     """What a repeat may say anew without being another message (R-37)."""
 
     timestamp_at: int
@@ -125,7 +127,7 @@ class Stamp(NamedTuple):
     delivery_receipt_requested: AckRequested | None
 
 
-class Known(NamedTuple):
+class Known(Word):
     """What the store remembers of a message with the arrival's key."""
 
     digest: str
@@ -138,7 +140,7 @@ class Known(NamedTuple):
     stamp: Stamp | None = None
 
 
-class Arrival(NamedTuple):
+class Arrival(Word):
     """What counts for the decision about a received Normal message.
 
     The fields after the number are of `rm-2001`; each is None where the header leaves it to the
@@ -174,7 +176,7 @@ class Case(Enum):
     OUT_OF_SEQUENCE = "wrong SequenceNumber"
 
 
-class Reception(NamedTuple):
+class Reception(Word):
     """The verdict on an arrival, the pair afterwards, and what is to be done."""
 
     case: Case
@@ -347,7 +349,7 @@ def _repeat(
     row = Journal(Event.DUPLICATE_ELIMINATED, sequence_number=arrival.sequence_number, reason=anew)
     if case is Case.IN_WORK:
         reason = case.value if anew is None else f"{case.value}; {anew}"
-        return Reception(case, pair, (row._replace(reason=reason),))
+        return Reception(case, pair, (changed(row, reason=reason),))
     if not _is_acknowledged(arrival, terms):
         return Reception(case, pair, (row,))
     answer = Acknowledge() if known.has_response else AcknowledgeAnew()
@@ -358,7 +360,7 @@ def _said_anew(known: Known, arrival: Arrival) -> str | None:
     """In which words a repeat differs from the first copy, and is a repeat all the same (R-37)."""
     if known.stamp is None or arrival.stamp is None:
         return None
-    pairs = zip(_STAMPED, known.stamp, arrival.stamp, strict=True)
+    pairs = zip(_STAMPED, astuple(known.stamp), astuple(arrival.stamp), strict=True)
     differing = [word for word, first, now in pairs if first != now]
     return f"other than in the first copy: {', '.join(differing)}" if differing else None
 
@@ -383,12 +385,12 @@ def _refuse_number(arrival: Arrival, pair: ReceivingPair) -> Reception:
     row = _rejected(ErrorCode.INVALID_SEQUENCE_NUMBER, text, arrival.sequence_number)
     answer = Answer(ErrorCode.INVALID_SEQUENCE_NUMBER, Severity.ERROR, text)
     if pair.refused_message_id is None:
-        pair = pair._replace(refused_message_id=arrival.message_id)
+        pair = changed(pair, refused_message_id=arrival.message_id)
         return Reception(Case.OUT_OF_SEQUENCE, pair, (row, answer))
     before, now = pair.refused_message_id, arrival.message_id
     whose = f"{now} again" if now == before else f"{now}, after {before}"
     reason = f"a wrong SequenceNumber twice in a row, of {whose}: {text}"
-    pair = pair._replace(status=PairStatus.QUARANTINED, reason=reason)
+    pair = changed(pair, status=PairStatus.QUARANTINED, reason=reason)
     closing = (Journal(Event.PAIR_QUARANTINED, reason=reason), OpenIncident(reason))
     return Reception(Case.OUT_OF_SEQUENCE, pair, (row, *closing, answer))
 
@@ -502,7 +504,7 @@ def resume(pair: ReceivingPair) -> tuple[ReceivingPair, tuple[Effect, ...]]:
     """An operator resumed the pair: whichever number comes next is right."""
     if pair.status is PairStatus.OPEN:
         return pair, ()
-    pair = pair._replace(
-        status=PairStatus.OPEN, refused_message_id=None, takes_any_number=True, reason=None
+    pair = changed(
+        pair, status=PairStatus.OPEN, refused_message_id=None, takes_any_number=True, reason=None
     )
     return pair, (Journal(Event.PAIR_RESUMED, reason="operator"), ResolveIncident())

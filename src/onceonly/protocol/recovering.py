@@ -30,15 +30,15 @@ found out before (R-20); `inquiry_id` and `replaced_by` are drawn by the shell.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from onceonly.message.event import Event
 from onceonly.message.instant import US_PER_S, Now
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.signals import InquiryKind, MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms, Remedy
+from onceonly.message.word import Word, changed
 from onceonly.protocol import schedule
 from onceonly.protocol.effects import (
     ConfirmCancel,
@@ -76,7 +76,7 @@ class ResponseStatus(StrEnum):
     RECEIVED = "received"
 
 
-class Recovery(NamedTuple):
+class Recovery(Word):
     """The recovery of one outbound message. All of it is durable except `due_ns`."""
 
     phase: RecoveryPhase = RecoveryPhase.AT_REST
@@ -98,7 +98,7 @@ class Recovery(NamedTuple):
     """Monotonic deadline of the present phase; meaningless after a restart."""
 
 
-class GivenUp(NamedTuple):
+class GivenUp(Word):
     """The sender gave up; before that there is nothing to recover (level 3 (1))."""
 
     reason: str
@@ -106,7 +106,7 @@ class GivenUp(NamedTuple):
     """By a word of the partner's, not by its silence."""
 
 
-class ReportReceived(NamedTuple):
+class ReportReceived(Word):
     """The partner said what it knows of the message."""
 
     status: MessageStatus | None
@@ -119,7 +119,7 @@ class ReportReceived(NamedTuple):
     """Its receiver refused it for good, and so would refuse its content under another id."""
 
 
-class CancelAnswered(NamedTuple):
+class CancelAnswered(Word):
     """The partner confirmed the cancel durably, or refused it and said how far it is."""
 
     is_accepted: bool
@@ -127,40 +127,36 @@ class CancelAnswered(NamedTuple):
     processing: ReportedProcessing | None = None
 
 
-class ResponseAnswered(NamedTuple):
+class ResponseAnswered(Word):
     """The partner sends its business response again, or has none."""
 
     is_accepted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Acknowledged:
+class Acknowledged(Word):
     """The message is acknowledged after all."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseReceived:
+class ResponseReceived(Word):
     """The business response to the message is stored."""
 
 
-class ResponseTimePassed(NamedTuple):
+class ResponseTimePassed(Word):
     """The business response should have been here by now (level 5 (2))."""
 
     has_left: bool = True
     """Some copy of the message may have left; without one there is nothing to answer yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class Withdrawn:
+class Withdrawn(Word):
     """The message will never be processed: it was cancelled, or it ended before it left."""
 
 
-@dataclass(frozen=True, slots=True)
-class StatusWanted:
+class StatusWanted(Word):
     """An operator or the application asks how the message stands."""
 
 
-class CancelWanted(NamedTuple):
+class CancelWanted(Word):
     """An operator or the application takes the message back from the receiver."""
 
     is_for_new_version: bool = False
@@ -243,12 +239,12 @@ def _ask_first(state: Recovery, now: Now, terms: DeliveryTerms) -> Step:
 def _ask(state: Recovery, phase: RecoveryPhase, now: Now, terms: DeliveryTerms) -> Step:
     asked = state.asked + 1 if phase is state.phase else 1
     due_ns = schedule.pause_ends_ns(None, now, terms)
-    return state._replace(phase=phase, asked=asked, due_ns=due_ns), (Inquire(KIND_OF[phase]),)
+    return changed(state, phase=phase, asked=asked, due_ns=due_ns), (Inquire(KIND_OF[phase]),)
 
 
 def _rest(state: Recovery) -> Recovery:
-    return state._replace(
-        phase=RecoveryPhase.AT_REST, asked=0, wants_new_version=False, due_ns=None
+    return changed(
+        state, phase=RecoveryPhase.AT_REST, asked=0, wants_new_version=False, due_ns=None
     )
 
 
@@ -262,11 +258,11 @@ def _ask_on_or_stop(
     kind, asked = KIND_OF[state.phase], state.asked
     incident = OpenIncident(f"no useful answer to {kind}, asked {asked} times")
     if _has_no_other_end(state, terms):
-        state, effects = _ask(state._replace(asked=asked - 1), state.phase, now, terms)
+        state, effects = _ask(changed(state, asked=asked - 1), state.phase, now, terms)
         return state, (incident, *effects)
     # A confirmation that comes late still binds, and then the new version is still wanted.
     wants_new_version = state.wants_new_version
-    return _rest(state)._replace(wants_new_version=wants_new_version), (incident,)
+    return changed(_rest(state), wants_new_version=wants_new_version), (incident,)
 
 
 def _has_no_other_end(state: Recovery, terms: DeliveryTerms) -> bool:
@@ -280,13 +276,13 @@ def _has_no_other_end(state: Recovery, terms: DeliveryTerms) -> bool:
 
 def _ask_anew(state: Recovery, event: Restarted, now: Now, terms: DeliveryTerms) -> Step:
     """A restart is no reset: the question that may have been lost is not counted again."""
-    return _ask(state._replace(asked=state.asked - 1), state.phase, now, terms)
+    return _ask(changed(state, asked=state.asked - 1), state.phase, now, terms)
 
 
 def _take_pong(state: Recovery, event: PongReceived, now: Now, terms: DeliveryTerms) -> Step:
     row = Journal(Event.PONG_RECEIVED, reason="available" if event.is_available else "unavailable")
     if not event.is_available:
-        return state._replace(due_ns=schedule.pause_ends_ns(None, now, terms)), (row,)
+        return changed(state, due_ns=schedule.pause_ends_ns(None, now, terms)), (row,)
     state, effects = _ask(state, RecoveryPhase.ASKING, now, terms)
     return state, (row, *effects)
 
@@ -302,7 +298,8 @@ def _noted(state: Recovery, event: ReportReceived | CancelAnswered, now: Now) ->
     if isinstance(event, CancelAnswered):
         verdict = "cancel confirmed" if event.is_accepted else "cancel refused"
         said = f"{verdict}: {said}" if said else verdict
-    state = state._replace(
+    state = changed(
+        state,
         status=event.status or state.status,
         processing=event.processing or state.processing,
         reported_at=now.at,
@@ -358,7 +355,7 @@ def _remedy(state: Recovery, event: ReportReceived, now: Now, terms: DeliveryTer
         reason = "refused by its receiver, which would refuse a new version, too"
         return _rest(state), (OpenIncident(reason),)
     if remedy in (Remedy.NEW_VERSION, Remedy.CANCEL):
-        state = state._replace(wants_new_version=remedy is Remedy.NEW_VERSION)
+        state = changed(state, wants_new_version=remedy is Remedy.NEW_VERSION)
         return _ask(state, RecoveryPhase.CANCELLING, now, terms)
     state = _rest(state)
     if remedy is not Remedy.RESEND:
@@ -386,7 +383,7 @@ def _go_on_with_response(
 
 
 def _want_cancel(state: Recovery, event: CancelWanted, now: Now, terms: DeliveryTerms) -> Step:
-    state = state._replace(wants_new_version=event.is_for_new_version)
+    state = changed(state, wants_new_version=event.is_for_new_version)
     return _ask(state, RecoveryPhase.CANCELLING, now, terms)
 
 
@@ -395,7 +392,7 @@ def _want_cancel_again(
 ) -> Step:
     """Whoever wants the new version is served; the question is under way already."""
     wants = state.wants_new_version or event.is_for_new_version
-    return state._replace(wants_new_version=wants), ()
+    return changed(state, wants_new_version=wants), ()
 
 
 def _take_cancel_answer(
@@ -411,7 +408,7 @@ def _take_cancel_answer(
 
 
 def _withdrawn(state: Recovery) -> Recovery:
-    return _rest(state)._replace(response=ResponseStatus.NOT_EXPECTED, response_due_at=None)
+    return changed(_rest(state), response=ResponseStatus.NOT_EXPECTED, response_due_at=None)
 
 
 def _withdraw(state: Recovery, event: Withdrawn, now: Now, terms: DeliveryTerms) -> Step:
@@ -422,7 +419,7 @@ def _note_response_answer(
     state: Recovery, event: ResponseAnswered, now: Now, terms: DeliveryTerms
 ) -> Step:
     reason = "the response follows" if event.is_accepted else "there is no response to send again"
-    return state._replace(reported_at=now.at), (Journal(Event.REPORT_RECEIVED, reason=reason),)
+    return changed(state, reported_at=now.at), (Journal(Event.REPORT_RECEIVED, reason=reason),)
 
 
 def _take_response_answer(
@@ -441,7 +438,7 @@ def _take_response(
         return state, ()
     if state.phase is not RecoveryPhase.CANCELLING:
         state = _rest(state)
-    state = state._replace(response=ResponseStatus.RECEIVED, response_due_at=None)
+    state = changed(state, response=ResponseStatus.RECEIVED, response_due_at=None)
     return state, (Journal(Event.RESPONSE_RECEIVED),)
 
 
@@ -453,8 +450,8 @@ def _note_overdue(
     if not event.has_left:
         # Its pair is closed, or its turn has not come: the partner gets all the time agreed.
         anew = expecting_response(now.at, terms)
-        return state._replace(response_due_at=None if anew is None else anew.response_due_at), ()
-    state = state._replace(response=ResponseStatus.OVERDUE)
+        return changed(state, response_due_at=None if anew is None else anew.response_due_at), ()
+    state = changed(state, response=ResponseStatus.OVERDUE)
     return state, (Journal(Event.RESPONSE_OVERDUE),)
 
 

@@ -39,13 +39,13 @@ The table is total: every event is legal in every state.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import Word, changed
 from onceonly.protocol.effects import (
     AcknowledgeUpstream,
     AnswerUpstream,
@@ -70,7 +70,7 @@ class TransitStatus(StrEnum):
     """No acknowledgement is to come (BestEffort, method Transport); a copy was sent on."""
 
 
-class Transit(NamedTuple):
+class Transit(Word):
     """The durable state of one message in transit."""
 
     status: TransitStatus = TransitStatus.FORWARDING
@@ -78,29 +78,28 @@ class Transit(NamedTuple):
     """Copies that arrived and were sent on; relays neither drop nor add any (seed 003 §4)."""
 
 
-class Arrived(NamedTuple):
+class Arrived(Word):
     """A copy arrived from the previous hop; it is stored in the transaction of the step."""
 
     is_answered: bool = True
     """An acknowledgement will come for it: OnceAndOnlyOnce, method ebXML."""
 
 
-class ForwardEnded(NamedTuple):
+class ForwardEnded(Word):
     """The transmission of this copy to the next hop ended."""
 
     copy: int
     transmission: Transmission
 
 
-class ForwardParked(NamedTuple):
+class ForwardParked(Word):
     """A bug of ours met this copy on its way to the next hop (R-43)."""
 
     copy: int
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class TakenUp:
+class TakenUp(Word):
     """An operator lets what was parked go on once more."""
 
     reason: str
@@ -129,7 +128,7 @@ def _send_on(state: Transit, event: Arrived, terms: DeliveryTerms) -> Step:
 def _send_on_again(state: Transit, event: Arrived, terms: DeliveryTerms) -> Step:
     """A copy after the acknowledgement: it goes on, but after a crash nothing is owed."""
     after, effects = _send_on(state, event, terms)
-    return after._replace(status=state.status), effects
+    return changed(after, status=state.status), effects
 
 
 def _note_forward(state: Transit, event: ForwardEnded, terms: DeliveryTerms) -> Step:
@@ -142,7 +141,7 @@ def _end_forward(state: Transit, event: ForwardEnded, terms: DeliveryTerms) -> S
     if transmission.outcome is not Outcome.REFUSED or transmission.bytes_left:
         return state, (_forwarded(event),)
     if state.status is TransitStatus.FORWARDING:
-        state = state._replace(status=TransitStatus.REFUSED)
+        state = changed(state, status=TransitStatus.REFUSED)
     answer = AnswerUpstream(
         ErrorCode.TRANSIENT_ERROR,
         Severity.WARNING,
@@ -155,7 +154,7 @@ def _end_forward(state: Transit, event: ForwardEnded, terms: DeliveryTerms) -> S
 def _park(state: Transit, event: ForwardParked, terms: DeliveryTerms) -> Step:
     """Not taken up by itself: the previous hop is asked to come again, an operator to look."""
     if state.status is TransitStatus.FORWARDING:
-        state = state._replace(status=TransitStatus.REFUSED)
+        state = changed(state, status=TransitStatus.REFUSED)
     answer = AnswerUpstream(
         ErrorCode.TRANSIENT_ERROR,
         Severity.WARNING,
@@ -177,7 +176,7 @@ def _parked(event: ForwardParked) -> tuple[Effect, ...]:
 
 def _take_up(state: Transit, event: TakenUp, terms: DeliveryTerms) -> Step:
     if state.status is TransitStatus.REFUSED:
-        state = state._replace(status=TransitStatus.FORWARDING)
+        state = changed(state, status=TransitStatus.FORWARDING)
     return state, (Journal(Event.TAKEN_UP, reason=event.reason), Forward(state.copies))
 
 
@@ -192,7 +191,7 @@ def _forwarded(event: ForwardEnded) -> Journal:
 
 
 def _acknowledge(state: Transit, event: AckReceived, terms: DeliveryTerms) -> Step:
-    state = state._replace(status=TransitStatus.ACKNOWLEDGED)
+    state = changed(state, status=TransitStatus.ACKNOWLEDGED)
     return state, (Journal(Event.ACK_RECEIVED, reason=event.detail), AcknowledgeUpstream())
 
 
@@ -212,7 +211,7 @@ def _pass_error(state: Transit, event: ErrorReceived, terms: DeliveryTerms) -> S
 
 
 def _refuse(state: Transit, event: ErrorReceived, terms: DeliveryTerms) -> Step:
-    return _pass_error(state._replace(status=TransitStatus.REFUSED), event, terms)
+    return _pass_error(changed(state, status=TransitStatus.REFUSED), event, terms)
 
 
 def _error_row(event: ErrorReceived) -> Journal:

@@ -80,6 +80,7 @@ from onceonly.message.event import Event
 from onceonly.message.instant import Now
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.terms import DeliveryTerms, Intermediary
+from onceonly.message.word import changed
 from onceonly.protocol import schedule, transmitting, verdict
 from onceonly.protocol.effects import (
     AdmitNext,
@@ -216,7 +217,7 @@ def _admit(state: Outbound, event: Admitted, now: Now, terms: DeliveryTerms) -> 
     if schedule.is_past(state.expires_at, now):
         turn = Release(abandoned=True, is_numbered=number is not None)
         return verdict.expire(state, terms, (turn,))
-    state = state._replace(status=OutboundStatus.SENDING, sequence_number=number)
+    state = changed(state, status=OutboundStatus.SENDING, sequence_number=number)
     return transmitting.begin(state, event.size_bytes, now, terms)
 
 
@@ -253,7 +254,8 @@ def _acknowledge_without_a_turn(
 
 
 def _acknowledged(state: Outbound, event: AckReceived) -> Outbound:
-    return state._replace(
+    return changed(
+        state,
         status=OutboundStatus.ACKNOWLEDGED,
         exposure=Exposure.LEFT,
         silence=Silence.NONE,
@@ -290,14 +292,14 @@ def _note_late_ack(state: Outbound, event: AckReceived, now: Now, terms: Deliver
     Where a copy was out the end is not certain any more (R-41).
     """
     nothing_left = state.exposure is Exposure.NEVER
-    state = state._replace(is_certain=state.is_certain and nothing_left)
+    state = changed(state, is_certain=state.is_certain and nothing_left)
     return state, _late_news(state, event, terms)
 
 
 def _take_repeated_ack(state: Outbound, event: AckReceived, now: Now, terms: DeliveryTerms) -> Step:
     """The To Party's own word is no repeat of an intermediary's, and has a row of its own."""
     if event.is_from_to_party:
-        return state._replace(has_arrived=True), ()
+        return changed(state, has_arrived=True), ()
     return state, (Journal(Event.REPEATED_ACK_RECEIVED, reason=event.detail),)
 
 
@@ -324,7 +326,7 @@ def _take_error(  # noqa: PLR0911 - because it is the table of what a peer can s
     if event.severity is Severity.ERROR:
         return verdict.refused(state, event, row, terms)
     if event.code is ErrorCode.DELIVERY_FAILURE:
-        return verdict.refused(state._replace(exposure=Exposure.LEFT), event, row, terms)
+        return verdict.refused(changed(state, exposure=Exposure.LEFT), event, row, terms)
     return state, (row,)
 
 
@@ -339,7 +341,7 @@ def _take_transient_error(
     row = _error_row(event)
     # Nobody says for good that he will not have it: a copy that the network repeats, or that a
     # relay has of it, may be taken a moment later.
-    state = state._replace(exposure=Exposure.LEFT)
+    state = changed(state, exposure=Exposure.LEFT)
     if terms.semantics is DeliverySemantics.AT_MOST_ONCE:
         return verdict.refused(state, event, row, terms)
     if state.silence in (Silence.HELD, Silence.PINGING):
@@ -352,7 +354,8 @@ def _take_transient_error(
         state, effects = verdict.give_up(state, ErrorCode.TRANSIENT_ERROR, reason, terms)
         return state, (row, *effects)
     is_news = transients == terms.transient_retries + 1 and transients != state.transients
-    state = state._replace(
+    state = changed(
+        state,
         transients=transients,
         silence=Silence.PAUSED,
         due_ns=schedule.pause_ends_ns(event.min_retry_s, now, terms),
@@ -417,7 +420,7 @@ def _pass_fence(state: Outbound, event: TimePassed, now: Now, terms: DeliveryTer
 
 
 def _hold(state: Outbound, event: Held, now: Now, terms: DeliveryTerms) -> Step:
-    return state._replace(due_ns=None, silence=Silence.HELD), ()
+    return changed(state, due_ns=None, silence=Silence.HELD), ()
 
 
 def _park(state: Outbound, event: Parked, now: Now, terms: DeliveryTerms) -> Step:
@@ -426,7 +429,8 @@ def _park(state: Outbound, event: Parked, now: Now, terms: DeliveryTerms) -> Ste
 
 def _resume(state: Outbound, event: Resumed, now: Now, terms: DeliveryTerms) -> Step:
     """Seed 000 §2.1.4.3: the counter is zero again, and the uncompleted message goes first."""
-    state = state._replace(
+    state = changed(
+        state,
         status=OutboundStatus.SENDING,
         episode=state.episode + 1,
         error_code=None,
@@ -440,7 +444,8 @@ def _requeue(state: Outbound, event: Requeued, now: Now, terms: DeliveryTerms) -
     """Level 3 (3a): the same message again under the same MessageId, in its turn (S4-24)."""
     if not can_be_sent_again(state, now):
         raise LocalError("NotResendable", "its pair has to be resumed, or its time has passed")
-    state = state._replace(
+    state = changed(
+        state,
         status=OutboundStatus.QUEUED,
         attempt=0,
         episode=state.episode + 1,
@@ -453,7 +458,7 @@ def _requeue(state: Outbound, event: Requeued, now: Now, terms: DeliveryTerms) -
 
 def _restart(state: Outbound, event: Restarted, now: Now, terms: DeliveryTerms) -> Step:
     if state.silence is Silence.PINGING:
-        return transmitting.ping(state._replace(pings=state.pings - 1), now, terms)
+        return transmitting.ping(changed(state, pings=state.pings - 1), now, terms)
     return transmitting.transmit(state, state.attempt)
 
 
@@ -474,7 +479,7 @@ def _confirm_cancel(
 def _cancelled(state: Outbound, reason: str | None) -> Step:
     may_have_a_turn = state.status in (OutboundStatus.SENDING, OutboundStatus.IN_DOUBT)
     turn = (release(state, abandoned=True),) if may_have_a_turn else ()
-    state = state._replace(status=OutboundStatus.CANCELLED, silence=Silence.NONE, due_ns=None)
+    state = changed(state, status=OutboundStatus.CANCELLED, silence=Silence.NONE, due_ns=None)
     return state, (Journal(Event.CANCELLED, reason=reason), *turn)
 
 

@@ -11,6 +11,7 @@ from onceonly.message.instant import Now
 from onceonly.message.message import DeliverySemantics, ReliableMessagingMethod
 from onceonly.message.signals import InquiryKind
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import changed
 from onceonly.protocol import schedule, verdict
 from onceonly.protocol.effects import Inquire, Journal, OpenIncident, TellTrouble, Transmit
 from onceonly.protocol.events import (
@@ -36,7 +37,7 @@ def begin(state: Outbound, size_bytes: int, now: Now, terms: DeliveryTerms) -> S
     """Ping first, where that is agreed for so large a message (level 2); else send it."""
     above = terms.recovery.ping_above_bytes
     if above is not None and size_bytes > above:
-        return ping(state._replace(attempt=0, pings=0), now, terms)
+        return ping(changed(state, attempt=0, pings=0), now, terms)
     return transmit(state, 1)
 
 
@@ -44,7 +45,7 @@ def ping(state: Outbound, now: Now, terms: DeliveryTerms) -> Step:
     """Ask whether messages are taken; no answer in time counts like a bad one."""
     pings = state.pings + 1
     due_ns = schedule.response_due_ns(pings, now, terms)
-    state = state._replace(silence=Silence.PINGING, pings=pings, due_ns=due_ns)
+    state = changed(state, silence=Silence.PINGING, pings=pings, due_ns=due_ns)
     return state, (Inquire(InquiryKind.PING),)
 
 
@@ -54,7 +55,7 @@ def take_pong(state: Outbound, event: PongReceived, now: Now, terms: DeliveryTer
     if state.silence is not Silence.PINGING:
         return state, row
     if not event.is_available:
-        return state._replace(due_ns=schedule.pause_ends_ns(None, now, terms)), row
+        return changed(state, due_ns=schedule.pause_ends_ns(None, now, terms)), row
     state, effects = _transmit_unless_expired(state, now, terms)
     return state, (*row, *effects)
 
@@ -75,7 +76,7 @@ def transmit(state: Outbound, attempt: int) -> Step:
     """Send the stored bytes as transmission number `attempt`."""
     # An exposure that is still open belongs to a transmission that may have let bytes out.
     exposure = Exposure.OPEN if state.exposure is Exposure.NEVER else Exposure.LEFT
-    state = state._replace(attempt=attempt, exposure=exposure, silence=Silence.NONE, due_ns=None)
+    state = changed(state, attempt=attempt, exposure=exposure, silence=Silence.NONE, due_ns=None)
     row = Journal(Event.TRANSMITTING, attempt=attempt, sequence_number=state.sequence_number)
     return state, (row, Transmit(attempt))
 
@@ -84,7 +85,7 @@ def note_outcome(state: Outbound, event: Transmitted, now: Now, terms: DeliveryT
     """Outcome of a transmission in a status that waits for no response any more."""
     exposure = _exposure_after(state, event)
     if exposure is not state.exposure:
-        state = state._replace(exposure=exposure)
+        state = changed(state, exposure=exposure)
     return state, (_outcome_row(event, state),)
 
 
@@ -151,7 +152,7 @@ def _after_transmission(
     if _fails_at_once(sent, terms):
         reason = verdict.with_last("the network took nothing of it", (sent,))
         return verdict.give_up(state, ErrorCode.DELIVERY_FAILURE, reason, terms)
-    return state._replace(due_ns=schedule.response_due_ns(state.attempt, now, terms)), ()
+    return changed(state, due_ns=schedule.response_due_ns(state.attempt, now, terms)), ()
 
 
 def _fails_at_once(sent: Transmission, terms: DeliveryTerms) -> bool:
@@ -170,7 +171,7 @@ def _offer_again(state: Outbound, sent: Transmission, now: Now, terms: DeliveryT
     """
     due_ns = schedule.pause_ends_ns(None, now, terms)
     offers = state.transients + 1
-    state = state._replace(silence=Silence.PAUSED, transients=offers, due_ns=due_ns)
+    state = changed(state, silence=Silence.PAUSED, transients=offers, due_ns=due_ns)
     if not _is_verdict_time(offers, terms):
         return state, ()
     return state, (TellTrouble(verdict.with_last("the transport does not take it", (sent,))),)
@@ -182,7 +183,8 @@ def _end_best_effort(state: Outbound, event: Transmitted) -> Step:
     if not refused or state.exposure is Exposure.LEFT:
         return _sent(state, event)
     code = ErrorCode.DELIVERY_FAILURE
-    state = state._replace(
+    state = changed(
+        state,
         status=OutboundStatus.FAILED,
         error_code=code,
         silence=Silence.NONE,
@@ -195,7 +197,7 @@ def _end_best_effort(state: Outbound, event: Transmitted) -> Step:
 
 
 def _sent(state: Outbound, event: Transmitted) -> Step:
-    state = state._replace(status=OutboundStatus.SENT, silence=Silence.NONE, due_ns=None)
+    state = changed(state, status=OutboundStatus.SENT, silence=Silence.NONE, due_ns=None)
     row = Journal(Event.SENT, attempt=event.attempt, outcome=event.transmission.outcome.value)
     return state, (row, release(state, abandoned=True))
 
@@ -231,7 +233,7 @@ def _resend_or_give_up(state: Outbound, event: DeadlineReached, terms: DeliveryT
         alarm = (*_alarm(state, event, terms), *_trouble(state.attempt, event, terms))
         # Where nothing ends, the pauses add up, so that the operator's incident is known to be one.
         is_endless = terms.semantics is DeliverySemantics.EXACTLY_ONCE
-        state = state if is_endless else state._replace(transients=0)
+        state = state if is_endless else changed(state, transients=0)
         state, effects = transmit(state, state.attempt + 1)
         return state, (*alarm, *effects)
     is_certain = state.exposure is Exposure.NEVER

@@ -11,6 +11,7 @@ from onceonly.message.event import Event
 from onceonly.message.instant import Now
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
+from onceonly.message.word import changed
 from onceonly.protocol import schedule
 from onceonly.protocol.effects import (
     GiveUp,
@@ -55,7 +56,7 @@ def give_up(state: Outbound, code: ErrorCode, reason: str, terms: DeliveryTerms)
     certain = state.exposure is Exposure.NEVER
     status = OutboundStatus.SENDING if certain else OutboundStatus.IN_DOUBT
     told = _notice(state, code, reason, terms)
-    state = state._replace(status=status, error_code=code, due_ns=None, silence=Silence.HELD)
+    state = changed(state, status=status, error_code=code, due_ns=None, silence=Silence.HELD)
     return state, (row, *told, GiveUp(reason), *_recovery(state, reason, terms))
 
 
@@ -86,8 +87,13 @@ def _settle(
 ) -> Step:
     status = OutboundStatus.FAILED if is_certain else OutboundStatus.IN_DOUBT
     told = _notice(state, code, reason, terms)
-    state = state._replace(
-        status=status, error_code=code, silence=Silence.NONE, is_certain=is_certain, due_ns=None
+    state = changed(
+        state,
+        status=status,
+        error_code=code,
+        silence=Silence.NONE,
+        is_certain=is_certain,
+        due_ns=None,
     )
     final = (Journal(Event.FAILED, error_code=code, reason=reason),) if is_certain else ()
     return state, (row, *told, *final, release(state, abandoned=True))
@@ -99,9 +105,9 @@ def park(state: Outbound, event: Parked, terms: DeliveryTerms) -> Step:
     No rule asks about it or sends it again: an operator looks at it and takes it up.
     """
     if state.exposure is Exposure.OPEN and not event.bytes_left:
-        state = state._replace(exposure=Exposure.NEVER)
+        state = changed(state, exposure=Exposure.NEVER)
     if state.sequence_number is None:
-        state = state._replace(sequence_number=event.sequence_number)
+        state = changed(state, sequence_number=event.sequence_number)
     reason = f"{PARKED}{event.reason}"
     row = Journal(
         Event.PARKED, attempt=state.attempt, error_code=ErrorCode.UNKNOWN, reason=event.reason
@@ -158,7 +164,7 @@ def refused(state: Outbound, event: ErrorReceived, row: Journal, terms: Delivery
     is_only_copy = _is_only_copy(state, terms) or (
         state.exposure is not Exposure.LEFT and _is_the_owner_s_word(event, terms)
     )
-    state = state._replace(exposure=Exposure.LEFT)
+    state = changed(state, exposure=Exposure.LEFT)
     reason = _why(event)
     state, effects = _settle(state, event.code, reason, row, terms, is_certain=is_only_copy)
     return state, (*effects, *_recovery(state, reason, terms, is_told=True))
@@ -179,11 +185,11 @@ def diverged(state: Outbound, code: ErrorCode, reason: str, terms: DeliveryTerms
 
     Nothing is asked about it: the operator has to look, and decides.
     """
-    state = state._replace(exposure=Exposure.LEFT, silence=Silence.HELD, due_ns=None)
+    state = changed(state, exposure=Exposure.LEFT, silence=Silence.HELD, due_ns=None)
     if not notifies(terms):
         return state, ()
     told = _notice(state, code, reason, terms)
-    return state._replace(status=OutboundStatus.IN_DOUBT, error_code=code), told
+    return changed(state, status=OutboundStatus.IN_DOUBT, error_code=code), told
 
 
 def undelivered(state: Outbound, event: ErrorReceived, row: Journal, terms: DeliveryTerms) -> Step:
@@ -196,11 +202,11 @@ def undelivered(state: Outbound, event: ErrorReceived, row: Journal, terms: Deli
     )
     reason = _why(event)
     # A new episode, since the application may have had a notice before it was acknowledged.
-    state = state._replace(episode=state.episode + 1, exposure=Exposure.LEFT, error_code=None)
+    state = changed(state, episode=state.episode + 1, exposure=Exposure.LEFT, error_code=None)
     severity = Severity.ERROR if certain else Severity.WARNING
     told = _notice(state, event.code, reason, terms, severity)
     status = OutboundStatus.FAILED if certain else OutboundStatus.IN_DOUBT
-    state = state._replace(status=status, error_code=event.code, is_certain=certain)
+    state = changed(state, status=status, error_code=event.code, is_certain=certain)
     final = (Journal(Event.FAILED, error_code=event.code, reason=reason),) if certain else ()
     return state, (row, *told, *final, *_recovery(state, reason, terms, is_told=True))
 
@@ -216,7 +222,7 @@ def not_processed(
     reason = f"{reason}: {event.description}" if event.description else reason
     told = Journal(Event.NOTIFIED, error_code=event.code, severity=severity, reason=kind)
     notice = Notify(kind, severity, event.code, reason, state.episode)
-    return state._replace(error_code=event.code), (row, told, notice)
+    return changed(state, error_code=event.code), (row, told, notice)
 
 
 def _why(event: ErrorReceived) -> str:
@@ -239,7 +245,8 @@ def expire(
     if state.exposure is Exposure.NEVER:
         reason = with_last(f"{which} passed before the message could be sent", before)
         told = _notice(state, code, reason, terms)
-        state = state._replace(
+        state = changed(
+            state,
             status=OutboundStatus.EXPIRED,
             error_code=code,
             silence=Silence.NONE,
@@ -250,8 +257,8 @@ def expire(
         return state, (*told, row, *turn)
     reason = with_last(f"{which} passed without an acknowledgement", before)
     told = _notice(state, code, reason, terms)
-    state = state._replace(
-        status=OutboundStatus.IN_DOUBT, error_code=code, silence=Silence.NONE, due_ns=None
+    state = changed(
+        state, status=OutboundStatus.IN_DOUBT, error_code=code, silence=Silence.NONE, due_ns=None
     )
     row = Journal(Event.EXHAUSTED, attempt=state.attempt, error_code=code, reason=reason)
     return state, (row, *told, *turn, *_recovery(state, reason, terms))
@@ -280,6 +287,6 @@ def pass_fence(state: Outbound, now: Now, terms: DeliveryTerms, before: Outcomes
     _, which = schedule.expiry(terms)
     reason = f"{which} and twice the clock accuracy passed without an acknowledgement"
     reason = with_last(reason, before)
-    state = state._replace(status=OutboundStatus.FAILED, silence=Silence.NONE)
+    state = changed(state, status=OutboundStatus.FAILED, silence=Silence.NONE)
     row = Journal(Event.FAILED, error_code=state.error_code, reason=reason)
     return state, (row, release(state, abandoned=True))

@@ -18,6 +18,7 @@ from onceonly.gateway.config.transports import Tls
 from onceonly.message.identity import Pair, PartyId
 from onceonly.message.message import AckRequested
 from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
+from onceonly.message.word import changed
 from onceonly.simulation.network import certificate
 from onceonly.simulation.plan import Line, Machine, Plan
 
@@ -139,7 +140,7 @@ def with_terms(
 ) -> Configuration:
     """The configuration with some terms of one agreement changed."""
     agreements = tuple(
-        replace(one, terms=replace(one.terms, **terms)) if one.id == agreement_id else one
+        replace(one, terms=changed(one.terms, **terms)) if one.id == agreement_id else one
         for one in configuration.agreements
     )
     return replace(configuration, agreements=agreements)
@@ -175,7 +176,7 @@ def _terms_between(line: Line) -> DeliveryTerms:
     intermediary = intermediary_of(line)
     schemes = (line.scheme, line.resend_scheme)
     endpoints = (f"{scheme}:" for scheme in schemes if scheme)
-    return replace(
+    return changed(
         line.terms,
         intermediary=intermediary,
         may_be_copied=may_be_copied(intermediary, *endpoints),
@@ -214,7 +215,7 @@ def _route_terms(terms: DeliveryTerms, mode: Intermediary) -> DeliveryTerms:
     )
     if mode is Intermediary.RELAY:
         return shared
-    return replace(
+    return changed(
         shared,
         window=terms.window,
         timeout_s=terms.timeout_s,

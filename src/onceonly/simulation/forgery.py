@@ -9,8 +9,6 @@ can see through. What a partner says in another one's name is `imposture`'s matt
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import NamedTuple
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.identity import MessageKey, Pair, PartyId
@@ -31,6 +29,7 @@ from onceonly.message.signals import (
     Signal,
     SignalHeader,
 )
+from onceonly.message.word import Word, changed
 from onceonly.simulation.cast import line_id, party, path_of, uri
 from onceonly.simulation.packing import FORGER, Forged, Wrapping, pack_message, pack_signal
 from onceonly.simulation.plan import Line
@@ -41,7 +40,7 @@ _FAR = 7
 """How far a forged SequenceNumber is from the next one."""
 
 
-class Scene(NamedTuple):
+class Scene(Word):
     """What a forger knows who stands before one machine."""
 
     target: str
@@ -75,12 +74,12 @@ def _ack_unknown(scene: Scene) -> Forged:
 
 
 def _ack_from_stranger(scene: Scene) -> Forged:
-    header = replace(_header(scene, scene.of), from_ids=(_STRANGER,))
+    header = changed(_header(scene, scene.of), from_ids=(_STRANGER,))
     return _signal(scene, Acknowledgment(header))
 
 
 def _error_from_stranger(scene: Scene) -> Forged:
-    header = replace(_header(scene, scene.of), from_ids=(_STRANGER,))
+    header = changed(_header(scene, scene.of), from_ids=(_STRANGER,))
     entry = ErrorEntry(code=ErrorCode.DELIVERY_FAILURE, severity=Severity.ERROR, description="no")
     return _signal(scene, ErrorSignal(header, (entry,)))
 
@@ -98,11 +97,11 @@ def _error_other_profile(scene: Scene) -> Forged:
 def _in_other_words(scene: Scene) -> Scene:
     is_2000 = scene.line.profile is Profile.RM_2000
     other = Profile.RM_2001 if is_2000 else Profile.RM_2000
-    return scene._replace(line=scene.line._replace(profile=other))
+    return changed(scene, line=changed(scene.line, profile=other))
 
 
 def _cancel_from_stranger(scene: Scene) -> Forged:
-    header = replace(_header(scene, scene.of), from_ids=(_STRANGER,))
+    header = changed(_header(scene, scene.of), from_ids=(_STRANGER,))
     return _signal(scene, Inquiry(header, InquiryKind.CANCEL), sender=_STRANGER.value)
 
 
@@ -121,7 +120,7 @@ def _report(scene: Scene, sender: PartyId, *, about: str) -> Forged | None:
     asked = [_ID.search(body) for body in scene.said if _STATUS_REQUEST in body]
     if not asked or asked[-1] is None:
         return None
-    header = replace(_header(scene, asked[-1].group(1).decode()), from_ids=(sender,))
+    header = changed(_header(scene, asked[-1].group(1).decode()), from_ids=(sender,))
     report = Report(
         header=header,
         kind=InquiryKind.STATUS,
@@ -142,7 +141,7 @@ def _collision(scene: Scene) -> Forged | None:
     stored = scene.snapshot.find_inbound_message(MessageKey(*pair, scene.of))
     if stored is None:
         return None
-    return _message(scene, replace(stored, payloads=()), b"<Forged/>", number=1)
+    return _message(scene, changed(stored, payloads=()), b"<Forged/>", number=1)
 
 
 def _wrong_number(scene: Scene) -> Forged | None:
@@ -163,7 +162,7 @@ def _damaged(scene: Scene) -> Forged | None:
     if not scene.heard:
         return None
     last = scene.heard[-1]
-    return last._replace(body=last.body[: last.body.find(b"</") + 2])
+    return changed(last, body=last.body[: last.body.find(b"</") + 2])
 
 
 def _garbage(scene: Scene) -> Forged:

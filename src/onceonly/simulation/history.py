@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import NamedTuple
 
 from onceonly.journal.record import Record
 from onceonly.message.identity import MessageKey
+from onceonly.message.word import Word
 from onceonly.simulation.network import Fate, Packet
 from onceonly.simulation.timeline import NS_PER_MS
 
 
-class Accepted(NamedTuple):
+class Accepted(Word):
     """The gateway said yes to a submission (acc(k) of the invariants)."""
 
     order: int
@@ -33,7 +33,7 @@ class Accepted(NamedTuple):
     """What the clock of its machine said when it was first handed over."""
 
 
-class Delivered(NamedTuple):
+class Delivered(Word):
     """An application read a message in its inbox."""
 
     order: int
@@ -44,7 +44,7 @@ class Delivered(NamedTuple):
     content: tuple[bytes, ...]
 
 
-class Worked(NamedTuple):
+class Worked(Word):
     """An application began its work on a message that it had read.
 
     Where the agreement reports processing, the application asked before it did (seed 004).
@@ -57,7 +57,7 @@ class Worked(NamedTuple):
     key: MessageKey
 
 
-class Operated(NamedTuple):
+class Operated(Word):
     """An operator's call ended without an error."""
 
     order: int
@@ -68,7 +68,7 @@ class Operated(NamedTuple):
     """Of the message that it was about; empty where it was about none."""
 
 
-class Row(NamedTuple):
+class Row(Word):
     """A journal row of a node, at the instant at which it became durable."""
 
     order: int
@@ -77,7 +77,7 @@ class Row(NamedTuple):
     record: Record
 
 
-class Sent(NamedTuple):
+class Sent(Word):
     """A package that a node gave to its transport."""
 
     order: int
@@ -85,7 +85,7 @@ class Sent(NamedTuple):
     fate: Fate
 
 
-class Arrived(NamedTuple):
+class Arrived(Word):
     """A copy of a package that a process began to take."""
 
     order: int
@@ -97,7 +97,7 @@ class Arrived(NamedTuple):
     """All of it came; else the connection broke in the midst of it."""
 
 
-class Replied(NamedTuple):
+class Replied(Word):
     """A package that a node gave back in the answer to one that it had got."""
 
     order: int
@@ -107,7 +107,7 @@ class Replied(NamedTuple):
     body: bytes
 
 
-class Happening(NamedTuple):
+class Happening(Word):
     """Something that was done to a machine, by itself or from outside."""
 
     order: int
@@ -118,7 +118,7 @@ class Happening(NamedTuple):
     detail: str = ""
 
 
-class Bug(NamedTuple):
+class Bug(Word):
     """Code of ours ended in an exception that nothing done to the machine explains."""
 
     order: int

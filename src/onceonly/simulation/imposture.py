@@ -8,9 +8,7 @@ he speaks under his own name only.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
-from typing import NamedTuple
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.identity import Pair, PartyId
@@ -33,6 +31,7 @@ from onceonly.message.signals import (
     Signal,
     SignalHeader,
 )
+from onceonly.message.word import Word, changed
 from onceonly.simulation.cast import line_id, party, path_of, uri
 from onceonly.simulation.oddity import oddly
 from onceonly.simulation.packing import Forged, Wrapping, pack_message, pack_signal
@@ -55,7 +54,7 @@ def unmasked(source: str) -> str:
     return source.removesuffix(impostor(""))
 
 
-class Pose(NamedTuple):
+class Pose(Word):
     """Who speaks to whom, as whom, about which message."""
 
     by: str
@@ -128,7 +127,7 @@ class Pose(NamedTuple):
         )
 
     def _by_him(self, forged: Forged) -> Forged:
-        return forged._replace(source=impostor(self.by))
+        return changed(forged, source=impostor(self.by))
 
     def _wrapping(self, step: int) -> Wrapping:
         return Wrapping(self.profile, uri(self.sender(step)), self.target, self.at, self.number)
@@ -175,7 +174,7 @@ def _error(code: ErrorCode, severity: Severity) -> Speak:
         header = pose.header(BEHIND, pose.of)
         if code is ErrorCode.DELIVERY_FAILURE and pose.number % 2:
             # A notice names who found the problem, and that may be the party (seed 001 §1.6).
-            header = replace(header, from_ids=(_party(pose, BEHIND),))
+            header = changed(header, from_ids=(_party(pose, BEHIND),))
         pause_s = 3_600 if code is ErrorCode.TRANSIENT_ERROR else None
         entry = ErrorEntry(code=code, severity=severity, description="no", min_retry_s=pause_s)
         return pose.pack(ErrorSignal(header, (entry,)), BEHIND)
@@ -201,7 +200,7 @@ _ID = re.compile(rb"<MessageId>([^<]*)<")
 
 def _response(pose: Pose) -> Forged:
     """A business response, on which an acknowledgement may ride (seed 001 §1.3.3)."""
-    response = replace(
+    response = changed(
         _business(pose, BEHIND), to_ids=(party(pose.path[0]),), ref_to_message_id=pose.of
     )
     return pose.pack_message(response, BEHIND)
@@ -225,7 +224,7 @@ def _message(pose: Pose) -> Forged:
 
 def _forestall(pose: Pose) -> Forged:
     """Other content under the MessageId that is under way, before or behind the true one."""
-    message = replace(_business(pose, BEFORE), message_id=pose.of)
+    message = changed(_business(pose, BEFORE), message_id=pose.of)
     return pose.pack_message(message, BEFORE, number=_number(pose, ahead=1))
 
 
@@ -241,7 +240,7 @@ def _replay(pose: Pose) -> Forged | None:
     if not (pose.heard and pose.is_partner):
         return None
     heard = pose.heard[pose.number % len(pose.heard)]
-    return heard._replace(source=impostor(pose.by))
+    return changed(heard, source=impostor(pose.by))
 
 
 def _business(pose: Pose, step: int) -> Message:
@@ -268,7 +267,7 @@ def _number(pose: Pose, *, ahead: int) -> int:
 
 
 def _odd_message(pose: Pose) -> Forged:
-    mine = replace(_business(pose, BEFORE), to_ids=(party(pose.target),))
+    mine = changed(_business(pose, BEFORE), to_ids=(party(pose.target),))
     forged = pose.pack_message(mine, BEFORE, number=1 + pose.number % 3)
     return oddly(forged, f"{pose.by}/{pose.number}")
 

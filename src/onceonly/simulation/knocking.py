@@ -8,7 +8,6 @@ that demands nothing, in a package that no gateway can take.
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.identity import PartyId
@@ -24,6 +23,7 @@ from onceonly.message.signals import (
     Signal,
     SignalHeader,
 )
+from onceonly.message.word import Word, changed
 from onceonly.simulation.cast import line_id, party, path_of, uri
 from onceonly.simulation.oddity import malformed, oddly
 from onceonly.simulation.packing import Forged, Wrapping, pack_message, pack_signal
@@ -33,7 +33,7 @@ STRANGER = "stranger"
 """Whose packages they are, on the network and in the histories."""
 
 
-class Door(NamedTuple):
+class Door(Word):
     """Where he stands, and which of his packages it is."""
 
     target: str
@@ -92,7 +92,7 @@ class Door(NamedTuple):
 
 def knock(kind: str, door: Door) -> Forged:
     """The package of this kind."""
-    return KINDS[kind](door)._replace(source=STRANGER)
+    return changed(KINDS[kind](door), source=STRANGER)
 
 
 def _message(door: Door, *, sender: PartyId | None = None) -> Message:
@@ -156,8 +156,8 @@ def _reflected(door: Door) -> Forged:
     at = path.index(door.target)
     partner = path[-1] if at == 0 else path[0]
     neighbour = path[at + 1 if at == 0 else at - 1]
-    wrapping = door.wrapping._replace(
-        sender_uri=uri(neighbour), receiver_uri="http://elsewhere.example/msh"
+    wrapping = changed(
+        door.wrapping, sender_uri=uri(neighbour), receiver_uri="http://elsewhere.example/msh"
     )
     message = _message(door, sender=party(partner))
     return pack_message(message, wrapping, b"<Knock/>", sequence_number=1)

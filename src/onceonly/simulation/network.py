@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from enum import StrEnum
 from functools import lru_cache, partial
 from hashlib import sha256
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from onceonly.message.instant import NS_PER_S
+from onceonly.message.word import Word
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.simulation.chance import draw
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
@@ -89,7 +90,7 @@ class Listener(Protocol):
         ...
 
 
-class Packet(NamedTuple):
+class Packet(Word):
     """One package on its way, as the wire saw it."""
 
     name: str
@@ -110,7 +111,7 @@ def certificate(name: str) -> str:
     return sha256(f"certificate of {name}".encode()).hexdigest()
 
 
-class Weather(NamedTuple):
+class Weather(Word):
     """How the network is until the world heals: probabilities by fate, and delays."""
 
     fates: Mapping[Fate, float] = {}

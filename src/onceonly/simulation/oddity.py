@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import Callable
 from random import Random
 
+from onceonly.message.word import changed
 from onceonly.simulation.packing import Forged
 
 _ODD_TEXTS = (
@@ -67,7 +68,7 @@ def oddly(forged: Forged, name: str) -> Forged:
             break
         begin, end = chance.choice(places)
         body = body[:begin] + chance.choice(_ODD_TEXTS).encode() + body[end:]
-    return forged._replace(body=body)
+    return changed(forged, body=body)
 
 
 def _values(body: bytes) -> list[tuple[int, int]]:
@@ -94,11 +95,11 @@ def malformed(forged: Forged, name: str) -> Forged:
 
 
 def _cut(forged: Forged, chance: Random) -> Forged:
-    return forged._replace(body=forged.body[: chance.randrange(len(forged.body))])
+    return changed(forged, body=forged.body[: chance.randrange(len(forged.body))])
 
 
 def _emptied(forged: Forged, chance: Random) -> Forged:
-    return forged._replace(body=chance.choice((b"", b"\r\n", b"\x00" * 64, b"--", b"--\r\n--")))
+    return changed(forged, body=chance.choice((b"", b"\r\n", b"\x00" * 64, b"--", b"--\r\n--")))
 
 
 def _other_type(forged: Forged, chance: Random) -> Forged:
@@ -112,19 +113,19 @@ def _other_type(forged: Forged, chance: Random) -> Forged:
         "multipart/mixed; boundary=\u00e9",
         ";;;=,",
     )
-    return forged._replace(content_type=chance.choice(types))
+    return changed(forged, content_type=chance.choice(types))
 
 
 def _doubled(forged: Forged, chance: Random) -> Forged:
     at = chance.randrange(len(forged.body))
-    return forged._replace(body=forged.body[:at] + forged.body)
+    return changed(forged, body=forged.body[:at] + forged.body)
 
 
 def _flipped(forged: Forged, chance: Random) -> Forged:
     body = bytearray(forged.body)
     for _ in range(chance.choice((1, 8, 64))):
         body[chance.randrange(len(body))] = chance.randrange(256)
-    return forged._replace(body=bytes(body))
+    return changed(forged, body=bytes(body))
 
 
 def _declared(forged: Forged, chance: Random) -> Forged:
@@ -138,14 +139,14 @@ def _declared(forged: Forged, chance: Random) -> Forged:
     at = forged.body.find(b"\r\n\r\n") + 4
     end = forged.body.find(b"?>", at)
     at = at if end < 0 else end + 2
-    return forged._replace(body=forged.body[:at] + chance.choice(bombs) + forged.body[at:])
+    return changed(forged, body=forged.body[:at] + chance.choice(bombs) + forged.body[at:])
 
 
 def _deep(forged: Forged, chance: Random) -> Forged:
     depth = chance.choice((50, 2_000))
     at = forged.body.find(b"</")
     nest = b"<a>" * depth + b"</a>" * depth
-    return forged._replace(body=forged.body[:at] + nest + forged.body[at:])
+    return changed(forged, body=forged.body[:at] + nest + forged.body[at:])
 
 
 def _encoded(forged: Forged, chance: Random) -> Forged:
@@ -155,18 +156,18 @@ def _encoded(forged: Forged, chance: Random) -> Forged:
     end = forged.body.find(b"\r\n--", begin)
     inner = b64encode(forged.body[begin:end]) if chance.random() < 0.5 else forged.body[begin:end]
     head = forged.body[:at] + chance.choice(heads) + forged.body[at:begin]
-    return forged._replace(body=head + inner + forged.body[end:])
+    return changed(forged, body=head + inner + forged.body[end:])
 
 
 def _renamed(forged: Forged, chance: Random) -> Forged:
     """An element that is another one, in the beginning or in the end."""
     at = forged.body.find(b"<", chance.randrange(len(forged.body)))
-    return forged._replace(body=forged.body[: at + 1] + b"x" + forged.body[at + 1 :])
+    return changed(forged, body=forged.body[: at + 1] + b"x" + forged.body[at + 1 :])
 
 
 def _bare_lines(forged: Forged, chance: Random) -> Forged:
     body = forged.body.replace(b"\r\n", b"\n") if chance.random() < 0.5 else forged.body[:-2]
-    return forged._replace(body=body)
+    return changed(forged, body=body)
 
 
 _DAMAGES: tuple[Callable[[Forged, Random], Forged], ...] = (

@@ -4,13 +4,12 @@ So that they are refused for what they say and not for how they are written. Kno
 a signal becomes a package on its way to one machine; must not know who brings it, nor why.
 """
 
-from dataclasses import replace
 from hashlib import sha256
-from typing import NamedTuple
 
 from onceonly.message.message import Message, Payload, Profile, RoutingHeader
 from onceonly.message.package import Package
 from onceonly.message.signals import Signal
+from onceonly.message.word import Word, changed
 from onceonly.simulation.cast import uri
 from onceonly.wire.envelope import boundary_for, encode
 
@@ -18,7 +17,7 @@ FORGER = "forger"
 """Whose packages they are, on the network and in the histories, who is nobody of the world."""
 
 
-class Forged(NamedTuple):
+class Forged(Word):
     """A package as it is brought, and who brings it."""
 
     content_type: str
@@ -27,7 +26,7 @@ class Forged(NamedTuple):
     """The true neighbour, where it is its own package that comes again."""
 
 
-class Wrapping(NamedTuple):
+class Wrapping(Word):
     """What a package says of the way that it takes."""
 
     profile: Profile
@@ -66,8 +65,8 @@ def pack_message(
     )
     routing = wrapping.routing
     if wrapping.profile is Profile.RM_2000:
-        routing = replace(routing, sequence_number=sequence_number)
-    package = _encoded(replace(message, payloads=(payload,)), wrapping, routing)
+        routing = changed(routing, sequence_number=sequence_number)
+    package = _encoded(changed(message, payloads=(payload,)), wrapping, routing)
     before, after = package.segments
     return Forged(package.content_type, before + body + after)
 

@@ -5,11 +5,11 @@ test. Everything random in a run belongs to `seed` and to names in the plan, so 
 an action leaves the rest as it was.
 """
 
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from onceonly.message.message import Profile
 from onceonly.message.terms import DeliveryTerms, Intermediary
+from onceonly.message.word import Word, changed, field
 from onceonly.simulation import plan_json
 from onceonly.simulation.network import Fate, Weather
 
@@ -19,7 +19,7 @@ FORMAT = 1
 """Raised when plans of old cannot be read any more."""
 
 
-class Action(NamedTuple):
+class Action(Word):
     """Something done to a node, at so many milliseconds from the beginning.
 
     `kind` is a method of `world.World` (`submit`, `kill`, `cut`, …), `args` are its arguments.
@@ -28,10 +28,10 @@ class Action(NamedTuple):
     at_ms: int
     kind: str
     node: str
-    args: dict[str, Any] = {}  # noqa: RUF012 - because nobody changes it
+    args: dict[str, Any] = field(default_factory=dict)
 
 
-class Habits(NamedTuple):
+class Habits(Word):
     """What the application behind a machine does with what it is given."""
 
     read_ms: int = 500
@@ -49,7 +49,7 @@ class Habits(NamedTuple):
     """Part of the messages whose processing it reports from its beginning once more."""
 
 
-class Machine(NamedTuple):
+class Machine(Word):
     """One node: a party, or an intermediary between parties."""
 
     name: str
@@ -63,7 +63,7 @@ class Machine(NamedTuple):
     habits: Habits = Habits()
 
 
-class Line(NamedTuple):
+class Line(Word):
     """What one pair of parties agreed, and over which intermediaries their messages go.
 
     Both directions have the same terms.
@@ -85,8 +85,7 @@ class Line(NamedTuple):
     """Whoever calls under it must show the certificate of the neighbour on its way; by https."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Word, kw_only=True):
     """One world. Its faults end at `heal_ms`; by `end_ms` everything must have a verdict."""
 
     seed: int
@@ -112,7 +111,7 @@ class Plan:
 
     def without_chance(self, fates: dict[str, Fate]) -> Self:
         """The same world with the fates that were drawn written down."""
-        return replace(self, fates=dict(fates), is_drawn=False)
+        return changed(self, fates=dict(fates), is_drawn=False)
 
     def to_json(self) -> str:
         """The plan as readable text, the same for the same plan."""

@@ -6,18 +6,16 @@ means. A field that has its default is left out, so that a shrunk plan shows wha
 
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from types import UnionType
-from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin
+
+from msgspec import NODEFAULT
+from msgspec.structs import FieldInfo, asdict, fields
+
+from onceonly.message.word import Word
 
 T = TypeVar("T")
-
-
-class _Field(NamedTuple):
-    name: str
-    kind: Any
-    default: Any
 
 
 def write(value: Any, *, version: int) -> str:
@@ -37,9 +35,10 @@ def read(kind: type[T], text: str, *, version: int) -> T:
 def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
-    if is_dataclass(value) or hasattr(value, "_fields"):
-        parts = ((one, getattr(value, one.name)) for one in _fields_of(type(value)))
-        return {one.name: _plain(part) for one, part in parts if part != one.default}
+    if isinstance(value, Word):
+        usual = defaults_of(type(value))
+        parts = ((name, part, usual.get(name, NODEFAULT)) for name, part in asdict(value).items())
+        return {name: _plain(part) for name, part, default in parts if part != default}
     if isinstance(value, Mapping):
         return {_plain(key): _plain(part) for key, part in value.items()}
     if isinstance(value, tuple | list):
@@ -58,25 +57,22 @@ def _made(kind: Any, raw: Any) -> Any:
         return {_made(inner[0], key): _made(inner[1], part) for key, part in raw.items()}
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(raw)
-    is_made_of_fields = is_dataclass(kind) or hasattr(kind, "_fields")
-    return _built(kind, raw) if is_made_of_fields else raw
+    is_word = isinstance(kind, type) and issubclass(kind, Word)
+    return _built(kind, raw) if is_word else raw
 
 
 def _built(kind: Any, raw: dict[str, Any]) -> Any:
-    known = {one.name: one for one in _fields_of(kind)}
+    known = {one.name: one.type for one in fields(kind)}
     strange = sorted(set(raw) - set(known))
     if strange:
         raise ValueError(f"{kind.__name__} has no {', '.join(strange)}")
-    return kind(**{name: _made(known[name].kind, part) for name, part in raw.items()})
+    return kind(**{name: _made(known[name], part) for name, part in raw.items()})
 
 
-def _fields_of(kind: Any) -> tuple[_Field, ...]:
-    hints = get_type_hints(kind)
-    if is_dataclass(kind):
-        return tuple(_Field(one.name, hints[one.name], _default(one)) for one in fields(kind))
-    defaults = getattr(kind, "_field_defaults", {})
-    return tuple(_Field(name, hints[name], defaults.get(name, MISSING)) for name in kind._fields)
+def defaults_of(kind: type[Word]) -> dict[str, Any]:
+    """The fields of the word that may be left out, and what they are then."""
+    return {one.name: _default(one) for one in fields(kind) if not one.required}
 
 
-def _default(one: Any) -> Any:
-    return one.default if one.default_factory is MISSING else one.default_factory()
+def _default(one: FieldInfo) -> Any:
+    return one.default if one.default_factory is NODEFAULT else one.default_factory()

@@ -15,6 +15,7 @@ from onceonly.journal.record import Record
 from onceonly.message.event import Event
 from onceonly.message.identity import Pair
 from onceonly.message.instant import US_PER_S
+from onceonly.message.word import changed
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import ReceivingPair
 from onceonly.simulation.cast import (
@@ -349,7 +350,8 @@ class World:
         if forged is None:
             return None
         told(self.timeline.now_ns)
-        answer = asked._replace(
+        answer = changed(
+            asked,
             name=f"{FALSE_ANSWER}{asked.name}",
             source=impostor(by),
             target=asked.source,
@@ -399,7 +401,7 @@ class World:
     def _bring(
         self, node: Node, listener: Process, name: str, forged: Forged, *, shows: str | None
     ) -> None:
-        content_type, body, source = forged
+        content_type, body, source = forged.content_type, forged.body, forged.source
         at_ns, endpoint = self.timeline.now_ns, uri(node.name)
         scheme = "http" if node.configuration.tls is None else "https"
         shown = certificate(shows) if scheme == "https" and shows is not None else None
@@ -483,10 +485,10 @@ def _forget_numbers(pair: Pair, txn: Transaction) -> None:
     """The numbers are gone; whose turn it is stands with the messages."""
     sending = txn.get_sending_pair(pair)
     if sending.sequence_number is not None:
-        txn.put_sending_pair(pair, sending._replace(sequence_number=None), at=0)
+        txn.put_sending_pair(pair, changed(sending, sequence_number=None), at=0)
     receiving = txn.get_receiving_pair(pair)
     if receiving.sequence_number is not None:
-        txn.put_receiving_pair(pair, receiving._replace(sequence_number=None))
+        txn.put_receiving_pair(pair, changed(receiving, sequence_number=None))
 
 
 def _put_sending(pair: Pair, state: SendingPair, txn: Transaction) -> None:

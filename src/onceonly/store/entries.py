@@ -5,12 +5,12 @@ Knows which facts belong together; must not know how a store keeps them.
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple
 
 from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import AckRequested, DeliverySemantics, Message, Payload
+from onceonly.message.word import Word
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.pairing import PairStatus
 from onceonly.protocol.receiving import InboundStatus, Known, ProcessingState, differences
@@ -25,14 +25,14 @@ class Role(StrEnum):
     RECEIVER = "receiver"
 
 
-class StoredPayload(NamedTuple):
+class StoredPayload(Word):
     """A payload part and its bytes; `body` is None where they are in the spool by digest."""
 
     payload: Payload
     body: bytes | None
 
 
-class OutboundEntry(NamedTuple):
+class OutboundEntry(Word):
     """What a step on an outbound message reads: no header, no payload, no package."""
 
     message_id: str
@@ -41,7 +41,7 @@ class OutboundEntry(NamedTuple):
     state: Outbound
 
 
-class OutboundView(NamedTuple):
+class OutboundView(Word):
     """An outbound message as its owner sees it."""
 
     message: Message
@@ -58,7 +58,7 @@ class OutboundView(NamedTuple):
     """MessageId of the message that sends this one's content again."""
 
 
-class InboundEntry(NamedTuple):
+class InboundEntry(Word):
     """What a step on a stored inbound message reads."""
 
     key: MessageKey
@@ -83,10 +83,11 @@ class InboundEntry(NamedTuple):
 
     def has_content(self, digests: Digests) -> bool:
         """Whether a copy with these digests is one of it."""
-        return not differences(Known(self.digest, header_digest=self.header_digest), *digests)
+        known = Known(self.digest, header_digest=self.header_digest)
+        return not differences(known, digests.payloads, digests.header)
 
 
-class InboxItem(NamedTuple):
+class InboxItem(Word):
     """A message in the application's inbox. Offsets grow, are never reused, and may have gaps."""
 
     offset: int
@@ -98,7 +99,7 @@ class InboxItem(NamedTuple):
     header_digest: str | None = None
 
 
-class InboxStanding(NamedTuple):
+class InboxStanding(Word):
     """How an item of the inbox stands."""
 
     status: InboundStatus
@@ -107,7 +108,7 @@ class InboxStanding(NamedTuple):
     """The application said that it will not process it."""
 
 
-class TransitEntry(NamedTuple):
+class TransitEntry(Word):
     """A message in transit through a relay, as a step reads it."""
 
     key: MessageKey
@@ -124,7 +125,7 @@ class TransitEntry(NamedTuple):
     state: Transit
 
 
-class OwedNotice(NamedTuple):
+class OwedNotice(Word):
     """A DeliveryFailure notice that must reach the From Party (seed 001 §1.6)."""
 
     key: MessageKey
@@ -137,7 +138,7 @@ class OwedNotice(NamedTuple):
     attempts: int = 0
 
 
-class Notice(NamedTuple):
+class Notice(Word):
     """One entry of the application's notification inbox; unique by (message, kind, episode)."""
 
     message_id: str
@@ -149,7 +150,7 @@ class Notice(NamedTuple):
     at: int
 
 
-class Incident(NamedTuple):
+class Incident(Word):
     """Something that an operator has to look at. `incident_id` is given by the store."""
 
     incident_id: int
@@ -164,7 +165,7 @@ class Incident(NamedTuple):
     """It is about the partner; `reason` is the last cause, and being heard resolves it (R-40)."""
 
 
-class PairView(NamedTuple):
+class PairView(Word):
     """One sending or receiving pair as operators see it."""
 
     role: Role
@@ -180,7 +181,7 @@ class PairView(NamedTuple):
     """The last cause of trouble with the partner (R-40; sender only)."""
 
 
-class MessageFilter(NamedTuple):
+class MessageFilter(Word):
     """Which outbound messages to list; None means any. Keyset paging by (submission order)."""
 
     status: OutboundStatus | None = None
@@ -191,7 +192,7 @@ class MessageFilter(NamedTuple):
     limit: int = 100
 
 
-class Page(NamedTuple):
+class Page(Word):
     """A page of outbound messages, oldest first; `next_after` is None on the last page."""
 
     messages: Sequence[OutboundView]

@@ -10,15 +10,16 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import mkstemp
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+from onceonly.message.word import Word
 from onceonly.store.lock import StoreLock
 
 CHUNK_BYTES = 256 * 1024
 """Bytes per read: what one payload in transit costs in memory."""
 
 
-class FileStatus(NamedTuple):
+class FileStatus(Word):
     """Which file it is that has a name now."""
 
     number: int

@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from onceonly.message.errors import LocalError, RemoteError
+from onceonly.message.word import Word
 from onceonly.store.conditions import StoreFailed, StoreFull
 from onceonly.store.store import Store, Transaction
 
@@ -32,12 +33,12 @@ WAITING_MAX = 16_384
 they are refused before anything is accepted (ruling R-27)."""
 
 
-class _Waiter(NamedTuple):
+class _Waiter(Word):
     step: Callable[[Transaction], Any]
     future: "asyncio.Future[Any]"
 
 
-class _Outcome(NamedTuple):
+class _Outcome(Word):
     """What the waiter of a step gets: once the commit has returned, or at once for a bug."""
 
     result: Any
@@ -186,7 +187,8 @@ class GroupCommit:
             self._stop(batch, error if isinstance(error, StoreFailed) else _broken(error))
 
     def _release(self, batch: list[_Waiter], outcomes: list[_Outcome]) -> None:
-        for (_, future), outcome in zip(batch, outcomes, strict=True):
+        for waiter, outcome in zip(batch, outcomes, strict=True):
+            future = waiter.future
             if future.done():
                 continue
             if outcome.error is None:
@@ -241,7 +243,7 @@ def _run(step: Callable[[Transaction], Any], transaction: Transaction) -> _Outco
 
 def _fail(waiters: Iterable[_Waiter], reason: Exception | None) -> None:
     assert reason is not None, "nobody fails for nothing"
-    for _, future in waiters:
+    for future in (waiter.future for waiter in waiters):
         if not future.done():
             # A copy each: an exception that several raise would gather all their tracebacks.
             is_shared = isinstance(reason, StoreFull | StoreFailed)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import apsw
+from msgspec.structs import astuple
 
 from onceonly.message.message import Message
 from onceonly.store import rows
@@ -59,7 +60,7 @@ class SqliteJobWriting(SqliteJobReading):
         self._write("put_block", run, block, attempt)
 
     def put_job_row(self, job_id: str, row: JobRow) -> None:
-        self._write("put_job_row", self._number_of(job_id), *row)
+        self._write("put_job_row", self._number_of(job_id), *astuple(row))
 
     def add_staged(
         self,
@@ -71,16 +72,16 @@ class SqliteJobWriting(SqliteJobReading):
         digest: str,
     ) -> None:
         number = self._number_of(job_id)
-        self._write("put_job_row", number, *row)
+        self._write("put_job_row", number, *astuple(row))
         names = (number, row.run, row.row, message.message_id, message.agreement_id)
         self._write("add_staged", *names, *rows.from_message(message), digest)
         position = self._connection.last_insert_rowid()
         self._write("count_staged", row.run, 1)
         assert len(payloads) == len(message.payloads), "one stored payload for each described one"
-        for part, (payload, body) in enumerate(payloads):
-            place = rows.place(position, part)
+        for part, one in enumerate(payloads):
+            place, body = rows.place(position, part), one.body
             if body is None:
-                self._write("add_staged_spooled", place, payload.digest)
+                self._write("add_staged_spooled", place, one.payload.digest)
             else:
                 assert len(body) <= INLINE_BYTES_MAX, "a body of this size belongs into the spool"
                 self._write("add_staged_body", place, body)

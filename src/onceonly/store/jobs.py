@@ -15,7 +15,9 @@ so that what one start left behind is neither sent nor taken from another.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from onceonly.message.word import Word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +39,7 @@ STAGED = "staged"
 """How an accepted row counts that no release has reached; `queued` once one has."""
 
 
-class Job(NamedTuple):
+class Job(Word):
     """A group of rows, as the store keeps it. `number` is given by the store and never reused."""
 
     number: int
@@ -50,7 +52,7 @@ class Job(NamedTuple):
     """When it was last released."""
 
 
-class Run(NamedTuple):
+class Run(Word):
     """One start of whoever hands over a job. `number` is given by the store, in rising order."""
 
     number: int
@@ -69,7 +71,7 @@ class Run(NamedTuple):
         return self.released_at is None and self.dropped_at is None
 
 
-class JobRow(NamedTuple):
+class JobRow(Word):
     """One row of a job. `row` is the caller's number for it, and the order of its release."""
 
     row: int
@@ -84,7 +86,7 @@ class JobRow(NamedTuple):
     reason: str | None = None
 
 
-class StagedMessage(NamedTuple):
+class StagedMessage(Word):
     """A message that waits for its release, or is released and waits to be queued."""
 
     job: Job
@@ -93,7 +95,7 @@ class StagedMessage(NamedTuple):
     digest: str
 
 
-class JobPurge(NamedTuple):
+class JobPurge(Word):
     """What a step of a purge did."""
 
     forgotten: int

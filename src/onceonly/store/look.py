@@ -7,11 +7,11 @@ opening would meet; must not know what the rows mean.
 import fcntl
 import os
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote
 
 import apsw
 
+from onceonly.message.word import Word
 from onceonly.store.conditions import StoreRefused
 from onceonly.store.failures import from_sqlite
 from onceonly.store.migrate import get_version, read_migrations
@@ -19,7 +19,7 @@ from onceonly.store.queries import SQL
 from onceonly.store.sqlite import check_version, verified_journal_end
 
 
-class Found(NamedTuple):
+class Found(Word):
     """A store that can be opened now, or as soon as another process lets go of it."""
 
     is_there: bool

@@ -8,6 +8,7 @@ so that a snapshot never sees it and forgetting it costs nothing.
 from collections.abc import Callable
 from random import Random
 
+from onceonly.message.word import changed
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.conditions import StoreFailed, StoreFull, StoreRefused
 from onceonly.store.memory_reading import MemorySnapshot
@@ -123,4 +124,4 @@ def _forget_deadlines(tables: Tables) -> None:
     # They were measured on the clock of a process that is gone.
     for message_id, row in tables.outbound.items():
         if row.state.due_ns is not None and row.state.status is OutboundStatus.SENDING:
-            tables.outbound[message_id] = row._replace(state=row.state._replace(due_ns=None))
+            tables.outbound[message_id] = changed(row, state=changed(row.state, due_ns=None))

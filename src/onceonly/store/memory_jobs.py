@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from onceonly.message.message import Message
+from onceonly.message.word import changed
 from onceonly.store.entries import StoredPayload
 from onceonly.store.jobs import (
     JOBS_PER_PURGE,
@@ -37,7 +38,7 @@ class MemoryJobReading:
         return list(islice((job for job in self._jobs() if job.number > after), limit))
 
     def _jobs(self) -> list[Job]:
-        return sorted(self._tables.jobs.values())
+        return sorted(self._tables.jobs.values(), key=lambda job: job.number)
 
     def _rows(self, job: Job | None) -> list[RowOfJob]:
         rows = sorted(self._tables.job_rows.items())
@@ -76,7 +77,7 @@ class MemoryJobReading:
         return None if found is None else found.row
 
     def find_accepted_row(self, job_id: str, message_id: str) -> JobRow | None:
-        for row, _, _ in self._rows(self.find_job(job_id)):
+        for row in (found.row for found in self._rows(self.find_job(job_id))):
             if row.outcome is RowOutcome.ACCEPTED and row.message_id == message_id:
                 return row
         return None
@@ -87,7 +88,9 @@ class MemoryJobReading:
     def _counting(self, job_id: str) -> list[RowOfJob]:
         """The rows of the job that no later run has overtaken."""
         rows = self._rows(self.find_job(job_id))
-        accepted = {row.message_id for row, _, _ in rows if row.outcome is RowOutcome.ACCEPTED}
+        accepted = {
+            found.row.message_id for found in rows if found.row.outcome is RowOutcome.ACCEPTED
+        }
         latest = self.find_latest_release(job_id)
 
         def is_overtaken(row: JobRow) -> bool:
@@ -115,13 +118,13 @@ class MemoryJobReading:
         return self._tables.runs[found.row.run].released_at is not None
 
     def _word(self, found: RowOfJob) -> str:
-        row, staged, ended = found
+        row = found.row
         if row.outcome is not RowOutcome.ACCEPTED:
             return row.outcome
-        if staged is not None:
+        if found.staged is not None:
             return "queued" if self._is_released(found) else STAGED
         assert row.message_id is not None, "an accepted row has a message"
-        return ended or self._tables.outbound[row.message_id].state.status.value
+        return found.ended or self._tables.outbound[row.message_id].state.status.value
 
     def list_released(self, limit: int) -> Sequence[StagedMessage]:
         return list(islice(self._released(), limit))
@@ -156,7 +159,7 @@ class MemoryJobWriting(MemoryJobReading):
         job = self._tables.jobs.get(job_id)
         if job is None:
             job = Job(self._next_number("job"), job_id, at, at, 0, None)
-        return self._put_job(job._replace(staged_at=max(job.staged_at, at)))
+        return self._put_job(changed(job, staged_at=max(job.staged_at, at)))
 
     def _put_job(self, job: Job) -> Job:
         self._tables.jobs[job.job_id] = job
@@ -177,7 +180,7 @@ class MemoryJobWriting(MemoryJobReading):
 
     def _count_staged(self, number: int, change: int) -> None:
         run = self._tables.runs[number]
-        self._put_run(run._replace(staged=run.staged + change))
+        self._put_run(changed(run, staged=run.staged + change))
 
     def put_block(self, run: int, block: int, attempt: int) -> None:
         self._tables.blocks[run, block] = attempt
@@ -206,7 +209,7 @@ class MemoryJobWriting(MemoryJobReading):
     def move_staged(self, job_id: str, row: int, *, to: int) -> None:
         found = self._staged(job_id, row)
         del self._tables.job_rows[self._tables.jobs[job_id].number, row]
-        self._put_row(job_id, found._replace(row=found.row._replace(row=to)))
+        self._put_row(job_id, changed(found, row=changed(found.row, row=to)))
 
     def _staged(self, job_id: str, row: int) -> RowOfJob:
         found = self._find(job_id, row)
@@ -220,16 +223,16 @@ class MemoryJobWriting(MemoryJobReading):
         self._forget_rows(self._tables.jobs[job_id], [found.row])
 
     def release_run(self, number: int, *, at: int) -> None:
-        run = self._put_run(self._tables.runs[number]._replace(released_at=at))
+        run = self._put_run(changed(self._tables.runs[number], released_at=at))
         job = self._tables.jobs.get(run.job_id)
         if job is not None and any(found.row.run == number for found in self._rows(job)):
-            self._put_job(job._replace(releases=job.releases + 1, released_at=at))
+            self._put_job(changed(job, releases=job.releases + 1, released_at=at))
 
     def drop_run(self, number: int, *, at: int) -> None:
-        self._put_run(self._tables.runs[number]._replace(dropped_at=at))
+        self._put_run(changed(self._tables.runs[number], dropped_at=at))
 
     def remove_staged(self, job_id: str, row: int) -> None:
-        self._put_row(job_id, self._staged(job_id, row)._replace(staged=None))
+        self._put_row(job_id, changed(self._staged(job_id, row), staged=None))
 
     def forget_dropped(self, job_id: str, limit: int) -> int:
         job = self.find_job(job_id)
@@ -301,14 +304,14 @@ class MemoryJobWriting(MemoryJobReading):
 
     def _is_standing(self, job: Job) -> bool:
         return any(
-            row.outcome is RowOutcome.ACCEPTED and ended is None
-            for row, _, ended in self._rows(job)
+            found.row.outcome is RowOutcome.ACCEPTED and found.ended is None
+            for found in self._rows(job)
         )
 
     def _note_end(self, message_id: str, status: str) -> None:
         """The message is forgotten; the rows that it came from remember how it ended."""
         for key, found in list(self._tables.job_rows.items()):
-            row, staged, ended = found
+            row = found.row
             is_its = row.message_id == message_id and row.outcome is RowOutcome.ACCEPTED
-            if is_its and staged is None and ended is None:
-                self._tables.job_rows[key] = found._replace(ended=status)
+            if is_its and found.staged is None and found.ended is None:
+                self._tables.job_rows[key] = changed(found, ended=status)

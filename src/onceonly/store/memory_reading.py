@@ -285,7 +285,7 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
             *(row.payloads for row in tables.transits.values()),
             *(row.staged.payloads for row in tables.job_rows.values() if row.staged is not None),
         )
-        return any(body is None and payload.digest == digest for payload, body in kept)
+        return any(one.body is None and one.payload.digest == digest for one in kept)
 
     def list_inbox(self, after: int, limit: int) -> Sequence[InboxItem]:
         return [row.item() for row in islice(self._handed_over(after), limit)]

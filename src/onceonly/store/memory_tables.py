@@ -5,12 +5,13 @@ what is asked of them.
 """
 
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
+from typing import Any
 
 from onceonly.journal.record import Record
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import AckRequested, Message
 from onceonly.message.package import Package
+from onceonly.message.word import Word
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
@@ -31,7 +32,7 @@ from onceonly.store.entries import (
 from onceonly.store.jobs import Job, JobRow, Run, StagedMessage
 
 
-class Outgoing(NamedTuple):
+class Outgoing(Word):
     """An outbound message, `position` in the order of submission."""
 
     position: int
@@ -65,7 +66,7 @@ class Outgoing(NamedTuple):
         )
 
 
-class Incoming(NamedTuple):
+class Incoming(Word):
     """An inbound message, `number` in the order of arrival."""
 
     number: int
@@ -126,7 +127,7 @@ class Incoming(NamedTuple):
         return self.status is not InboundStatus.STORED
 
 
-class Passing(NamedTuple):
+class Passing(Word):
     """A message in transit, `number` in the order of arrival."""
 
     number: int
@@ -136,7 +137,7 @@ class Passing(NamedTuple):
     keep_until_at: int | None
 
 
-class Staged(NamedTuple):
+class Staged(Word):
     """What is staged in one row of a job."""
 
     message: Message
@@ -144,7 +145,7 @@ class Staged(NamedTuple):
     digest: str
 
 
-class RowOfJob(NamedTuple):
+class RowOfJob(Word):
     """One row of a job, what is staged in it, and how its message ended that was purged."""
 
     row: JobRow

@@ -10,6 +10,7 @@ from onceonly.journal.record import CHAIN_START, Record, chain
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import AckRequested, Message, Payload
 from onceonly.message.package import Package
+from onceonly.message.word import changed
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
@@ -83,14 +84,14 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         settled_at = None
         if state.status in FINAL:
             settled_at = at if row.settled_at is None else row.settled_at
-        row = row._replace(state=state, settled_at=settled_at)
+        row = changed(row, state=state, settled_at=settled_at)
         self._put(self._tables.outbound, message_id, row)
 
     def put_resent(self, message_id: str, resent_as: str) -> None:
         earlier, later = self._tables.outbound[message_id], self._tables.outbound[resent_as]
         key = earlier.idempotency_key
-        self._put(self._tables.outbound, message_id, earlier._replace(resent_as=resent_as))
-        later = later._replace(resend_of=message_id, idempotency_key=key)
+        self._put(self._tables.outbound, message_id, changed(earlier, resent_as=resent_as))
+        later = changed(later, resend_of=message_id, idempotency_key=key)
         self._put(self._tables.outbound, resent_as, later)
         if key is not None:
             self._put(self._tables.keys, key, resent_as)
@@ -106,7 +107,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
     def forget_pair(self, pair: Pair) -> None:
         state = self._tables.sending.get(pair)
         if state is not None:
-            self._put(self._tables.sending, pair, state._replace(sequence_number=None))
+            self._put(self._tables.sending, pair, changed(state, sequence_number=None))
 
     def put_receiving_pair(self, pair: Pair, state: ReceivingPair) -> None:
         self._put(self._tables.receiving, pair, state)
@@ -145,7 +146,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
             self._put_into_inbox(row, received_at)
 
     def put_response(self, key: MessageKey, response: Package) -> None:
-        self._change_inbound(self._get_inbound(key)._replace(response=response))
+        self._change_inbound(changed(self._get_inbound(key), response=response))
 
     def hand_over(self, key: MessageKey, *, at: int) -> int:
         row = self._get_inbound(key)
@@ -158,7 +159,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         offset = self._next("offset")
         self._put(self._tables.inbox, offset, row.number)
         status = InboundStatus.HANDED_OVER
-        self._change_inbound(row._replace(offset=offset, handed_over_at=at, status=status))
+        self._change_inbound(changed(row, offset=offset, handed_over_at=at, status=status))
         return offset
 
     def _get_inbound(self, key: MessageKey) -> Incoming:
@@ -177,19 +178,19 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         lasts = None if before is None or keep_until_at is None else max(before, keep_until_at)
         self._put(self._tables.tombstones, key, (cancelled_at, lasts))
         if key in self._tables.known:
-            self._change_inbound(self._get_inbound(key)._replace(status=InboundStatus.CANCELLED))
+            self._change_inbound(changed(self._get_inbound(key), status=InboundStatus.CANCELLED))
 
     def put_processing(self, offset: int, processing: ProcessingState) -> None:
-        self._change_inbound(self._item_row(offset)._replace(processing=processing))
+        self._change_inbound(changed(self._item_row(offset), processing=processing))
 
     def put_withheld(self, key: MessageKey, *, is_withheld: bool) -> None:
-        self._change_inbound(self._get_inbound(key)._replace(is_withheld=is_withheld))
+        self._change_inbound(changed(self._get_inbound(key), is_withheld=is_withheld))
 
     def put_parked(self, key: MessageKey, reason: str | None) -> None:
-        self._change_inbound(self._get_inbound(key)._replace(parked=reason))
+        self._change_inbound(changed(self._get_inbound(key), parked=reason))
 
     def put_refused(self, offset: int) -> None:
-        self._change_inbound(self._item_row(offset)._replace(is_refused=True))
+        self._change_inbound(changed(self._item_row(offset), is_refused=True))
 
     def _item_row(self, offset: int) -> Incoming:
         number = self._tables.inbox.get(offset)
@@ -198,7 +199,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
 
     def put_recovery(self, message_id: str, recovery: Recovery) -> None:
         assert message_id in self._tables.outbound, f"no outbound message {message_id}"
-        self._put(self._tables.recovery, message_id, recovery._replace(due_ns=None))
+        self._put(self._tables.recovery, message_id, changed(recovery, due_ns=None))
 
     def add_transit(
         self,
@@ -208,14 +209,14 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         *,
         keep_until_at: int | None,
     ) -> None:
-        parts = _checked([payload for payload, _ in payloads], payloads)
+        parts = _checked([one.payload for one in payloads], payloads)
         row = Passing(self._next("transit"), entry, package, parts, keep_until_at)
         self._add(self._tables.transits, (entry.route_id, entry.key.message_id), row)
 
     def put_transit(self, entry: TransitEntry) -> None:
         key = (entry.route_id, entry.key.message_id)
         assert key in self._tables.transits, f"{key} was never added"
-        self._put(self._tables.transits, key, self._tables.transits[key]._replace(entry=entry))
+        self._put(self._tables.transits, key, changed(self._tables.transits[key], entry=entry))
 
     def put_owed_notice(self, notice: OwedNotice) -> None:
         self._put(self._tables.owed, notice.key, notice)
@@ -264,7 +265,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
     def _put_forgotten(self, pair: Pair, timestamp_at: int) -> None:
         state = self._tables.receiving.get(pair, ReceivingPair())
         newest_at = max(timestamp_at, state.forgotten_at or timestamp_at)
-        self._put(self._tables.receiving, pair, state._replace(forgotten_at=newest_at))
+        self._put(self._tables.receiving, pair, changed(state, forgotten_at=newest_at))
 
     def purge_outbound(self, agreement_id: str, settled_before_at: int, limit: int) -> int:
         settled = [
@@ -314,13 +315,13 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         if incident is None:
             incident_id = self._next("incident")
             incident = Incident(incident_id, Role.SENDER, pair, cause, at, None, is_trouble=True)
-        incident = incident._replace(reason=cause)
+        incident = changed(incident, reason=cause)
         self._put(self._tables.incidents, incident.incident_id, incident)
 
     def resolve_trouble(self, pair: Pair, *, at: int) -> None:
         incident = self._find_trouble(pair)
         if incident is not None:
-            resolved = incident._replace(resolved_at=at)
+            resolved = changed(incident, resolved_at=at)
             self._put(self._tables.incidents, incident.incident_id, resolved)
 
     def _find_trouble(self, pair: Pair) -> Incident | None:
@@ -336,20 +337,20 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
     ) -> None:
         for row in self._open_incidents():
             if (row.role, row.pair) == (role, pair) and (with_parked or row.message_id is None):
-                self._put(self._tables.incidents, row.incident_id, row._replace(resolved_at=at))
+                self._put(self._tables.incidents, row.incident_id, changed(row, resolved_at=at))
 
     def resolve_parked(self, role: Role, pair: Pair, message_id: str, *, at: int) -> None:
         for row in self._open_incidents():
             if (row.role, row.pair, row.message_id) == (role, pair, message_id):
-                self._put(self._tables.incidents, row.incident_id, row._replace(resolved_at=at))
+                self._put(self._tables.incidents, row.incident_id, changed(row, resolved_at=at))
 
     def append(self, records: Iterable[Record]) -> None:
         for record in records:
             seq = self._next("seq")
             before = self._tables.journal.get(seq - 1)
-            numbered = Record._make((*record[:-3], seq, self._epoch, ""))
+            numbered = changed(record, seq=seq, store_epoch=self._epoch, chain_hash="")
             chain_hash = chain(CHAIN_START if before is None else before.chain_hash, numbered)
-            self._put(self._tables.journal, seq, Record._make((*numbered[:-1], chain_hash)))
+            self._put(self._tables.journal, seq, changed(numbered, chain_hash=chain_hash))
 
 
 _Aged = TypeVar("_Aged", Incoming, Passing)
@@ -373,5 +374,5 @@ def _checked(
     described: Sequence[Payload], payloads: Sequence[StoredPayload]
 ) -> tuple[StoredPayload, ...]:
     assert len(payloads) == len(described), "one stored payload for each described one"
-    assert all(len(body or b"") <= INLINE_BYTES_MAX for _, body in payloads), "not for a row"
+    assert all(len(one.body or b"") <= INLINE_BYTES_MAX for one in payloads), "not for a row"
     return tuple(payloads)

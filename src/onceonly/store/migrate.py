@@ -4,15 +4,14 @@ The steps are the only definition: a second file with the whole schema would be 
 about one fact. `PRAGMA user_version` says how many of them a database has had.
 """
 
-from typing import NamedTuple
-
 import apsw
 
+from onceonly.message.word import Word
 from onceonly.store.conditions import StoreRefused
 from onceonly.store.queries import SQL_FILES
 
 
-class Migration(NamedTuple):
+class Migration(Word):
     """One step; `number` counts from 1 without gaps."""
 
     number: int

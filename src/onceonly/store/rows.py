@@ -11,6 +11,8 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any
 
+from msgspec.structs import astuple
+
 from onceonly.journal.record import Record
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
@@ -25,6 +27,7 @@ from onceonly.message.message import (
 )
 from onceonly.message.package import Package
 from onceonly.message.signals import MessageStatus, ReportedProcessing
+from onceonly.message.word import changed
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
@@ -285,7 +288,7 @@ def to_pair_view(row: Row) -> PairView:
 
 def from_recovery(recovery: Recovery) -> tuple[Any, ...]:
     """The columns `phase` to `reported_at`: all but the deadline."""
-    return tuple(recovery[:-1])
+    return astuple(recovery)[:-1]
 
 
 def to_recovery(row: Row) -> Recovery:
@@ -308,7 +311,7 @@ def to_recovery(row: Row) -> Recovery:
 
 def from_transit(entry: TransitEntry) -> tuple[Any, ...]:
     """The columns `upstream_uri` to `copies`."""
-    return (*entry[2:-1], *entry.state)
+    return (*astuple(entry)[2:-1], *astuple(entry.state))
 
 
 def to_transit_entry(row: Row) -> TransitEntry:
@@ -347,7 +350,7 @@ def to_incident(row: Row) -> Incident:
     """`incident_id, role, from_party, to_party, reason, opened_at, …, is_trouble`."""
     incident_id, role, from_party, to_party, *rest, is_trouble = row
     incident = Incident(incident_id, Role(role), Pair(from_party, to_party), *rest)
-    return incident._replace(is_trouble=bool(is_trouble))
+    return changed(incident, is_trouble=bool(is_trouble))
 
 
 def to_job_row(row: Row) -> JobRow:

@@ -15,8 +15,8 @@ import threading
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
 
+from onceonly.message.word import Word
 from onceonly.store.conditions import StoreExhausted, StoreFailed
 from onceonly.store.failures import from_sync, from_system
 from onceonly.store.files import OPERATING_SYSTEM, FileStatus, FileSystem
@@ -33,7 +33,7 @@ _TEMPORARY = "incoming-"
 _DIGEST_LENGTH = 64
 
 
-class KeptFile(NamedTuple):
+class KeptFile(Word):
     """A payload's file as it was seen: kept anew, the same content is another file."""
 
     digest: str

@@ -16,12 +16,12 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import apsw
 
 from onceonly.journal.record import CHAIN_START, chain
 from onceonly.message.errors import OnceonlyError
+from onceonly.message.word import Word
 from onceonly.store.conditions import (
     StoreFailed,
     StoreFull,
@@ -59,7 +59,7 @@ in some 20 ms. The whole chain is verified by whoever reads the journal."""
 _Reason = StoreFull | StoreFailed | StoreMisused
 
 
-class LogLimits(NamedTuple):
+class LogLimits(Word):
     """Bounds of the write-ahead log, in pages of 4 KiB (fault D9)."""
 
     checkpoint_pages: int = 4_096

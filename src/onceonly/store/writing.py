@@ -10,11 +10,13 @@ memory and written once, by `flush`, just before the commit.
 from collections.abc import Iterable, Sequence
 
 import apsw
+from msgspec.structs import astuple
 
 from onceonly.journal.record import Record, chain
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import AckRequested, Message, Payload
 from onceonly.message.package import Package
+from onceonly.message.word import changed
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
@@ -119,7 +121,7 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
             message.message_id,
             *message.pair,
             message.agreement_id,
-            *state,
+            *astuple(state),
             settled_at,
         )
         position = self._connection.last_insert_rowid()
@@ -146,10 +148,10 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         payloads: Sequence[StoredPayload],
     ) -> None:
         assert len(payloads) == len(described), "one stored payload for each described one"
-        for number, (payload, body) in enumerate(payloads):
-            place = rows.place(position, number)
+        for number, one in enumerate(payloads):
+            place, body = rows.place(position, number), one.body
             if body is None:
-                self._write("add_spooled", payload.digest, way, place)
+                self._write("add_spooled", one.payload.digest, way, place)
             else:
                 assert len(body) <= INLINE_BYTES_MAX, "a body of this size belongs into the spool"
                 self._write(_ADD_BODY[way], place, body)
@@ -157,7 +159,7 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
     def put_outbound(self, message_id: str, state: Outbound, *, at: int) -> None:
         position, status_before = self._position_of(message_id)
         settled_at = at if state.status in FINAL else None
-        self._write("put_outbound", *state, settled_at, position)
+        self._write("put_outbound", *astuple(state), settled_at, position)
         if state.status != status_before:
             self._known[message_id] = (position, state.status)
             self._count(status_before, -1)
@@ -195,7 +197,7 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         )
 
     def put_receiving_pair(self, pair: Pair, state: ReceivingPair) -> None:
-        self._write("put_receiving_pair", *pair, *state)
+        self._write("put_receiving_pair", *pair, *astuple(state))
 
     def add_inbound(  # noqa: PLR0913 - because these are the facts of one arrival
         self,
@@ -310,7 +312,7 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
             keep_until_at,
         )
         position = self._connection.last_insert_rowid()
-        described = [payload for payload, _ in payloads]
+        described = [one.payload for one in payloads]
         text = rows.encode_payloads(described)
         self._write("add_transit_package", position, *rows.from_package(package), text)
         self._add_bodies(Way.THROUGH, position, described, payloads)
@@ -323,7 +325,7 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
 
     def put_owed_notice(self, notice: OwedNotice) -> None:
         key = notice.key
-        self._write("put_owed_notice", key.message_id, *key.pair, *notice[1:])
+        self._write("put_owed_notice", key.message_id, *key.pair, *astuple(notice)[1:])
 
     def remove_owed_notice(self, key: MessageKey) -> None:
         self._write("remove_owed_notice", key.message_id, *key.pair)
@@ -362,7 +364,7 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         self._write("forget_pair", *pair)
 
     def add_notice(self, notice: Notice) -> None:
-        self._write("add_notice", *notice)
+        self._write("add_notice", *astuple(notice))
 
     def open_incident(
         self, role: Role, pair: Pair, reason: str, *, at: int, message_id: str | None = None
@@ -386,9 +388,9 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
     def append(self, records: Iterable[Record]) -> None:
         for record in records:
             seq = self.journal_seq + 1
-            numbered = Record._make((*record[:-3], seq, self._epoch, ""))
+            numbered = changed(record, seq=seq, store_epoch=self._epoch, chain_hash="")
             chain_hash = chain(self.chain_hash, numbered)
-            self._write("append", *numbered[:-1], chain_hash)
+            self._write("append", *astuple(numbered)[:-1], chain_hash)
             self.journal_seq, self.chain_hash = seq, chain_hash
 
     def count_by_status(self) -> dict[str, int]:

@@ -7,15 +7,15 @@ A URI of ours has no user in it: endpoints stand in journals, and credentials mu
 threats). A vhost is percent-encoded; without one it is the broker's `/`.
 """
 
-from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from onceonly.message.errors import LocalError
+from onceonly.message.word import Word
 
 PORTS = {"amqp": 5672, "amqps": 5671}
 
 
-class Broker(NamedTuple):
+class Broker(Word):
     """A virtual host of a broker."""
 
     host: str
@@ -24,7 +24,7 @@ class Broker(NamedTuple):
     is_tls: bool
 
 
-class PublishAddress(NamedTuple):
+class PublishAddress(Word):
     """Where a message is published."""
 
     broker: Broker
@@ -33,7 +33,7 @@ class PublishAddress(NamedTuple):
     routing_key: str
 
 
-class QueueAddress(NamedTuple):
+class QueueAddress(Word):
     """Where messages are consumed from."""
 
     broker: Broker

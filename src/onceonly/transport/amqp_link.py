@@ -7,12 +7,12 @@ happened to a message that was under way.
 
 import logging
 import ssl
-from dataclasses import dataclass
 
 import aio_pika
 from aio_pika.abc import AbstractConnection
 from aio_pika.exceptions import AMQPError, ChannelInvalidStateError
 
+from onceonly.message.word import Word
 from onceonly.transport.amqp_address import Broker
 
 LINK_ERRORS = (AMQPError, ChannelInvalidStateError, OSError, TimeoutError)
@@ -24,8 +24,7 @@ logging.getLogger("aiormq").addHandler(logging.NullHandler())
 MIB = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class AmqpLimits:
+class AmqpLimits(Word):
     """Bounds of the AMQP binding. Times in seconds."""
 
     body_bytes_max: int = 128 * MIB
@@ -43,8 +42,7 @@ class AmqpLimits:
     """Wait before a delivery that cannot be stored now is given back to the broker."""
 
 
-@dataclass(frozen=True, slots=True)
-class AmqpAccess:
+class AmqpAccess(Word):
     """Who we are to brokers; RabbitMQ's default works on the broker's own machine only."""
 
     user: str = "guest"

@@ -7,10 +7,10 @@ is sent again from here (R-38).
 
 import ssl
 from functools import lru_cache
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from onceonly.message.errors import LocalError
+from onceonly.message.word import Word
 from onceonly.transport.http_limits import HttpClientLimits
 from onceonly.transport.http_pool import ConnectionPool, Host, NotConnectedError
 from onceonly.transport.transport import Outcome, Outgoing, Transmission
@@ -20,7 +20,7 @@ DEFAULT = HttpClientLimits()
 _PORTS = {"http": 80, "https": 443}
 
 
-class _Target(NamedTuple):
+class _Target(Word):
     host: Host
     request_line_and_host: bytes
 

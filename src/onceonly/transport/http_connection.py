@@ -10,10 +10,11 @@ import ssl
 from collections.abc import Callable
 from enum import Enum, auto
 from hashlib import sha256
-from typing import NamedTuple, cast
+from typing import cast
 
 import httptools
 
+from onceonly.message.word import Word
 from onceonly.transport import http_refusal as refusal
 from onceonly.transport.http_head import RequestHead, has_bare_line_feed, read_request_head
 from onceonly.transport.http_limits import (
@@ -37,7 +38,7 @@ from onceonly.transport.transport import (
 )
 
 
-class Endpoint(NamedTuple):
+class Endpoint(Word):
     """What all connections of one server share."""
 
     path: bytes

@@ -9,10 +9,11 @@ lets come back in one (syncReplyMode, seed 001 §1.2.2).
 import asyncio
 import select
 from collections.abc import Callable
-from typing import NamedTuple, cast
+from typing import cast
 
 import httptools
 
+from onceonly.message.word import Word
 from onceonly.transport.http_limits import (
     ANSWER_BODY_MAX,
     HEAD_BYTES_MAX,
@@ -34,7 +35,7 @@ TakeReply = Callable[[str, bytes], None]
 """What to call with the Content-Type and the body of an answer."""
 
 
-class Exchanged(NamedTuple):
+class Exchanged(Word):
     """How an exchange ended."""
 
     transmission: Transmission

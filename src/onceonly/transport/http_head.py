@@ -10,15 +10,15 @@ llhttp lets through, so that no proxy in front of us can see other requests than
 
 import re
 from collections.abc import Collection
-from typing import NamedTuple
 
+from onceonly.message.word import Word
 from onceonly.transport import http_refusal as refusal
 from onceonly.transport.http_limits import HEADERS_MAX
 from onceonly.transport.http_refusal import HttpRefused
 from onceonly.transport.transport import Answer
 
 
-class RequestHead(NamedTuple):
+class RequestHead(Word):
     """What the endpoint needs of a head that passed every check."""
 
     for_llhttp: bytes

@@ -4,7 +4,7 @@ Knows numbers only. Tests make the times small; deployments rarely change anythi
 limit. Threats H8-H26 and faults N7, N11, R1, A4 are what the bounds are against.
 """
 
-from dataclasses import dataclass
+from onceonly.message.word import Word
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -46,8 +46,7 @@ WATCH_INTERVAL_S_MAX = 1.0
 1 ms: 0.1 % of a core."""
 
 
-@dataclass(frozen=True, slots=True)
-class HttpLimits:
+class HttpLimits(Word):
     """Of the endpoint. Times in seconds."""
 
     body_bytes_max: int = 1024 * MIB + 16 * MIB
@@ -76,8 +75,7 @@ class HttpLimits:
     one go, and reports each when descriptors are used up."""
 
 
-@dataclass(frozen=True, slots=True)
-class HttpClientLimits:
+class HttpClientLimits(Word):
     """Of the sender. Times in seconds."""
 
     connect_timeout_s: float = 5.0

@@ -8,15 +8,15 @@ import asyncio
 import socket
 import ssl
 from collections import deque
-from typing import NamedTuple
 
+from onceonly.message.word import Word
 from onceonly.transport.http_exchange import ClientConnection
 from onceonly.transport.http_limits import CONNECT_TRIES, HttpClientLimits
 from onceonly.transport.http_watch import Watch
 from onceonly.transport.tls_words import tls_words
 
 
-class Host(NamedTuple):
+class Host(Word):
     """Where connections go."""
 
     name: str

@@ -9,6 +9,7 @@ import re
 from functools import lru_cache
 from http import HTTPStatus
 
+from onceonly.message.word import changed
 from onceonly.transport.transport import Answer
 
 
@@ -116,7 +117,7 @@ def render_answer(answer: Answer, *, is_last: bool) -> bytes:
     assert answer.content_type.isascii(), "the wire made it"
     assert answer.content_type.isprintable(), "a line break would be another header"
     lines = (f"Content-Type: {answer.content_type}", f"Content-Length: {len(answer.body)}")
-    head = _render_head(answer._replace(body=None, content_type=None), lines, is_last=is_last)
+    head = _render_head(changed(answer, body=None, content_type=None), lines, is_last=is_last)
     return head + answer.body
 
 

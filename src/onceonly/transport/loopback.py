@@ -8,6 +8,7 @@ import asyncio
 import random
 from dataclasses import dataclass
 
+from onceonly.message.word import Word
 from onceonly.transport.http_limits import MIB
 from onceonly.transport.http_outcome import named, outcome_of, words_of
 from onceonly.transport.incoming_body import IncomingBody
@@ -30,8 +31,7 @@ _TOO_LARGE = Answer(413, "MessageTooLarge")
 _INTERNAL_ERROR = Answer(500, "InternalError")
 
 
-@dataclass(frozen=True, slots=True)
-class LoopbackFaults:
+class LoopbackFaults(Word):
     """Probabilities from 0 to 1, drawn once per transmission in this order."""
 
     lost_before: float = 0.0

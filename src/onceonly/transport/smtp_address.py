@@ -5,10 +5,11 @@ routes, comments or characters beyond ASCII: each of them is read in two ways by
 """
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import urlsplit
 
 from onceonly.message.errors import LocalError
+from onceonly.message.word import Word
 
 _ATOM = r"[A-Za-z0-9!#$&'*+/=?^_`{|}~-]+"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -21,7 +22,7 @@ _PATH: Final = re.compile(rf"\s*<(?:{_ADDRESS})?>(?: .*)?", re.ASCII)
 _PORTS: Final = {"smtp": 25, "smtps": 465}
 
 
-class Relay(NamedTuple):
+class Relay(Word):
     """Where a relay listens."""
 
     host: str

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 
 from onceonly.message.errors import LocalError
+from onceonly.message.word import changed
 from onceonly.transport.smtp_address import is_mailbox, read_endpoint, read_relay
 from onceonly.transport.smtp_conversation import Access, Attempt, Conversation, Letter
 from onceonly.transport.smtp_head import render_head
@@ -88,7 +89,7 @@ class SmtpTransport:
             bytes_left = bytes_left or attempt.transmission.bytes_left
             if wait_s is None or not attempt.may_pass or not await self._wait(wait_s):
                 break
-        return attempt.transmission._replace(bytes_left=bytes_left)
+        return changed(attempt.transmission, bytes_left=bytes_left)
 
     async def close(self) -> None:
         """Cut every conversation; of a mail that was whole already the outcome is unknown."""

@@ -12,11 +12,12 @@ import re
 import ssl
 from collections import defaultdict
 from collections.abc import Callable
-from typing import AnyStr, NamedTuple, cast
+from typing import AnyStr, cast
 
 from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword, Session, TLSSetupException
 from aiosmtpd.smtp import Envelope as MailEnvelope
 
+from onceonly.message.word import Word
 from onceonly.transport import smtp_reply as reply
 from onceonly.transport.pace import Pace
 from onceonly.transport.smtp_address import is_path, is_same_mailbox
@@ -38,14 +39,14 @@ _EXTENSION_ROOM = 64
 """A MAIL command with SIZE and BODY is longer than one without (RFC 1870 §3)."""
 
 
-class Credentials(NamedTuple):
+class Credentials(Word):
     """What whoever brings us mail must know."""
 
     user: str
     password: str
 
 
-class Door(NamedTuple):
+class Door(Word):
     """For whom mail is taken, and from whom."""
 
     mailbox: str
@@ -62,7 +63,7 @@ class Door(NamedTuple):
         return self.mailbox.rpartition("@")[2]
 
 
-class MailEndpoint(NamedTuple):
+class MailEndpoint(Word):
     """What all connections of one server share."""
 
     door: Door

@@ -9,10 +9,11 @@ aiosmtplib are translated here and nowhere else.
 import asyncio
 import ssl
 from contextlib import suppress
-from typing import NamedTuple, cast
+from typing import cast
 
 import aiosmtplib
 
+from onceonly.message.word import Word
 from onceonly.transport.http_outcome import PROVES_NOTHING
 from onceonly.transport.outgoing_body import check_size
 from onceonly.transport.smtp_address import Relay
@@ -23,7 +24,7 @@ from onceonly.transport.tls_words import tls_words
 from onceonly.transport.transport import Body, Outcome, Transmission
 
 
-class Letter(NamedTuple):
+class Letter(Word):
     """One mail on its way out. Addresses and head are clean."""
 
     sender: str
@@ -38,7 +39,7 @@ class Letter(NamedTuple):
         return len(self.head) + self.body.size_bytes
 
 
-class Access(NamedTuple):
+class Access(Word):
     """How the relay wants to be spoken to."""
 
     relay: Relay
@@ -49,7 +50,7 @@ class Access(NamedTuple):
     password: str | None
 
 
-class Attempt(NamedTuple):
+class Attempt(Word):
     """How a conversation ended."""
 
     transmission: Transmission

@@ -9,9 +9,10 @@ never taken for an answer and never answered (attack M10, RFC 3834).
 import re
 from datetime import datetime
 from email.utils import format_datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from onceonly.message.errors import LocalError
+from onceonly.message.word import Word
 from onceonly.transport import smtp_reply as reply
 from onceonly.transport.smtp_limits import HEAD_BYTES_MAX, LINE_MAX, RECEIVED_MAX
 from onceonly.transport.smtp_reply import MailRefused
@@ -25,7 +26,7 @@ _ABOUT_MAIL: Final = frozenset(
 )
 
 
-class MailHead(NamedTuple):
+class MailHead(Word):
     """What the header block of an incoming mail says."""
 
     content_type: str

@@ -5,8 +5,7 @@ gateway talks to a relay of its own house, and its own retries make up for what 
 Threats M1, M8 and M9 are what the sizes are against.
 """
 
-from dataclasses import dataclass
-
+from onceonly.message.word import Word
 from onceonly.transport.http_limits import KIB, MIB
 
 LINE_MAX = 998
@@ -38,8 +37,7 @@ that greylists for a minute. What lasts longer is left to the retries of the agr
 waits begin when the transmission ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class SmtpLimits:
+class SmtpLimits(Word):
     """Of the endpoint. Times in seconds."""
 
     mail_bytes_max: int = 1456 * MIB
@@ -62,8 +60,7 @@ class SmtpLimits:
     """Connections that the kernel holds until we accept them."""
 
 
-@dataclass(frozen=True, slots=True)
-class SmtpClientLimits:
+class SmtpClientLimits(Word):
     """Of the sender. Times in seconds."""
 
     connect_timeout_s: float = 10.0

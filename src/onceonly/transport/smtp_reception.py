@@ -7,8 +7,8 @@ behind its final dot (RFC 5321 §4.2.5), and nothing of it is taken (attacks M1,
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
 
+from onceonly.message.word import Word
 from onceonly.transport import smtp_reply as reply
 from onceonly.transport.http_limits import BODY_BUFFER_MAX
 from onceonly.transport.incoming_body import IncomingBody
@@ -29,7 +29,7 @@ DropAutomatic = Callable[[str, str], Awaitable[Answer]]
 in the words of `Receive`."""
 
 
-class Taker(NamedTuple):
+class Taker(Word):
     """Where mails go."""
 
     receive: Receive

@@ -6,8 +6,9 @@ as a refused connection or a body that broke off before its last byte (R-38, see
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+from onceonly.message.word import Word
 from onceonly.protocol.events import Outcome, Transmission
 
 __all__ = [
@@ -41,7 +42,7 @@ class Body(Protocol):
         ...
 
 
-class Outgoing(NamedTuple):
+class Outgoing(Word):
     """One package on its way out."""
 
     endpoint: str
@@ -59,7 +60,7 @@ class Outgoing(NamedTuple):
     goes over a fresh connection, where the transport keeps some (R-38)."""
 
 
-class Request(NamedTuple):
+class Request(Word):
     """The head of an incoming package, before any of its body is read."""
 
     content_type: str
@@ -72,7 +73,7 @@ class Request(NamedTuple):
     """Hexadecimal SHA-256 of the certificate that the other side showed and that was verified."""
 
 
-class Answer(NamedTuple):
+class Answer(Word):
     """What the transport tells the other side: a status, and mostly no body (seed 000 §2.5.1).
 
     `status_code` is HTTP's word for it; other transports say the same in theirs. `error` is the

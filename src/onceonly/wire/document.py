@@ -1,17 +1,16 @@
 """What reading a header document gives, whichever profile it is of."""
 
-from typing import NamedTuple
-
 from onceonly.message.identity import PartyId
 from onceonly.message.message import Message, Profile, RoutingHeader
 from onceonly.message.signals import Acknowledgment, ErrorSignal, Inquiry, Signal
+from onceonly.message.word import Word
 from onceonly.wire import names
 
 Content = Message | Signal
 """What a package is: a business message or one of the signals."""
 
 
-class Document(NamedTuple):
+class Document(Word):
     """An `ebXMLHeader` that was read; its payloads are only named yet."""
 
     content: Content
@@ -21,7 +20,7 @@ class Document(NamedTuple):
     profile: Profile = Profile.RM_2000
 
 
-class About(NamedTuple):
+class About(Word):
     """What is known of a package that is refused: so that its sender can be told, in his profile.
 
     Each field holds what stood there if it was readable and valid, else None (or nothing).

@@ -11,13 +11,13 @@ is the profile's, the cutting of bytes is MIME's.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.message import Message, Payload, Profile, RoutingHeader
 from onceonly.message.package import Package
 from onceonly.message.printable import quoted
+from onceonly.message.word import Word, changed
 from onceonly.wire import header, names, rm2000_template, rm2000_writing, rm2001_writing
 from onceonly.wire.document import About, Content, Document, about
 from onceonly.wire.limits import DEFAULT, Limits
@@ -155,8 +155,7 @@ class PayloadSink(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(Word):
     """A whole package that was received."""
 
     content: Content
@@ -265,7 +264,7 @@ class Decoder:
             )
         content = document.content
         if isinstance(content, Message) and self._payloads:
-            content = replace(content, payloads=tuple(self._payloads))
+            content = changed(content, payloads=tuple(self._payloads))
         return Envelope(
             content,
             document.routing,
@@ -377,7 +376,7 @@ class Decoder:
         return self._is_admitted
 
     def _end_payload(self, document: Document) -> None:
-        content_type, content_id, _ = self._head
+        content_type, content_id = self._head.content_type, self._head.content_id
         assert content_id is not None, "checked when the part began"
         size_bytes, digest = self._sinks[-1].close()
         self._payloads.append(
@@ -415,7 +414,8 @@ def _read_package_type(content_type: str, limits: Limits) -> tuple[str, str | No
 
     RFC 2387 asks for `type`; where it is absent, the header part's own type says the same.
     """
-    essence, parameters = parse_media_type(content_type, limits)
+    media = parse_media_type(content_type, limits)
+    essence, parameters = media.essence, media.parameters
     if (
         essence != names.PACKAGE_TYPE
         or parameters.get("type", names.HEADER_TYPE).lower() != names.HEADER_TYPE

@@ -56,6 +56,7 @@ def _party(ids: tuple[PartyId, ...]) -> Iterator[str | int | None]:
 @lru_cache(maxsize=256)
 def _media_type(content_type: str) -> str:
     """One spelling of a payload's type, as it is kept; `name` is a label and says nothing of it."""
-    essence, parameters = parse_media_type(content_type)
-    kept = (f"; {name}={value}" for name, value in sorted(parameters.items()) if name != "name")
-    return essence + "".join(kept)
+    media = parse_media_type(content_type)
+    parameters = sorted(media.parameters.items())
+    kept = (f"; {name}={value}" for name, value in parameters if name != "name")
+    return media.essence + "".join(kept)

@@ -13,10 +13,11 @@ other way is one to some readers and none to others, so a frame with both kinds 
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.printable import quoted
+from onceonly.message.word import Word
 from onceonly.wire.limits import DEFAULT, Limits
 
 PADDING_BYTES_MAX: Final = 256
@@ -56,14 +57,14 @@ _LF: Final = b"\n"
 _LINE_ENDS: Final = {_CRLF: "CRLF", _LF: "LF"}
 
 
-class MediaType(NamedTuple):
+class MediaType(Word):
     """A Content-Type: `essence` is `type/subtype` in lower case, so are the parameters' names."""
 
     essence: str
     parameters: dict[str, str]
 
 
-class PartHead(NamedTuple):
+class PartHead(Word):
     """The head of one part; `content_id` is without angle brackets."""
 
     content_type: str
@@ -71,19 +72,19 @@ class PartHead(NamedTuple):
     transfer_encoding: str
 
 
-class PartBegun(NamedTuple):
+class PartBegun(Word):
     """A part begins; its bytes follow."""
 
     head: PartHead
 
 
-class PartBytes(NamedTuple):
+class PartBytes(Word):
     """The next bytes of the part, as transferred."""
 
     data: bytes
 
 
-class PartEnded(NamedTuple):
+class PartEnded(Word):
     """The part is complete."""
 
 
@@ -301,7 +302,7 @@ def _check_used(name: str, value: str, fields: dict[str, str]) -> None:
         )
 
 
-class _Delimiter(NamedTuple):
+class _Delimiter(Word):
     at: int
     end: int
     closes: bool

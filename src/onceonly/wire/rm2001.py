@@ -5,7 +5,6 @@ Action tell what a message is; a RoutingHeader for every hop stands in RoutingHe
 header leaves to the CPA is None in the values.
 """
 
-from dataclasses import replace
 from typing import Final
 
 from onceonly.message.errors import ErrorCode, RemoteError, Severity
@@ -29,6 +28,7 @@ from onceonly.message.signals import (
     Signal,
     SignalHeader,
 )
+from onceonly.message.word import changed
 from onceonly.wire import names
 from onceonly.wire.document import About, Document
 from onceonly.wire.elements import (
@@ -306,7 +306,7 @@ def _noting(entry: ErrorEntry, said: str) -> ErrorEntry:
     """
     note = f"(highestSeverity of this list is {quoted(said)})"
     room = DESCRIPTION_LENGTH_MAX - len(note) - 1
-    return replace(entry, description=f"{entry.description[:room]} {note}".strip())
+    return changed(entry, description=f"{entry.description[:room]} {note}".strip())
 
 
 def highest_severity(errors: tuple[ErrorEntry, ...]) -> Severity:

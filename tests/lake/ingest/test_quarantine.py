@@ -32,6 +32,7 @@ from onceonly.lake.jobs.case import open_case
 from onceonly.lake.manifest import Manifest
 from onceonly.lake.verdicts import Policy
 from onceonly.message.errors import LocalError
+from onceonly.message.word import changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,10 +69,10 @@ def with_value(table: pa.Table, name: str, row: int, value: object) -> pa.Table:
 def rechained(table: pa.Table, row: int) -> pa.Table:
     """Edited by somebody who knows the chain: every hash from there on is computed anew."""
     records = to_records(table)
-    records[row] = records[row]._replace(size_bytes=1)
+    records[row] = changed(records[row], size_bytes=1)
     for at in range(row, len(records)):
         previous = records[at - 1].chain_hash
-        records[at] = records[at]._replace(chain_hash=chain(previous, records[at]))
+        records[at] = changed(records[at], chain_hash=chain(previous, records[at]))
     return to_table(records)
 
 
@@ -491,8 +492,8 @@ def forge(ledger: Ledger, first: int) -> Ledger:
     """The same journal, whose rows from `first` on say something else; every hash fits."""
     forged = Ledger(ledger.party, ledger.records[: first - 1])
     for row in ledger.records[first - 1 :]:
-        told = row._replace(reason="never happened")
-        forged.records.append(told._replace(chain_hash=chain(forged.records[-1].chain_hash, told)))
+        told = changed(row, reason="never happened")
+        forged.records.append(changed(told, chain_hash=chain(forged.records[-1].chain_hash, told)))
     return forged
 
 

@@ -21,6 +21,7 @@ from onceonly.journal.record import CHAIN_START, SCHEMA_VERSION, chain, younger_
 from onceonly.journal.segment import to_records, to_table
 from onceonly.lake.ingest import segments
 from onceonly.lake.ingest.segments import Look, look
+from onceonly.message.word import changed
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -173,7 +174,7 @@ def test_a_party_without_a_name_is_another_party_too(
     rows, previous = [], CHAIN_START
     for row in to_records(with_column("party", names)):
         previous = chain(previous, row)
-        rows.append(row._replace(chain_hash=previous))
+        rows.append(changed(row, chain_hash=previous))
     found = looked_at(tmp_path, to_table(rows))
     assert ("mixed" in (found.fault or ""), found.bad_seq) == (True, 17)
 
@@ -262,7 +263,7 @@ CHANGED = upgraded(LEDGER, behind=20).records
 
 def of_changed(tmp_path: Path, first: int, last: int, *less: str, **edits: object) -> Look:
     """A look at rows of a journal that changes its version behind row 20; row 15, 25 are edited."""
-    rows = [row._replace(**edits) if row.seq in (15, 25) else row for row in CHANGED]
+    rows = [changed(row, **edits) if row.seq in (15, 25) else row for row in CHANGED]
     table = to_table(rows[first - 1 : last]).drop_columns(list(less))
     return looked_at(tmp_path, table, f"segment-{first:020d}-{last:020d}.parquet")
 

@@ -134,7 +134,7 @@ OPERATORS = (
         "A receiver refuses one wrong number after the other, and closes nothing.",
         Edit(
             "protocol/receiving.py",
-            "        pair = pair._replace(refused_message_id=arrival.message_id)\n",
+            "        pair = changed(pair, refused_message_id=arrival.message_id)\n",
             "",
         ),
     ),
@@ -458,8 +458,12 @@ UNTOLD = (
         "The row about an error that went upstream does not say which.",
         Edit(
             "gateway/relaying/upstream.py",
-            "error_code=answer.code, severity=answer.severity, reason=answer.description or None",
-            "reason=answer.description or None",
+            """\
+            error_code=answer.code,
+            severity=answer.severity,
+            reason=answer.description or None,
+""",
+            "            reason=answer.description or None,\n",
         ),
     ),
     Mutant(

@@ -112,8 +112,8 @@ UNMENTIONED_S = 0
         "The store does not note when a message had its verdict, and so it is never forgotten.",
         Edit(
             "store/memory_writing.py",
-            "row = row._replace(state=state, settled_at=settled_at)",
-            "row = row._replace(state=state)",
+            "row = changed(row, state=state, settled_at=settled_at)",
+            "row = changed(row, state=state)",
         ),
     ),
 )

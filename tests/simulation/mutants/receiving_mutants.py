@@ -206,7 +206,7 @@ DECISIONS = (
 """,
             """\
     if arrival.sequence_number is not None:
-        pair = pair._replace(sequence_number=arrival.sequence_number)
+        pair = changed(pair, sequence_number=arrival.sequence_number)
     if case is Case.IN_WORK:
         reason =\
 """,
@@ -451,7 +451,7 @@ ACKNOWLEDGING = (
             """\
     for number, row in tuple(tables.inbound.items()):
         if row.status == "handed_over" and row.processing == "not-started":
-            stored = row._replace(status=type(row.status)("stored"), offset=None)
+            stored = changed(row, status=type(row.status)("stored"), offset=None)
             tables.inbound[number] = stored
     # They were measured on the clock of a process that is gone.
 """,
@@ -562,7 +562,7 @@ APPLICATION = (
         Edit(
             "gateway/receiving/failure_notices.py",
             """\
-                txn.put_owed_notice(notice._replace(attempts=tried))
+                txn.put_owed_notice(changed(notice, attempts=tried))
 """,
             """\
                 pass

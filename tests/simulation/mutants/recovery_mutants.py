@@ -35,7 +35,7 @@ MUTANTS = (
             "protocol/transmitting.py",
             """\
     if not event.is_available:
-        return state._replace(due_ns=schedule.pause_ends_ns(None, now, terms)), row
+        return changed(state, due_ns=schedule.pause_ends_ns(None, now, terms)), row
 """,
             "",
         ),
@@ -63,11 +63,11 @@ MUTANTS = (
         Edit(
             "protocol/recovering.py",
             """\
-        state = state._replace(wants_new_version=remedy is Remedy.NEW_VERSION)
+        state = changed(state, wants_new_version=remedy is Remedy.NEW_VERSION)
         return _ask(state, RecoveryPhase.CANCELLING, now, terms)
 """,
             """\
-        state = state._replace(wants_new_version=remedy is Remedy.NEW_VERSION)
+        state = changed(state, wants_new_version=remedy is Remedy.NEW_VERSION)
         if state.wants_new_version:
             return _rest(state), (SendNewVersion(),)
         return _ask(state, RecoveryPhase.CANCELLING, now, terms)
@@ -237,10 +237,10 @@ MUTANTS = (
         Edit(
             "protocol/recovering.py",
             """\
-    return _rest(state)._replace(wants_new_version=wants_new_version), (incident,)
+    return changed(_rest(state), wants_new_version=wants_new_version), (incident,)
 """,
             """\
-    return _rest(state)._replace(wants_new_version=wants_new_version), ()
+    return changed(_rest(state), wants_new_version=wants_new_version), ()
 """,
         ),
     ),
@@ -251,10 +251,10 @@ MUTANTS = (
         Edit(
             "protocol/recovering.py",
             """\
-    return _ask(state._replace(asked=state.asked - 1), state.phase, now, terms)
+    return _ask(changed(state, asked=state.asked - 1), state.phase, now, terms)
 """,
             """\
-    return _ask(state._replace(asked=0), state.phase, now, terms)
+    return _ask(changed(state, asked=0), state.phase, now, terms)
 """,
         ),
     ),

@@ -198,7 +198,7 @@ MUTANTS = (
             tables.packages.pop(name, None)
             state = tables.sending[row.message.pair]
             left = tuple(one for one in state.in_flight if one != name)
-            tables.sending[row.message.pair] = state._replace(in_flight=left)
+            tables.sending[row.message.pair] = changed(state, in_flight=left)
     # They were measured on the clock of a process that is gone.
 """,
         ),
@@ -237,7 +237,7 @@ MUTANTS = (
         Edit(
             "gateway/receiving/failure_notices.py",
             """\
-                txn.put_owed_notice(notice._replace(attempts=tried))
+                txn.put_owed_notice(changed(notice, attempts=tried))
 """,
             """\
                 pass

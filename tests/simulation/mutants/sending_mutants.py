@@ -206,7 +206,7 @@ WAITS = (
         Edit(
             "protocol/transmitting.py",
             """\
-    return state._replace(due_ns=schedule.response_due_ns(state.attempt, now, terms)), ()
+    return changed(state, due_ns=schedule.response_due_ns(state.attempt, now, terms)), ()
 
 
 def _fails_at_once\
@@ -279,7 +279,7 @@ VERDICTS = (
             """\
     row = Journal(Event.EXHAUSTED, attempt=state.attempt, error_code=code, reason=reason)
     if terms:
-        return state._replace(due_ns=None), (row,)
+        return changed(state, due_ns=None), (row,)
     if not _suspends(terms):
 """,
         ),

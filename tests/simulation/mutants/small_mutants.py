@@ -144,7 +144,7 @@ def edited(node: ast.AST) -> Iterator[str]:  # noqa: C901, PLR0912 - because it 
                     node.elts = [*elements[:at], *elements[at + 1 :]]
                     yield f"without {ast.unparse(left_out)}"
             node.elts = elements
-        case ast.Call(func=ast.Attribute(attr="_replace"), keywords=keywords):
+        case ast.Call(func=ast.Name(id="changed"), keywords=keywords):
             for at, left_out in enumerate(keywords):
                 node.keywords = [*keywords[:at], *keywords[at + 1 :]]
                 yield f"{left_out.arg} stays"

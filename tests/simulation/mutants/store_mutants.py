@@ -115,7 +115,7 @@ MUTANTS = (
 """,
             """\
     for pair, state in tuple(tables.sending.items()):
-        tables.sending[pair] = state._replace(status=type(state)().status)
+        tables.sending[pair] = changed(state, status=type(state)().status)
     # They were measured on the clock of a process that is gone.
 """,
         ),
@@ -131,7 +131,7 @@ MUTANTS = (
 """,
             """\
     for pair, state in tuple(tables.sending.items()):
-        tables.sending[pair] = state._replace(sequence_number=None)
+        tables.sending[pair] = changed(state, sequence_number=None)
     # They were measured on the clock of a process that is gone.
 """,
         ),
@@ -367,7 +367,7 @@ MUTANTS = (
 """,
             """\
     for number, row in tuple(tables.inbound.items()):
-        tables.inbound[number] = row._replace(processing=type(row.processing)("not-started"))
+        tables.inbound[number] = changed(row, processing=type(row.processing)("not-started"))
     # They were measured on the clock of a process that is gone.
 """,
         ),

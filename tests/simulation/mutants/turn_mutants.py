@@ -56,7 +56,7 @@ TURNS = (
 """,
             """\
     state, opened = _open(state, OPERATOR)
-    return state._replace(in_flight=()), (*opened, AdmitNext())\
+    return changed(state, in_flight=()), (*opened, AdmitNext())\
 """,
         ),
     ),
@@ -114,9 +114,9 @@ TURNS = (
         "The next message gets the number of the abandoned one.",
         Edit(
             "protocol/pairing.py",
-            "    return state._replace(sequence_number=None), (Journal(",
+            "    return changed(state, sequence_number=None), (Journal(",
             """\
-    return state._replace(sequence_number=state.sequence_number - 1 or None), (Journal(\
+    return changed(state, sequence_number=state.sequence_number - 1 or None), (Journal(\
 """,
         ),
     ),
@@ -127,9 +127,9 @@ TURNS = (
         Edit(
             "protocol/pairing.py",
             """\
-    return state._replace(sequence_number=None), (Journal(Event.SEQUENCE_RESET, reason=reason),)\
+    return changed(state, sequence_number=None), (Journal(Event.SEQUENCE_RESET, reason=reason),)\
 """,
-            "    return state._replace(sequence_number=None), ()",
+            "    return changed(state, sequence_number=None), ()",
         ),
     ),
     Mutant(

@@ -9,8 +9,8 @@ MUTANTS = (
         "What the fence alone ended counts as certainly not delivered.",
         Edit(
             "protocol/verdict.py",
-            "state._replace(status=OutboundStatus.FAILED, silence=Silence.NONE)",
-            "state._replace(status=OutboundStatus.FAILED, silence=Silence.NONE, is_certain=True)",
+            "changed(state, status=OutboundStatus.FAILED, silence=Silence.NONE)",
+            "changed(state, status=OutboundStatus.FAILED, silence=Silence.NONE, is_certain=True)",
         ),
     ),
     Mutant(

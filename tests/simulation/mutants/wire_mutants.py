@@ -24,10 +24,10 @@ MUTANTS = (
         Edit(
             "wire/envelope.py",
             """\
-            content = replace(content, payloads=tuple(self._payloads))
+            content = changed(content, payloads=tuple(self._payloads))
 """,
             """\
-            content = replace(content, payloads=tuple(self._payloads[::-1]))
+            content = changed(content, payloads=tuple(self._payloads[::-1]))
             self._sinks.reverse()
 """,
         ),

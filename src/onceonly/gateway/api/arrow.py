@@ -68,9 +68,8 @@ def inbox_stream(items: Iterable[WholeItem]) -> bytes:
 
 
 def _inbox_row(whole: WholeItem) -> tuple[object, ...]:
-    item, bodies = whole
-    message = item.message
-    parts = [_part(*both) for both in zip(message.payloads, bodies, strict=True)]
+    item, message = whole.item, whole.item.message
+    parts = [_part(*both) for both in zip(message.payloads, whole.bodies, strict=True)]
     first = parts[0] if parts else {}
     return (
         item.offset,

@@ -2,17 +2,18 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from onceonly import __version__
 from onceonly.message.signals import MessageStatus, ReportedProcessing
+from onceonly.message.word import Word
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.recovering import RecoveryPhase, ResponseStatus
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.jobs import RowOutcome
 
 
-class Operation(NamedTuple):
+class Operation(Word):
     """One route: what it does and which query parameters it reads."""
 
     method: str

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from msgspec.structs import asdict
+
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.receiving.inbox import WholeItem
 from onceonly.gateway.recovery.questions import Availability
@@ -150,7 +152,7 @@ def _header_shape(message: Message) -> dict[str, Any]:
 
 def record_shape(record: Record) -> dict[str, Any]:
     """One journal row; instants as text, nulls left out."""
-    shape = {name: value for name, value in record._asdict().items() if value is not None}
+    shape = {name: value for name, value in asdict(record).items() if value is not None}
     shape["at"] = instant(record.at)
     return shape
 

@@ -7,7 +7,6 @@ the answer of the transport where the agreement has syncReplyMode (seed 001 §1.
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from onceonly.gateway.agreements import Admitted
 from onceonly.gateway.authority import Caller
@@ -33,6 +32,7 @@ from onceonly.message.message import AckRequested, Profile, SyncReplyMode
 from onceonly.message.package import Package
 from onceonly.message.signals import AckStatus, Assurance
 from onceonly.message.terms import ResponseChoice
+from onceonly.message.word import Word, changed
 from onceonly.protocol import receiving, schedule
 from onceonly.protocol.effects import (
     Acknowledge,
@@ -59,7 +59,7 @@ Stored = Package | str
 """What answers a repeat: our acknowledgement, or the MessageId of our business response."""
 
 
-class Received(NamedTuple):
+class Received(Word):
     """A message that keeps to its agreement, with its payloads at hand and kept."""
 
     admitted: Admitted
@@ -78,7 +78,7 @@ class Received(NamedTuple):
         return Debt(self.admitted.message.key, self.admitted.agreement, receipt)
 
 
-class Verdict(NamedTuple):
+class Verdict(Word):
     """What the store step decided, and what is to leave now that it is committed."""
 
     case: Case
@@ -152,7 +152,7 @@ class Arrivals:
         if verdict.response is not None:
             return await self._respond(received, verdict.response)
         if verdict.case is Case.COLLISION:
-            return TAKEN._replace(error=ErrorCode.SECURITY_FAILURE.value)
+            return changed(TAKEN, error=ErrorCode.SECURITY_FAILURE.value)
         return TAKEN
 
     def _store_step(self, txn: Transaction, received: Received) -> Verdict:
@@ -179,9 +179,9 @@ class Arrivals:
         elif AcknowledgeAnew() in reception.effects:
             response = self._acknowledgment(received, now, entry)
             txn.put_response(key, response)
-            verdict = verdict._replace(response=response)
+            verdict = changed(verdict, response=response)
         elif Acknowledge() in reception.effects:
-            verdict = verdict._replace(response=stored)
+            verdict = changed(verdict, response=stored)
         if reception.pair != before:
             txn.put_receiving_pair(message.pair, reception.pair)
         self._carry_out(txn, received, reception, now)
@@ -333,7 +333,7 @@ class Arrivals:
         transmission = await self._dispatch.send_again(response)
         if transmission is not None:
             detail = f"by the business response {response}"
-            return transmission._replace(detail=transmission.detail or detail)
+            return changed(transmission, detail=transmission.detail or detail)
         # Its time was over since its step: what answers the next repeat answers this one, too.
         left = _find_response(self._store.snapshot(), agreement, key)
         if left is None or left == response:
@@ -344,12 +344,12 @@ class Arrivals:
         admitted = received.admitted
         if received.mode not in _WITH_SIGNALS:
             self._tasks.start(self._signals.send_error(admitted, answer))
-            return TAKEN._replace(error=answer.code.value, reason=answer.description)
+            return changed(TAKEN, error=answer.code.value, reason=answer.description)
         now = self._clock.now()
         package = self._signals.error(admitted, answer, now)
         sent = error_sent(answer, IN_THE_ANSWER)
         await self._note(received, sent)
-        return _answer_with(package)._replace(error=answer.code.value, reason=answer.description)
+        return changed(_answer_with(package), error=answer.code.value, reason=answer.description)
 
     async def _await_response(self, received: Received, exchange: Exchange) -> TransportAnswer:
         """Hold the exchange open for the application; then the acknowledgement goes alone."""

@@ -22,6 +22,7 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.instant import NS_PER_S
 from onceonly.message.message import Profile
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import changed
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.store.entries import OwedNotice, Role
@@ -102,7 +103,7 @@ class FailureNotices:
                 message_id=notice.key.message_id,
             )
             row = self._rows.about_gateway(Event.PARKED, now, reason)
-            txn.append((row._replace(message_id=notice.key.message_id),))
+            txn.append((changed(row, message_id=notice.key.message_id),))
 
         await persist(self._group, step)
 
@@ -110,7 +111,7 @@ class FailureNotices:
         agreement = self._find(notice)
         assert agreement is not None, f"an owed notice names {notice.agreement_id!r}"
         while await self._post(notice, agreement):
-            notice = notice._replace(attempts=notice.attempts + 1)
+            notice = changed(notice, attempts=notice.attempts + 1)
             due_ns = self._clock.now().monotonic_ns
             due_ns += agreement.terms.retry_interval_s * NS_PER_S
             await asyncio.sleep(self._clock.real_wait_s(due_ns))
@@ -141,7 +142,7 @@ class FailureNotices:
             if is_latest and is_over:
                 txn.remove_owed_notice(notice.key)
             elif is_latest:
-                txn.put_owed_notice(notice._replace(attempts=tried))
+                txn.put_owed_notice(changed(notice, attempts=tried))
             now = self._clock.now()
             txn.append(
                 (

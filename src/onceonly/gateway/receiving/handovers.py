@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
-from typing import NamedTuple
 
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.bugs import Bugs, words_for
@@ -31,6 +30,7 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.instant import Now
 from onceonly.message.message import AckRequested, Message
+from onceonly.message.word import Word, changed
 from onceonly.protocol import receiving
 from onceonly.protocol.effects import Effect, HandOver, Journal, SendReceipt, Withhold
 from onceonly.protocol.events import Outcome, Transmission
@@ -46,7 +46,7 @@ HANDED_OVER_PER_STEP = 64
 """Messages of a pair in one step, where more are ready: some 6 ms in which no other step runs."""
 
 
-class Debt(NamedTuple):
+class Debt(Word):
     """A stored message whose partner and whose application have to hear of it."""
 
     key: MessageKey
@@ -142,7 +142,7 @@ class HandOvers:
         response = snapshot.get_response(entry.key)
         send = partial(self._signals.post, agreement.send_to, response)
         debt = self.debt_of(entry.key, agreement)
-        self.acknowledge(debt._replace(may_have_left=not entry.is_withheld), send)
+        self.acknowledge(changed(debt, may_have_left=not entry.is_withheld), send)
 
     async def take_up_stored(self, key: MessageKey, reason: str) -> None:
         """On an operator's word: acknowledge again and hand over, under the order of its pair.

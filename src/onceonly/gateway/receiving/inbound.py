@@ -6,7 +6,6 @@ agreement is `arrivals`' to know.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from dataclasses import replace
 
 from onceonly.gateway.agreements import Admitted, Agreements, refuse_signed
 from onceonly.gateway.authority import (
@@ -51,6 +50,7 @@ from onceonly.message.signals import (
     Report,
     Signal,
 )
+from onceonly.message.word import changed
 from onceonly.protocol import receiving
 from onceonly.protocol.effects import Journal
 from onceonly.store.conditions import StoreExhausted, StoreFull
@@ -153,7 +153,7 @@ class Receiver:
             )
         except StoreExhausted as error:
             row = self._rows.about_gateway(Event.REJECTED, self._clock.now(), str(error))
-            await self._refusals.write(row._replace(endpoint=request.peer))
+            await self._refusals.write(changed(row, endpoint=request.peer))
             return TransportAnswer(503, "Busy", reason=_COME_AGAIN)
         except StoreFull:
             return TransportAnswer(507, "StoreFull", reason=_NO_ROOM)
@@ -188,7 +188,7 @@ class Receiver:
         except TransferBroken as broken:
             reason = f"the transfer broke off: {broken}"
             row = self._rows.about_gateway(Event.REJECTED, self._clock.now(), reason)
-            await self._refusals.write(row._replace(endpoint=request.peer))
+            await self._refusals.write(changed(row, endpoint=request.peer))
             return TransportAnswer(400, "TransferBroken", reason=_HALF)
         finally:
             for sink in sinks:
@@ -250,7 +250,8 @@ class Receiver:
     ) -> TransportAnswer:
         """Nobody is told by a message: the partner that is named there did not send this one."""
         row = self._rows.about_gateway(Event.SECURITY_EVENT, self._clock.now(), str(error))
-        row = row._replace(
+        row = changed(
+            row,
             direction=Direction.IN,
             endpoint=request.peer,
             transport=request.transport,
@@ -285,9 +286,9 @@ class Receiver:
         if isinstance(admitted, Route):
             return await self._relay.take_message(admitted, envelope, sinks, caller)
         assert admitted is not None, "a message is admitted or refused"
-        message = replace(admitted.message, payloads=content.payloads)
+        message = changed(admitted.message, payloads=content.payloads)
         digests = digests_of(content, envelope.profile)
-        received = await self._keep(admitted._replace(message=message), digests, sinks, caller)
+        received = await self._keep(changed(admitted, message=message), digests, sinks, caller)
         return await self._arrivals.take(received)
 
     async def _take_signal(
@@ -401,7 +402,8 @@ class Receiver:
             if isinstance(signal, Acknowledgment)
             else Event.ERROR_RECEIVED
         )
-        row = self._rows.about_gateway(event, self._clock.now(), reason)._replace(
+        row = changed(
+            self._rows.about_gateway(event, self._clock.now(), reason),
             direction=Direction.OUT,
             message_id=signal.header.ref_to_message_id,
             agreement_id=signal.header.agreement_id or None,
@@ -411,7 +413,8 @@ class Receiver:
         await self._refusals.write(row, agreement_id=whose)
         if self._dispatch.is_ours(signal.header.ref_to_message_id):
             # It speaks of what is ours, and is not from whoever may (R-39, R-44).
-            alarm = row._replace(
+            alarm = changed(
+                row,
                 event=Event.SECURITY_EVENT,
                 error_code=ErrorCode.SECURITY_FAILURE.value,
                 reason=f"about a message of ours: {reason}",
@@ -429,14 +432,16 @@ class Receiver:
         more often than [limits] say (R-45).
         """
         row = self._rows.about_gateway(Event.REJECTED, self._clock.now(), error.description)
-        row = row._replace(
+        row = changed(
+            row,
             direction=Direction.IN,
             endpoint=request.peer,
             error_code=error.code.value,
             severity=error.severity.value,
         )
         if about is not None:
-            row = row._replace(
+            row = changed(
+                row,
                 message_id=about.message_id,
                 from_party=None if not about.from_ids else str(about.from_ids[0]),
                 to_party=self._our_party,
@@ -462,7 +467,7 @@ class Receiver:
         self._tasks.start(
             self._signals.send_rejection(about, agreement, error), place="posting an error"
         )
-        return TAKEN._replace(error=error.code.value, reason=error.description)
+        return changed(TAKEN, error=error.code.value, reason=error.description)
 
     def _told(self, row: Record, about: About | None, caller: Caller) -> list[Record]:
         """The row of what is refused, and that at the message which waits for it.
@@ -476,10 +481,10 @@ class Receiver:
         elif caller.answered is not None:
             waiting = caller.answered.message_id
         entry = None if waiting is None else self._store.snapshot().find_outbound(waiting)
-        own = row._replace(from_party=None, to_party=None) if is_signal else row
+        own = changed(row, from_party=None, to_party=None) if is_signal else row
         if waiting is None or (entry is None and not is_signal):
             return [own]
-        at_it = at_what_waits(own, waiting, entry and entry.pair, _name_of(about))
+        at_it = at_what_waits(own, waiting, None if entry is None else entry.pair, _name_of(about))
         return [at_it] if is_signal or own.message_id is None else [own, at_it]
 
     def _whom_to_answer(self, about: About, caller: Caller) -> Agreement | None:

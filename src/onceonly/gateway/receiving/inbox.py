@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.clock import Clock
@@ -14,6 +13,7 @@ from onceonly.journal.record import Record
 from onceonly.message.errors import LocalError, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.message import DeliverySemantics, Message
+from onceonly.message.word import Word
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.keeping import may_follow, report_processing, taken_back
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
@@ -35,7 +35,7 @@ REPORTED_PER_STEP = 200
 """Items whose state moves in one step: some 20 ms in which no other step runs."""
 
 
-class WholeItem(NamedTuple):
+class WholeItem(Word):
     """An item and the bytes of its payloads, where they are few enough."""
 
     item: InboxItem
@@ -156,11 +156,11 @@ class Inbox:
         item = self.find(message_id, offset)
 
         def step(txn: Transaction) -> None:
-            status, current, is_refused = _standing(txn, item)
-            if is_refused:
+            standing = _standing(txn, item)
+            if standing.is_refused:
                 name = item.message.message_id
                 raise LocalError("Refused", f"{name!r} was refused by the application")
-            self._put(txn, item, processing, report_processing(status, current, processing))
+            self._put(txn, item, processing, _reported(standing, processing))
 
         await self._group.transact(step)
         return self.find(None, item.offset)
@@ -201,13 +201,14 @@ class Inbox:
             after = last
 
     def _move(self, txn: Transaction, item: InboxItem, processing: ProcessingState) -> bool:
-        status, current, is_refused = _standing(txn, item)
-        if status is InboundStatus.CANCELLED or not may_follow(current, processing):
+        standing = _standing(txn, item)
+        current = standing.processing
+        if standing.status is InboundStatus.CANCELLED or not may_follow(current, processing):
             return False
         is_known = self._agreements.find(item.message.agreement_id) is not None
-        if not is_known or is_refused:
+        if not is_known or standing.is_refused:
             return False
-        self._put(txn, item, processing, report_processing(status, current, processing))
+        self._put(txn, item, processing, _reported(standing, processing))
         return current is not processing
 
     async def refuse(self, message_id: str | None, reason: str, offset: int | None) -> InboxItem:
@@ -221,10 +222,10 @@ class Inbox:
         message = item.message
 
         def step(txn: Transaction) -> OwedNotice | None:
-            status, current, is_refused = _standing(txn, item)
-            if is_refused:
+            standing = _standing(txn, item)
+            if standing.is_refused:
                 return None
-            report_processing(status, current, ProcessingState.IN_PROGRESS)
+            _reported(standing, ProcessingState.IN_PROGRESS)
             refused = Journal(Event.APPLICATION_REFUSED, reason=reason)
             txn.append(self._records(message, (refused,)))
             txn.put_refused(item.offset)
@@ -275,6 +276,10 @@ def _standing(txn: Snapshot, item: InboxItem) -> InboxStanding:
     if standing is None:
         raise _not_found(item.message.message_id, item.offset)
     return standing
+
+
+def _reported(standing: InboxStanding, processing: ProcessingState) -> tuple[Journal, ...]:
+    return report_processing(standing.status, standing.processing, processing)
 
 
 def _only_offset(snapshot: Snapshot, message_id: str) -> int:

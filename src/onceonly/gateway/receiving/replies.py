@@ -10,9 +10,9 @@ partner's repeat finds no exchange in work (seed 001 §1.3.3 (9b)).
 """
 
 import asyncio
-from typing import NamedTuple
 
 from onceonly.message.identity import MessageKey
+from onceonly.message.word import Word
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.transport.http_limits import REPLY_BYTES_MAX
 from onceonly.transport.transport import Answer, Body, Outgoing, Transport
@@ -29,7 +29,7 @@ IN_THE_ANSWER = Transmission(Outcome.UNKNOWN, bytes_left=True, detail="in the tr
 """Of a package that went back in the answer: nobody tells us whether it arrived."""
 
 
-class Exchange(NamedTuple):
+class Exchange(Word):
     """Somebody waits for the business response to the message."""
 
     key: MessageKey

@@ -6,7 +6,6 @@ the ConversationId are copied. A DeliveryFailure notice names the parties instea
 """
 
 from collections.abc import AsyncIterator
-from typing import NamedTuple
 
 from onceonly.gateway.agreements import Admitted
 from onceonly.gateway.clock import Clock
@@ -34,6 +33,7 @@ from onceonly.message.signals import (
     Signal,
     SignalHeader,
 )
+from onceonly.message.word import Word
 from onceonly.protocol.effects import Answer, Journal
 from onceonly.protocol.events import Transmission
 from onceonly.store.entries import OwedNotice
@@ -62,7 +62,7 @@ class BytesBody:
         yield self._content
 
 
-class Hop(NamedTuple):
+class Hop(Word):
     """Between which MSHs a signal travels, and what it copies from the message it is about."""
 
     our_uri: str

@@ -6,7 +6,6 @@ inquiry is the only signal that is ever answered (R-20), and only to an address 
 """
 
 import asyncio
-from typing import NamedTuple
 
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.authority import Caller, is_entitled
@@ -37,6 +36,7 @@ from onceonly.message.signals import (
     ReportedProcessing,
 )
 from onceonly.message.terms import ResponseChoice
+from onceonly.message.word import Word, changed
 from onceonly.protocol import keeping, schedule
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Transmission
@@ -50,7 +50,7 @@ from onceonly.transport.transport import Answer as TransportAnswer
 TAKEN = TransportAnswer(204)
 
 
-class Reply(NamedTuple):
+class Reply(Word):
     """What a partner is told, and what goes with it."""
 
     is_accepted: bool = True
@@ -63,7 +63,7 @@ class Reply(NamedTuple):
     """Our business response, sent again after the report (level 5)."""
 
 
-class Asked(NamedTuple):
+class Asked(Word):
     """An inquiry whose asker is the partner of an agreement."""
 
     inquiry: Inquiry
@@ -162,7 +162,8 @@ class Inquiries:
         """Counted and dropped (R-20)."""
         reason = f"the answer to a {report.kind} fits no inquiry of ours and its peer"
         row = self._rows.about_gateway(Event.REPORT_RECEIVED, self._clock.now(), reason)
-        row = row._replace(
+        row = changed(
+            row,
             direction=Direction.OUT,
             message_id=report.about or None,
             agreement_id=report.header.agreement_id or None,
@@ -178,7 +179,8 @@ class Inquiries:
         asker = ", ".join(map(str, inquiry.header.from_ids[:2]))
         reason = f"{inquiry.kind} from {asker}, which is not the agreement's partner"
         row = self._rows.about_gateway(Event.SECURITY_EVENT, self._clock.now(), reason)
-        row = row._replace(
+        row = changed(
+            row,
             direction=Direction.IN,
             message_id=inquiry.header.ref_to_message_id or None,
             agreement_id=inquiry.header.agreement_id or None,
@@ -247,7 +249,7 @@ class Inquiries:
         is_ahead = schedule.is_ahead(made_at, now, terms)  # The tombstone would be kept as long.
         if is_passed_on_for_good or is_ahead or not answer.is_accepted:
             told = self._status(txn, asked, entry)
-            return told._replace(is_accepted=False, acknowledgment=None)
+            return changed(told, is_accepted=False, acknowledgment=None)
         if answer.rows:
             keep_until_at = schedule.forgettable_at(made_at, now, terms)
             txn.cancel_inbound(asked.key, at=now.at, keep_until_at=keep_until_at)
@@ -262,8 +264,8 @@ class Inquiries:
         response_id = txn.find_response(
             asked.key.message_id, asked.key.from_party, is_most_recent=is_most_recent
         )
-        return told._replace(
-            is_accepted=response_id is not None, acknowledgment=None, response_id=response_id
+        return changed(
+            told, is_accepted=response_id is not None, acknowledgment=None, response_id=response_id
         )
 
     async def _send(self, asked: Asked, reply: Reply) -> None:
@@ -323,7 +325,7 @@ class Inquiries:
         row = self._rows.about_message(
             asked.key, asked.agreement, Direction.IN, effect, now, endpoint=endpoint
         )
-        return row if asked.key.message_id else row._replace(message_id=None)
+        return row if asked.key.message_id else changed(row, message_id=None)
 
 
 def _state_of(

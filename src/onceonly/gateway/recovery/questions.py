@@ -6,8 +6,6 @@ Knows how an inquiry is addressed and which ones are open. What an answer means 
 
 import asyncio
 from collections import OrderedDict
-from dataclasses import replace
-from typing import NamedTuple
 
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Agreement
@@ -25,6 +23,7 @@ from onceonly.message.instant import Now
 from onceonly.message.package import Package
 from onceonly.message.signals import Acknowledgment, Inquiry, InquiryKind, SignalHeader
 from onceonly.message.terms import Intermediary
+from onceonly.message.word import Word, changed
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.store.group import GroupCommit
@@ -34,7 +33,7 @@ OPEN_MAX = 10_000
 open only when answers stay out; then the oldest is forgotten, and its message asks again."""
 
 
-class Availability(NamedTuple):
+class Availability(Word):
     """What an operator's Ping showed."""
 
     outcome: Outcome
@@ -128,7 +127,7 @@ class Questions:
         )
         # A Ping is about no message, also where it goes before one.
         about = "" if question.kind is InquiryKind.PING else question.message_id or ""
-        header = replace(self._signals.header(hop, about, now), message_id=question.inquiry_id)
+        header = changed(self._signals.header(hop, about, now), message_id=question.inquiry_id)
         return self._signals.encode(Inquiry(header, question.kind), hop, now)
 
     def _row(self, question: Question, transmission: Transmission, now: Now) -> Record:
@@ -158,7 +157,7 @@ def message_row(
     pair = Pair(agreement.our_party, agreement.their_party)
     key = MessageKey(*pair, message_id or "")
     row = rows.about_message(key, agreement, Direction.OUT, effect, now, endpoint=endpoint)
-    return row if message_id else row._replace(message_id=None)
+    return row if message_id else changed(row, message_id=None)
 
 
 def is_from_partner(header: SignalHeader, agreement: Agreement) -> bool:

@@ -6,9 +6,7 @@ only after the commit (`questions`). Levels 2 to 5 of seed 004, ruling R-21.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from enum import Enum
-from typing import NamedTuple
 
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.ids import Identifiers
@@ -16,6 +14,7 @@ from onceonly.gateway.sending.deadlines import Waits
 from onceonly.message.instant import US_PER_S, Now
 from onceonly.message.message import Message
 from onceonly.message.signals import InquiryKind
+from onceonly.message.word import Word, changed
 from onceonly.protocol import recovering, schedule
 from onceonly.protocol.effects import Effect, Inquire
 from onceonly.protocol.recovering import Recovery, RecoveryEvent
@@ -31,7 +30,7 @@ class Asker(Enum):
     OPERATOR = "an operator"
 
 
-class Question(NamedTuple):
+class Question(Word):
     """An inquiry to post once its step is committed."""
 
     inquiry_id: str
@@ -65,7 +64,7 @@ class Recoveries:
         left = [effect for effect in effects if not isinstance(effect, Inquire)]
         for effect in effects:
             if isinstance(effect, Inquire):
-                after = after._replace(inquiry_id=self._ask(message_id, effect.kind, agreement))
+                after = changed(after, inquiry_id=self._ask(message_id, effect.kind, agreement))
         self._put(message_id, before, after)
         return left
 
@@ -73,7 +72,7 @@ class Recoveries:
         state = self._states.get(message_id)
         if state is None:
             due_ns = self._waits.find(message_id)
-            state = self._txn.get_recovery(message_id)._replace(due_ns=due_ns)
+            state = changed(self._txn.get_recovery(message_id), due_ns=due_ns)
         return state
 
     def _put(self, message_id: str, before: Recovery, after: Recovery) -> None:
@@ -81,7 +80,7 @@ class Recoveries:
         if after.due_ns != before.due_ns:
             self._waits.put(message_id, after.due_ns)
             self.deadlines[message_id] = after.due_ns
-        if after._replace(due_ns=None) != before._replace(due_ns=None):
+        if changed(after, due_ns=None) != changed(before, due_ns=None):
             self._changed.add(message_id)
 
     def _ask(self, message_id: str, kind: InquiryKind, agreement: Agreement) -> str:
@@ -95,7 +94,7 @@ class Recoveries:
     def replace(self, message_id: str, by: str) -> None:
         """Note the new version of a cancelled message."""
         before = self._state(message_id)
-        self._put(message_id, before, before._replace(replaced_by=by))
+        self._put(message_id, before, changed(before, replaced_by=by))
 
     def expect(self, message_id: str, recovery: Recovery) -> None:
         """Keep the recovery of a fresh message whose response is expected."""
@@ -125,5 +124,5 @@ def new_version(
     ends_at = None
     if message.time_to_live_at is not None and lives_s is not None:
         ends_at = now.at + lives_s * US_PER_S
-    again = replace(message, message_id=message_id, timestamp_at=now.at, time_to_live_at=ends_at)
+    again = changed(message, message_id=message_id, timestamp_at=now.at, time_to_live_at=ends_at)
     return again, Outbound(expires_at=schedule.expires_at(now.at, terms))

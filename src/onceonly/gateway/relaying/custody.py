@@ -7,8 +7,6 @@ be delivered, the From Party gets a DeliveryFailure notice. Seed 001 §1.3.4.2, 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
 
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.drill import Failpoints
@@ -27,6 +25,7 @@ from onceonly.message.instant import Now
 from onceonly.message.message import AcknowledgmentElement
 from onceonly.message.package import Package
 from onceonly.message.signals import Acknowledgment
+from onceonly.message.word import Word, changed
 from onceonly.protocol import receiving, schedule
 from onceonly.protocol.effects import Acknowledge, Answer, Effect, Journal
 from onceonly.protocol.receiving import Arrival, Case, InboundStatus, ReceivingPair
@@ -36,7 +35,7 @@ from onceonly.store.group import GroupCommit
 from onceonly.store.store import Store, Transaction
 
 
-class Verdict(NamedTuple):
+class Verdict(Word):
     """What the step decided about an arrival, and what is to leave now that it is committed."""
 
     acknowledge: Package | None
@@ -112,7 +111,7 @@ class Custody:
         """The final party's receipt, in the words of the hop there."""
         element = signal.element
         if element is not None and not element.from_ids:
-            element = replace(element, from_ids=subject.route.to_ids)
+            element = changed(element, from_ids=subject.route.to_ids)
         package = self._upstream.acknowledgment(
             subject, self._clock.now(), element=element, status=signal.status, is_receipt=True
         )
@@ -173,7 +172,7 @@ class Custody:
             keep_until_at=schedule.forgettable_at(message.timestamp_at, now, terms),
             status=InboundStatus.FORWARDED,
         )
-        ours = replace(message, agreement_id=passage.route.id)
+        ours = changed(message, agreement_id=passage.route.id)
         ends_at = (message.time_to_live_at, schedule.expires_at(message.timestamp_at, terms))
         state = Outbound(expires_at=min(filter(None, ends_at), default=None))
         txn.add_outbound(

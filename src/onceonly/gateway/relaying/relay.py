@@ -28,6 +28,7 @@ from onceonly.message.identity import MessageKey
 from onceonly.message.message import Message, Profile, RoutingHeader
 from onceonly.message.package import Package
 from onceonly.message.signals import Acknowledgment, ErrorSignal
+from onceonly.message.word import changed
 from onceonly.protocol.effects import Answer, Journal
 from onceonly.store.spool import Sink, Spool
 from onceonly.transport.transport import Answer as TransportAnswer
@@ -113,7 +114,7 @@ class Relay:
         except RemoteError as error:
             # Whoever does not speak the route's profile hears why in his own.
             in_his = replace(route, profile=envelope.profile)
-            return await self._reject(subject._replace(route=in_his), error)
+            return await self._reject(changed(subject, route=in_his), error)
         if message.ref_to_message_id is not None and route.profile is Profile.RM_2001:
             self._tasks.start(self._hear_response(message, caller), place="hearing a response")
         return TAKEN
@@ -210,7 +211,7 @@ class Relay:
             return TAKEN  # It speaks for this copy only.
         if self._error_posts.spend(subject.key.from_party):
             self._tasks.start(self._upstream.send_error(subject, answer, Event.ERROR_SENT))
-        return TAKEN._replace(error=error.code.value, reason=error.description)
+        return changed(TAKEN, error=error.code.value, reason=error.description)
 
 
 def _under_names_of(route: Route, message: Message) -> Message:
@@ -218,7 +219,7 @@ def _under_names_of(route: Route, message: Message) -> Message:
     semantics = message.semantics
     if message.leaves_semantics:
         semantics = route.terms.semantics.on_wire
-    return replace(
+    return changed(
         message,
         from_ids=route.from_ids,
         to_ids=route.to_ids,

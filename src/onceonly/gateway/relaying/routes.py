@@ -6,7 +6,6 @@ and 001 §1.3.4; invariant I38.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from onceonly.gateway.authority import Caller, is_next_hop, is_previous_hop
 from onceonly.gateway.config import Agreement, Route
@@ -25,10 +24,11 @@ from onceonly.message.message import (
 from onceonly.message.package import Package
 from onceonly.message.signals import SignalHeader
 from onceonly.message.terms import Intermediary
+from onceonly.message.word import Word
 from onceonly.store.entries import StoredPayload
 
 
-class Passage(NamedTuple):
+class Passage(Word):
     """One copy of a message at our door, with its payloads at hand and kept."""
 
     route: Route

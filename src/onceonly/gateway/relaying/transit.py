@@ -6,9 +6,7 @@ A copy is stored before its transport is answered and goes on after the commit; 
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from onceonly.gateway.authority import Caller, is_next_hop
 from onceonly.gateway.bugs import Bugs, words_for
@@ -26,6 +24,7 @@ from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import AcknowledgmentElement, AckRequested, Message, Profile
 from onceonly.message.package import Package
 from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal, SignalHeader
+from onceonly.message.word import Word, changed
 from onceonly.protocol import receiving, relaying, schedule
 from onceonly.protocol.effects import (
     AcknowledgeUpstream,
@@ -70,7 +69,7 @@ WAITING_MAX = 4_096
 anything is stored (R-27)."""
 
 
-class Heard(NamedTuple):
+class Heard(Word):
     """What the machine said to something that happened to the message."""
 
     entry: TransitEntry
@@ -198,7 +197,7 @@ class Transits:
             keep_until_at = schedule.forgettable_at(message.timestamp_at, now, route.terms)
             txn.add_transit(entry, passage.package, passage.payloads, keep_until_at=keep_until_at)
         else:
-            entry = known._replace(state=after)
+            entry = changed(known, state=after)
             txn.put_transit(entry)
         subject = self._subject(entry)
         txn.append(
@@ -232,7 +231,7 @@ class Transits:
                 # It may have been parked, and goes on after all (R-43).
                 at, name = self._clock.at(), entry.key.message_id
                 txn.resolve_parked(Role.RECEIVER, entry.key.pair, name, at=at)
-            entry = entry._replace(state=state)
+            entry = changed(entry, state=state)
             txn.put_transit(entry)
         self._note(txn, entry, effects)
         return Heard(entry, effects)
@@ -453,7 +452,7 @@ def _element_of(
     heard = signal.element
     if heard is None:
         return AcknowledgmentElement(timestamp_at=signal.header.timestamp_at, from_ids=final_party)
-    return heard if heard.from_ids else replace(heard, from_ids=final_party)
+    return heard if heard.from_ids else changed(heard, from_ids=final_party)
 
 
 def _error_received(entry: ErrorEntry) -> ErrorReceived:

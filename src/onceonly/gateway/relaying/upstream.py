@@ -7,7 +7,6 @@ something is to be said; `transit` and `custody` do.
 """
 
 from dataclasses import replace
-from typing import NamedTuple
 
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Route
@@ -29,6 +28,7 @@ from onceonly.message.signals import (
     ErrorEntry,
     ErrorSignal,
 )
+from onceonly.message.word import Word, changed
 from onceonly.protocol.effects import Answer, AnswerUpstream, Journal
 from onceonly.protocol.events import Transmission
 from onceonly.store.group import GroupCommit
@@ -44,7 +44,7 @@ def outcome_row(event: Event, transmission: Transmission) -> Journal:
     )
 
 
-class Subject(NamedTuple):
+class Subject(Word):
     """A message of a route, as whatever is said about it upstream needs it."""
 
     route: Route
@@ -98,8 +98,11 @@ class Upstream:
         """Tell the previous hop of an error about the message, and note it as `event`."""
         package = self._error(subject, answer, semantics, self._clock.now())
         transmission = await self.post(subject, package)
-        row = outcome_row(event, transmission)._replace(
-            error_code=answer.code, severity=answer.severity, reason=answer.description or None
+        row = changed(
+            outcome_row(event, transmission),
+            error_code=answer.code,
+            severity=answer.severity,
+            reason=answer.description or None,
         )
         await self.note(subject, row)
 
@@ -117,14 +120,18 @@ class Upstream:
         """A row about the message; `hop` says that an intermediary wrote it."""
         route = subject.route
         endpoint = route.back_to if direction is Direction.IN else route.send_to
-        return self._rows.about_message(
-            subject.key,
-            replace(as_agreement(route), id=subject.agreement_id),
-            direction,
-            effect,
-            now,
-            endpoint=endpoint if effect.outcome else None,
-        )._replace(hop=subject.hop, conversation_id=subject.conversation_id)
+        return changed(
+            self._rows.about_message(
+                subject.key,
+                replace(as_agreement(route), id=subject.agreement_id),
+                direction,
+                effect,
+                now,
+                endpoint=endpoint if effect.outcome else None,
+            ),
+            hop=subject.hop,
+            conversation_id=subject.conversation_id,
+        )
 
     def row_with_header(
         self, subject: Subject, passage: Passage, effect: Journal, now: Now
@@ -140,7 +147,7 @@ class Upstream:
             digests=passage.digests,
             ack_requested=passage.previous.ack_requested,
         )
-        return row._replace(hop=subject.hop, attempt=effect.attempt)
+        return changed(row, hop=subject.hop, attempt=effect.attempt)
 
     def _error(
         self,
@@ -153,7 +160,7 @@ class Upstream:
         header = self._signals.header(hop, subject.key.message_id, now)
         if answer.code is ErrorCode.DELIVERY_FAILURE and hop.profile is Profile.RM_2001:
             # A notice names who found the problem and whose message it was (seed 001 §1.6).
-            header = replace(
+            header = changed(
                 header, from_ids=(PartyId(self._our_uri),), to_ids=subject.route.from_ids
             )
         entry = ErrorEntry(

@@ -16,6 +16,7 @@ from onceonly.message.identity import MessageKey
 from onceonly.message.message import Profile
 from onceonly.message.package import Package
 from onceonly.message.signals import Inquiry, InquiryKind, MessageStatus, Report
+from onceonly.message.word import changed
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.receiving import InboundStatus
 from onceonly.store.group import GroupCommit
@@ -75,7 +76,7 @@ class Whereabouts:
         """How the message stands here, and the acknowledgement to send again (S4-22)."""
         effect = Journal(Event.INQUIRY_RECEIVED, reason=inquiry.kind.value)
         row = self._upstream.row(subject, Direction.IN, effect, self._clock.now())
-        txn.append((row if subject.key.message_id else row._replace(message_id=None),))
+        txn.append((row if subject.key.message_id else changed(row, message_id=None),))
         if inquiry.kind is InquiryKind.PING:
             return None, None
         entry = txn.find_inbound(subject.key)
@@ -96,7 +97,7 @@ class Whereabouts:
             ended = await self._upstream.post(subject, acknowledgment)
             await self._upstream.note(subject, outcome_row(Event.ACK_SENT, ended))
         ended = await self._upstream.post(subject, self._report(inquiry, subject, status))
-        row = outcome_row(Event.REPORT_SENT, ended)._replace(reason=inquiry.kind.value)
+        row = changed(outcome_row(Event.REPORT_SENT, ended), reason=inquiry.kind.value)
         await self._upstream.note(subject, row)
 
     def _report(self, inquiry: Inquiry, subject: Subject, status: MessageStatus | None) -> Package:

@@ -33,6 +33,7 @@ from onceonly.gateway.tasks import Tasks
 from onceonly.message.digest import content_digest
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import JOB_NAME, is_job_name
+from onceonly.message.word import changed
 from onceonly.store.conditions import StoreFull
 from onceonly.store.entries import OutboundView
 from onceonly.store.group import GroupCommit
@@ -213,7 +214,7 @@ class Jobs:
             self._reject(txn, staged, error)
             return None
         if outcome is None:
-            txn.put_job_row(job_id, staged.row._replace(outcome=RowOutcome.REPLAYED))
+            txn.put_job_row(job_id, changed(staged.row, outcome=RowOutcome.REPLAYED))
         return outcome
 
     def _reject(self, txn: Transaction, staged: StagedMessage, error: LocalError) -> None:

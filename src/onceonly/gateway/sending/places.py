@@ -15,7 +15,6 @@ is overtaken, and its number is free (`store.jobs`).
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.rows import Rows
@@ -23,6 +22,7 @@ from onceonly.gateway.sending.submit import Submission, check_same
 from onceonly.gateway.sending.work import Draft
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.identity import checked_identifier
+from onceonly.message.word import Word, changed
 from onceonly.store.jobs import Job, JobRow, RowOutcome, Run
 from onceonly.store.store import Transaction
 
@@ -38,7 +38,7 @@ BLOCK_BITS = 32
 """Numbers of one block: the rows of one task of a named run."""
 
 
-class StagedRow(NamedTuple):
+class StagedRow(Word):
     """One row as it is handed over: what it asks for, or why it cannot be read."""
 
     asked: Submission | LocalError
@@ -48,7 +48,7 @@ class StagedRow(NamedTuple):
     """What the row calls itself, whether or not it can be a message."""
 
 
-class RowAnswer(NamedTuple):
+class RowAnswer(Word):
     """What became of one row."""
 
     row: int
@@ -57,7 +57,7 @@ class RowAnswer(NamedTuple):
     error: LocalError | None = None
 
 
-class Wanted(NamedTuple):
+class Wanted(Word):
     """A row that can become a message."""
 
     submission: Submission
@@ -135,7 +135,7 @@ class Staging:
             number, _ = self._find_place(row.number, lambda before: before.row == known.row)
         if number != known.row:
             self._txn.move_staged(self._job.job_id, known.row, to=number)
-        return self._answer(known._replace(row=number), RowOutcome.ACCEPTED)
+        return self._answer(changed(known, row=number), RowOutcome.ACCEPTED)
 
     def _vacate(self, number: int | None) -> None:
         """A row that is kept elsewhere: what an earlier attempt has put in its place goes."""
@@ -216,14 +216,14 @@ class Staging:
         return self._refuse(row, LocalError("MessageIdTaken", text))
 
     def _put(self, row: StagedRow, wanted: Wanted, outcome: RowOutcome) -> RowAnswer:
-        message, payloads = wanted.draft
+        message, payloads = wanted.draft.message, wanted.draft.payloads
         kept = JobRow(0, self._run.number, outcome, message.message_id, wanted.fingerprint)
         number, before = self._find_place(
-            row.number, lambda there: there._replace(row=0, run=kept.run) == kept
+            row.number, lambda there: changed(there, row=0, run=kept.run) == kept
         )
         if before is not None:
             return self._stay(before)
-        kept = kept._replace(row=number)
+        kept = changed(kept, row=number)
         if outcome is RowOutcome.ACCEPTED:
             self._txn.add_staged(self._job.job_id, kept, message, payloads, digest=wanted.digest)
         else:
@@ -233,7 +233,7 @@ class Staging:
     def _stay(self, row: JobRow) -> RowAnswer:
         """A replayed or rejected row is as it was; it goes with the run that staged it last."""
         if row.run != self._run.number and not self._is_released(row):
-            self._txn.put_job_row(self._job.job_id, row._replace(run=self._run.number))
+            self._txn.put_job_row(self._job.job_id, changed(row, run=self._run.number))
         return self._answer(row, row.outcome)
 
     def _refuse(self, row: StagedRow, error: LocalError) -> RowAnswer:
@@ -245,7 +245,7 @@ class Staging:
 
         number, before = self._find_place(row.number, is_it)
         if before is not None:
-            return self._stay(before)._replace(error=error)
+            return changed(self._stay(before), error=error)
         refused = JobRow(number, self._run.number, RowOutcome.REJECTED, message_id, "")
         self.reject(refused, error, is_news=not self._was_told(row.number, is_it))
         return RowAnswer(number, message_id, RowOutcome.REJECTED, error)
@@ -264,7 +264,7 @@ class Staging:
     def reject(self, row: JobRow, error: LocalError, *, is_news: bool = True) -> None:
         """Keep that the row is refused, and say so in the journal, unless it has said so before."""
         reason = str(error)
-        refused = row._replace(outcome=RowOutcome.REJECTED, error_code=error.name, reason=reason)
+        refused = changed(row, outcome=RowOutcome.REJECTED, error_code=error.name, reason=reason)
         self._txn.put_job_row(self._job.job_id, refused)
         if not is_news:
             return

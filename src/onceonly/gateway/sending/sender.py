@@ -4,8 +4,6 @@ Knows how a first transmission is made and where each transmission goes. Must no
 in which the machines speak; `turn` has that.
 """
 
-from dataclasses import replace
-
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.config import Agreement
 from onceonly.gateway.ids import Identifiers
@@ -17,6 +15,7 @@ from onceonly.gateway.sending.work import MessageWork, PairWork, Work
 from onceonly.message.instant import Now
 from onceonly.message.message import Message, Profile, RoutingHeader
 from onceonly.message.package import Package
+from onceonly.message.word import changed
 from onceonly.protocol import pairing
 from onceonly.protocol.events import Requeued
 from onceonly.protocol.pairing import SendingPair
@@ -86,7 +85,7 @@ class Sender:
         )
         if agreement.profile is Profile.RM_2000:
             return hop
-        return replace(
+        return changed(
             hop,
             error_uri=None,
             reliable_messaging_method=agreement.terms.method,

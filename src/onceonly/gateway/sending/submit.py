@@ -5,8 +5,6 @@ first one; something else under the same name is refused.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
 
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.clock import Clock
@@ -31,6 +29,7 @@ from onceonly.message.message import (
     Profile,
     SyncReplyMode,
 )
+from onceonly.message.word import Word, changed
 from onceonly.protocol import recovering, schedule
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.sending import Outbound
@@ -49,7 +48,7 @@ CONTENT_TYPE_LENGTH_MAX = 255
 """Longest Content-Type of a payload: twice the longest that is registered."""
 
 
-class Part(NamedTuple):
+class Part(Word):
     """One payload as the application gave it, its bytes already in a sink."""
 
     sink: Sink
@@ -57,7 +56,7 @@ class Part(NamedTuple):
     name: str
 
 
-class Submission(NamedTuple):
+class Submission(Word):
     """What the application asks for; None where it leaves the choice to us."""
 
     to: str
@@ -71,7 +70,7 @@ class Submission(NamedTuple):
     ref_to_message_id: str | None = None
 
 
-class Receipt(NamedTuple):
+class Receipt(Word):
     """What the application is told: the message is stored and will be sent, once."""
 
     message_id: str
@@ -146,7 +145,7 @@ class Submissions:
         """
         agreement = self._agreements.find(draft.message.agreement_id)
         assert agreement is not None, "the caller has looked"
-        message = replace(draft.message, timestamp_at=self._clock.at())
+        message = changed(draft.message, timestamp_at=self._clock.at())
         if agreement.profile is not Profile.RM_2000:
             message = _with_terms(message, agreement, None)
         return self._enter(txn, Draft(message, draft.payloads), digest, agreement, actor=actor)
@@ -248,21 +247,21 @@ class Submissions:
         key: str | None = None,
         actor: str | None = None,
     ) -> Outcome:
-        message, payloads = draft
+        message = draft.message
         now = self._clock.now()
         digests = Digests(digest, header_digest(message, agreement.profile))
         state = Outbound(expires_at=schedule.expires_at(message.timestamp_at, agreement.terms))
         txn.add_outbound(
             message,
             state,
-            payloads,
+            draft.payloads,
             digest=digest,
             header_digest=digests.header,
             submitted_at=now.at,
             idempotency_key=key,
         )
         row = self._rows.submitted(message, agreement, Journal(Event.SUBMITTED), now, digests)
-        txn.append((row._replace(actor=actor),))
+        txn.append((changed(row, actor=actor),))
         expected = recovering.expecting_response(message.timestamp_at, agreement.terms)
         if expected is not None and message.ref_to_message_id is None:
             txn.put_recovery(message.message_id, expected)
@@ -285,7 +284,7 @@ def _with_terms(message: Message, agreement: Agreement, exchange: Exchange | Non
         element = AcknowledgmentElement(
             timestamp_at=message.timestamp_at, from_ids=agreement.our_ids
         )
-    return replace(
+    return changed(
         message,
         time_to_live_at=schedule.time_to_live_at(message.timestamp_at, terms),
         sync_reply_mode=mode,

@@ -30,6 +30,7 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.instant import Now
 from onceonly.message.package import Package
+from onceonly.message.word import changed
 from onceonly.protocol import pairing, recovering, sending
 from onceonly.protocol.effects import (
     Admit,
@@ -143,10 +144,10 @@ class Turn:
         agreement = self._sender.agreement(entry.agreement_id)
         before, due_ns = entry.state, self._sender.waits.find(message_id)
         if before.due_ns != due_ns:
-            before = before._replace(due_ns=due_ns)
+            before = changed(before, due_ns=due_ns)
         after, effects = sending.step(before, event, self._now, agreement.terms)
         if isinstance(event, Admitted) and after.status is OutboundStatus.SENDING:
-            refusal = self._prepare(entry._replace(state=after), event)
+            refusal = self._prepare(changed(entry, state=after), event)
             if refusal is not None:
                 # The step is that of another message, too, which must not suffer for it.
                 number = event.sequence_number
@@ -154,8 +155,8 @@ class Turn:
                 after, effects = sending.step(before, event, self._now, agreement.terms)
         if after.due_ns != before.due_ns:
             self._move_deadline(message_id, after.due_ns)
-            before = before._replace(due_ns=after.due_ns)
-        entry = self._entries[message_id] = entry._replace(state=after)
+            before = changed(before, due_ns=after.due_ns)
+        entry = self._entries[message_id] = changed(entry, state=after)
         if after != before:
             self._changed_entries.add(message_id)
         if before.error_code is ErrorCode.UNKNOWN and after.error_code is None:
@@ -172,9 +173,9 @@ class Turn:
         attempt = entry.state.attempt
         match event:
             case Transmitted() if event.transmission.is_lasting:
-                return event._replace(before=self._outcomes(entry, attempt - 1))
+                return changed(event, before=self._outcomes(entry, attempt - 1))
             case DeadlineReached() | TimePassed():
-                return event._replace(before=self._outcomes(entry, max(attempt, 1)))
+                return changed(event, before=self._outcomes(entry, max(attempt, 1)))
         return event
 
     def _outcomes(self, entry: OutboundEntry, most: int) -> Outcomes:

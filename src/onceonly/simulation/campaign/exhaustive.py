@@ -12,15 +12,17 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
+
+from msgspec.structs import asdict
 
 from onceonly.message.message import AckRequested, Profile
 from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
+from onceonly.message.word import Word, changed
 from onceonly.simulation import checkers
 from onceonly.simulation.campaign.code import code_digest
 from onceonly.simulation.campaign.local import pool
@@ -52,7 +54,7 @@ _VIOLATIONS_MAX = 100
 """More of them say nothing new."""
 
 
-class Space(NamedTuple):
+class Space(Word):
     """One tree of executions."""
 
     name: str
@@ -61,7 +63,7 @@ class Space(NamedTuple):
     """How many packages have an open fate."""
 
 
-class Found(NamedTuple):
+class Found(Word):
     """An execution in which an invariant did not hold; `replay` runs it again."""
 
     space: str
@@ -70,7 +72,7 @@ class Found(NamedTuple):
     violation: Violation
 
 
-class Report(NamedTuple):
+class Report(Word):
     """What a walk, or a shard of one, came to."""
 
     executed: Counter[str]
@@ -148,7 +150,7 @@ class TinyWorld(World):
 
     def __init__(self, space: Space, choices: Choices, *, keeps_trace: bool = False) -> None:
         fates = _OpenFates(space.packages, choices)
-        super().__init__(replace(space.plan, fates=fates), keeps_trace=keeps_trace)
+        super().__init__(changed(space.plan, fates=fates), keeps_trace=keeps_trace)
         self._fates = fates
         fates.timeline = self.timeline
         self._choices = choices
@@ -250,7 +252,7 @@ _UNNUMBERED = Line(
     "A",
     "B",
     Profile.RM_2001,
-    replace(
+    changed(
         _TERMS,
         is_numbered=False,
         window=2,
@@ -259,11 +261,11 @@ _UNNUMBERED = Line(
         ack_requested=AckRequested.UNSIGNED,
     ),
 )
-_RELAYED = _NUMBERED._replace(through=(("R", Intermediary.RELAY),))
-_ACCEPTED = _UNNUMBERED._replace(through=(("R", Intermediary.ACCEPT),))
+_RELAYED = changed(_NUMBERED, through=(("R", Intermediary.RELAY),))
+_ACCEPTED = changed(_UNNUMBERED, through=(("R", Intermediary.ACCEPT),))
 
 
-class Execution(NamedTuple):
+class Execution(Word):
     """One leaf of a tree, run."""
 
     choices: Choices
@@ -397,10 +399,8 @@ def _run_or_read(depth: int, shards: int, kept: Path | None, number: int) -> Rep
 
 def to_json(report: Report) -> str:
     """The report as text, for `from_json`."""
-    violations = [
-        one._asdict() | {"violation": one.violation._asdict()} for one in report.violations
-    ]
-    return json.dumps(report._asdict() | {"violations": violations})
+    violations = [asdict(one) | {"violation": asdict(one.violation)} for one in report.violations]
+    return json.dumps(asdict(report) | {"violations": violations})
 
 
 def from_json(text: str) -> Report:

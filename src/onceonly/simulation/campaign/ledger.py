@@ -7,20 +7,22 @@ that changes only words does not send anybody back to seed 0. Knows no worlds an
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
+from msgspec.structs import asdict
 from pyarrow import fs
 from pyarrow import parquet as pq
 
 from onceonly.lake.manifest import lake_url
+from onceonly.message.word import Word
 
 _FOLDER = "ledger"
 _TEMPORARY = "."
 """Names that begin with a dot are hidden from every reader of folders."""
 
 
-class Entry(NamedTuple):
+class Entry(Word):
     """One range of seeds that was run to its end, from `lo` up to and without `hi`."""
 
     code: str
@@ -58,7 +60,7 @@ class Ledger:
         for entry in entries:
             name = f"{entry.profile}-{entry.code[:16]}-{entry.lo:012}-{entry.hi:012}.parquet"
             temporary = f"{self._root}/{_TEMPORARY}{name}"
-            table = pa.Table.from_pylist([entry._asdict()], schema=_SCHEMA)
+            table = pa.Table.from_pylist([asdict(entry)], schema=_SCHEMA)
             with self._files.open_output_stream(temporary) as sink:
                 pq.write_table(table, sink)
             self._files.move(temporary, f"{self._root}/{name}")

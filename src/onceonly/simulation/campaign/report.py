@@ -8,9 +8,12 @@ Knows results, not how worlds are run.
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec.structs import asdict
 
 from onceonly.gateway.drill import POINTS
+from onceonly.message.word import Word
 from onceonly.simulation.campaign import tally
 from onceonly.simulation.campaign.code import code_digest
 from onceonly.simulation.campaign.sometimes import RARE, SOMETIMES
@@ -32,7 +35,7 @@ LISTED_MAX = 1000
 """Violations that are listed; all are counted. More than these nobody reads."""
 
 
-class Breach(NamedTuple):
+class Breach(Word, order=True):
     """An invariant that did not hold in the world of a seed."""
 
     seed: int
@@ -178,7 +181,7 @@ def as_json(summary: Summary) -> dict[str, Any]:
     """The document that `onceonly simulate -o json` prints."""
     return {
         "seeds": summary.seeds,
-        "violations": [breach._asdict() for breach in summary.breaches],
+        "violations": [asdict(breach) for breach in summary.breaches],
         "violating_seeds": summary.violating,
         **{count: getattr(summary, count) for count in COUNTS},
         "faults": _ordered(tally.by_fault(summary.matrix.items())),

@@ -8,16 +8,17 @@ the gateway's. Deterministic: bounded by runs, not by time.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from inspect import Parameter, signature
-from typing import Any, NamedTuple
+from typing import Any
 
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import Word, changed
 from onceonly.simulation.campaign.worlds import judged
 from onceonly.simulation.machine.application import Application
 from onceonly.simulation.network import Fate
 from onceonly.simulation.plan import CALM, Action, Line, Machine, Plan
+from onceonly.simulation.plan_json import defaults_of
 from onceonly.simulation.world import World
 
 RUNS_MAX = 600
@@ -31,7 +32,7 @@ class Unbroken(Exception):  # noqa: N818 - because it names what the plan is
     """The plan does not break that invariant, so there is nothing to shrink."""
 
 
-class Shrunk(NamedTuple):
+class Shrunk(Word):
     """A small plan, and what it cost to find it."""
 
     plan: Plan
@@ -128,7 +129,7 @@ class _Search:
 def _with_events(plan: Plan, events: Sequence[Event]) -> Plan:
     actions = tuple(event for event in events if isinstance(event, Action))
     fates = dict(event for event in events if not isinstance(event, Action))
-    return replace(plan, actions=actions, fates=fates)
+    return changed(plan, actions=actions, fates=fates)
 
 
 def _ddmin(events: list[Event], is_enough: Callable[[Sequence[Event]], bool]) -> list[Event]:
@@ -174,21 +175,22 @@ _HEALED_BEHIND_MS = (1000, 10_000, 60_000)
 
 def _edits(plan: Plan) -> Iterator[Edit]:
     """Everything that might be simpler about the plan."""
-    yield partial(replace, weather=CALM)
-    yield partial(replace, weather=CALM, is_drawn=False)
-    yield partial(replace, tags=())
-    yield partial(replace, store="memory")
+    yield partial(changed, weather=CALM)
+    yield partial(changed, weather=CALM, is_drawn=False)
+    yield partial(changed, tags=())
+    yield partial(changed, store="memory")
     for line in plan.lines:
         yield partial(_without_line, ends=(line.one, line.other))
     for behind_ms in _HEALED_BEHIND_MS:
         yield partial(_healed_sooner, behind_ms=behind_ms)
+    usual = defaults_of(Machine)
     for machine in plan.machines:
-        yield partial(_with_machine, name=machine.name, knobs=Machine._field_defaults)
-        for knob, default in Machine._field_defaults.items():
+        yield partial(_with_machine, name=machine.name, knobs=usual)
+        for knob, default in usual.items():
             yield partial(_with_machine, name=machine.name, knobs={knob: default})
     for line in plan.lines:
         ends = (line.one, line.other)
-        for knob, default in Line._field_defaults.items():
+        for knob, default in defaults_of(Line).items():
             yield partial(_with_line, ends=ends, knobs={knob: default})
         for knob in _FREE_TERMS:
             yield partial(_with_term, ends=ends, knob=knob)
@@ -207,7 +209,7 @@ def _without_line(plan: Plan, *, ends: tuple[str, str]) -> Plan:
         for line in lines
         for name in (line.one, line.other, *(relay for relay, _ in line.through))
     }
-    return replace(
+    return changed(
         plan,
         lines=lines,
         machines=tuple(machine for machine in plan.machines if machine.name in needed),
@@ -217,30 +219,30 @@ def _without_line(plan: Plan, *, ends: tuple[str, str]) -> Plan:
 
 def _healed_sooner(plan: Plan, *, behind_ms: int) -> Plan:
     last_ms = max((action.at_ms for action in plan.actions), default=0)
-    return replace(plan, heal_ms=min(plan.heal_ms, last_ms + behind_ms))
+    return changed(plan, heal_ms=min(plan.heal_ms, last_ms + behind_ms))
 
 
 def _with_machine(plan: Plan, *, name: str, knobs: dict[str, Any]) -> Plan:
-    machines = (one._replace(**knobs) if one.name == name else one for one in plan.machines)
-    return replace(plan, machines=tuple(machines))
+    machines = (changed(one, **knobs) if one.name == name else one for one in plan.machines)
+    return changed(plan, machines=tuple(machines))
 
 
 def _with_line(plan: Plan, *, ends: tuple[str, str], knobs: dict[str, Any]) -> Plan:
     lines = (
-        line._replace(**knobs) if (line.one, line.other) == ends else line for line in plan.lines
+        changed(line, **knobs) if (line.one, line.other) == ends else line for line in plan.lines
     )
-    return replace(plan, lines=tuple(lines))
+    return changed(plan, lines=tuple(lines))
 
 
 def _with_term(plan: Plan, *, ends: tuple[str, str], knob: str) -> Plan:
     default = getattr(DeliveryTerms(), knob)
     lines = (
-        line._replace(terms=replace(line.terms, **{knob: default}))
+        changed(line, terms=changed(line.terms, **{knob: default}))
         if (line.one, line.other) == ends
         else line
         for line in plan.lines
     )
-    return replace(plan, lines=tuple(lines))
+    return changed(plan, lines=tuple(lines))
 
 
 def _optional_words(action: Action) -> list[str]:
@@ -256,5 +258,5 @@ def _optional_words(action: Action) -> list[str]:
 
 def _without_word(plan: Plan, *, action: Action, word: str) -> Plan:
     args = {name: value for name, value in action.args.items() if name != word}
-    lowered = action._replace(args=args)
-    return replace(plan, actions=tuple(lowered if one == action else one for one in plan.actions))
+    lowered = changed(action, args=args)
+    return changed(plan, actions=tuple(lowered if one == action else one for one in plan.actions))

@@ -5,15 +5,15 @@ means that the generator of worlds has gone blind, not that the gateway is wrong
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
+from onceonly.message.word import Word
 from onceonly.simulation.campaign import debts_seen as owed
 from onceonly.simulation.campaign import sightings as see
 from onceonly.simulation.campaign.sightings import Sightings
 from onceonly.simulation.world import World
 
 
-class State(NamedTuple):
+class State(Word):
     """A state of a world: what it is, and how it is seen."""
 
     sentence: str

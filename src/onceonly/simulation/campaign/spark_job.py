@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
@@ -31,6 +31,7 @@ from pyspark.sql.types import (
 )
 
 from onceonly.lake import runner
+from onceonly.message.word import Word
 from onceonly.simulation.campaign.code import code_digest, commit, zipped
 from onceonly.simulation.campaign.ledger import Entry, Ledger, pieces
 from onceonly.simulation.campaign.report import (
@@ -78,7 +79,7 @@ class ForeignCode(Exception):  # noqa: N818 - because it names what the worker h
     """A worker would run other code than the ledger says."""
 
 
-class Campaign(NamedTuple):
+class Campaign(Word):
     """What came of it."""
 
     summary: Summary

@@ -8,9 +8,9 @@ import gc
 from collections import Counter
 from collections.abc import Iterator
 from traceback import extract_tb
-from typing import NamedTuple
 
 from onceonly.message.event import Event
+from onceonly.message.word import Word
 from onceonly.simulation.campaign import tally
 from onceonly.simulation.campaign.sometimes import reached
 from onceonly.simulation.checkers import Violation, check
@@ -24,7 +24,7 @@ WORLDS_PER_SWEEP = 200
 """Worlds between two full garbage collections; what one world leaves goes at once."""
 
 
-class Result(NamedTuple):
+class Result(Word):
     """What one world showed."""
 
     seed: int

@@ -7,12 +7,12 @@ asker makes of an answer is `asking`'s matter.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from onceonly.message.event import Event
 from onceonly.message.instant import US_PER_S
 from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import Word, changed
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.simulation.checkers.acknowledging import was_long_awake
 from onceonly.simulation.checkers.case import NEVER, Case
@@ -32,7 +32,7 @@ ANSWER_S = 60
 UNKNOWN = MessageStatus.NOT_RECOGNIZED.value
 
 
-class _Standing(NamedTuple):
+class _Standing(Word):
     """How a message stands at a machine."""
 
     is_stored: bool = False
@@ -43,13 +43,13 @@ class _Standing(NamedTuple):
     def after(self, row: Row) -> "_Standing":
         match row.record.event:
             case Event.STORED | Event.ARRIVED_IN_TRANSIT:
-                return self._replace(is_stored=True)
+                return changed(self, is_stored=True)
             case Event.HANDED_OVER:
-                return self._replace(is_handed_over=True)
+                return changed(self, is_handed_over=True)
             case Event.CANCEL_CONFIRMED:
-                return self._replace(is_cancelled=True)
+                return changed(self, is_cancelled=True)
             case Event.PROCESSING_CHANGED:
-                return self._replace(processing=row.record.reason or "")
+                return changed(self, processing=row.record.reason or "")
             case _:
                 return self
 

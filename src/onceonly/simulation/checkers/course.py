@@ -4,10 +4,10 @@ Must not know how it is sorted, nor judge.
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from onceonly.message.event import Event
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import Word
 from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.letter import Letter
 from onceonly.simulation.history import Delivered, Row, Worked
@@ -21,7 +21,7 @@ Parties = tuple[str, str]
 """From and To Party: a Sender-Receiver pair."""
 
 
-class Leaving(NamedTuple):
+class Leaving(Word):
     """A package that a machine gave to its transport, or gave back in an answer."""
 
     order: int
@@ -34,7 +34,7 @@ class Leaving(NamedTuple):
     fate: Fate
 
 
-class Coming(NamedTuple):
+class Coming(Word):
     """A whole package that a process took, or got back in an answer."""
 
     order: int

@@ -8,7 +8,8 @@ import re
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple
+
+from onceonly.message.word import Word
 
 READ_MAX = 8_192
 """Packages remembered: those of some worlds, whose resends and repeats are the same bytes."""
@@ -26,7 +27,7 @@ class Kind(StrEnum):
     UNREADABLE = "unreadable"
 
 
-class Letter(NamedTuple):
+class Letter(Word):
     """One package. Texts are as they stand; what is missing is empty."""
 
     kind: Kind

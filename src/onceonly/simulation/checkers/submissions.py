@@ -122,7 +122,7 @@ def _sent_again_as(case: Case, accepted: Accepted) -> Iterator[str]:
     """The MessageIds whose content the accepted message sends again (R-41)."""
     message_id = accepted.key.message_id
     while True:
-        course = case.at(accepted.node, accepted.key._replace(message_id=message_id))
+        course = case.at(accepted.node, MessageKey(*accepted.key.pair, message_id))
         row = None if course is None else course.first_out(Event.SUBMITTED)
         reason = "" if row is None else row.record.reason or ""
         if not reason.startswith((_RESEND, _NEW_VERSION)):

@@ -1,11 +1,10 @@
 """What a checker finds, and what it knows to be true."""
 
-from typing import NamedTuple
-
 from onceonly.message.identity import MessageKey
+from onceonly.message.word import Word
 
 
-class Violation(NamedTuple):
+class Violation(Word):
     """An invariant that did not hold."""
 
     invariant: str
@@ -15,7 +14,7 @@ class Violation(NamedTuple):
     """Where in the history it shows."""
 
 
-class Truth(NamedTuple):
+class Truth(Word):
     """What really became of one message: what a reconciliation of journals must find (E1)."""
 
     key: MessageKey

@@ -4,7 +4,6 @@ Knows which values go together, as `gateway.config.terms` has it; a test reads w
 with the real reader. Durations are a few seconds, so that a world soon sees the end of each.
 """
 
-from dataclasses import replace
 from random import Random
 
 from onceonly.message.message import (
@@ -23,6 +22,7 @@ from onceonly.message.terms import (
     Remedy,
     ResponseChoice,
 )
+from onceonly.message.word import changed
 from onceonly.simulation.cast import ROUTE_RETRIES
 
 _SENT_ONCE = (DeliverySemantics.AT_MOST_ONCE, DeliverySemantics.BEST_EFFORT)
@@ -43,7 +43,7 @@ def terms_of(
     """
     semantics = semantics or _semantics(chance, through)
     terms = _times(chance, semantics)
-    terms = replace(
+    terms = changed(
         terms,
         is_numbered=profile.is_numbered,
         on_exhausted=_on_exhausted(chance, profile, semantics),
@@ -54,18 +54,18 @@ def terms_of(
     )
     if profile is Profile.RM_2001:
         terms = _of_2001(chance, terms, through, scheme)
-    terms = replace(
+    terms = changed(
         terms,
         fails_on_network_error=not _never_fails(terms) and chance.random() < 0.12,
         ack_status=_ack_status(chance, terms),
     )
-    return replace(terms, recovery=_recovery(chance, terms))
+    return changed(terms, recovery=_recovery(chance, terms))
 
 
 def patient(terms: DeliveryTerms) -> DeliveryTerms:
     """The same, but remembered and in doubt for most of a day."""
     lives_s = None if terms.time_to_live_s is None else PATIENT_S
-    return replace(terms, persist_duration_s=PATIENT_S, time_to_live_s=lives_s)
+    return changed(terms, persist_duration_s=PATIENT_S, time_to_live_s=lives_s)
 
 
 PATIENT_S = 6 * 3_600
@@ -122,7 +122,7 @@ def _of_2001(
     receipt = AckRequested.UNSIGNED if has_receipts else AckRequested.NONE
     # Seldom, what is asked for is not provided: NotSupported (seed 001 §2.1.1.2).
     is_provided = has_receipts and (_never_fails(terms) or chance.random() < 0.9)
-    return replace(
+    return changed(
         terms,
         window=chance.choice((1, 2, 3, 16)),
         ack_requested=AckRequested.UNSIGNED if asks and not is_best_effort else AckRequested.NONE,
@@ -156,20 +156,20 @@ def _recovery(chance: Random, terms: DeliveryTerms) -> RecoveryTerms:
     above = chance.choice((_EVERY_MESSAGE, 50, 200)) if chance.random() < 0.12 else None
     recovery = RecoveryTerms(ping_above_bytes=above, inquires=inquires, response_within_s=within_s)
     if inquires or within_s is not None:
-        recovery = replace(
+        recovery = changed(
             recovery,
             pings_before_inquiry=chance.random() < 0.3,
             when_not_received=chance.choice(_remedies(terms)),
         )
     if within_s is not None:
-        recovery = replace(
+        recovery = changed(
             recovery,
             when_not_started=chance.choice((Remedy.CANCEL, Remedy.WAIT)),
             when_complete=chance.choice((Remedy.ASK_AGAIN, Remedy.WAIT)),
         )
     if recovery == RecoveryTerms():
         return recovery
-    return replace(recovery, inquiries=chance.choice((1, 2, 3)))
+    return changed(recovery, inquiries=chance.choice((1, 2, 3)))
 
 
 def _remedies(terms: DeliveryTerms) -> tuple[Remedy, ...]:

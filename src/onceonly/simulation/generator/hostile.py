@@ -7,11 +7,12 @@ In the others identity is what the names say, and E speaks under its own. The se
 world is one, and every other world knows nothing of it. Must not know who judges them.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 
 from onceonly.message.message import DeliverySemantics, Profile, SyncReplyMode
 from onceonly.message.terms import Intermediary
+from onceonly.message.word import changed
 from onceonly.simulation.cast import line_id, path_of
 from onceonly.simulation.chance import stream
 from onceonly.simulation.generator.agreed import terms_of
@@ -124,7 +125,7 @@ def _world(chance: Random, shape: str) -> _World:
     honest = _line(sketch, honest_way, profile, is_certified=is_certified)
     own = _line(sketch, own_way, others, is_certified=is_certified and chance.random() < 0.5)
     if is_certified:
-        honest, own = (line._replace(scheme="https") for line in (honest, own))
+        honest, own = (changed(line, scheme="https") for line in (honest, own))
     sketch.lines = (honest, own)
     return _World(sketch, honest, own, by, _weather(sketch))
 
@@ -141,7 +142,7 @@ def _line(sketch: Sketch, way: tuple[str, ...], profile: Profile, *, is_certifie
     terms = terms_of(chance, profile, through=mode, scheme="http", semantics=semantics)
     if mode is None and profile is Profile.RM_2001 and chance.random() < 0.4:
         # So that a package may come in the answer to what is sent to E.
-        terms = replace(terms, sync_reply_mode=SyncReplyMode.SIGNALS_ONLY)
+        terms = changed(terms, sync_reply_mode=SyncReplyMode.SIGNALS_ONLY)
     through = tuple((name, mode) for name in way[1:-1] if mode is not None)
     return Line(way[0], way[-1], profile, terms, through, is_certified=is_certified)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from onceonly.gateway.drill import POINTS
 from onceonly.message.message import AckRequested
 from onceonly.message.terms import Intermediary, RecoveryTerms
+from onceonly.message.word import changed
 from onceonly.simulation.cast import line_id
 from onceonly.simulation.forgery import KINDS
 from onceonly.simulation.generator.sketch import Sketch
@@ -282,7 +283,7 @@ def replay(sketch: Sketch, at_ms: int) -> None:
 def _wrap(sketch: Sketch) -> None:
     number = 999_999_999 - sketch.chance.randrange(3)
     sketch.lines = tuple(
-        line._replace(begin_number=number) if is_numbered(line) else line for line in sketch.lines
+        changed(line, begin_number=number) if is_numbered(line) else line for line in sketch.lines
     )
 
 

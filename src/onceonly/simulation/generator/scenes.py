@@ -6,13 +6,12 @@ scenes, and each scene is drawn as often as any other. Must not know who judges 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from random import Random
 from types import MappingProxyType
-from typing import NamedTuple
 
 from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics, Profile
 from onceonly.message.terms import DeliveryTerms, OnExhausted, RecoveryTerms
+from onceonly.message.word import Word, changed
 from onceonly.simulation.cast import ROUTE_RETRIES, line_id, party
 from onceonly.simulation.chance import stream
 from onceonly.simulation.generator.sketch import Letter, Sketch
@@ -28,7 +27,7 @@ _ONCE = (DeliverySemantics.ONCE_AND_ONLY_ONCE,)
 _SENT_ONCE = (DeliverySemantics.AT_MOST_ONCE, DeliverySemantics.BEST_EFFORT)
 
 
-class Scene(NamedTuple):
+class Scene(Word):
     """What a scene sets; what it leaves is drawn as in any world."""
 
     happen: Callable[[Sketch], None]
@@ -89,7 +88,7 @@ def _quick(terms: DeliveryTerms, retries: int | None, **changes: object) -> Deli
         "fails_on_network_error": False,
         "recovery": RecoveryTerms(),
     }
-    return replace(terms, **{**quick, **changes})  # type: ignore[arg-type]  # because fields differ
+    return changed(terms, **{**quick, **changes})  # type: ignore[arg-type]  # because fields differ
 
 
 def _as_drawn(chance: Random, terms: DeliveryTerms) -> DeliveryTerms:
@@ -113,7 +112,7 @@ def _numbered(chance: Random, terms: DeliveryTerms) -> DeliveryTerms:
 
 
 def _strict(chance: Random, terms: DeliveryTerms) -> DeliveryTerms:
-    retries, status = chance.choice((0, 1)), terms.ack_status._replace(is_passed_on=False)
+    retries, status = chance.choice((0, 1)), changed(terms.ack_status, is_passed_on=False)
     return _quick(
         terms, retries, strict_release=True, ack_status=status, on_exhausted=OnExhausted.FAIL
     )
@@ -134,7 +133,7 @@ def _pausing(chance: Random, terms: DeliveryTerms) -> DeliveryTerms:
 
 
 def _reporting(chance: Random, terms: DeliveryTerms) -> DeliveryTerms:
-    return replace(terms, reports_processing=chance.random() < 0.7)
+    return changed(terms, reports_processing=chance.random() < 0.7)
 
 
 # What happens.
@@ -190,7 +189,7 @@ def _set_back_applications(sketch: Sketch) -> None:
     """Programs that were restored from a copy report what they had reported before."""
     for name in sketch.parties:
         habits = sketch.machine[name]["habits"]
-        sketch.set(name, habits=habits._replace(reports=1.0, falls_back=1.0))
+        sketch.set(name, habits=changed(habits, reports=1.0, falls_back=1.0))
 
 
 def _forget_the_idle(sketch: Sketch) -> None:
@@ -202,7 +201,7 @@ def _forget_the_idle(sketch: Sketch) -> None:
 def _wrap_soon(sketch: Sketch) -> None:
     """The next message but one has number 1, and copies of the first are still under way."""
     [line] = sketch.lines
-    sketch.lines = (line._replace(begin_number=SEQUENCE_NUMBER_MAX - 1),)
+    sketch.lines = (changed(line, begin_number=SEQUENCE_NUMBER_MAX - 1),)
     first = _first(sketch)
     for _ in range(sketch.chance.choice((1, 2))):
         follow(sketch, first, first.at_ms + sketch.chance.randrange(1, 3_000))
@@ -232,7 +231,7 @@ def _name_by_key(sketch: Sketch) -> None:
     keyed = {name for name in dict.fromkeys(names) if chance.random() < 0.8}
     for at, action in enumerate(sketch.actions):
         if action.kind == "submit" and (action.node, action.args["id"]) in keyed:
-            sketch.actions[at] = action._replace(args={**action.args, "is_keyed": True})
+            sketch.actions[at] = changed(action, args={**action.args, "is_keyed": True})
     first = _first(sketch)
     if chance.random() < 0.7:
         point, count = chance.choice(("before-commit", "after-commit")), chance.choice((1, 1, 2))

@@ -5,15 +5,16 @@ What traffic and mishaps are drawn for; a plan is made of it in the end.
 
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
+from onceonly.message.word import Word
 from onceonly.simulation.cast import line_id
 from onceonly.simulation.machine.application import message_id_of
 from onceonly.simulation.network import Fate
 from onceonly.simulation.plan import Action, Line
 
 
-class Letter(NamedTuple):
+class Letter(Word):
     """One message that an application will hand over."""
 
     name: str

@@ -6,7 +6,7 @@ chance. The seed says whether a world is one, and every other world knows nothin
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -18,6 +18,7 @@ from onceonly.message.terms import (
     RecoveryTerms,
     Remedy,
 )
+from onceonly.message.word import changed
 from onceonly.simulation.cast import ROUTE_RETRIES, line_id, party
 from onceonly.simulation.chance import stream
 from onceonly.simulation.generator.sketch import Letter, Sketch
@@ -158,7 +159,7 @@ def _terms(chance: Random, profile: Profile) -> DeliveryTerms:
     if profile is Profile.RM_2000:
         return terms
     window = chance.choice((1, 3, 16))
-    return replace(terms, window=window, ack_requested=AckRequested.UNSIGNED)
+    return changed(terms, window=window, ack_requested=AckRequested.UNSIGNED)
 
 
 def _profile(chance: Random) -> Profile:
@@ -182,7 +183,7 @@ def _write(stage: Stage, line: Line, *, count: int = 1, size: int = 100) -> None
 def _read(stage: Stage, **habits: Any) -> None:
     """What B's application does; it looks into its inbox soon."""
     read_ms = stage.chance.choice((10, 100, 500))
-    stage.sketch.set("B", habits=Habits(read_ms=read_ms)._replace(**habits))
+    stage.sketch.set("B", habits=changed(Habits(read_ms=read_ms), **habits))
 
 
 # Notices that machines owe each other (R-14, I37).
@@ -190,7 +191,7 @@ def _read(stage: Stage, **habits: Any) -> None:
 
 def _refused(stage: Stage) -> None:
     """An application refuses a message, and its machine dies, or its partner is out of reach."""
-    terms = replace(_terms(stage.chance, Profile.RM_2001), notifies_failures=True)
+    terms = changed(_terms(stage.chance, Profile.RM_2001), notifies_failures=True)
     _write(stage, Line("A", "B", Profile.RM_2001, terms))
     _read(stage, refuses=1.0)
     _trouble_with_a_notice(stage, "B", "A")
@@ -229,7 +230,7 @@ def _accepted(stage: Stage) -> None:
 
 def _in_custody(stage: Stage) -> None:
     stage.sketch.relays = ("R1",)
-    terms = replace(_terms(stage.chance, Profile.RM_2001), notifies_failures=True)
+    terms = changed(_terms(stage.chance, Profile.RM_2001), notifies_failures=True)
     through = (("R1", Intermediary.ACCEPT),)
     _write(
         stage, Line("A", "B", Profile.RM_2001, terms, through), count=stage.chance.choice((1, 2))
@@ -244,7 +245,7 @@ def _taken_back(stage: Stage) -> None:
     """A cancel is confirmed while a copy is under way, and the receiver dies before it comes."""
     chance = stage.chance
     profile = _profile(chance)
-    terms = replace(_terms(chance, profile), persist_duration_s=60)
+    terms = changed(_terms(chance, profile), persist_duration_s=60)
     _write(stage, Line("A", "B", profile, terms))
     _read(stage)
     stage.fates["A>B#1"] = Fate.LATE
@@ -259,7 +260,7 @@ def _work_begun(stage: Stage) -> None:
     """A message is taken back that its application has, and perhaps works on."""
     chance = stage.chance
     profile = _profile(chance)
-    terms = replace(_terms(chance, profile), retries=2, reports_processing=chance.random() < 0.7)
+    terms = changed(_terms(chance, profile), retries=2, reports_processing=chance.random() < 0.7)
     _write(stage, Line("A", "B", profile, terms))
     _read(stage, reports=chance.choice((0.0, 1.0)), works_ms=chance.choice((1_000, 8_000)))
     stage.fate("B>A", 1, 4, Fate.LOST, *_QUICK)
@@ -279,9 +280,9 @@ def _ways_on(stage: Stage) -> None:
     """
     chance = stage.chance
     profile, count = _profile(chance), chance.choice((1, 2, 3))
-    terms = replace(_terms(chance, profile), on_exhausted=OnExhausted.FAIL)
+    terms = changed(_terms(chance, profile), on_exhausted=OnExhausted.FAIL)
     lives_s = terms.timeout_s if chance.random() < 0.2 else None
-    line = Line("A", "B", profile, replace(terms, time_to_live_s=lives_s))
+    line = Line("A", "B", profile, changed(terms, time_to_live_s=lives_s))
     _write(stage, line, count=count)
     _read(stage)
     if chance.random() < 0.7:
@@ -307,12 +308,12 @@ def _under_keys(stage: Stage) -> None:
     """The first message has a business key, and its application comes again with it."""
     sketch = stage.sketch
     [*_, first] = (one for one in sketch.actions if one.kind == "submit" and one.args["id"] == "m0")
-    keyed = first._replace(args={**first.args, "is_keyed": True})
+    keyed = changed(first, args={**first.args, "is_keyed": True})
     sketch.actions.remove(first)
     sketch.actions.append(keyed)
     for _ in range(stage.chance.choice((1, 2))):
         at_ms = stage.chance.randrange(stage.heal_ms // 2, stage.heal_ms)
-        sketch.actions.append(keyed._replace(at_ms=at_ms))
+        sketch.actions.append(changed(keyed, at_ms=at_ms))
 
 
 # Questions behind a message that was given up, or whose answer is late (R-21).
@@ -341,8 +342,8 @@ def _asked(stage: Stage) -> None:
 def _asks_thrice(stage: Stage) -> None:
     """Every answer is lost."""
     line = stage.sketch.lines[0]
-    terms = replace(line.terms, recovery=replace(line.terms.recovery, inquiries=3))
-    stage.sketch.lines = (line._replace(terms=terms),)
+    terms = changed(line.terms, recovery=changed(line.terms.recovery, inquiries=3))
+    stage.sketch.lines = (changed(line, terms=terms),)
     stage.fate("B>A", 1, _tries(terms) + 12, *_QUICK)
 
 
@@ -360,7 +361,7 @@ def _recovers(stage: Stage) -> DeliveryTerms:
         when_not_received=chance.choice(remedies),
         inquiries=chance.choice((1, 2, 3)),
     )
-    terms = replace(terms, recovery=recovery)
+    terms = changed(terms, recovery=recovery)
     _write(stage, Line("A", "B", profile, terms))
     _read(stage)
     return terms
@@ -387,17 +388,17 @@ def _forgotten(stage: Stage) -> None:
     """
     terms = _recovers(stage)
     chance, line = stage.chance, stage.sketch.lines[0]
-    terms = replace(
+    terms = changed(
         terms,
         timeout_s=5,
         retry_interval_s=5,
         retries=2,
         msh_time_accuracy_s=0,
         persist_duration_s=15,
-        recovery=replace(terms.recovery, inquiries=3, pings_before_inquiry=False),
+        recovery=changed(terms.recovery, inquiries=3, pings_before_inquiry=False),
     )
-    stage.sketch.lines = (line._replace(terms=terms),)
-    stage.sketch.letters[0] = stage.sketch.letters[0]._replace(line=stage.sketch.lines[0])
+    stage.sketch.lines = (changed(line, terms=terms),)
+    stage.sketch.letters[0] = changed(stage.sketch.letters[0], line=stage.sketch.lines[0])
     _read(stage, reports=1.0, works_ms=10)
     stage.fate("B>A", 1, _tries(terms) + chance.choice((2, 2, 4)), *_QUICK)
     stage.purges(1)
@@ -415,7 +416,7 @@ def _awaited(stage: Stage) -> None:
         when_complete=chance.choice((Remedy.ASK_AGAIN, Remedy.WAIT)),
         inquiries=chance.choice((1, 2, 3)),
     )
-    _write(stage, Line("A", "B", profile, replace(_terms(chance, profile), recovery=recovery)))
+    _write(stage, Line("A", "B", profile, changed(_terms(chance, profile), recovery=recovery)))
     thinks_ms, answers = chance.choice((0, 8_000)), chance.choice((0.0, 1.0))
     _read(stage, thinks_ms=thinks_ms, reports=1.0, works_ms=100, answers=answers)
     kind = chance.choice(("dies", "unheard", "calm"))
@@ -434,7 +435,7 @@ def _withheld(stage: Stage) -> None:
     """Acknowledgements certainly do not leave, until what was stored is past its time."""
     chance = stage.chance
     profile = _profile(chance)
-    terms = replace(_terms(chance, profile), strict_release=True)
+    terms = changed(_terms(chance, profile), strict_release=True)
     _write(stage, Line("A", "B", profile, terms), count=chance.choice((1, 2)))
     _read(stage, reports=1.0)
     stage.fate("B>A", 1, 12, Fate.REFUSED)
@@ -459,7 +460,7 @@ def _spooled(stage: Stage) -> None:
     """A payload is a file for seconds before a row tells of it, and purges look at files."""
     chance = stage.chance
     profile = _profile(chance)
-    terms = replace(_terms(chance, profile), persist_duration_s=60)
+    terms = changed(_terms(chance, profile), persist_duration_s=60)
     _write(stage, Line("A", "B", profile, terms), count=2, size=LARGE_BYTES)
     _read(stage)
     for name in stage.sketch.everybody:

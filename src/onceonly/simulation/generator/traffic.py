@@ -5,6 +5,7 @@ Nothing here is a fault of a machine or a network. Each class is on or off per w
 
 from onceonly.message.message import Profile
 from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import changed
 from onceonly.simulation.cast import line_id, party
 from onceonly.simulation.generator.sketch import Letter, Sketch
 from onceonly.simulation.plan import Habits, Line
@@ -61,7 +62,7 @@ def _after_a_pause(sketch: Sketch) -> None:
 
 def follow(sketch: Sketch, letter: Letter, at_ms: int, name: str = "") -> None:
     """One more message the way of another; the world lasts as long as that takes."""
-    letter = letter._replace(name=name or f"m{len(sketch.letters)}", at_ms=at_ms)
+    letter = changed(letter, name=name or f"m{len(sketch.letters)}", at_ms=at_ms)
     sketch.span_ms = max(sketch.span_ms, at_ms)
     sketch.letters.append(letter)
     submit(sketch, letter)
@@ -78,7 +79,7 @@ def repeats(sketch: Sketch) -> None:
 def _again(sketch: Sketch, **changes: object) -> None:
     first = sketch.chance.choice([one for one in sketch.actions if one.kind == "submit"])
     at_ms = first.at_ms + sketch.chance.choice((0, 1, 500, 5_000))
-    sketch.actions.append(first._replace(at_ms=at_ms, args={**first.args, **changes}))
+    sketch.actions.append(changed(first, at_ms=at_ms, args={**first.args, **changes}))
 
 
 def habits(sketch: Sketch) -> None:

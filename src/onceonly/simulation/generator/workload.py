@@ -7,12 +7,12 @@ in half a minute of virtual time, and now and then a big one. `Plan.tags` names 
 on, so that combinations can be counted.
 """
 
-from dataclasses import replace
 from random import Random
 
 from onceonly.gateway.purge import UNMENTIONED_S
 from onceonly.message.message import Profile
 from onceonly.message.terms import Intermediary
+from onceonly.message.word import changed
 from onceonly.simulation.chance import stream
 from onceonly.simulation.generator import hostile, mishaps, staged, traffic
 from onceonly.simulation.generator.agreed import patient, terms_of
@@ -82,14 +82,14 @@ def certified(plan: Plan) -> Plan:
     if chance.random() >= CERTIFIED or not is_by_http:
         return plan
     lines = tuple(
-        line._replace(
-            scheme="https", is_certified=not line.resend_scheme and chance.random() < _PROVES
+        changed(
+            line, scheme="https", is_certified=not line.resend_scheme and chance.random() < _PROVES
         )
         if line.scheme == "http"
         else line
         for line in plan.lines
     )
-    return replace(plan, lines=lines, tags=tuple(sorted({*plan.tags, "certificates"})))
+    return changed(plan, lines=lines, tags=tuple(sorted({*plan.tags, "certificates"})))
 
 
 CERTIFIED = 0.12
@@ -121,7 +121,7 @@ def _lines(sketch: Sketch, scene: Scene | None) -> tuple[Line, ...]:
     if chance.random() < 0.06:
         pair = chance.choice(ends)
         more = _line(sketch, pair, profiles[pair], is_first=False)
-        lines.append(more._replace(name="-2"))
+        lines.append(changed(more, name="-2"))
         sketch.tags.add("two-agreements")
     sketch.tags |= {line.profile.value for line in lines}
     return tuple(lines)
@@ -160,7 +160,7 @@ def _slow_mail(sketch: Sketch, lines: tuple[Line, ...]) -> tuple[Line, ...]:
     if "mail" not in sketch.tags or not sketch.is_on("slow-mail", 0.05):
         return lines
     return tuple(
-        line._replace(terms=patient(line.terms)) if line.scheme == "smtp" else line
+        changed(line, terms=patient(line.terms)) if line.scheme == "smtp" else line
         for line in lines
     )
 

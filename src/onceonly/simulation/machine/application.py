@@ -99,7 +99,7 @@ class Application:
             finally:
                 for sink in sinks:
                     sink.discard()
-            given = key._replace(message_id=receipt.message_id)
+            given = MessageKey(*key.pair, receipt.message_id)
             self._note_accepted(given, content, ref, name, called_at[0])
 
         self.call(call, is_repeated=True)

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from posixpath import dirname
 from random import Random
-from typing import NamedTuple
+
+from onceonly.message.word import Word
 
 SECTOR_BYTES = 512
 """What a drive writes whole or not at all."""
@@ -40,7 +41,7 @@ class Kind(StrEnum):
     SYNC_DIRECTORY = "sync directory"
 
 
-class Operation(NamedTuple):
+class Operation(Word):
     """One operation that is about to happen; a reading is none."""
 
     kind: Kind
@@ -57,7 +58,7 @@ class PowerLostError(OSError):
         super().__init__(errno.EIO, "the power is off")
 
 
-class Change(NamedTuple):
+class Change(Word):
     """An unsynced write, or with `chunk` None a cut of the file at `offset`."""
 
     offset: int
@@ -425,7 +426,7 @@ class _Mood:
             self._tear(content, change)
 
     def _tear(self, content: bytearray, change: Change) -> None:
-        offset, chunk = change
+        offset, chunk = change.offset, change.chunk
         if chunk is None:
             return
         end = offset + len(chunk)
@@ -441,7 +442,7 @@ class _Mood:
 
 
 def _change(content: bytearray, change: Change) -> None:
-    offset, chunk = change
+    offset, chunk = change.offset, change.chunk
     if chunk is None:
         del content[offset:]
         return

@@ -7,8 +7,8 @@ way the coming one as well. Must not know how the store came there.
 
 from collections import Counter
 from hashlib import sha256
-from typing import NamedTuple
 
+from onceonly.message.word import Word
 from onceonly.simulation.machine.disk import Image
 from onceonly.simulation.power.cut_store import (
     Found,
@@ -18,7 +18,7 @@ from onceonly.simulation.power.cut_store import (
 )
 
 
-class Truth(NamedTuple):
+class Truth(Word):
     """What the store holds after a commit."""
 
     pages: str
@@ -28,8 +28,12 @@ class Truth(NamedTuple):
     payloads: dict[str, bytes]
     """and what the spool has kept for it, by digest."""
 
+    def is_seen_as(self, digest: str) -> bool:
+        """Whether this is its digest, of pages or of answers."""
+        return digest in (self.pages, self.rows)
 
-class Case(NamedTuple):
+
+class Case(Word):
     """One cut, and what may be found after it."""
 
     where: str
@@ -106,12 +110,12 @@ class Judge:
                     found = look_at_rows(cases[0].image, self._names)
                 found = self._verdict(found, {truth.rows} if is_acknowledged else allowed)
             for case in cases:
-                self._settle(case, found, truth if digest in truth[:2] else last)
+                self._settle(case, found, truth if truth.is_seen_as(digest) else last)
 
     def _verdict(self, found: Found, allowed: set[str]) -> Found:
         if found.harm is not None or found.digest in allowed:
             return found
-        if any(found.digest in truth[:2] for truth in self._truths):
+        if any(truth.is_seen_as(found.digest) for truth in self._truths):
             return _lost()
         return Found(harm=Harm.ALTERED, why="a state that never was")
 

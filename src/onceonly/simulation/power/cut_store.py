@@ -10,11 +10,11 @@ from collections.abc import Callable
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
 
 import apsw
 
 from onceonly.message.event import Event
+from onceonly.message.word import Word
 from onceonly.simulation.machine.disk import Disk, Image
 from onceonly.simulation.machine.files import DiskFiles
 from onceonly.simulation.power.store_steps import PARTY, ChainBrokenError, answers, journal_row
@@ -47,7 +47,7 @@ class Harm(StrEnum):
     """A row names a payload that the spool does not have, or not like this."""
 
 
-class Found(NamedTuple):
+class Found(Word):
     """A digest of what is there, or what is wrong."""
 
     digest: str = ""
@@ -80,7 +80,7 @@ def pages_of(vfs: str) -> bytes:
         connection.close()
 
 
-class Pages(NamedTuple):
+class Pages(Word):
     """Every page of a state, and their digest."""
 
     content: bytes

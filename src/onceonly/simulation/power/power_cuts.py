@@ -23,10 +23,10 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import cache, partial
 from itertools import count
-from typing import NamedTuple
 
 import apsw
 
+from onceonly.message.word import Word, changed
 from onceonly.simulation.chance import stream
 from onceonly.simulation.machine.disk import Disk, Image, Kind, Operation
 from onceonly.simulation.machine.files import DiskFiles
@@ -113,7 +113,7 @@ _LIES: dict[Settings, Callable[[Kind, str], bool]] = {
 }
 
 
-class Report(NamedTuple):
+class Report(Word):
     """What came of one campaign. Equal seeds have equal reports."""
 
     settings: Settings
@@ -180,7 +180,7 @@ def run(
     )
 
 
-class _Beginning(NamedTuple):
+class _Beginning(Word):
     """What is on the disk when a life begins, and how often it was opened."""
 
     image: Image
@@ -360,7 +360,7 @@ class _Life:
             self._tally.cuts += 1
             self._tally.second_cuts += 1
             self._tally.close_looks += 1
-            once_more = case._replace(where=f"{where}, again while opening", image=again)
+            once_more = changed(case, where=f"{where}, again while opening", image=again)
             found = look_at_rows(again, self._steps.names)
             self._judge.hear(once_more, found, is_rows=True)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from itertools import pairwise
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 from onceonly.journal.record import Record, chain
 from onceonly.message.errors import ErrorCode, Severity
@@ -17,6 +17,7 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair, PartyId
 from onceonly.message.message import DeliverySemantics, Message, Payload
 from onceonly.message.package import Package
+from onceonly.message.word import Word, changed
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
@@ -45,7 +46,7 @@ _ROUTE = "route-1"
 Write = Callable[[Transaction], None]
 
 
-class Step(NamedTuple):
+class Step(Word):
     """One step, and what it keeps in the spool before it."""
 
     write: Write
@@ -148,10 +149,10 @@ class Steps:
             entry = transaction.find_outbound(name)
             if entry is None:
                 return
-            state = entry.state._replace(status=status, attempt=entry.state.attempt + 1)
+            state = changed(entry.state, status=status, attempt=entry.state.attempt + 1)
             transaction.put_outbound(name, state, at=at)
             pair = transaction.get_sending_pair(entry.pair)
-            transaction.put_sending_pair(entry.pair, pair._replace(in_flight=()), at=at)
+            transaction.put_sending_pair(entry.pair, changed(pair, in_flight=()), at=at)
             transaction.append(
                 [journal_row(Event.ACK_RECEIVED, name), journal_row(Event.TRANSMITTED, name)]
             )
@@ -227,7 +228,7 @@ class Steps:
             before = transaction.find_transit(_ROUTE, old_name)
             if before is not None:
                 done = Transit(TransitStatus.ACKNOWLEDGED, before.state.copies + 1)
-                transaction.put_transit(before._replace(state=done))
+                transaction.put_transit(changed(before, state=done))
 
         return Step(write, spooled)
 
@@ -265,7 +266,7 @@ class Steps:
 
 def journal_row(event: Event, name: str | None, **columns: Any) -> Record:
     """A row as a step writes it."""
-    return Record(PARTY, event, 4_000_000, 17, Direction.OUT, message_id=name)._replace(**columns)
+    return changed(Record(PARTY, event, 4_000_000, 17, Direction.OUT, message_id=name), **columns)
 
 
 def answers(snapshot: Snapshot, names: list[str]) -> str:
