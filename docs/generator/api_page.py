@@ -11,10 +11,10 @@ from generator.words import attribute_docs, table
 from onceonly.gateway.api import bounds, endpoint, reading, shapes
 from onceonly.gateway.api.job_calls import BULK_BYTES_MAX, ROWS_MAX
 from onceonly.gateway.api.openapi import OPERATIONS, Operation
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.recovery.questions import Availability
 from onceonly.gateway.sending.places import NUMBER_BITS
 from onceonly.journal.record import Record
+from onceonly.message.agreement import Agreement
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import Pair, PartyId

@@ -21,7 +21,8 @@ from peer_2001 import Peer2001
 from running_gateway import RunningGateway, write_configuration
 
 from onceonly.gateway.authority import Answered, Caller, is_entitled
-from onceonly.gateway.config import Agreement, Configuration, read_configuration
+from onceonly.gateway.config import Configuration, read_configuration
+from onceonly.message.agreement import Agreement
 from onceonly.message.event import Event
 from onceonly.transport.transport import Answer, Request
 

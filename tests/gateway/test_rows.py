@@ -2,9 +2,9 @@
 
 import pytest
 
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.rows import Rows
 from onceonly.journal.record import METHOD_TRANSPORT, Record
+from onceonly.message.agreement import Agreement
 from onceonly.message.digest import Digests
 from onceonly.message.event import Event
 from onceonly.message.identity import PartyId

@@ -34,7 +34,6 @@ from onceonly.gateway.agreements import Admitted, Agreements
 from onceonly.gateway.api import shapes
 from onceonly.gateway.api.arrow import inbox_stream, journal_stream
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.mail import MailTransport
 from onceonly.gateway.receiving.inbox import WholeItem
@@ -43,6 +42,7 @@ from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.package_body import PackageBody
 from onceonly.journal.record import Record
 from onceonly.journal.segment import to_parquet, to_records, to_table
+from onceonly.message.agreement import Agreement
 from onceonly.message.digest import content_digest
 from onceonly.message.errors import ErrorCode, OnceonlyError, RemoteError, Severity
 from onceonly.message.event import Direction, Event

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from onceonly.gateway.config import Agreement
+from onceonly.message.agreement import Agreement
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.identity import PartyId
 from onceonly.message.instant import US_PER_S

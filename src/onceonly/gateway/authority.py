@@ -10,8 +10,8 @@ Pure: a caller is a value, and the step that decides is handed it.
 
 from typing import NamedTuple
 
-from onceonly.gateway.config import Agreement, Route
 from onceonly.gateway.config.values import entrance_of
+from onceonly.message.agreement import Agreement, Route
 from onceonly.message.message import Message
 from onceonly.message.signals import Acknowledgment, ErrorSignal, Verdict, readings_of
 from onceonly.transport.transport import Request

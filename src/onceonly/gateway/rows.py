@@ -1,7 +1,7 @@
 """Journal rows as the gateway writes them: a decision's `Journal` effect plus who and when."""
 
-from onceonly.gateway.config import Agreement
 from onceonly.journal.record import METHOD_TRANSPORT, Record
+from onceonly.message.agreement import Agreement
 from onceonly.message.digest import Digests
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Direction, Event

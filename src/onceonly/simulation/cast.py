@@ -11,10 +11,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from onceonly.gateway.config import Agreement, Configuration, Route, Smtp, StartTls
+from onceonly.gateway.config import Configuration, Smtp, StartTls
 from onceonly.gateway.config.agreement_keys import WINDOW_2001
 from onceonly.gateway.config.terms import may_be_copied
 from onceonly.gateway.config.transports import Tls
+from onceonly.message.agreement import Agreement, Route
 from onceonly.message.identity import Pair, PartyId
 from onceonly.message.message import AckRequested
 from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from onceonly.gateway.agreements import Admitted
 from onceonly.gateway.authority import Caller
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.known import find_known, stamp_of
 from onceonly.gateway.persistence import persist
@@ -24,6 +23,7 @@ from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.work import Outcome as Sending
 from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
+from onceonly.message.agreement import Agreement
 from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Direction, Event

@@ -12,12 +12,12 @@ from functools import partial
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.bugs import Bugs, words_for
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.receiving.signals import Signals
 from onceonly.gateway.relaying.routes import Routes, as_previous_hop
 from onceonly.gateway.rows import Rows
+from onceonly.message.agreement import Agreement
 from onceonly.message.event import Direction, Event
 from onceonly.message.instant import NS_PER_S
 from onceonly.message.message import Profile

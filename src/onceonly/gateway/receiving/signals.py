@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from onceonly.gateway.agreements import Admitted
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.rows import Rows
+from onceonly.message.agreement import Agreement
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, PartyId, is_uri

@@ -10,9 +10,9 @@ from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
 
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.sending.deadlines import Waits
+from onceonly.message.agreement import Agreement
 from onceonly.message.instant import US_PER_S, Now
 from onceonly.message.message import Message
 from onceonly.message.signals import InquiryKind

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from onceonly.gateway.authority import Caller
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Route
 from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.payloads import keep
@@ -22,6 +21,7 @@ from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.package_body import PackageBody
 from onceonly.gateway.sending.sender import made_after
 from onceonly.gateway.tasks import Tasks
+from onceonly.message.agreement import Route
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey

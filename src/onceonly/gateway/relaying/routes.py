@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from onceonly.gateway.authority import Caller, is_next_hop, is_previous_hop
-from onceonly.gateway.config import Agreement, Route
+from onceonly.message.agreement import Agreement, Route
 from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.identity import PartyId

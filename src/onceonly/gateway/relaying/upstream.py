@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Route
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.receiving.signals import Hop, Signals
 from onceonly.gateway.relaying.routes import Passage, as_agreement
 from onceonly.gateway.rows import Rows
 from onceonly.journal.record import Record
+from onceonly.message.agreement import Route
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, PartyId

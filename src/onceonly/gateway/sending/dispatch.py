@@ -11,7 +11,6 @@ from functools import partial
 from onceonly.gateway.authority import Answered, Caller, is_entitled
 from onceonly.gateway.bugs import Bugs, words_for
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.recovery.questions import (
@@ -35,6 +34,7 @@ from onceonly.gateway.sending.work import (
     Work,
 )
 from onceonly.gateway.tasks import Tasks
+from onceonly.message.agreement import Agreement
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey, Pair

@@ -7,13 +7,13 @@ in which the machines speak; `turn` has that.
 from dataclasses import replace
 
 from onceonly.gateway.agreements import Agreements
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.recovery.steps import Recoveries
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.deadlines import Waits
 from onceonly.gateway.sending.room import Room
 from onceonly.gateway.sending.work import MessageWork, PairWork, Work
+from onceonly.message.agreement import Agreement
 from onceonly.message.instant import Now
 from onceonly.message.message import Message, Profile, RoutingHeader
 from onceonly.message.package import Package

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.payloads import keep
 from onceonly.gateway.receiving.replies import Exchange, Replies
@@ -19,6 +18,7 @@ from onceonly.gateway.sending.again import goes_again_by_key
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.room import Room
 from onceonly.gateway.sending.work import Draft, Outcome
+from onceonly.message.agreement import Agreement
 from onceonly.message.digest import Digests, content_digest
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.event import Event
