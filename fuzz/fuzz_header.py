@@ -7,7 +7,8 @@ encode(decode(x)) is a fixed point.
 from dataclasses import replace
 
 from onceonly.message.errors import RemoteError
-from onceonly.message.message import Message, Profile, RoutingHeader
+from onceonly.message.message import Message, RoutingHeader
+from onceonly.message.profile import Profile
 from onceonly.wire import header, rm2000_writing, rm2001_writing
 from onceonly.wire.document import About, Document, about
 from onceonly.wire.limits import DEFAULT

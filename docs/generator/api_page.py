@@ -18,7 +18,8 @@ from onceonly.message.agreement import Agreement
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import Pair, PartyId
-from onceonly.message.message import DeliverySemantics, Message, Payload, Profile
+from onceonly.message.message import DeliverySemantics, Message, Payload
+from onceonly.message.profile import Profile
 from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import NoticeKind

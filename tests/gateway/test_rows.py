@@ -9,12 +9,8 @@ from onceonly.message.digest import Digests
 from onceonly.message.event import Event
 from onceonly.message.identity import PartyId
 from onceonly.message.instant import Now
-from onceonly.message.message import (
-    DeliverySemantics,
-    Message,
-    Profile,
-    ReliableMessagingMethod,
-)
+from onceonly.message.message import DeliverySemantics, Message, ReliableMessagingMethod
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import Journal
 

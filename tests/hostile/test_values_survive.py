@@ -47,8 +47,9 @@ from onceonly.message.digest import content_digest
 from onceonly.message.errors import ErrorCode, OnceonlyError, RemoteError, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.instant import Now
-from onceonly.message.message import Message, Profile
+from onceonly.message.message import Message
 from onceonly.message.package import Package
+from onceonly.message.profile import Profile, profile_named
 from onceonly.message.signals import (
     Inquiry,
     InquiryKind,
@@ -383,7 +384,7 @@ async def speak(let: Let, signals: Signals) -> None:
             signals.failure_notice(notice, agreement, now)
     # Nobody answers a signal.
     if let.about is not None and let.about.message_id and let.about.message_type == "Normal":
-        profile = Profile(KINDS[let.package[0]].profile)
+        profile = profile_named(KINDS[let.package[0]].profile)
         refusal = let.refusal or RemoteError(ErrorCode.NOT_SUPPORTED, "no")
         await signals.send_rejection(let.about, agreement_like(let.about, profile), refusal)
     if let.envelope is not None and isinstance(let.envelope.content, Inquiry):

@@ -2,7 +2,7 @@
 
 from onceonly.message.agreement import Agreement, Route
 from onceonly.message.identity import Pair, PartyId
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms, Intermediary
 
 ACME = (PartyId("urn:duns:1"), PartyId("urn:acme"))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from recorded import NUMBERED, submits
 
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms
 from onceonly.simulation.history import History
 from onceonly.simulation.network import Fate

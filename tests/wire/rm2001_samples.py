@@ -12,11 +12,11 @@ from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
     Message,
-    Profile,
     ReliableMessagingMethod,
     RoutingHeader,
 )
 from onceonly.message.package import Package
+from onceonly.message.profile import Profile
 from onceonly.message.signals import SignalHeader
 from onceonly.wire.envelope import Content, Envelope, encode
 

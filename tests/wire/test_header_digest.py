@@ -16,9 +16,9 @@ from onceonly.message.message import (
     DeliverySemantics,
     Message,
     Payload,
-    Profile,
     SyncReplyMode,
 )
+from onceonly.message.profile import Profile
 from onceonly.wire.header_digest import digests_of, header_digest
 
 GOLDEN = wire_samples.GOLDEN.parent

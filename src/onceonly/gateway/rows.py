@@ -11,7 +11,6 @@ from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
     Message,
-    Profile,
     ReliableMessagingMethod,
 )
 from onceonly.protocol.effects import Journal
@@ -83,7 +82,7 @@ class Rows:
             to_party=key.to_party,
             message_id=key.message_id,
             agreement_id=agreement.id,
-            profile=agreement.profile.value,
+            profile=agreement.profile.name,
             sequence_number=effect.sequence_number,
             attempt=effect.attempt,
             transport=None if endpoint is None else endpoint.partition(":")[0],
@@ -125,7 +124,7 @@ class Rows:
             ref_to_message_id=message.ref_to_message_id,
             conversation_id=message.conversation_id,
             agreement_id=agreement.id,
-            profile=agreement.profile.value,
+            profile=agreement.profile.name,
             semantics=_agreed_semantics(message, agreement).value,
             service=message.service,
             action=message.action,
@@ -155,7 +154,7 @@ class Rows:
             effect,
             now,
             digests=digests,
-            ack_requested=None if profile is Profile.RM_2000 else terms.ack_requested,
+            ack_requested=terms.ack_requested if profile.header_has_parameters else None,
         )
         ends_at = message.time_to_live_at
         return row._replace(

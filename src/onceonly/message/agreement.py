@@ -8,7 +8,7 @@ checked what must fit together; nobody here knows where they were written down.
 from dataclasses import dataclass
 
 from onceonly.message.identity import Pair, PartyId
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms, Intermediary
 
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import NamedTuple
 
-from onceonly.message.message import Message, Payload, Profile, RoutingHeader
+from onceonly.message.message import Message, Payload, RoutingHeader
 from onceonly.message.package import Package
+from onceonly.message.profile import Profile
 from onceonly.message.signals import Signal
 from onceonly.simulation.cast import uri
 from onceonly.wire.envelope import boundary_for, encode

@@ -8,7 +8,7 @@ an action leaves the rest as it was.
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms, Intermediary
 from onceonly.simulation import plan_json
 from onceonly.simulation.network import Fate, Weather

@@ -11,6 +11,8 @@ from enum import Enum
 from types import UnionType
 from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
+from onceonly.message.profile import Profile, profile_named
+
 T = TypeVar("T")
 
 
@@ -37,6 +39,8 @@ def read(kind: type[T], text: str, *, version: int) -> T:
 def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, Profile):
+        return value.name
     if is_dataclass(value) or hasattr(value, "_fields"):
         parts = ((one, getattr(value, one.name)) for one in _fields_of(type(value)))
         return {one.name: _plain(part) for one, part in parts if part != one.default}
@@ -58,6 +62,8 @@ def _made(kind: Any, raw: Any) -> Any:
         return {_made(inner[0], key): _made(inner[1], part) for key, part in raw.items()}
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(raw)
+    if kind is Profile:
+        return profile_named(raw)
     is_made_of_fields = is_dataclass(kind) or hasattr(kind, "_fields")
     return _built(kind, raw) if is_made_of_fields else raw
 

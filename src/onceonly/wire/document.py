@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 from onceonly.message.identity import PartyId
-from onceonly.message.message import Message, Profile, RoutingHeader
+from onceonly.message.message import Message, RoutingHeader
+from onceonly.message.profile import Profile
 from onceonly.message.signals import Acknowledgment, ErrorSignal, Inquiry, Signal
 from onceonly.wire import names
 

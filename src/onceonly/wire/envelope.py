@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
-from onceonly.message.message import Message, Payload, Profile, RoutingHeader
+from onceonly.message.message import Message, Payload, RoutingHeader
 from onceonly.message.package import Package
 from onceonly.message.printable import quoted
+from onceonly.message.profile import Profile
 from onceonly.wire import header, names, rm2000_template, rm2000_writing, rm2001_writing
 from onceonly.wire.document import About, Content, Document, about
 from onceonly.wire.limits import DEFAULT, Limits

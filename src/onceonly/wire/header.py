@@ -1,6 +1,6 @@
 """Reading a header document, of whichever profile it says it is."""
 
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 from onceonly.wire import rm2000, rm2001
 from onceonly.wire.document import About, Document
 from onceonly.wire.limits import Limits

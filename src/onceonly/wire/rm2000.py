@@ -6,8 +6,9 @@ skipped says `elements`.
 
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.identity import checked_text
-from onceonly.message.message import DeliverySemantics, Message, Profile, RoutingHeader
+from onceonly.message.message import DeliverySemantics, Message, RoutingHeader
 from onceonly.message.printable import quoted
+from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     Acknowledgment,
     ErrorSignal,

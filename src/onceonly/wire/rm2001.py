@@ -15,12 +15,12 @@ from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
     Message,
-    Profile,
     ReliableMessagingMethod,
     RoutingHeader,
     SyncReplyMode,
 )
 from onceonly.message.printable import quoted
+from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     Acknowledgment,
     ErrorEntry,

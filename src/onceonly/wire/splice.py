@@ -8,7 +8,7 @@ document's own encoding.
 from typing import Final
 from xml.parsers import expat
 
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 from onceonly.wire import names
 from onceonly.wire.xml import declaration_end, in_utf_8
 

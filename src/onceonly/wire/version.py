@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Final
 
 from onceonly.message.errors import ErrorCode, RemoteError
-from onceonly.message.message import Profile
 from onceonly.message.printable import quoted
+from onceonly.message.profile import Profile
 from onceonly.wire import names
 from onceonly.wire.elements import misshapen
 from onceonly.wire.xml import WHITE_SPACE, Element
@@ -74,6 +74,6 @@ def check_same(one: Profile | None, other: Profile | None) -> None:
     if one is not other and one is not None and other is not None:
         raise RemoteError(
             ErrorCode.INCONSISTENT,
-            f"versions of two profiles in one package, {one.value} and {other.value}; expected is"
+            f"versions of two profiles in one package, {one.name} and {other.name}; expected is"
             " one in its Content-Type, in that of its header part and on the root element",
         )

@@ -25,7 +25,6 @@ from onceonly.gateway.config.transports import (
 from onceonly.gateway.config.values import entrance_of, is_loopback, is_wildcard
 from onceonly.message.agreement import Agreement, Route
 from onceonly.message.identity import PartyId
-from onceonly.message.message import Profile
 from onceonly.message.terms import Intermediary
 
 
@@ -210,7 +209,7 @@ def _check_beside_agreement(table: Table, agreement: Agreement, other: Agreement
         table.refuse(
             "profile",
             f"is another than that of {other.id!r}, which is between the same parties; "
-            f"legal: {other.profile.value}",
+            f"legal: {other.profile.name}",
         )
     for key, ids, others in (
         ("with", agreement.their_ids, other.their_ids),
@@ -238,7 +237,7 @@ def _agreement(table: Table, party: tuple[PartyId, ...]) -> Agreement:
         table.refuse("with", "names one of our own ids")
     return Agreement(
         id=table["id"],
-        profile=Profile(table["profile"]),
+        profile=table["profile"],
         our_ids=our_ids,
         their_ids=table["with"],
         send_to=table["send_to"],
@@ -272,7 +271,7 @@ def _routes(
                 table.refuse(
                     "profile",
                     f"is another than that of agreement {agreement.id!r} with the same party: "
-                    f"profiles are not mixed; legal: {agreement.profile.value}",
+                    f"profiles are not mixed; legal: {agreement.profile.name}",
                 )
         routes.append(route)
     return tuple(routes)
@@ -288,7 +287,7 @@ def _check_beside(table: Table, route: Route, other: Route) -> None:
         table.refuse(
             "profile",
             f"is another than that of {other.id!r} between the same parties: profiles are not "
-            f"mixed; legal: {other.profile.value}",
+            f"mixed; legal: {other.profile.name}",
         )
     is_any = route.agreement_id is None or other.agreement_id is None
     if there and (is_any or route.agreement_id == other.agreement_id):
@@ -305,7 +304,7 @@ def _route(table: Table) -> Route:
             table.refuse(key, "is a broker: legal in an [[agreement]] (S1-11)")
     return Route(
         id=table["id"],
-        profile=Profile(table["profile"]),
+        profile=table["profile"],
         intermediary=Intermediary(table["intermediary"]),
         from_ids=table["from"],
         to_ids=table["to"],

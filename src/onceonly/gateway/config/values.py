@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 from onceonly.gateway.drill import POINTS
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.identity import PartyId, checked_identifier, is_uri
+from onceonly.message.profile import Profile, profile_named
 from onceonly.transport.amqp_address import read_publish_address, read_queue_address
 from onceonly.transport.smtp_address import is_mailbox
 
@@ -68,6 +69,14 @@ def one_of(words: Iterable[str], later: dict[str, str] | None = None) -> Callabl
         return str(value)
 
     return parse
+
+
+def profile(value: Any) -> Profile:
+    """The profile of that name."""
+    try:
+        return profile_named(value)
+    except (KeyError, TypeError) as error:
+        raise Illegal(f"{value!r} is none of them") from error
 
 
 def parties(value: Any) -> tuple[PartyId, ...]:

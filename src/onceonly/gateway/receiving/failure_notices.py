@@ -20,7 +20,7 @@ from onceonly.gateway.rows import Rows
 from onceonly.message.agreement import Agreement
 from onceonly.message.event import Direction, Event
 from onceonly.message.instant import NS_PER_S
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Outcome, Transmission
@@ -34,8 +34,8 @@ RetryInterval they last an hour, more than a restart of the partner takes."""
 
 
 def are_sent(profile: Profile, terms: DeliveryTerms) -> bool:
-    """Whether notices go over the network at all: never in `rm-2000` or under strict release."""
-    return terms.notifies_failures and not terms.strict_release and profile is not Profile.RM_2000
+    """Whether notices go over the network at all: never under strict release."""
+    return terms.notifies_failures and not terms.strict_release and profile.has_failure_notices
 
 
 class FailureNotices:

@@ -27,8 +27,8 @@ from onceonly.message.agreement import Agreement
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
 from onceonly.message.instant import Now
-from onceonly.message.message import Profile
 from onceonly.message.package import Package
+from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     Inquiry,
     InquiryKind,

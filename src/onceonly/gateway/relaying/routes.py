@@ -17,12 +17,12 @@ from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
     Message,
-    Profile,
     ReliableMessagingMethod,
     RoutingHeader,
     SyncReplyMode,
 )
 from onceonly.message.package import Package
+from onceonly.message.profile import Profile
 from onceonly.message.signals import SignalHeader
 from onceonly.message.terms import Intermediary
 from onceonly.store.entries import StoredPayload
@@ -124,8 +124,8 @@ class Routes:
         if profile is not route.profile:
             raise RemoteError(
                 ErrorCode.INCONSISTENT,
-                f"a message of profile {profile.value} on route {route.id!r}, "
-                f"which is of profile {route.profile.value}",
+                f"a message of profile {profile.name} on route {route.id!r}, "
+                f"which is of profile {route.profile.name}",
             )
         if previous.receiver_uri not in self._our_uris:
             raise RemoteError(

@@ -23,8 +23,9 @@ from onceonly.message.agreement import Route
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
-from onceonly.message.message import AcknowledgmentElement, AckRequested, Message, Profile
+from onceonly.message.message import AcknowledgmentElement, AckRequested, Message
 from onceonly.message.package import Package
+from onceonly.message.profile import Profile
 from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal, SignalHeader
 from onceonly.protocol import receiving, relaying, schedule
 from onceonly.protocol.effects import (

@@ -20,7 +20,7 @@ from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, PartyId
 from onceonly.message.instant import Now
-from onceonly.message.message import AcknowledgmentElement, DeliverySemantics, Profile
+from onceonly.message.message import AcknowledgmentElement, DeliverySemantics
 from onceonly.message.package import Package
 from onceonly.message.signals import (
     PLAIN_ACK,
@@ -151,7 +151,7 @@ class Upstream:
     ) -> Package:
         hop = self.hop(subject)
         header = self._signals.header(hop, subject.key.message_id, now)
-        if answer.code is ErrorCode.DELIVERY_FAILURE and hop.profile is Profile.RM_2001:
+        if answer.code is ErrorCode.DELIVERY_FAILURE and hop.profile.has_failure_notices:
             # A notice names who found the problem and whose message it was (seed 001 §1.6).
             header = replace(
                 header, from_ids=(PartyId(self._our_uri),), to_ids=subject.route.from_ids

@@ -39,7 +39,8 @@ from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.instant import Now
-from onceonly.message.message import Message, Profile, SyncReplyMode
+from onceonly.message.message import Message, SyncReplyMode
+from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     PLAIN_ACK,
     Acknowledgment,
@@ -328,7 +329,7 @@ class Dispatch:
         work: list[Work] = []
         is_known = entry.state.status is OutboundStatus.ACKNOWLEDGED and entry.state.has_arrived
         is_news = not is_known and entry.state.exposure is not Exposure.NEVER
-        if is_news and agreement.profile is Profile.RM_2001:
+        if is_news and agreement.profile.response_acknowledges:
             detail = f"on the business response {message.message_id}"
             event = AckReceived(detail, is_from_to_party=True)
             work.append(MessageWork(entry.message_id, event))

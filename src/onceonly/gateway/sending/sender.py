@@ -15,7 +15,7 @@ from onceonly.gateway.sending.room import Room
 from onceonly.gateway.sending.work import MessageWork, PairWork, Work
 from onceonly.message.agreement import Agreement
 from onceonly.message.instant import Now
-from onceonly.message.message import Message, Profile, RoutingHeader
+from onceonly.message.message import Message, RoutingHeader
 from onceonly.message.package import Package
 from onceonly.protocol import pairing
 from onceonly.protocol.events import Requeued
@@ -80,15 +80,14 @@ class Sender:
         hop = RoutingHeader(
             sender_uri=self._our_uri,
             receiver_uri=agreement.receiver_uri,
-            error_uri=self._our_uri,
+            error_uri=self._our_uri if agreement.profile.has_error_uri else None,
             timestamp_at=made_at,
             sequence_number=sequence_number,
         )
-        if agreement.profile is Profile.RM_2000:
+        if not agreement.profile.header_has_parameters:
             return hop
         return replace(
             hop,
-            error_uri=None,
             reliable_messaging_method=agreement.terms.method,
             ack_requested=agreement.terms.ack_requested,
         )

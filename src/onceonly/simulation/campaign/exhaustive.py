@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from onceonly.message.message import AckRequested, Profile
+from onceonly.message.message import AckRequested
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
 from onceonly.simulation import checkers
 from onceonly.simulation.campaign.code import code_digest

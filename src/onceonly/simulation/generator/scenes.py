@@ -11,7 +11,8 @@ from random import Random
 from types import MappingProxyType
 from typing import NamedTuple
 
-from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics, Profile
+from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics
+from onceonly.message.profile import PROFILES, Profile
 from onceonly.message.terms import DeliveryTerms, OnExhausted, RecoveryTerms
 from onceonly.simulation.cast import ROUTE_RETRIES, line_id, party
 from onceonly.simulation.chance import stream
@@ -33,7 +34,7 @@ class Scene(NamedTuple):
 
     happen: Callable[[Sketch], None]
     agree: Agree
-    profiles: tuple[Profile, ...] = tuple(Profile)
+    profiles: tuple[Profile, ...] = PROFILES
     semantics: tuple[DeliverySemantics, ...] = _ONCE
     has_relay: bool = False
     fates: Mapping[Fate, float] | None = None
