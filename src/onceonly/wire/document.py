@@ -19,7 +19,7 @@ class Document(NamedTuple):
     routing: tuple[RoutingHeader, ...]
     labels: dict[str, str]
     """Label by content id, one entry for every document that the Manifest names."""
-    profile: Profile = Profile.RM_2000
+    profile: Profile
 
 
 class About(NamedTuple):
