@@ -1,7 +1,8 @@
 """What a profile is: a wire form, and the rules of its text as data.
 
-Whoever needs to know a rule asks for the trait that it is called here. Nobody asks which profile
-it is, so one more of them is one more value, and a codec for it (`wire.registry`).
+A rule that differs between profiles is a trait here, and whoever needs the rule asks for the trait.
+Nobody asks which profile it is, so one more of them is one more value, and a codec for it
+(`wire.registry`).
 """
 
 from collections.abc import Callable
@@ -28,8 +29,8 @@ class Profile:
     """The degree of reliability is what the header says, whatever was agreed (seed 000 §5.1 (6));
     else it must be as agreed, or left to the agreement (seed 001 §1.2.1)."""
     header_has_parameters: bool
-    """Headers name agreed parameters beside it: TimeToLive, syncReplyMode, the method, what is
-    asked for (seed 001 §1.2). What they leave open is as agreed."""
+    """Headers name further agreed parameters: TimeToLive, syncReplyMode, the method, and which
+    acknowledgement and receipt are asked for (seed 001 §1.2). What they leave open is as agreed."""
     response_acknowledges: bool
     """A business response shows that its request arrived, and answers its repeats (seed 001 §1.3.3
     (8b) and (9))."""
@@ -39,7 +40,7 @@ class Profile:
     """An intermediary may acknowledge in its own name and own the delivery (ruling R-13)."""
 
     def __reduce__(self) -> tuple[Callable[[str], "Profile"], tuple[str]]:
-        # A copy in another process is the object that stands there.
+        # By its name: also in another process there is one object of each.
         return profile_named, (self.name,)
 
 
@@ -69,7 +70,7 @@ PROFILES: Final = (Profile.RM_2000, Profile.RM_2001)
 
 
 def profile_named(name: str) -> Profile:
-    """The one of the house's that has the name. Raises `KeyError`."""
+    """The profile of the house with this name. Raises `KeyError`."""
     return _BY_NAME[name]
 
 

@@ -17,7 +17,7 @@ from onceonly.wire.xml import Element
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Codec:
-    """The form of one profile. No function does anything but what it returns or raises."""
+    """The form of one profile; its functions are pure."""
 
     profile: Profile
     version: str

@@ -5,8 +5,8 @@ Those of one form alone stand in the `names` of its folder, under the same tags.
 The texts that the profiles extend (MS v0.21c and v0.93) could not be read again, so a part of
 these values is reconstruction. The tag behind a value says how sure it is: `[S0 §…]` and `[S1 §…]`
 stand in seeds 000 and 001, `[LIST]` in the mail archive of the time, `[A n]` is an assumption of
-`wire.md` (Part A) that may be changed there and nowhere else, `[ours]` is our own word for what the
-texts leave without one.
+`wire.md` (Part A) that may be changed where it stands and nowhere else, `[ours]` is our own word
+for what the texts leave without one.
 """
 
 from typing import Final

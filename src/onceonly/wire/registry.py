@@ -1,7 +1,7 @@
 """Which profiles there are on the wire, and the codec of each.
 
-The house's own are registered here. One more is a folder with a `Codec`, and `register` before
-anything else is read: configuration, packages and documents of it are known from then on.
+The house's own are registered here. One more takes a folder with a `Codec`, and `register` before
+the configuration is read: its name, its packages and its documents are known from then on.
 """
 
 from functools import lru_cache
