@@ -5,11 +5,12 @@ encode(decode(x)) is a fixed point.
 """
 
 from onceonly.message.errors import RemoteError
-from onceonly.message.message import Message, Profile, RoutingHeader
+from onceonly.message.message import Message, RoutingHeader
 from onceonly.message.word import changed
-from onceonly.wire import header, rm2000_writing, rm2001_writing
+from onceonly.wire import header
 from onceonly.wire.document import About, Document, about
 from onceonly.wire.limits import DEFAULT
+from onceonly.wire.registry import codec_of
 from onceonly.wire.xml import parse
 
 
@@ -33,12 +34,10 @@ def _check_fixed_point(document: Document) -> None:
 
 
 def _written(document: Document) -> str:
-    if document.profile is Profile.RM_2001:
-        return rm2001_writing.write(document.content, document.routing[-1])
-    return rm2000_writing.write(document.content, _hop(document))
+    return codec_of(document.profile).write(document.content, _hop(document))
 
 
 def _hop(document: Document) -> RoutingHeader:
-    """What a signal of `rm-2000` says of a sequence has no effect, and is not written."""
+    """What a signal says of a sequence has no effect, and is not written."""
     hop = document.routing[-1]
     return hop if isinstance(document.content, Message) else changed(hop, sequence_number=None)

@@ -8,8 +8,9 @@ from hashlib import sha256
 from onceonly.message.errors import RemoteError
 from onceonly.wire import names
 from onceonly.wire.envelope import Decoder, Envelope, PartHead
+from onceonly.wire.rm2000.names import MESSAGE_TYPES
 
-KNOWN = {None, names.RECEIPT, *names.MESSAGE_TYPES.values()}
+KNOWN = {None, names.RECEIPT, *MESSAGE_TYPES.values()}
 
 
 class Counted:

@@ -7,8 +7,9 @@ must read as the same; what it passes on is the tree's affair.
 
 from pathlib import Path
 
-from onceonly.wire import header, rm2000_template
+from onceonly.wire import header
 from onceonly.wire.limits import DEFAULT
+from onceonly.wire.rm2000 import template
 from onceonly.wire.xml import parse
 
 _CORPUS = Path(__file__).parent / "corpus" / "header"
@@ -45,6 +46,6 @@ def compare(data: bytes) -> None:
 
 def _compare_one(document: bytes) -> None:
     for charset in (None, "utf-8", "UTF-16"):
-        short = rm2000_template.find(document, charset, DEFAULT)
+        short = template.find(document, charset, DEFAULT)
         if short is not None:
             assert header.read(parse(document, charset, DEFAULT), None, DEFAULT) == short

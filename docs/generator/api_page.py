@@ -11,14 +11,15 @@ from generator.words import attribute_docs, table
 from onceonly.gateway.api import bounds, endpoint, reading, shapes
 from onceonly.gateway.api.job_calls import BULK_BYTES_MAX, ROWS_MAX
 from onceonly.gateway.api.openapi import OPERATIONS, Operation
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.recovery.questions import Availability
 from onceonly.gateway.sending.places import NUMBER_BITS
 from onceonly.journal.record import Record
+from onceonly.message.agreement import Agreement
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import Pair, PartyId
-from onceonly.message.message import DeliverySemantics, Message, Payload, Profile
+from onceonly.message.message import DeliverySemantics, Message, Payload
+from onceonly.message.profile import Profile
 from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import changed

@@ -14,7 +14,7 @@ from onceonly.demo import gateways, proof
 from onceonly.demo.gateways import DemoFailed, GatewayProcess, Site, configuration
 from onceonly.demo.layout import prepare
 from onceonly.demo.options import DemoOptions
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 
 pytestmark = pytest.mark.process
 

@@ -10,7 +10,7 @@ from onceonly.demo.layout import prepare, tidy
 from onceonly.demo.options import DemoOptions
 from onceonly.gateway.config import read_configuration
 from onceonly.message.errors import LocalError
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 
 
 def test_a_second_demonstration_replaces_the_first(tmp_path):

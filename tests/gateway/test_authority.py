@@ -21,7 +21,8 @@ from peer_2001 import Peer2001
 from running_gateway import RunningGateway, write_configuration
 
 from onceonly.gateway.authority import Answered, Caller, is_entitled
-from onceonly.gateway.config import Agreement, Configuration, read_configuration
+from onceonly.gateway.config import Configuration, read_configuration
+from onceonly.message.agreement import Agreement
 from onceonly.message.event import Event
 from onceonly.message.word import changed
 from onceonly.transport.transport import Answer, Request
@@ -151,7 +152,7 @@ def certified(configuration: Configuration, a: Peer, b: Peer) -> Configuration:
     """Each agreement asks for its partner's certificate."""
     of = {a.agreement: OF_A, b.agreement: OF_B}
     agreements = tuple(
-        replace(one, caller_certificate=(of[one.id],)) for one in configuration.agreements
+        changed(one, caller_certificate=(of[one.id],)) for one in configuration.agreements
     )
     return replace(configuration, agreements=agreements)
 
@@ -289,7 +290,7 @@ async def test_mail_is_heard_where_the_agreement_says_so(tmp_path):
         (of_a,) = [one for one in agreements if one.id == stage.a.agreement]
         by_mail = Caller("smtp", "192.0.2.9:4711")
         by_broker = Caller("amqp", "queue")
-        opened = replace(of_a, entrances=("https", "mail"))
+        opened = changed(of_a, entrances=("https", "mail"))
         assert not is_entitled(by_mail, of_a)
         assert is_entitled(by_mail, opened)
         assert not is_entitled(by_broker, opened)
@@ -298,7 +299,7 @@ async def test_mail_is_heard_where_the_agreement_says_so(tmp_path):
 
 def agreement_of(tmp_path, **keys: Any) -> Agreement:
     (agreement,) = read(tmp_path, SMALLEST).agreements
-    return replace(agreement, **keys)
+    return changed(agreement, **keys)
 
 
 @pytest.mark.parametrize("transport", ["http", "https", "smtp", "amqp", "loopback"])
@@ -345,7 +346,7 @@ async def road(tmp_path):
     path.write_text(path.read_text("utf-8") + there, "utf-8")
     configuration = read_configuration(path)
     (route,) = configuration.routes
-    route = replace(route, caller_certificate=(OF_A,), next_hop_certificate=(OF_B,))
+    route = changed(route, caller_certificate=(OF_A,), next_hop_certificate=(OF_B,))
     gateway = RunningGateway(replace(configuration, routes=(route,)))
     for one in (a, b):
         await one.listen()

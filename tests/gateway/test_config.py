@@ -15,7 +15,8 @@ from onceonly.gateway.config.keys import REPEATED, TABLES
 from onceonly.gateway.config.values import Illegal, duration_s
 from onceonly.gateway.drill import POINTS
 from onceonly.message.identity import PartyId
-from onceonly.message.message import AckRequested, Profile, SyncReplyMode
+from onceonly.message.message import AckRequested, SyncReplyMode
+from onceonly.message.profile import Profile
 from onceonly.message.signals import AckStatus, Assurance
 from onceonly.message.terms import (
     DeliveryReceiptProvided,

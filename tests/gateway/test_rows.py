@@ -2,19 +2,15 @@
 
 import pytest
 
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.rows import Rows
 from onceonly.journal.record import METHOD_TRANSPORT, Record
+from onceonly.message.agreement import Agreement
 from onceonly.message.digest import Digests
 from onceonly.message.event import Event
 from onceonly.message.identity import PartyId
 from onceonly.message.instant import Now
-from onceonly.message.message import (
-    DeliverySemantics,
-    Message,
-    Profile,
-    ReliableMessagingMethod,
-)
+from onceonly.message.message import DeliverySemantics, Message, ReliableMessagingMethod
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import Journal
 

@@ -30,7 +30,7 @@ async def test_thousands_of_packages_of_a_stranger_stay_within_the_limits(tmp_pa
     """No known agreement, or not the certificate that it demands: rows, and nothing else."""
     configuration = read_configuration(write_configuration(tmp_path, (peer,)))
     (agreement,) = configuration.agreements
-    agreement = replace(agreement, caller_certificate=("a" * 64,))
+    agreement = changed(agreement, caller_certificate=("a" * 64,))
     gateway = RunningGateway(replace(configuration, agreements=(agreement,)))
     peer.gateway_uri = gateway.uri
     await gateway.start()

@@ -33,7 +33,6 @@ from onceonly.gateway.agreements import Admitted, Agreements
 from onceonly.gateway.api import shapes
 from onceonly.gateway.api.arrow import inbox_stream, journal_stream
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.mail import MailTransport
 from onceonly.gateway.receiving.inbox import WholeItem
@@ -42,12 +41,14 @@ from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.package_body import PackageBody
 from onceonly.journal.record import Record
 from onceonly.journal.segment import to_parquet, to_records, to_table
+from onceonly.message.agreement import Agreement
 from onceonly.message.digest import content_digest
 from onceonly.message.errors import ErrorCode, OnceonlyError, RemoteError, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.instant import Now
-from onceonly.message.message import Message, Profile
+from onceonly.message.message import Message
 from onceonly.message.package import Package
+from onceonly.message.profile import Profile, profile_named
 from onceonly.message.signals import (
     Inquiry,
     InquiryKind,
@@ -383,7 +384,7 @@ async def speak(let: Let, signals: Signals) -> None:
             signals.failure_notice(notice, agreement, now)
     # Nobody answers a signal.
     if let.about is not None and let.about.message_id and let.about.message_type == "Normal":
-        profile = Profile(KINDS[let.package[0]].profile)
+        profile = profile_named(KINDS[let.package[0]].profile)
         refusal = let.refusal or RemoteError(ErrorCode.NOT_SUPPORTED, "no")
         await signals.send_rejection(let.about, agreement_like(let.about, profile), refusal)
     if let.envelope is not None and isinstance(let.envelope.content, Inquiry):

@@ -13,7 +13,7 @@ from journals import BUYER_TOML, DAWN, SECOND, Exchange, publish, two_parties
 from onceonly.cli.main import cli
 from onceonly.lake import advice, jobs
 from onceonly.message.event import Event
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms, OnExhausted
 from onceonly.message.word import changed
 from onceonly.simulation.network import Fate, Weather

@@ -8,7 +8,6 @@ from onceonly.message.message import (
     DeliverySemantics,
     Message,
     Payload,
-    Profile,
     SyncReplyMode,
 )
 from onceonly.message.word import changed
@@ -75,11 +74,6 @@ def test_a_message_with_a_line_break_in_a_field_is_not_constructed(field, name):
 def test_only_the_two_words_of_the_seeds_are_on_the_wire(semantics, word):
     """R-16, R-17: what is agreed locally asks for an acknowledgement like OnceAndOnlyOnce."""
     assert semantics.on_wire == word
-
-
-def test_only_the_older_profile_numbers_its_messages():
-    """SequenceNumbers are of seed 000 §2.1.3; seed 001 has none."""
-    assert [profile for profile in Profile if profile.is_numbered] == [Profile.RM_2000]
 
 
 def test_a_response_comes_in_the_answer_only_where_its_mode_says_so():

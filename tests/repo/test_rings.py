@@ -35,6 +35,16 @@ PLANTED = [
         "onceonly.lake.manifest -> onceonly.gateway.clock",
     ),
     (
+        "gateway/refusals.py",
+        "from onceonly.wire.rm2001 import names",
+        "onceonly.gateway.refusals -> onceonly.wire.rm2001.names",
+    ),
+    (
+        "wire/rm2000/writing.py",
+        "from onceonly.wire.rm2001 import writing",
+        "onceonly.wire.rm2000.writing -> onceonly.wire.rm2001.writing",
+    ),
+    (
         "gateway/ids.py",
         "from onceonly.cli.exits import Exit",
         "onceonly.gateway.ids -> onceonly.cli.exits",

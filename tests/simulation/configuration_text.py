@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from onceonly.message.message import AckRequested, DeliverySemantics, Profile, SyncReplyMode
+from onceonly.message.message import AckRequested, DeliverySemantics, SyncReplyMode
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryReceiptProvided, DeliveryTerms, Intermediary
 from onceonly.simulation.cast import (
     HOPS_MAX,
@@ -76,7 +77,7 @@ def _agreement(line: Line, path: list[str]) -> dict[str, Any]:
     terms = line.terms
     keys = {
         "id": line_id(line),
-        "profile": line.profile.value,
+        "profile": line.profile.name,
         "with": [str(party(path[-1]))],
         "send_to": uri(path[1], line.scheme),
         "resend_to": uri(path[1], line.resend_scheme) if line.resend_scheme else None,
@@ -157,7 +158,7 @@ def _route(line: Line, path: list[str], name: str, direction: str) -> dict[str, 
     mode = dict(line.through)[name]
     keys = {
         "id": f"{line_id(line)}-{direction}",
-        "profile": line.profile.value,
+        "profile": line.profile.name,
         "intermediary": mode.value,
         "from": [str(party(path[0]))],
         "to": [str(party(path[-1]))],

@@ -2,7 +2,7 @@
 
 from recorded import NUMBERED, submits
 
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import changed
 from onceonly.simulation.history import History

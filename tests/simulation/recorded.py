@@ -6,7 +6,8 @@ from typing import Any
 
 from onceonly.journal.record import Record
 from onceonly.message.event import Event
-from onceonly.message.message import AckRequested, Profile
+from onceonly.message.message import AckRequested
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms, Intermediary
 from onceonly.message.word import changed
 from onceonly.simulation.checkers import check

@@ -7,7 +7,8 @@ from recorded import WINDOWED, found, insert, place, plan, ran, silence, submits
 
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
-from onceonly.message.message import AckRequested, Profile
+from onceonly.message.message import AckRequested
+from onceonly.message.profile import Profile
 from onceonly.message.terms import (
     DeliveryReceiptProvided,
     DeliveryTerms,

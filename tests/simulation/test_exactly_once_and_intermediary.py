@@ -7,7 +7,8 @@ up, so neither configuration can be refused. Generated worlds leave the pairing 
 from __future__ import annotations
 
 from onceonly.message.event import Event
-from onceonly.message.message import AckRequested, DeliverySemantics, Profile
+from onceonly.message.message import AckRequested, DeliverySemantics
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms, Intermediary
 from onceonly.protocol.outbound import OutboundStatus
 from onceonly.protocol.transmitting import OVERDUE

@@ -10,11 +10,11 @@ from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
     Message,
-    Profile,
     ReliableMessagingMethod,
     RoutingHeader,
 )
 from onceonly.message.package import Package
+from onceonly.message.profile import Profile
 from onceonly.message.signals import SignalHeader
 from onceonly.message.word import changed
 from onceonly.wire.envelope import Content, Envelope, encode

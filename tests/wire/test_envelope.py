@@ -33,7 +33,8 @@ from wire_samples import (
 
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError, Severity
 from onceonly.message.identity import PartyId
-from onceonly.message.message import DeliverySemantics, Message, Profile, RoutingHeader
+from onceonly.message.message import DeliverySemantics, Message, RoutingHeader
+from onceonly.message.profile import Profile
 from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal
 from onceonly.message.word import changed
 from onceonly.wire.envelope import Content, Decoder, boundary_for, encode

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from wire_samples import NAMESPACE, ROOT_ID, body_of, collected, decode, joined, part
 
 from onceonly.message.errors import LocalError
-from onceonly.message.message import Message, Profile, RoutingHeader
+from onceonly.message.message import Message, RoutingHeader
+from onceonly.message.profile import PROFILES, Profile
 from onceonly.message.word import changed
 from onceonly.wire.envelope import Envelope, boundary_for, forward
 
@@ -23,7 +24,7 @@ HOPS = {Profile.RM_2000: changed(ROUTER, sequence_number=1), Profile.RM_2001: RO
 SAMPLES = {Profile.RM_2000: wire_samples, Profile.RM_2001: rm2001_samples}
 DOCUMENTS = {profile: samples.DOCUMENT for profile, samples in SAMPLES.items()}
 LAST_TAG = "</RoutingHeader>"
-both_profiles = pytest.mark.parametrize("profile", list(Profile))
+both_profiles = pytest.mark.parametrize("profile", PROFILES, ids=lambda one: one.name)
 
 
 def received(document: bytes, profile: Profile, charset: str = "utf-8") -> Envelope:

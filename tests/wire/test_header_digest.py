@@ -15,9 +15,9 @@ from onceonly.message.message import (
     DeliverySemantics,
     Message,
     Payload,
-    Profile,
     SyncReplyMode,
 )
+from onceonly.message.profile import Profile
 from onceonly.message.word import changed
 from onceonly.wire.header_digest import digests_of, header_digest
 

@@ -9,7 +9,8 @@ import wire_samples
 from wire_samples import BOUNDARY, ROOT_ID, body_of, collected, decode, joined, part
 
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError, Severity
-from onceonly.message.message import Message, Profile, RoutingHeader
+from onceonly.message.message import Message, RoutingHeader
+from onceonly.message.profile import PROFILES, Profile
 from onceonly.message.signals import Acknowledgment, ErrorSignal, SignalHeader
 from onceonly.message.word import changed
 from onceonly.wire.envelope import Envelope, boundary_for, encode, forward
@@ -18,7 +19,7 @@ SAMPLES = {Profile.RM_2000: wire_samples, Profile.RM_2001: rm2001_samples}
 PAYLOAD = wire_samples.PAYLOAD
 HEAD = "Content-Type: application/xml\r\nContent-ID: <po-1@a.example.com>\r\n"
 OTHER = HEAD.replace("po-1", "po-2")
-both_profiles = pytest.mark.parametrize("profile", list(Profile))
+both_profiles = pytest.mark.parametrize("profile", PROFILES, ids=lambda one: one.name)
 ACKNOWLEDGEMENTS = {
     Profile.RM_2000: wire_samples.signal_document("Acknowledgement"),
     Profile.RM_2001: rm2001_samples.ACK_DOCUMENT,
@@ -379,7 +380,7 @@ def test_a_long_description_keeps_its_length_beside_the_note():
 
 def test_the_sample_has_a_payload():
     """So that the comparisons above are of something."""
-    for profile in Profile:
+    for profile in PROFILES:
         content = usual(profile).content
         assert isinstance(content, Message)
         assert len(content.payloads) == 1

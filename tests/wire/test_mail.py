@@ -22,8 +22,9 @@ from wire_samples import (
 )
 
 from onceonly.message.errors import LocalError
-from onceonly.message.message import Payload, Profile
+from onceonly.message.message import Payload
 from onceonly.message.package import Package
+from onceonly.message.profile import Profile
 from onceonly.wire.envelope import encode
 from onceonly.wire.mail import BLOCK_BYTES, LINE_MAX, mail_pieces, mail_size_bytes
 

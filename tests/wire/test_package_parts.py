@@ -25,7 +25,8 @@ from wire_samples import (
 
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.identity import PartyId
-from onceonly.message.message import Message, Profile
+from onceonly.message.message import Message
+from onceonly.message.profile import Profile
 from onceonly.message.word import changed
 from onceonly.wire.envelope import About, Decoder, Document
 from onceonly.wire.limits import Limits

@@ -8,7 +8,7 @@ from wire_samples import about_of, body_of, decode, header_part, part
 
 from onceonly.message.errors import ErrorCode
 from onceonly.message.identity import PartyId
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 from onceonly.message.word import changed
 from onceonly.wire.envelope import About
 

@@ -16,7 +16,7 @@ import onceonly
 
 SOURCE = Path(onceonly.__file__).parent
 PLACES = (
-    *sorted((SOURCE / "wire").glob("*.py")),
+    *sorted((SOURCE / "wire").rglob("*.py")),
     SOURCE / "message" / "identity.py",
     SOURCE / "gateway" / "agreements.py",
     SOURCE / "protocol" / "receiving.py",
@@ -57,7 +57,7 @@ def texts_of(path: Path) -> Iterator[Text]:
     }
     for node in ast.walk(named.get(TABLE, ast.Dict())):
         if isinstance(node, ast.Constant):
-            yield Text(f"{path.name}:{node.lineno}", str(node.value))
+            yield Text(f"{path.relative_to(SOURCE)}:{node.lineno}", str(node.value))
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             place = MAKERS.get(node.func.id)
@@ -67,7 +67,7 @@ def texts_of(path: Path) -> Iterator[Text]:
                     argument = named[argument.id]
                 text = _said(argument)
                 if text is not None and any(map(str.isalpha, text)):
-                    yield Text(f"{path.name}:{node.lineno}", text)
+                    yield Text(f"{path.relative_to(SOURCE)}:{node.lineno}", text)
 
 
 def _said(node: ast.expr) -> str | None:
@@ -95,4 +95,11 @@ def test_no_refusal_is_missed():
     """A new way to make one is a line in the table of makers."""
     assert len(TEXTS) > 80
     files = {one.where.partition(":")[0] for one in TEXTS}
-    assert files >= {"mime.py", "rm2000.py", "agreements.py", "receiving.py", "identity.py"}
+    assert files >= {
+        "wire/mime.py",
+        "wire/rm2000/reading.py",
+        "wire/rm2001/reading.py",
+        "gateway/agreements.py",
+        "protocol/receiving.py",
+        "message/identity.py",
+    }

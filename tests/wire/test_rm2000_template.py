@@ -13,9 +13,9 @@ from onceonly.message.message import DeliverySemantics, Message, RoutingHeader
 from onceonly.message.signals import Acknowledgment, SignalHeader
 from onceonly.message.word import changed
 from onceonly.wire import header as header_document
-from onceonly.wire import rm2000_template, rm2000_writing
 from onceonly.wire.document import Document
 from onceonly.wire.limits import DEFAULT, Limits
+from onceonly.wire.rm2000 import template, writing
 from onceonly.wire.xml import parse
 
 PAYLOAD = payload(b"<a/>", name="PurchaseOrder")
@@ -30,7 +30,7 @@ def long_way(header: bytes) -> Document | None:
 
 
 def short_way(header: bytes) -> Document | None:
-    return rm2000_template.find(header, "utf-8", DEFAULT)
+    return template.find(header, "utf-8", DEFAULT)
 
 
 identifiers = st.text(st.characters(codec="utf-8", exclude_characters="\ufeff"), min_size=1)
@@ -66,7 +66,7 @@ def documents(draw) -> bytes:
                 error_uri=routing.error_uri,
                 timestamp_at=routing.timestamp_at,
             )
-            return rm2000_writing.write(Acknowledgment(header), unnumbered).encode()
+            return writing.write(Acknowledgment(header), unnumbered).encode()
         message = Message(
             message_id=draw(identifiers),
             from_ids=ids,
@@ -84,7 +84,7 @@ def documents(draw) -> bytes:
             ref_to_message_id=draw(st.none() | identifiers),
             payloads=draw(st.sampled_from([(), (PAYLOAD,), (PAYLOAD, PAYLOAD)])),
         )
-        return rm2000_writing.write(message, routing).encode()
+        return writing.write(message, routing).encode()
     except RemoteError:
         return b""
 
@@ -98,8 +98,8 @@ def test_both_ways_agree_on_whatever_we_write(header):
 
 def test_an_ordinary_document_goes_the_short_way():
     """Otherwise the module would be there for nothing."""
-    message = rm2000_writing.write(MESSAGE, ROUTING).encode()
-    signal = rm2000_writing.write(Acknowledgment(SIGNAL), SIGNAL_ROUTING).encode()
+    message = writing.write(MESSAGE, ROUTING).encode()
+    signal = writing.write(Acknowledgment(SIGNAL), SIGNAL_ROUTING).encode()
     assert short_way(message) == long_way(message) is not None
     assert short_way(signal) == long_way(signal) is not None
 
@@ -108,7 +108,7 @@ def test_an_ordinary_document_goes_the_short_way():
 def test_both_ways_agree_on_every_small_change(content):
     """One byte replaced, removed or doubled, anywhere: still the same answer, or none."""
     routing = ROUTING if content is MESSAGE else SIGNAL_ROUTING
-    header = rm2000_writing.write(content, routing).encode()
+    header = writing.write(content, routing).encode()
     chance = random.Random("template")
     for place in range(len(header)):
         byte = bytes([chance.randrange(256)])
@@ -136,7 +136,7 @@ def test_both_ways_agree_on_every_small_change(content):
 )
 def test_what_is_refused_is_left_to_the_long_way(old, new):
     """One place says what is wrong."""
-    header = rm2000_writing.write(changed(MESSAGE, payloads=(PAYLOAD,)), ROUTING)
+    header = writing.write(changed(MESSAGE, payloads=(PAYLOAD,)), ROUTING)
     assert old in header
     edited = header.replace(old, new).encode()
     assert short_way(edited) is None
@@ -160,7 +160,7 @@ def test_what_is_refused_is_left_to_the_long_way(old, new):
 )
 def test_what_is_read_leniently_is_left_to_the_long_way(old, new):
     """R-42: one place knows what is cut, and what is read across."""
-    header = rm2000_writing.write(changed(MESSAGE, payloads=(PAYLOAD,)), ROUTING)
+    header = writing.write(changed(MESSAGE, payloads=(PAYLOAD,)), ROUTING)
     assert old in header
     edited = header.replace(old, new, 1).encode()
     assert short_way(edited) is None
@@ -169,7 +169,7 @@ def test_what_is_read_leniently_is_left_to_the_long_way(old, new):
 
 def test_a_reliable_message_without_a_number_is_left_to_the_long_way():
     """S0-48."""
-    header = rm2000_writing.write(MESSAGE, SIGNAL_ROUTING).encode()
+    header = writing.write(MESSAGE, SIGNAL_ROUTING).encode()
     assert short_way(header) is None
 
 
@@ -179,10 +179,10 @@ def test_a_reliable_message_without_a_number_is_left_to_the_long_way():
 )
 def test_what_the_layout_does_not_settle_is_left_to_the_long_way(charset, limits):
     """Encodings and limits are the long way's to judge."""
-    header = rm2000_writing.write(MESSAGE, ROUTING).encode()
-    assert rm2000_template.find(header, charset, limits) is None
+    header = writing.write(MESSAGE, ROUTING).encode()
+    assert template.find(header, charset, limits) is None
 
 
 def test_bytes_that_are_no_utf_8_are_left_to_the_long_way():
     """It names what is wrong with them."""
-    assert rm2000_template.find(b"\xff", "utf-8", DEFAULT) is None
+    assert template.find(b"\xff", "utf-8", DEFAULT) is None

@@ -37,15 +37,15 @@ from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
     Message,
-    Profile,
     ReliableMessagingMethod,
     RoutingHeader,
     SyncReplyMode,
 )
+from onceonly.message.profile import Profile
 from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal
 from onceonly.message.word import changed
-from onceonly.wire import names
 from onceonly.wire.envelope import Content
+from onceonly.wire.rm2001 import names
 
 ELEMENT = AcknowledgmentElement(
     timestamp_at=982_235_533_000_000, from_ids=(PartyId("222222222", "DUNS"),)

@@ -16,11 +16,11 @@ from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
     Message,
-    Profile,
     ReliableMessagingMethod,
     RoutingHeader,
     SyncReplyMode,
 )
+from onceonly.message.profile import PROFILES, Profile
 from onceonly.message.signals import (
     PLAIN_ACK,
     Acknowledgment,
@@ -48,7 +48,7 @@ ROUTINGS = {
 FOLDERS = {Profile.RM_2000: "rm2000", Profile.RM_2001: "rm2001"}
 SIGNAL = rm2001_samples.SIGNAL
 PING = changed(SIGNAL, ref_to_message_id="")
-both_profiles = pytest.mark.parametrize("profile", list(Profile))
+both_profiles = pytest.mark.parametrize("profile", PROFILES, ids=lambda one: one.name)
 
 
 def passed_on(

@@ -12,10 +12,10 @@ from onceonly.message.message import (
     DeliverySemantics,
     Message,
     Payload,
-    Profile,
     RoutingHeader,
 )
 from onceonly.message.package import Package
+from onceonly.message.profile import Profile
 from onceonly.message.signals import SignalHeader
 from onceonly.message.word import changed
 from onceonly.wire.envelope import About, Content, Decoder, Envelope, PartHead, encode

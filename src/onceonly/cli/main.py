@@ -18,7 +18,7 @@ from onceonly.cli.message import message, send
 from onceonly.cli.output import complain, complain_of_bug, put, say
 from onceonly.cli.partner import partner
 from onceonly.cli.simulate import simulate
-from onceonly.message.message import Profile
+from onceonly.message.profile import PROFILES, Profile, profile_named
 
 _EXIT_CODES = "  ".join(f"{code.value} {meaning}\n" for code, meaning in MEANINGS.items())
 
@@ -81,12 +81,12 @@ def check(config: Path | None) -> None:
     put(f"lake    {configuration.lake}")
     for agreement in configuration.agreements:
         put(
-            f"agreement {agreement.id}: {agreement.profile.value} with "
+            f"agreement {agreement.id}: {agreement.profile.name} with "
             f"{agreement.their_party} at {agreement.send_to}; {verdict_of(agreement)}"
         )
     for route in configuration.routes:
         put(
-            f"route {route.id}: {route.profile.value}, {route.intermediary.value}, from "
+            f"route {route.id}: {route.profile.name}, {route.intermediary.value}, from "
             f"{route.pair.from_party} to {route.pair.to_party} at {route.send_to}"
         )
     for warning in warnings_of(configuration):
@@ -105,10 +105,10 @@ def version() -> None:
 @click.option("--messages", default=60, show_default=True, help="Messages each way.")
 @click.option(
     "--profile",
-    type=click.Choice([profile.value for profile in Profile]),
-    default=Profile.RM_2000.value,
+    type=click.Choice([profile.name for profile in PROFILES]),
+    default=Profile.RM_2000.name,
     show_default=True,
-    callback=lambda _context, _option, name: Profile(name),
+    callback=lambda _context, _option, name: profile_named(name),
     help="One numbered message at a time, in order (rm-2000), or a window of them (rm-2001).",
 )
 @click.option("--loss", default=0.15, show_default=True, help="Share of requests that go wrong.")

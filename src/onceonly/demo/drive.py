@@ -103,7 +103,7 @@ def _announce(options: DemoOptions, seed: int, sides: tuple[Side, Side], display
     size = sum(posting.document.size_bytes for side in sides for posting in side.postings)
     kills = f"a kill every {options.kill_every:g} s" if options.kill_every else "no kills"
     display.tell(
-        f"seed {seed}, {options.profile.value}: {count} documents ({size / 1e6:.1f} MB), "
+        f"seed {seed}, {options.profile.name}: {count} documents ({size / 1e6:.1f} MB), "
         f"{options.loss:.0%} of requests lost, {kills}"
     )
 

@@ -19,7 +19,7 @@ from onceonly.demo.link import Fault, FaultyLink
 from onceonly.demo.options import DemoOptions
 from onceonly.demo.progress import Display, Tally
 from onceonly.demo.verdict import Delivery, Sent
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 
 LOOK_EVERY_S = 0.1
 STALL_S = 150.0

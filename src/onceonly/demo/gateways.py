@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onceonly.message.errors import OnceonlyError
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 
 AGREEMENT_ID = "tpa-demo"
 CLOCK_RATE = 20
@@ -84,7 +84,7 @@ publish_interval = 5
 
 [[agreement]]
 id      = {json.dumps(AGREEMENT_ID)}
-profile = {json.dumps(profile.value)}
+profile = {json.dumps(profile.name)}
 with    = [{json.dumps(theirs.party)}]
 send_to = "http://127.0.0.1:{send_to_port}/msh"
 delivery_semantics = "OnceAndOnlyOnce"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onceonly.message.errors import LocalError
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 
 LOSS_MAX = 0.8
 """Past it a round trip succeeds one time in 25 and the demonstration outlasts its audience."""

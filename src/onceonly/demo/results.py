@@ -70,7 +70,7 @@ class Results:
             "kills": sum(observed.kills.values()),
             "faults": {fault.value: observed.faults[fault] for fault in Fault},
             "seed": self.seed,
-            "profile": self.options.profile.value,
+            "profile": self.options.profile.name,
             "loss": self.options.loss,
             "kill_every_s": self.options.kill_every,
             "kills_of": observed.kills,

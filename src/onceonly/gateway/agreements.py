@@ -7,7 +7,7 @@ names must not contradict what was agreed, and what it leaves open is as agreed.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from onceonly.gateway.config import Agreement
+from onceonly.message.agreement import Agreement
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.identity import PartyId
 from onceonly.message.instant import US_PER_S
@@ -16,12 +16,12 @@ from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
     Message,
-    Profile,
     ReliableMessagingMethod,
     RoutingHeader,
     SyncReplyMode,
 )
 from onceonly.message.printable import quoted
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import Word, changed
 
@@ -120,8 +120,8 @@ class Agreements:
         if profile is not agreement.profile:
             raise RemoteError(
                 ErrorCode.INCONSISTENT,
-                f"a message of profile {profile.value} under agreement {quoted(agreement.id)};"
-                f" expected is profile {agreement.profile.value}, which was agreed",
+                f"a message of profile {profile.name} under agreement {quoted(agreement.id)};"
+                f" expected is profile {agreement.profile.name}, which was agreed",
             )
         hop = routing[-1]
         if hop.receiver_uri not in our_uris:
@@ -184,7 +184,7 @@ def _check_times(message: Message, routing: Sequence[RoutingHeader], terms: Deli
 def _terms_of(message: Message, hop: RoutingHeader, agreement: Agreement) -> DeliveryTerms:
     agreed = agreement.terms
     semantics = _semantics_of(message, agreement)
-    if agreement.profile is Profile.RM_2000:
+    if not agreement.profile.header_has_parameters:
         return agreed if semantics is agreed.semantics else changed(agreed, semantics=semantics)
     ack_requested = hop.ack_requested or AckRequested.NONE
     if ack_requested is AckRequested.SIGNED:
@@ -199,11 +199,11 @@ def _terms_of(message: Message, hop: RoutingHeader, agreement: Agreement) -> Del
 
 
 def _semantics_of(message: Message, agreement: Agreement) -> DeliverySemantics:
-    """Seed 000 §5.1 (6): in `rm-2000` the header alone decides. Seed 001: header or CPA."""
+    """Seed 000 §5.1 (6): the header alone decides. Seed 001: header or CPA."""
     agreed = agreement.terms.semantics
     if message.leaves_semantics or message.semantics is agreed.on_wire:
         return agreed
-    if agreement.profile is Profile.RM_2000:
+    if agreement.profile.header_decides_semantics:
         return message.semantics
     raise RemoteError(
         ErrorCode.INCONSISTENT,

@@ -8,8 +8,8 @@ agreement asks for nothing, identity is what the network gives.
 Pure: a caller is a value, and the step that decides is handed it.
 """
 
-from onceonly.gateway.config import Agreement, Route
 from onceonly.gateway.config.values import entrance_of
+from onceonly.message.agreement import Agreement, Route
 from onceonly.message.message import Message
 from onceonly.message.signals import Acknowledgment, ErrorSignal, Verdict, readings_of
 from onceonly.message.word import Word

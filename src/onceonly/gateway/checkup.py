@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 import fsspec
 
 from onceonly.gateway.certificates import calling_tls, listening_tls
-from onceonly.gateway.config import Agreement, Configuration, Route
+from onceonly.gateway.config import Configuration
 from onceonly.gateway.config.values import is_loopback
 from onceonly.gateway.lake_files import reader_of
 from onceonly.gateway.transports import longest_s
-from onceonly.message.message import Profile
+from onceonly.message.agreement import Agreement, Route
 from onceonly.store.conditions import StoreRefused
 from onceonly.store.look import look_at
 
@@ -130,4 +130,4 @@ def _is_reached(configuration: Configuration) -> bool:
 
 
 def _can_be_closed(agreement: Agreement) -> bool:
-    return agreement.profile is Profile.RM_2000 and not agreement.caller_certificate
+    return agreement.profile.is_numbered and not agreement.caller_certificate

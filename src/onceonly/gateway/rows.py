@@ -1,7 +1,7 @@
 """Journal rows as the gateway writes them: a decision's `Journal` effect plus who and when."""
 
-from onceonly.gateway.config import Agreement
 from onceonly.journal.record import METHOD_TRANSPORT, Record
+from onceonly.message.agreement import Agreement
 from onceonly.message.digest import Digests
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Direction, Event
@@ -11,7 +11,6 @@ from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
     Message,
-    Profile,
     ReliableMessagingMethod,
 )
 from onceonly.message.word import changed
@@ -84,7 +83,7 @@ class Rows:
             to_party=key.to_party,
             message_id=key.message_id,
             agreement_id=agreement.id,
-            profile=agreement.profile.value,
+            profile=agreement.profile.name,
             sequence_number=effect.sequence_number,
             attempt=effect.attempt,
             transport=None if endpoint is None else endpoint.partition(":")[0],
@@ -126,7 +125,7 @@ class Rows:
             ref_to_message_id=message.ref_to_message_id,
             conversation_id=message.conversation_id,
             agreement_id=agreement.id,
-            profile=agreement.profile.value,
+            profile=agreement.profile.name,
             semantics=_agreed_semantics(message, agreement).value,
             service=message.service,
             action=message.action,
@@ -156,7 +155,7 @@ class Rows:
             effect,
             now,
             digests=digests,
-            ack_requested=None if profile is Profile.RM_2000 else terms.ack_requested,
+            ack_requested=terms.ack_requested if profile.header_has_parameters else None,
         )
         ends_at = message.time_to_live_at
         return changed(

@@ -35,18 +35,6 @@ class DeliverySemantics(StrEnum):
         return DeliverySemantics.ONCE_AND_ONLY_ONCE
 
 
-class Profile(StrEnum):
-    """A wire form plus the rules of its text (`rulings.md`)."""
-
-    RM_2000 = "rm-2000"
-    RM_2001 = "rm-2001"
-
-    @property
-    def is_numbered(self) -> bool:
-        """Whether messages carry SequenceNumbers, one in flight per pair (seed 000 §2.1.3)."""
-        return self is Profile.RM_2000
-
-
 class ReliableMessagingMethod(StrEnum):
     """Who makes the delivery reliable (seed 001 §1.2.4)."""
 

@@ -11,10 +11,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from onceonly.gateway.config import Agreement, Configuration, Route, Smtp, StartTls
+from onceonly.gateway.config import Configuration, Smtp, StartTls
 from onceonly.gateway.config.agreement_keys import WINDOW_2001
 from onceonly.gateway.config.terms import may_be_copied
 from onceonly.gateway.config.transports import Tls
+from onceonly.message.agreement import Agreement, Route
 from onceonly.message.identity import Pair, PartyId
 from onceonly.message.message import AckRequested
 from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
@@ -140,7 +141,7 @@ def with_terms(
 ) -> Configuration:
     """The configuration with some terms of one agreement changed."""
     agreements = tuple(
-        replace(one, terms=changed(one.terms, **terms)) if one.id == agreement_id else one
+        changed(one, terms=changed(one.terms, **terms)) if one.id == agreement_id else one
         for one in configuration.agreements
     )
     return replace(configuration, agreements=agreements)

@@ -12,12 +12,8 @@ from collections.abc import Callable, Sequence
 
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.identity import MessageKey, Pair, PartyId
-from onceonly.message.message import (
-    SEQUENCE_NUMBER_MAX,
-    DeliverySemantics,
-    Message,
-    Profile,
-)
+from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics, Message
+from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     Acknowledgment,
     ErrorEntry,

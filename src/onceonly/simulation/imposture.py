@@ -17,8 +17,8 @@ from onceonly.message.message import (
     AcknowledgmentElement,
     DeliverySemantics,
     Message,
-    Profile,
 )
+from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     Acknowledgment,
     ErrorEntry,

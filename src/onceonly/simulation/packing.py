@@ -6,8 +6,9 @@ a signal becomes a package on its way to one machine; must not know who brings i
 
 from hashlib import sha256
 
-from onceonly.message.message import Message, Payload, Profile, RoutingHeader
+from onceonly.message.message import Message, Payload, RoutingHeader
 from onceonly.message.package import Package
+from onceonly.message.profile import Profile
 from onceonly.message.signals import Signal
 from onceonly.message.word import Word, changed
 from onceonly.simulation.cast import uri

@@ -7,7 +7,7 @@ an action leaves the rest as it was.
 
 from typing import Any, Self
 
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms, Intermediary
 from onceonly.message.word import Word, changed, field
 from onceonly.simulation import plan_json

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, get_args, get_origin
 from msgspec import NODEFAULT
 from msgspec.structs import FieldInfo, asdict, fields
 
+from onceonly.message.profile import Profile, profile_named
 from onceonly.message.word import Word
 
 T = TypeVar("T")
@@ -35,6 +36,8 @@ def read(kind: type[T], text: str, *, version: int) -> T:
 def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, Profile):
+        return value.name
     if isinstance(value, Word):
         usual = defaults_of(type(value))
         parts = ((name, part, usual.get(name, NODEFAULT)) for name, part in asdict(value).items())
@@ -57,6 +60,8 @@ def _made(kind: Any, raw: Any) -> Any:
         return {_made(inner[0], key): _made(inner[1], part) for key, part in raw.items()}
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(raw)
+    if kind is Profile:
+        return profile_named(raw)
     is_word = isinstance(kind, type) and issubclass(kind, Word)
     return _built(kind, raw) if is_word else raw
 

@@ -1,7 +1,8 @@
 """What reading a header document gives, whichever profile it is of."""
 
 from onceonly.message.identity import PartyId
-from onceonly.message.message import Message, Profile, RoutingHeader
+from onceonly.message.message import Message, RoutingHeader
+from onceonly.message.profile import Profile
 from onceonly.message.signals import Acknowledgment, ErrorSignal, Inquiry, Signal
 from onceonly.message.word import Word
 from onceonly.wire import names
@@ -17,7 +18,7 @@ class Document(Word):
     routing: tuple[RoutingHeader, ...]
     labels: dict[str, str]
     """Label by content id, one entry for every document that the Manifest names."""
-    profile: Profile = Profile.RM_2000
+    profile: Profile
 
 
 class About(Word):

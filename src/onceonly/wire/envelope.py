@@ -14,11 +14,12 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
-from onceonly.message.message import Message, Payload, Profile, RoutingHeader
+from onceonly.message.message import Message, Payload, RoutingHeader
 from onceonly.message.package import Package
 from onceonly.message.printable import quoted
+from onceonly.message.profile import Profile
 from onceonly.message.word import Word, changed
-from onceonly.wire import header, names, rm2000_template, rm2000_writing, rm2001_writing
+from onceonly.wire import header, names
 from onceonly.wire.document import About, Content, Document, about
 from onceonly.wire.limits import DEFAULT, Limits
 from onceonly.wire.mime import (
@@ -38,6 +39,7 @@ from onceonly.wire.mime import (
     parse_media_type,
     part_media_type,
 )
+from onceonly.wire.registry import codec_of
 from onceonly.wire.splice import spliced
 from onceonly.wire.transfer import Transfer, transfer_of
 from onceonly.wire.version import check_same, profile_of
@@ -59,11 +61,6 @@ __all__ = [
 
 _BOUNDARY_TOKEN: Final = re.compile(r"[0-9A-Za-z]{16,48}")
 _PACKAGE_TYPE: Final = f'{names.PACKAGE_TYPE}; type="{names.HEADER_TYPE}"'
-_VERSIONS: Final = {
-    Profile.RM_2000: f'version="{names.VERSION_2000}"',
-    Profile.RM_2001: f'version="{names.VERSION_2001}"',
-}
-_WRITERS: Final = {Profile.RM_2000: rm2000_writing, Profile.RM_2001: rm2001_writing}
 
 
 def boundary_for(token: str) -> str:
@@ -91,7 +88,7 @@ def encode(
     (`boundary_for`). Timestamps lose what they have below the millisecond. Raises `LocalError`:
     InvalidText for what the wire cannot carry, SemanticsNotOnWire, ReservedService.
     """
-    document = _WRITERS[profile].write(content, routing).encode()
+    document = codec_of(profile).write(content, routing).encode()
     payloads = content.payloads if isinstance(content, Message) else ()
     # No line of the document begins with two hyphens, so the boundary cannot occur in it.
     return _package(
@@ -116,7 +113,7 @@ def _package(
     if not is_boundary(boundary):
         raise LocalError("InvalidText", "not a boundary of RFC 2046")
     _check_writable(payloads, root_content_id)
-    version = _VERSIONS[profile]
+    version = f'version="{codec_of(profile).version}"'
     header_type = f'{names.HEADER_TYPE}; {version}; charset="{charset}"'
     before = f"--{boundary}\r\n{_part_head(header_type, root_content_id)}".encode() + document
     segments = []
@@ -177,8 +174,9 @@ def forward(
     to the last byte (S0-80, S0-89); the payload parts keep order, types and ids. `boundary` must
     be one that the peer could not foresee (`boundary_for`). Raises `LocalError` (InvalidText).
     """
-    added = _WRITERS[envelope.profile].write_routing_header(routing)
-    document, charset = spliced(envelope.header, envelope.profile, added)
+    codec = codec_of(envelope.profile)
+    added = codec.write_routing_header(routing)
+    document, charset = spliced(envelope.header, codec.routing_header_path, added)
     content = envelope.content
     return _package(
         document,
@@ -361,8 +359,7 @@ class Decoder:
 
     def _end_header(self) -> None:
         document = bytes(self._header)
-        if self._declared is not Profile.RM_2001:
-            self._document = rm2000_template.find(document, self._charset, self._limits)
+        self._document = header.find(document, self._charset, self._declared, self._limits)
         if self._document is None:
             self._root = parse(document, self._charset, self._limits)
             self._document = header.read(self._root, self._declared, self._limits)

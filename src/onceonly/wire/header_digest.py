@@ -13,7 +13,8 @@ from hashlib import sha256
 from onceonly.journal.record import as_text
 from onceonly.message.digest import Digests, content_digest
 from onceonly.message.identity import PartyId
-from onceonly.message.message import Message, Profile
+from onceonly.message.message import Message
+from onceonly.message.profile import Profile
 from onceonly.wire.mime import parse_media_type
 
 
@@ -29,7 +30,7 @@ def header_digest(message: Message, profile: Profile) -> str:
     the names of an agreement.
     """
     said = (
-        profile.value,
+        profile.name,
         *_party(message.from_ids),
         *_party(message.to_ids),
         message.agreement_id,

@@ -5,10 +5,10 @@ the place behind its last RoutingHeader is found, and the new one is put in ther
 document's own encoding.
 """
 
+from collections.abc import Sequence
 from typing import Final
 from xml.parsers import expat
 
-from onceonly.message.message import Profile
 from onceonly.wire import names
 from onceonly.wire.xml import declaration_end, in_utf_8
 
@@ -17,27 +17,18 @@ from onceonly.wire.xml import declaration_end, in_utf_8
 _SEPARATOR: Final = "}"
 
 
-def _path(*elements: str) -> list[str]:
-    return [f"{names.NAMESPACE}{_SEPARATOR}{element}" for element in elements]
-
-
-_PATHS: Final = {
-    Profile.RM_2000: _path(names.ROOT, "RoutingHeader"),
-    Profile.RM_2001: _path(names.ROOT, "RoutingHeaderList", "RoutingHeader"),
-}
-
-
 class _LastRoutingHeader:
     """Where the last RoutingHeader of a document ends, and whether it needed no prefix.
 
     Only those at their own place count: an element that we skipped may hold one as well.
     """
 
-    def __init__(self, document: bytes, profile: Profile) -> None:
+    def __init__(self, document: bytes, place: Sequence[str]) -> None:
         self.end = 0
         self.is_bare = False
         self._document = document
-        self._place = _PATHS[profile]
+        self._opening = f"<{place[-1]}".encode()
+        self._place = [f"{names.NAMESPACE}{_SEPARATOR}{element}" for element in place]
         self._path: list[str] = []
         self._declares = False
         parser = expat.ParserCreate("utf-8", _SEPARATOR)
@@ -56,7 +47,7 @@ class _LastRoutingHeader:
             # Without prefix and declarations of its own it is in the default namespace of its
             # surroundings, so its next sibling can be written just as plainly.
             at = self._parser.CurrentByteIndex
-            self.is_bare = not self._declares and self._document.startswith(b"<RoutingHeader", at)
+            self.is_bare = not self._declares and self._document.startswith(self._opening, at)
         self._declares = False
 
     def _finish(self, _name: str) -> None:
@@ -65,19 +56,19 @@ class _LastRoutingHeader:
         self._path.pop()
 
 
-def spliced(document: bytes, profile: Profile, routing_header: str) -> tuple[bytes, str]:
+def spliced(document: bytes, place: Sequence[str], routing_header: str) -> tuple[bytes, str]:
     """The document with `routing_header` behind its last one, and the charset that it is in.
 
     `document` is one that was read, so it is well formed and has a RoutingHeader.
-    `routing_header` is whole lines of the profile's writer.
+    `place` is the path of elements to it, `routing_header` whole lines of the profile's writer.
     """
     charset, text = in_utf_8(document)
     # expat is told the encoding, and not shown a declaration that may name another.
     start = declaration_end(text)
-    last = _LastRoutingHeader(text[start:], profile)
+    last = _LastRoutingHeader(text[start:], place)
     if not last.is_bare:
         routing_header = routing_header.replace(
-            "<RoutingHeader", f'<RoutingHeader xmlns="{names.NAMESPACE}"', 1
+            f"<{place[-1]}", f'<{place[-1]} xmlns="{names.NAMESPACE}"', 1
         )
     end = start + last.end
     whole = text[:end] + b"\r\n" + routing_header.removesuffix("\r\n").encode() + text[end:]

@@ -283,7 +283,7 @@ ASKED = (
         "A response comes, and its request is sent again until an acknowledgement does.",
         Edit(
             "gateway/sending/dispatch.py",
-            "        if is_news and agreement.profile is Profile.RM_2001:\n",
+            "        if is_news and agreement.profile.response_acknowledges:\n",
             "        if is_news and agreement.profile is None:\n",
         ),
     ),
@@ -293,7 +293,7 @@ ASKED = (
         "A response passes for the acknowledgement, which it does not in rm-2000.",
         Edit(
             "gateway/sending/dispatch.py",
-            "        if is_news and agreement.profile is Profile.RM_2001:\n",
+            "        if is_news and agreement.profile.response_acknowledges:\n",
             "        if is_news:\n",
         ),
     ),

@@ -37,7 +37,7 @@ MUTANTS = (
         "I2",
         "A business message does not say any more which one it answers.",
         Edit(
-            "wire/rm2000_writing.py",
+            "wire/rm2000/writing.py",
             '            message.ref_to_message_id or "",',
             '            "",',
         ),

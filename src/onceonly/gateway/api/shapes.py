@@ -7,11 +7,11 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.receiving.inbox import WholeItem
 from onceonly.gateway.recovery.questions import Availability
 from onceonly.gateway.rows import outcome_of
 from onceonly.journal.record import Record
+from onceonly.message.agreement import Agreement
 from onceonly.message.event import OUTCOMES, Event
 from onceonly.message.instant import to_datetime
 from onceonly.message.message import Message, Payload

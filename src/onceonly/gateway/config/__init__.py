@@ -1,24 +1,20 @@
 """One TOML file per gateway: every key as data, the file read whole or refused with its line."""
 
 from onceonly.gateway.config.configuration import (
-    Agreement,
     Configuration,
     Drill,
     Limits,
-    Route,
     read_configuration,
 )
 from onceonly.gateway.config.file import ConfigurationError
 from onceonly.gateway.config.transports import Amqp, Smtp, StartTls, Tls
 
 __all__ = [
-    "Agreement",
     "Amqp",
     "Configuration",
     "ConfigurationError",
     "Drill",
     "Limits",
-    "Route",
     "Smtp",
     "StartTls",
     "Tls",

@@ -8,10 +8,10 @@ from onceonly.gateway.config.key import DURATION, ENDPOINT, FLAG, PARTIES, Key, 
 from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
-    Profile,
     ReliableMessagingMethod,
     SyncReplyMode,
 )
+from onceonly.message.profile import PROFILES, Profile
 from onceonly.message.signals import Assurance
 from onceonly.message.terms import (
     DeliveryReceiptProvided,
@@ -39,10 +39,10 @@ _COUNT_TEXT = "a count, 0 to 1000000"
 
 PROFILE = Key(
     "profile",
-    read.one_of(profile.value for profile in Profile),
-    listed(Profile),
+    read.profile,
+    ", ".join(profile.name for profile in PROFILES),
     "Wire form and rules: `rm-2000` is the text of seed 000, `rm-2001` that of seed 001.",
-    default="rm-2000",
+    default=Profile.RM_2000,
     default_text='`"rm-2000"`',
     section="the seeds themselves",
 )

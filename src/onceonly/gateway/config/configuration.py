@@ -23,85 +23,9 @@ from onceonly.gateway.config.transports import (
     tls_of,
 )
 from onceonly.gateway.config.values import entrance_of, is_loopback, is_wildcard
-from onceonly.message.identity import Pair, PartyId
-from onceonly.message.message import Profile
-from onceonly.message.terms import DeliveryTerms, Intermediary
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
-    """What we and one partner agreed: who, where, and the delivery terms."""
-
-    id: str
-    profile: Profile
-    our_ids: tuple[PartyId, ...]
-    their_ids: tuple[PartyId, ...]
-    send_to: str
-    """Where we post to, and the only place that acknowledgements and errors go (R-26)."""
-    error_to: str | None
-    receiver_uri: str
-    """The URI that the partner's MSH announces; `send_to` unless something stands between."""
-    terms: DeliveryTerms
-    resend_to: str | None = None
-    """Where resends go, where that is elsewhere: perhaps by another transport (S1-46)."""
-    caller_certificate: tuple[str, ...] = ()
-    """Hexadecimal SHA-256 of the certificates under which this partner may call us; none: any."""
-    entrances: tuple[str, ...] = ()
-    """By which ways this partner may call us; none: see `authority` (R-44)."""
-    validator: str | None = None
-    """Application's address that says whether the content is valid (seed 004 level 0 b)."""
-    methods_supported: tuple[str, ...] = ()
-    """Methods of reliable messaging that the partner's MSH supports, as URIs (seed 001
-    §2.1.1.3); empty where the agreement does not say."""
-    is_route: bool = False
-    """It is a route in accept mode as the sending side sees it: what is sent under it is somebody
-    else's, under the package that was made when it was accepted (R-13)."""
-
-    @property
-    def our_party(self) -> str:
-        """The string that names us in keys of this agreement."""
-        return str(self.our_ids[0])
-
-    @property
-    def their_party(self) -> str:
-        """The string that names the partner in keys of this agreement."""
-        return str(self.their_ids[0])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """One direction of traffic that passes through us as an intermediary (ruling R-13)."""
-
-    id: str
-    profile: Profile
-    intermediary: Intermediary
-    from_ids: tuple[PartyId, ...]
-    to_ids: tuple[PartyId, ...]
-    agreement_id: str | None
-    """TPAId or CPAId of what may pass; None: any between these parties."""
-    back_to: str
-    """Where acknowledgements and errors for the previous hop go."""
-    sender_uri: str
-    """The URI that the previous hop announces; `back_to` unless something stands between."""
-    send_to: str
-    """Where the next hop takes messages."""
-    receiver_uri: str
-    """The URI that the next hop announces; `send_to` unless something stands between."""
-    terms: DeliveryTerms
-    """Of the next hop, where we own the delivery (`accept`); `retry_interval_s` is the
-    MinRetrySecs of our Transient Errors."""
-    hops_max: int
-    """Most RoutingHeaders of a message that goes on from here."""
-    caller_certificate: tuple[str, ...] = ()
-    """Certificates under which whoever stands beside us on the route may call us; none: any."""
-    next_hop_certificate: tuple[str, ...] = ()
-    """Those of the next hop alone; then the others are the previous hop's."""
-    entrances: tuple[str, ...] = ()
-
-    @property
-    def pair(self) -> Pair:
-        """The end-to-end pair, by the parties' first PartyIds."""
-        return Pair(str(self.from_ids[0]), str(self.to_ids[0]))
+from onceonly.message.agreement import Agreement, Route
+from onceonly.message.identity import PartyId
+from onceonly.message.terms import Intermediary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,7 +209,7 @@ def _check_beside_agreement(table: Table, agreement: Agreement, other: Agreement
         table.refuse(
             "profile",
             f"is another than that of {other.id!r}, which is between the same parties; "
-            f"legal: {other.profile.value}",
+            f"legal: {other.profile.name}",
         )
     for key, ids, others in (
         ("with", agreement.their_ids, other.their_ids),
@@ -313,7 +237,7 @@ def _agreement(table: Table, party: tuple[PartyId, ...]) -> Agreement:
         table.refuse("with", "names one of our own ids")
     return Agreement(
         id=table["id"],
-        profile=Profile(table["profile"]),
+        profile=table["profile"],
         our_ids=our_ids,
         their_ids=table["with"],
         send_to=table["send_to"],
@@ -347,7 +271,7 @@ def _routes(
                 table.refuse(
                     "profile",
                     f"is another than that of agreement {agreement.id!r} with the same party: "
-                    f"profiles are not mixed; legal: {agreement.profile.value}",
+                    f"profiles are not mixed; legal: {agreement.profile.name}",
                 )
         routes.append(route)
     return tuple(routes)
@@ -363,7 +287,7 @@ def _check_beside(table: Table, route: Route, other: Route) -> None:
         table.refuse(
             "profile",
             f"is another than that of {other.id!r} between the same parties: profiles are not "
-            f"mixed; legal: {other.profile.value}",
+            f"mixed; legal: {other.profile.name}",
         )
     is_any = route.agreement_id is None or other.agreement_id is None
     if there and (is_any or route.agreement_id == other.agreement_id):
@@ -380,7 +304,7 @@ def _route(table: Table) -> Route:
             table.refuse(key, "is a broker: legal in an [[agreement]] (S1-11)")
     return Route(
         id=table["id"],
-        profile=Profile(table["profile"]),
+        profile=table["profile"],
         intermediary=Intermediary(table["intermediary"]),
         from_ids=table["from"],
         to_ids=table["to"],

@@ -14,10 +14,10 @@ from onceonly.gateway.config.values import entrance_of
 from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
-    Profile,
     ReliableMessagingMethod,
     SyncReplyMode,
 )
+from onceonly.message.profile import Profile
 from onceonly.message.signals import AckStatus, Assurance
 from onceonly.message.terms import (
     DeliveryReceiptProvided,
@@ -38,7 +38,7 @@ ONLY_2001 = (
     "delivery_receipt_provided",
     "response_choice",
 )
-"""Parameters of seed 001 that the text of `rm-2000` has no place for."""
+"""Parameters of seed 001 (§1.2), for headers that have them."""
 
 _OF_ACKNOWLEDGEMENTS = (
     "ack_requested",
@@ -119,7 +119,7 @@ EVERY_MESSAGE = -1
 
 def terms_of(table: Table) -> DeliveryTerms:
     """The terms of an `[[agreement]]`. Raises `ConfigurationError`."""
-    profile = Profile(table["profile"])
+    profile: Profile = table["profile"]
     semantics = DeliverySemantics(table["delivery_semantics"])
     method = ReliableMessagingMethod(table["reliable_messaging_method"] or "ebXML")
     intermediary = Intermediary(table["intermediary"]) if table["intermediary"] else None
@@ -171,7 +171,9 @@ def window_of(table: Table, profile: Profile) -> int:
     if not profile.is_numbered:
         return WINDOW_2001 if window is None else window
     if window not in (None, 1):
-        table.refuse("window", "is above 1: rm-2000 has one reliable message in flight; legal: 1")
+        table.refuse(
+            "window", f"is above 1: {profile.name} has one reliable message in flight; legal: 1"
+        )
     return 1
 
 
@@ -202,18 +204,21 @@ def check_budget(table: Table, terms: DeliveryTerms) -> None:
 
 
 def _check_profile(table: Table, profile: Profile) -> None:
-    if not profile.is_numbered:
-        return
-    for key in ONLY_2001:
+    for key in ONLY_2001 if not profile.header_has_parameters else ():
         if table.is_given(key):
             table.refuse(key, "is a parameter of seed 001; legal: with profile = rm-2001")
     if table["intermediary"] == Intermediary.ACCEPT:
-        table.refuse("intermediary", "is accept, which only seed 001 has; legal: relay (R-13)")
-    if table["notify_failures"]:
+        _check_accepting(table, profile)
+    if table["notify_failures"] and not profile.has_failure_notices:
         table.refuse(
             "notify_failures",
-            "is off in rm-2000, whose text has no such notice (R-14); legal: false",
+            f"is off in {profile.name}, whose text has no such notice (R-14); legal: false",
         )
+
+
+def _check_accepting(table: Table, profile: Profile) -> None:
+    if not profile.has_accepting_intermediaries:
+        table.refuse("intermediary", "is accept, which only seed 001 has; legal: relay (R-13)")
 
 
 def _check_method(table: Table, method: ReliableMessagingMethod) -> None:
@@ -301,8 +306,8 @@ def _check_remedy(table: Table, terms: DeliveryTerms) -> None:
     if is_resend and terms.is_numbered and terms.on_exhausted is not OnExhausted.SUSPEND:
         table.refuse(
             "when_not_received",
-            "is resend: in rm-2000 the message must keep its turn; legal: with on_exhausted = "
-            "suspend",
+            f"is resend: in {table['profile'].name} the message must keep its turn; legal: with "
+            "on_exhausted = suspend",
         )
     round_trip_s, verdict_s = table["round_trip"], terms.verdict_after_s
     if round_trip_s is not None and verdict_s is not None and verdict_s < round_trip_s:
@@ -346,7 +351,7 @@ def _notifies_failures(
         return bool(table["notify_failures"])
     is_silent = semantics is DeliverySemantics.EXACTLY_ONCE or table["strict_release"]
     is_silent = is_silent or method is ReliableMessagingMethod.TRANSPORT
-    return not is_silent and profile is not Profile.RM_2000
+    return not is_silent and profile.has_failure_notices
 
 
 def _inquires(table: Table) -> bool:
@@ -377,10 +382,10 @@ def _recovery(table: Table) -> RecoveryTerms:
 
 def route_terms_of(table: Table) -> DeliveryTerms:
     """The terms of the next hop of a `[[route]]`. Raises `ConfigurationError`."""
-    profile = Profile(table["profile"])
+    profile: Profile = table["profile"]
     accepts = table["intermediary"] == Intermediary.ACCEPT
-    if accepts and profile.is_numbered:
-        table.refuse("intermediary", "is accept, which only seed 001 has; legal: relay (R-13)")
+    if accepts:
+        _check_accepting(table, profile)
     for key in _OF_ACCEPTING if not accepts else ():
         if table.is_given(key):
             table.refuse(key, "is not for a relay, which never sends again; legal: with accept")

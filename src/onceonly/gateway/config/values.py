@@ -13,8 +13,10 @@ from urllib.parse import SplitResult, urlsplit
 from onceonly.gateway.drill import POINTS
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.identity import PartyId, checked_identifier, is_uri
+from onceonly.message.profile import Profile
 from onceonly.transport.amqp_address import read_publish_address, read_queue_address
 from onceonly.transport.smtp_address import is_mailbox
+from onceonly.wire.registry import find_profile
 
 
 class Illegal(ValueError):  # noqa: N818 - because it is a verdict on a value, caught by the reader
@@ -68,6 +70,14 @@ def one_of(words: Iterable[str], later: dict[str, str] | None = None) -> Callabl
         return str(value)
 
     return parse
+
+
+def profile(value: Any) -> Profile:
+    """The profile of that name."""
+    found = find_profile(value) if isinstance(value, str) else None
+    if found is None:
+        raise Illegal(f"{value!r} is none of them")
+    return found
 
 
 def parties(value: Any) -> tuple[PartyId, ...]:

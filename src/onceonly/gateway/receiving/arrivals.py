@@ -11,7 +11,6 @@ from functools import partial
 from onceonly.gateway.agreements import Admitted
 from onceonly.gateway.authority import Caller
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.known import find_known, stamp_of
 from onceonly.gateway.persistence import persist
@@ -23,12 +22,13 @@ from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.work import Outcome as Sending
 from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
+from onceonly.message.agreement import Agreement
 from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
 from onceonly.message.instant import NS_PER_S, Now
-from onceonly.message.message import AckRequested, Profile, SyncReplyMode
+from onceonly.message.message import AckRequested, SyncReplyMode
 from onceonly.message.package import Package
 from onceonly.message.signals import AckStatus, Assurance
 from onceonly.message.terms import ResponseChoice
@@ -397,7 +397,9 @@ def _find_response(snapshot: Snapshot, agreement: Agreement, key: MessageKey) ->
     except KeyError:
         acknowledgment = None
     is_most_recent = agreement.terms.response_choice is ResponseChoice.MOST_RECENT
-    if agreement.profile is Profile.RM_2000 or (acknowledgment is not None and not is_most_recent):
+    if not agreement.profile.response_acknowledges or (
+        acknowledgment is not None and not is_most_recent
+    ):
         return acknowledgment
     response = snapshot.find_response(key.message_id, key.from_party, is_most_recent=is_most_recent)
     return response or acknowledgment

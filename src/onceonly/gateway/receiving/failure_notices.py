@@ -12,15 +12,15 @@ from functools import partial
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.bugs import Bugs, words_for
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.receiving.signals import Signals
 from onceonly.gateway.relaying.routes import Routes, as_previous_hop
 from onceonly.gateway.rows import Rows
+from onceonly.message.agreement import Agreement
 from onceonly.message.event import Direction, Event
 from onceonly.message.instant import NS_PER_S
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import changed
 from onceonly.protocol.effects import Journal
@@ -35,8 +35,8 @@ RetryInterval they last an hour, more than a restart of the partner takes."""
 
 
 def are_sent(profile: Profile, terms: DeliveryTerms) -> bool:
-    """Whether notices go over the network at all: never in `rm-2000` or under strict release."""
-    return terms.notifies_failures and not terms.strict_release and profile is not Profile.RM_2000
+    """Whether notices go over the network at all: never under strict release."""
+    return terms.notifies_failures and not terms.strict_release and profile.has_failure_notices
 
 
 class FailureNotices:

@@ -15,7 +15,6 @@ from itertools import takewhile
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.bugs import Bugs, words_for
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.growth import Growth
 from onceonly.gateway.persistence import persist
@@ -24,6 +23,7 @@ from onceonly.gateway.receiving.signals import Hop, Signals
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
+from onceonly.message.agreement import Agreement
 from onceonly.message.digest import Digests
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Direction, Event

@@ -20,7 +20,6 @@ from onceonly.gateway.authority import (
 )
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Agreement, Route
 from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.payloads import keep
 from onceonly.gateway.receiving.arrivals import Arrivals, Received
@@ -37,11 +36,13 @@ from onceonly.gateway.rows import Rows, at_what_waits
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
+from onceonly.message.agreement import Agreement, Route
 from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
-from onceonly.message.message import Message, Profile, SyncReplyMode
+from onceonly.message.message import Message, SyncReplyMode
+from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     Acknowledgment,
     Assurance,

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.growth import Growth
 from onceonly.gateway.receiving.failure_notices import FailureNotices, are_sent
 from onceonly.gateway.rows import Rows
 from onceonly.journal.record import Record
+from onceonly.message.agreement import Agreement
 from onceonly.message.errors import LocalError, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.message import DeliverySemantics, Message

@@ -9,21 +9,17 @@ from collections.abc import AsyncIterator
 
 from onceonly.gateway.agreements import Admitted
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.rows import Rows
+from onceonly.message.agreement import Agreement
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, PartyId, is_uri
 from onceonly.message.instant import Now
-from onceonly.message.message import (
-    AcknowledgmentElement,
-    AckRequested,
-    Profile,
-    RoutingHeader,
-)
+from onceonly.message.message import AcknowledgmentElement, AckRequested, RoutingHeader
 from onceonly.message.package import Package
+from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     PLAIN_ACK,
     Acknowledgment,
@@ -164,7 +160,7 @@ class Signals:
         routing = RoutingHeader(
             sender_uri=hop.our_uri,
             receiver_uri=hop.their_uri,
-            error_uri=hop.our_uri if hop.profile is Profile.RM_2000 else None,
+            error_uri=hop.our_uri if hop.profile.has_error_uri else None,
             timestamp_at=now.at,
         )
         token = self._ids.token()

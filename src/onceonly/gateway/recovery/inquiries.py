@@ -10,7 +10,6 @@ import asyncio
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.authority import Caller, is_entitled
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.receiving.handovers import HandOvers
@@ -23,11 +22,12 @@ from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
+from onceonly.message.agreement import Agreement
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
 from onceonly.message.instant import Now
-from onceonly.message.message import Profile
 from onceonly.message.package import Package
+from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     Inquiry,
     InquiryKind,

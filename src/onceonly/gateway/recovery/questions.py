@@ -8,7 +8,6 @@ import asyncio
 from collections import OrderedDict
 
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.persistence import persist
@@ -17,6 +16,7 @@ from onceonly.gateway.recovery.steps import Asker, Question
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
+from onceonly.message.agreement import Agreement
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.instant import Now

@@ -16,7 +16,7 @@ from onceonly.gateway.sending.work import MessageWork, Outcome, PairWork, Recove
 from onceonly.message.event import Event
 from onceonly.message.identity import Pair
 from onceonly.message.instant import Now
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 from onceonly.message.signals import InquiryKind, Report
 from onceonly.protocol import recovering
 from onceonly.protocol.effects import Journal

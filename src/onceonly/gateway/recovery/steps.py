@@ -8,9 +8,9 @@ only after the commit (`questions`). Levels 2 to 5 of seed 004, ruling R-21.
 from collections.abc import Sequence
 from enum import Enum
 
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.sending.deadlines import Waits
+from onceonly.message.agreement import Agreement
 from onceonly.message.instant import US_PER_S, Now
 from onceonly.message.message import Message
 from onceonly.message.signals import InquiryKind

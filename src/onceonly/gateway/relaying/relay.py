@@ -6,11 +6,9 @@ and nothing of it is stored (R-25).
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from onceonly.gateway.authority import Caller
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Route
 from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.payloads import keep
@@ -22,11 +20,13 @@ from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.package_body import PackageBody
 from onceonly.gateway.sending.sender import made_after
 from onceonly.gateway.tasks import Tasks
+from onceonly.message.agreement import Route
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
-from onceonly.message.message import Message, Profile, RoutingHeader
+from onceonly.message.message import Message, RoutingHeader
 from onceonly.message.package import Package
+from onceonly.message.profile import Profile
 from onceonly.message.signals import Acknowledgment, ErrorSignal
 from onceonly.message.word import changed
 from onceonly.protocol.effects import Answer, Journal
@@ -113,9 +113,9 @@ class Relay:
                 await self._transits.take(passage)
         except RemoteError as error:
             # Whoever does not speak the route's profile hears why in his own.
-            in_his = replace(route, profile=envelope.profile)
+            in_his = changed(route, profile=envelope.profile)
             return await self._reject(changed(subject, route=in_his), error)
-        if message.ref_to_message_id is not None and route.profile is Profile.RM_2001:
+        if message.ref_to_message_id is not None and route.profile.response_acknowledges:
             self._tasks.start(self._hear_response(message, caller), place="hearing a response")
         return TAKEN
 
@@ -183,7 +183,7 @@ class Relay:
         routing = RoutingHeader(
             sender_uri=self._our_uri,
             receiver_uri=route.receiver_uri,
-            error_uri=self._our_uri if route.profile is Profile.RM_2000 else None,
+            error_uri=self._our_uri if route.profile.has_error_uri else None,
             timestamp_at=made_after(message, self._clock.at()),
             # End-to-end pairs: the number is the origin's, and so is its sequence (R-13).
             sequence_number=previous.sequence_number,

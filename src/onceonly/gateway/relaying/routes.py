@@ -8,7 +8,7 @@ and 001 §1.3.4; invariant I38.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from onceonly.gateway.authority import Caller, is_next_hop, is_previous_hop
-from onceonly.gateway.config import Agreement, Route
+from onceonly.message.agreement import Agreement, Route
 from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.identity import PartyId
@@ -16,12 +16,12 @@ from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
     Message,
-    Profile,
     ReliableMessagingMethod,
     RoutingHeader,
     SyncReplyMode,
 )
 from onceonly.message.package import Package
+from onceonly.message.profile import Profile
 from onceonly.message.signals import SignalHeader
 from onceonly.message.terms import Intermediary
 from onceonly.message.word import Word
@@ -124,8 +124,8 @@ class Routes:
         if profile is not route.profile:
             raise RemoteError(
                 ErrorCode.INCONSISTENT,
-                f"a message of profile {profile.value} on route {route.id!r}, "
-                f"which is of profile {route.profile.value}",
+                f"a message of profile {profile.name} on route {route.id!r}, "
+                f"which is of profile {route.profile.name}",
             )
         if previous.receiver_uri not in self._our_uris:
             raise RemoteError(

@@ -11,18 +11,19 @@ from functools import partial
 from onceonly.gateway.authority import Caller, is_next_hop
 from onceonly.gateway.bugs import Bugs, words_for
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Route
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.relaying.routes import Passage, Routes
 from onceonly.gateway.relaying.upstream import Subject, Upstream, outcome_row
 from onceonly.gateway.sending.package_body import PackageBody
 from onceonly.gateway.tasks import Tasks
+from onceonly.message.agreement import Route
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
-from onceonly.message.message import AcknowledgmentElement, AckRequested, Message, Profile
+from onceonly.message.message import AcknowledgmentElement, AckRequested, Message
 from onceonly.message.package import Package
+from onceonly.message.profile import Profile
 from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal, SignalHeader
 from onceonly.message.word import Word, changed
 from onceonly.protocol import receiving, relaying, schedule

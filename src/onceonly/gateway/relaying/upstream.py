@@ -6,20 +6,18 @@ whether or not somebody stands between it and the destination (seed 001 §1.3.4)
 something is to be said; `transit` and `custody` do.
 """
 
-from dataclasses import replace
-
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Route
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.receiving.signals import Hop, Signals
 from onceonly.gateway.relaying.routes import Passage, as_agreement
 from onceonly.gateway.rows import Rows
 from onceonly.journal.record import Record
+from onceonly.message.agreement import Route
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, PartyId
 from onceonly.message.instant import Now
-from onceonly.message.message import AcknowledgmentElement, DeliverySemantics, Profile
+from onceonly.message.message import AcknowledgmentElement, DeliverySemantics
 from onceonly.message.package import Package
 from onceonly.message.signals import (
     PLAIN_ACK,
@@ -123,7 +121,7 @@ class Upstream:
         return changed(
             self._rows.about_message(
                 subject.key,
-                replace(as_agreement(route), id=subject.agreement_id),
+                changed(as_agreement(route), id=subject.agreement_id),
                 direction,
                 effect,
                 now,
@@ -137,7 +135,7 @@ class Upstream:
         self, subject: Subject, passage: Passage, effect: Journal, now: Now
     ) -> Record:
         """A row about an arrival, with everything of the header that evidence needs."""
-        agreement = replace(as_agreement(subject.route), id=subject.agreement_id)
+        agreement = changed(as_agreement(subject.route), id=subject.agreement_id)
         row = self._rows.with_header(
             passage.message,
             agreement,
@@ -158,7 +156,7 @@ class Upstream:
     ) -> Package:
         hop = self.hop(subject)
         header = self._signals.header(hop, subject.key.message_id, now)
-        if answer.code is ErrorCode.DELIVERY_FAILURE and hop.profile is Profile.RM_2001:
+        if answer.code is ErrorCode.DELIVERY_FAILURE and hop.profile.has_failure_notices:
             # A notice names who found the problem and whose message it was (seed 001 §1.6).
             header = changed(
                 header, from_ids=(PartyId(self._our_uri),), to_ids=subject.route.from_ids

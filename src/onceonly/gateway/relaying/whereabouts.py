@@ -13,8 +13,8 @@ from onceonly.gateway.relaying.upstream import Subject, Upstream, outcome_row
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
-from onceonly.message.message import Profile
 from onceonly.message.package import Package
+from onceonly.message.profile import Profile
 from onceonly.message.signals import Inquiry, InquiryKind, MessageStatus, Report
 from onceonly.message.word import changed
 from onceonly.protocol.effects import Journal

@@ -4,7 +4,7 @@ A certain end has a way on that cannot double. Where a copy may have been delive
 can decide that its content goes out once more. Must not know how it goes out; `turn` does that.
 """
 
-from onceonly.gateway.config import Agreement
+from onceonly.message.agreement import Agreement
 from onceonly.message.errors import LocalError
 from onceonly.protocol.sending import OutboundStatus, has_way_on
 from onceonly.store.entries import OutboundView

@@ -11,7 +11,6 @@ from functools import partial
 from onceonly.gateway.authority import Answered, Caller, is_entitled
 from onceonly.gateway.bugs import Bugs, words_for
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.persistence import persist
 from onceonly.gateway.recovery.questions import (
@@ -35,11 +34,13 @@ from onceonly.gateway.sending.work import (
     Work,
 )
 from onceonly.gateway.tasks import Tasks
+from onceonly.message.agreement import Agreement
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.instant import Now
-from onceonly.message.message import Message, Profile, SyncReplyMode
+from onceonly.message.message import Message, SyncReplyMode
+from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     PLAIN_ACK,
     Acknowledgment,
@@ -338,7 +339,7 @@ class Dispatch:
         work: list[Work] = []
         is_known = entry.state.status is OutboundStatus.ACKNOWLEDGED and entry.state.has_arrived
         is_news = not is_known and entry.state.exposure is not Exposure.NEVER
-        if is_news and agreement.profile is Profile.RM_2001:
+        if is_news and agreement.profile.response_acknowledges:
             detail = f"on the business response {message.message_id}"
             event = AckReceived(detail, is_from_to_party=True)
             work.append(MessageWork(entry.message_id, event))

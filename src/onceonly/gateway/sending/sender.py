@@ -5,15 +5,15 @@ in which the machines speak; `turn` has that.
 """
 
 from onceonly.gateway.agreements import Agreements
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.recovery.steps import Recoveries
 from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.deadlines import Waits
 from onceonly.gateway.sending.room import Room
 from onceonly.gateway.sending.work import MessageWork, PairWork, Work
+from onceonly.message.agreement import Agreement
 from onceonly.message.instant import Now
-from onceonly.message.message import Message, Profile, RoutingHeader
+from onceonly.message.message import Message, RoutingHeader
 from onceonly.message.package import Package
 from onceonly.message.word import changed
 from onceonly.protocol import pairing
@@ -79,15 +79,14 @@ class Sender:
         hop = RoutingHeader(
             sender_uri=self._our_uri,
             receiver_uri=agreement.receiver_uri,
-            error_uri=self._our_uri,
+            error_uri=self._our_uri if agreement.profile.has_error_uri else None,
             timestamp_at=made_at,
             sequence_number=sequence_number,
         )
-        if agreement.profile is Profile.RM_2000:
+        if not agreement.profile.header_has_parameters:
             return hop
         return changed(
             hop,
-            error_uri=None,
             reliable_messaging_method=agreement.terms.method,
             ack_requested=agreement.terms.ack_requested,
         )

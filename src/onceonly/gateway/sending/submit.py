@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.payloads import keep
 from onceonly.gateway.receiving.replies import Exchange, Replies
@@ -17,6 +16,7 @@ from onceonly.gateway.sending.again import goes_again_by_key
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.room import Room
 from onceonly.gateway.sending.work import Draft, Outcome
+from onceonly.message.agreement import Agreement
 from onceonly.message.digest import Digests, content_digest
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.event import Event
@@ -26,7 +26,6 @@ from onceonly.message.message import (
     AckRequested,
     Message,
     Payload,
-    Profile,
     SyncReplyMode,
 )
 from onceonly.message.word import Word, changed
@@ -146,7 +145,7 @@ class Submissions:
         agreement = self._agreements.find(draft.message.agreement_id)
         assert agreement is not None, "the caller has looked"
         message = changed(draft.message, timestamp_at=self._clock.at())
-        if agreement.profile is not Profile.RM_2000:
+        if agreement.profile.header_has_parameters:
             message = _with_terms(message, agreement, None)
         return self._enter(txn, Draft(message, draft.payloads), digest, agreement, actor=actor)
 
@@ -164,7 +163,7 @@ class Submissions:
     def _find_exchange(self, submission: Submission, agreement: Agreement) -> Exchange | None:
         """Where the partner waits for this very message, in the answer to the one it refers to."""
         ref = submission.ref_to_message_id
-        if ref is None or agreement.profile is Profile.RM_2000:
+        if ref is None or not agreement.profile.response_acknowledges:
             return None
         return self._replies.find(MessageKey(agreement.their_party, agreement.our_party, ref))
 
@@ -195,7 +194,7 @@ class Submissions:
             )
         except RemoteError as error:
             raise LocalError("InvalidField", error.description) from error
-        if agreement.profile is Profile.RM_2000:
+        if not agreement.profile.header_has_parameters:
             return message
         return _with_terms(message, agreement, exchange)
 
@@ -269,7 +268,7 @@ class Submissions:
 
 
 def _with_terms(message: Message, agreement: Agreement, exchange: Exchange | None) -> Message:
-    """What a header of `rm-2001` says of the agreed parameters (seed 001 §1.2).
+    """What a header that has them says of the agreed parameters (seed 001 §1.2).
 
     A response asks for nothing in the answer, even where the agreement has it: it is the answer.
     """

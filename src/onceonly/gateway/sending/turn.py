@@ -7,7 +7,6 @@ write, a departure, a question, or a word for another machine. Must not await.
 
 from collections.abc import Sequence
 
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.recovery.steps import Asker, Question, conversation_of, new_version
 from onceonly.gateway.rows import outcome_of
 from onceonly.gateway.sending.sender import UNSETTLED, Sender, endpoint_of, resend
@@ -24,6 +23,7 @@ from onceonly.gateway.sending.work import (
     Work,
 )
 from onceonly.journal.record import Record
+from onceonly.message.agreement import Agreement
 from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event

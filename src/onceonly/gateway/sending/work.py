@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from onceonly.gateway.config import Agreement
 from onceonly.gateway.recovery.steps import Question
+from onceonly.message.agreement import Agreement
 from onceonly.message.identity import Pair
 from onceonly.message.message import Message
 from onceonly.message.package import Package

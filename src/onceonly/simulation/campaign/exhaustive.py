@@ -20,7 +20,8 @@ from zlib import crc32
 
 from msgspec.structs import asdict
 
-from onceonly.message.message import AckRequested, Profile
+from onceonly.message.message import AckRequested
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms, Intermediary, OnExhausted
 from onceonly.message.word import Word, changed
 from onceonly.simulation import checkers

@@ -12,7 +12,8 @@ from onceonly.gateway.receiving.failure_notices import RETRIES_MAX
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S
-from onceonly.message.message import DeliverySemantics, Profile
+from onceonly.message.message import DeliverySemantics
+from onceonly.message.profile import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.checkers.arrival import ACKNOWLEDGED, is_doubt, shows_arrival

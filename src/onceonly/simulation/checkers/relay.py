@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.protocol.outbound import OutboundStatus
 from onceonly.simulation.cast import HOPS_MAX, name_of

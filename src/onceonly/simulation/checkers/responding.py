@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 from onceonly.message.signals import InquiryKind, ReportedProcessing
 from onceonly.message.terms import DeliveryTerms, Remedy
 from onceonly.simulation.checkers.asking import (

@@ -6,12 +6,8 @@ with the real reader. Durations are a few seconds, so that a world soon sees the
 
 from random import Random
 
-from onceonly.message.message import (
-    AckRequested,
-    DeliverySemantics,
-    Profile,
-    SyncReplyMode,
-)
+from onceonly.message.message import AckRequested, DeliverySemantics, SyncReplyMode
+from onceonly.message.profile import Profile
 from onceonly.message.signals import AckStatus, Assurance
 from onceonly.message.terms import (
     DeliveryReceiptProvided,

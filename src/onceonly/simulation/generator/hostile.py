@@ -10,7 +10,8 @@ world is one, and every other world knows nothing of it. Must not know who judge
 from dataclasses import dataclass
 from random import Random
 
-from onceonly.message.message import DeliverySemantics, Profile, SyncReplyMode
+from onceonly.message.message import DeliverySemantics, SyncReplyMode
+from onceonly.message.profile import PROFILES, Profile
 from onceonly.message.terms import Intermediary
 from onceonly.message.word import changed
 from onceonly.simulation.cast import line_id, path_of
@@ -71,7 +72,7 @@ def drawn(seed: int) -> Plan:
     shape = chance.choice(tuple(SHAPES))
     world = _world(chance, shape)
     sketch = world.sketch
-    sketch.tags |= {"hostile", shape, *(line.profile.value for line in sketch.lines)}
+    sketch.tags |= {"hostile", shape, *(line.profile.name for line in sketch.lines)}
     is_slippery = shape in _SLIPPERY and sketch.is_on("slip", _SLIPS)
     _traffic(world, is_alone=is_slippery)
     if is_slippery:
@@ -120,8 +121,8 @@ def _world(chance: Random, shape: str) -> _World:
     is_certified = chance.random() < 0.75
     if is_certified:
         sketch.tags.add("certificates")
-    profile = chance.choice(tuple(Profile))
-    others = profile if chance.random() < 0.8 else chance.choice(tuple(Profile))
+    profile = chance.choice(PROFILES)
+    others = profile if chance.random() < 0.8 else chance.choice(PROFILES)
     honest = _line(sketch, honest_way, profile, is_certified=is_certified)
     own = _line(sketch, own_way, others, is_certified=is_certified and chance.random() < 0.5)
     if is_certified:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from random import Random
 from types import MappingProxyType
 
-from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics, Profile
+from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics
+from onceonly.message.profile import PROFILES, Profile
 from onceonly.message.terms import DeliveryTerms, OnExhausted, RecoveryTerms
 from onceonly.message.word import Word, changed
 from onceonly.simulation.cast import ROUTE_RETRIES, line_id, party
@@ -32,7 +33,7 @@ class Scene(Word):
 
     happen: Callable[[Sketch], None]
     agree: Agree
-    profiles: tuple[Profile, ...] = tuple(Profile)
+    profiles: tuple[Profile, ...] = PROFILES
     semantics: tuple[DeliverySemantics, ...] = _ONCE
     has_relay: bool = False
     fates: Mapping[Fate, float] | None = None

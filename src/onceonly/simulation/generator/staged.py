@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from onceonly.message.message import AckRequested, Profile
+from onceonly.message.message import AckRequested
+from onceonly.message.profile import PROFILES, Profile
 from onceonly.message.terms import (
     DeliveryTerms,
     Intermediary,
@@ -117,7 +118,7 @@ def _plan(seed: int, stage: Stage) -> Plan:
     sketch, chance = stage.sketch, stage.chance
     delay_ms = chance.choice((1, 20, 20, 200))
     drawn = {chance.choice(_BAD): 0.1} if chance.random() < 0.2 else {}
-    sketch.tags |= {line.profile.value for line in sketch.lines}
+    sketch.tags |= {line.profile.name for line in sketch.lines}
     sketch.tags |= {mode.value for line in sketch.lines for _, mode in line.through}
     actions = [one for one in sketch.actions if one.at_ms < stage.heal_ms]
     return Plan(
@@ -163,7 +164,7 @@ def _terms(chance: Random, profile: Profile) -> DeliveryTerms:
 
 
 def _profile(chance: Random) -> Profile:
-    return chance.choice(tuple(Profile))
+    return chance.choice(PROFILES)
 
 
 def _tries(terms: DeliveryTerms) -> int:

@@ -3,7 +3,7 @@
 Nothing here is a fault of a machine or a network. Each class is on or off per world.
 """
 
-from onceonly.message.message import Profile
+from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import changed
 from onceonly.simulation.cast import line_id, party

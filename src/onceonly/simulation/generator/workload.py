@@ -10,7 +10,7 @@ on, so that combinations can be counted.
 from random import Random
 
 from onceonly.gateway.purge import UNMENTIONED_S
-from onceonly.message.message import Profile
+from onceonly.message.profile import PROFILES, Profile
 from onceonly.message.terms import Intermediary
 from onceonly.message.word import changed
 from onceonly.simulation.chance import stream
@@ -116,14 +116,14 @@ def _lines(sketch: Sketch, scene: Scene | None) -> tuple[Line, ...]:
         (chance.choice(sketch.parties[:at]), sketch.parties[at])
         for at in range(1, len(sketch.parties))
     ]
-    profiles = {pair: chance.choice(tuple(Profile)) for pair in ends}
+    profiles = {pair: chance.choice(PROFILES) for pair in ends}
     lines = [_line(sketch, pair, profiles[pair], is_first=pair == ends[0]) for pair in ends]
     if chance.random() < 0.06:
         pair = chance.choice(ends)
         more = _line(sketch, pair, profiles[pair], is_first=False)
         lines.append(changed(more, name="-2"))
         sketch.tags.add("two-agreements")
-    sketch.tags |= {line.profile.value for line in lines}
+    sketch.tags |= {line.profile.name for line in lines}
     return tuple(lines)
 
 
@@ -131,7 +131,7 @@ def _line_of(sketch: Sketch, scene: Scene) -> Line:
     """The one line of a scene."""
     chance, ends = sketch.chance, (sketch.parties[0], sketch.parties[1])
     profile, semantics = chance.choice(scene.profiles), chance.choice(scene.semantics)
-    sketch.tags.add(profile.value)
+    sketch.tags.add(profile.name)
     scheme = "smtp" if sketch.is_on("mail", 0.12) else "http"
     mode = Intermediary.RELAY if scene.has_relay else None
     drawn = terms_of(chance, profile, through=mode, scheme=scheme, semantics=semantics)

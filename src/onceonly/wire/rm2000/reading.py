@@ -6,8 +6,9 @@ skipped says `elements`.
 
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.identity import checked_text
-from onceonly.message.message import DeliverySemantics, Message, Profile, RoutingHeader
+from onceonly.message.message import DeliverySemantics, Message, RoutingHeader
 from onceonly.message.printable import quoted
+from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     Acknowledgment,
     ErrorSignal,
@@ -47,10 +48,11 @@ from onceonly.wire.fields import (
     salvage_uri,
 )
 from onceonly.wire.limits import Limits
+from onceonly.wire.rm2000 import names as own
 from onceonly.wire.timestamp import read_timestamp
 from onceonly.wire.xml import Element
 
-_ORDERS = orders_of(names.CHILDREN_2000)
+_ORDERS = orders_of(own.CHILDREN)
 _ROOT = _ORDERS[names.ROOT]
 _MANIFEST = _ORDERS["Manifest"]
 _DOCUMENT_REFERENCE = _ORDERS["DocumentReference"]
@@ -73,7 +75,7 @@ def read(root: Element, limits: Limits) -> Document:
     message_type = _find_message_type(root)
     if message_type is None:
         said = quoted(find_attribute(root, "MessageType") or "")
-        types = " or ".join(names.MESSAGE_TYPES)
+        types = " or ".join(own.MESSAGE_TYPES)
         raise unrecognized(f"the value of MessageType is {said}; expected is {types}")
     sections, hops = _read_root(root, limits)
     header = once(sections["Header"], _HEADER)
@@ -94,7 +96,7 @@ def read(root: Element, limits: Limits) -> Document:
                 "a OnceAndOnlyOnce message has no SequenceNumber; expected is one in its last"
                 " RoutingHeader"
             )
-        return Document(content, routing, labels)
+        return Document(content, routing, labels, Profile.RM_2000)
     if labels:
         raise RemoteError(
             ErrorCode.MIME_PROBLEM,
@@ -107,13 +109,13 @@ def read(root: Element, limits: Limits) -> Document:
         content = _read_errors(signal_header, sections, semantics, limits)
     else:
         content = _read_signal(root, signal_header, message_type)
-    return Document(content, routing, labels)
+    return Document(content, routing, labels, Profile.RM_2000)
 
 
 def _find_message_type(root: Element) -> str | None:
     # [A3] Normal is the default of the reconstructed DTD.
     said = find_attribute(root, "MessageType")
-    return names.MESSAGE_TYPES.get(names.NORMAL if said is None else said)
+    return own.MESSAGE_TYPES.get(names.NORMAL if said is None else said)
 
 
 def _read_root(root: Element, limits: Limits) -> tuple[dict[str, Element], list[Element]]:

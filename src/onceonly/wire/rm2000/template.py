@@ -2,11 +2,11 @@
 
 Most documents that a gateway meets were written by another one of its kind. One regular
 expression made from the writer's layout reads such a document ten times faster than a tree does;
-everything else, and everything that is refused, goes the long way through `xml` and `rm2000`,
+everything else, and everything that is refused, goes the long way through `xml` and `reading`,
 so that there is one place that says what is wrong. A property test holds both ways to the same
 answer.
 
-Must know nothing that `rm2000` does not: no value is legal here that is not legal there.
+Must know nothing that `reading` does not: no value is legal here that is not legal there.
 """
 
 import re
@@ -17,11 +17,13 @@ from onceonly.message.errors import RemoteError
 from onceonly.message.identity import PartyId, checked_text, is_uri
 from onceonly.message.instant import from_datetime
 from onceonly.message.message import DeliverySemantics, Message, RoutingHeader
+from onceonly.message.profile import Profile
 from onceonly.message.signals import Acknowledgment, SignalHeader
 from onceonly.wire import names
 from onceonly.wire.document import Document
 from onceonly.wire.limits import Limits
 from onceonly.wire.mime import is_content_id
+from onceonly.wire.rm2000 import names as own
 
 ELEMENTS: Final = 32
 """More than a document of this layout has; limits below it are for the long way to enforce."""
@@ -34,12 +36,12 @@ _TIME = r"[0-9]{8}T(?:[01][0-9]|2[0-3])[0-9]{4}\.[0-9]{3}Z"
 
 
 def _layout(message_type: str, manifest: str, service: str, tail: str, number: str) -> str:
-    """The pattern of a document; its literals are those of `rm2000_writing`."""
+    """The pattern of a document; its literals are those of `writing`."""
     lines = [
         re.escape('<?xml version="1.0" encoding="UTF-8"?>'),
         re.escape(
             f'<{names.ROOT} xmlns="{names.NAMESPACE}"'
-            f' {names.VERSION_ATTRIBUTE_2000}="{names.VERSION_2000}" MessageType="{message_type}">'
+            f' {own.VERSION_ATTRIBUTE}="{own.VERSION}" MessageType="{message_type}">'
         ),
         f"{manifest}  <Header>",
         f"    <From><PartyId>(?P<from_id>{_WORD}+)</PartyId></From>",
@@ -87,7 +89,7 @@ _ACKNOWLEDGEMENT = re.compile(_layout(names.ACKNOWLEDGEMENT, "", _NO_SERVICE, _R
 
 
 def find(header: bytes, charset: str | None, limits: Limits) -> Document | None:
-    """What `rm2000.read` would make of the document, or None where the long way has to tell."""
+    """What `reading.read` would make of the document, or None where the long way has to tell."""
     if charset != "utf-8" or min(limits.elements_max, limits.depth_max) < ELEMENTS:
         return None
     try:
@@ -141,7 +143,8 @@ def _normal(found: re.Match[str]) -> Document | None:
         ref_to_message_id=reference,
     )
     labels = {} if content_id is None else {content_id: checked_text(label or "", "DocumentLabel")}
-    return Document(message, (_hop(sender, receiver, error, routed, number),), labels)
+    hop = _hop(sender, receiver, error, routed, number)
+    return Document(message, (hop,), labels, Profile.RM_2000)
 
 
 def _acknowledgement(found: re.Match[str]) -> Document:
@@ -156,7 +159,8 @@ def _acknowledgement(found: re.Match[str]) -> Document:
         timestamp_at=_instant(timestamp),
         ref_to_message_id=reference,
     )
-    return Document(Acknowledgment(header), (_hop(sender, receiver, error, routed, None),), {})
+    hop = _hop(sender, receiver, error, routed, None)
+    return Document(Acknowledgment(header), (hop,), {}, Profile.RM_2000)
 
 
 def _hop(sender: str, receiver: str, error: str, routed: str, number: str | None) -> RoutingHeader:

@@ -14,12 +14,12 @@ from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
     Message,
-    Profile,
     ReliableMessagingMethod,
     RoutingHeader,
     SyncReplyMode,
 )
 from onceonly.message.printable import quoted
+from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     Acknowledgment,
     ErrorEntry,
@@ -59,10 +59,11 @@ from onceonly.wire.fields import (
     salvage_uri,
 )
 from onceonly.wire.limits import Limits
+from onceonly.wire.rm2001 import names as own
 from onceonly.wire.timestamp import read_timestamp
 from onceonly.wire.xml import WHITE_SPACE, Element
 
-_ORDERS = orders_of(names.CHILDREN_2001)
+_ORDERS = orders_of(own.CHILDREN)
 _ROOT = _ORDERS[names.ROOT]
 _MANIFEST = _ORDERS["Manifest"]
 _REFERENCE = _ORDERS["Reference"]
@@ -152,7 +153,7 @@ def _message_type_of(service: str, action: str) -> str | None:
     """The word for a Service and Action, or None for an unknown signal."""
     if not service.startswith(names.SERVICE_STEM):
         return names.NORMAL
-    return names.ACTIONS.get((service, action))
+    return own.ACTIONS.get((service, action))
 
 
 def _read_routing(routing: Element, limits: Limits) -> tuple[RoutingHeader, ...]:
@@ -167,8 +168,8 @@ def _read_routing_header(element: Element) -> RoutingHeader:
         receiver_uri=get_uri(found, "ReceiverURI"),
         error_uri=get_uri(found, "ErrorURI") if "ErrorURI" in found else None,
         timestamp_at=read_timestamp(get_text(found, "Timestamp")),
-        reliable_messaging_method=find_word(element, names.RELIABLE_MESSAGING_METHOD, _METHODS),
-        ack_requested=find_word(element, names.ACK_REQUESTED, _ACK_REQUESTS),
+        reliable_messaging_method=find_word(element, own.RELIABLE_MESSAGING_METHOD, _METHODS),
+        ack_requested=find_word(element, own.ACK_REQUESTED, _ACK_REQUESTS),
     )
 
 
@@ -178,8 +179,8 @@ def _read_manifest(manifest: Element | None, limits: Limits) -> dict[str, str]:
         return labels
     for reference in several(manifest, _MANIFEST, limits.parts_max):
         once(reference, _REFERENCE)
-        content_id = checked_document_id(find_attribute(reference, names.HREF) or "", labels)
-        title = find_attribute(reference, names.TITLE) or ""
+        content_id = checked_document_id(find_attribute(reference, own.HREF) or "", labels)
+        title = find_attribute(reference, own.TITLE) or ""
         labels[content_id] = checked_text(title, "xlink:title")
     return labels
 
@@ -192,7 +193,7 @@ def _read_message(
 ) -> Message:
     message_data = once(get(header, "MessageData"), _MESSAGE_DATA)
     reference = find_text(message_data, "RefToMessageId")
-    semantics = find_word(quality, names.DELIVERY_SEMANTICS, SEMANTICS)
+    semantics = find_word(quality, own.DELIVERY_SEMANTICS, SEMANTICS)
     acknowledgment = _find_acknowledgment(sections, limits)
     if acknowledgment is not None and reference is None:
         raise misshapen(
@@ -211,9 +212,9 @@ def _read_message(
         semantics=semantics or DeliverySemantics.ONCE_AND_ONLY_ONCE,
         ref_to_message_id=reference,
         time_to_live_at=_find_time_to_live(message_data),
-        sync_reply_mode=find_word(quality, names.SYNC_REPLY_MODE, _SYNC_REPLY_MODES),
+        sync_reply_mode=find_word(quality, own.SYNC_REPLY_MODE, _SYNC_REPLY_MODES),
         delivery_receipt_requested=find_word(
-            quality, names.DELIVERY_RECEIPT_REQUESTED, _ACK_REQUESTS
+            quality, own.DELIVERY_RECEIPT_REQUESTED, _ACK_REQUESTS
         ),
         acknowledgment=acknowledgment,
         leaves_semantics=semantics is None,
@@ -294,7 +295,7 @@ def _read_errors(
     said = find_attribute(error_list, "highestSeverity")
     if said is not None and said != highest_severity(errors).value:
         errors = (_noting(errors[0], said), *errors[1:])
-    semantics = find_word(quality, names.DELIVERY_SEMANTICS, SEMANTICS)
+    semantics = find_word(quality, own.DELIVERY_SEMANTICS, SEMANTICS)
     return ErrorSignal(header, errors, semantics or DeliverySemantics.BEST_EFFORT)
 
 

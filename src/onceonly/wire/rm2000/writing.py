@@ -16,13 +16,14 @@ from onceonly.message.signals import (
 from onceonly.wire import names
 from onceonly.wire.document import Content, message_type_of
 from onceonly.wire.extension import write_ack_status, write_report
+from onceonly.wire.rm2000 import names as own
 from onceonly.wire.timestamp import write_timestamp
 from onceonly.wire.writing import check_semantics, element, error_lines, party
 from onceonly.wire.xml import escaped
 
 _PROLOGUE = (
     '<?xml version="1.0" encoding="UTF-8"?>\r\n'
-    f'<{names.ROOT} xmlns="{names.NAMESPACE}" {names.VERSION_ATTRIBUTE_2000}="{names.VERSION_2000}"'
+    f'<{names.ROOT} xmlns="{names.NAMESPACE}" {own.VERSION_ATTRIBUTE}="{own.VERSION}"'
     ' MessageType="'
 )
 _NORMAL = f'{_PROLOGUE}{names.NORMAL}">\r\n'

@@ -23,15 +23,16 @@ from onceonly.message.signals import (
 from onceonly.wire import names
 from onceonly.wire.document import Content
 from onceonly.wire.extension import write_ack_status, write_report
-from onceonly.wire.rm2001 import highest_severity
+from onceonly.wire.rm2001 import names as own
+from onceonly.wire.rm2001.reading import highest_severity
 from onceonly.wire.timestamp import write_extended_timestamp as write_timestamp
 from onceonly.wire.writing import check_semantics, element, error_lines, party
 from onceonly.wire.xml import escaped
 
 _START = (
     '<?xml version="1.0" encoding="UTF-8"?>\r\n'
-    f'<{names.ROOT} xmlns="{names.NAMESPACE}" xmlns:xlink="{names.XLINK}"'
-    f' {names.VERSION_ATTRIBUTE_2001}="{names.VERSION_2001}">\r\n'
+    f'<{names.ROOT} xmlns="{names.NAMESPACE}" xmlns:xlink="{own.XLINK}"'
+    f' {own.VERSION_ATTRIBUTE}="{own.VERSION}">\r\n'
 )
 _END = f"</{names.ROOT}>\r\n"
 
@@ -60,9 +61,9 @@ def write_routing_header(routing: RoutingHeader) -> str:
     attributes = ""
     if routing.reliable_messaging_method is not None:
         method = routing.reliable_messaging_method.value
-        attributes = f' {names.RELIABLE_MESSAGING_METHOD}="{method}"'
+        attributes = f' {own.RELIABLE_MESSAGING_METHOD}="{method}"'
     if routing.ack_requested is not None:
-        attributes += f' {names.ACK_REQUESTED}="{routing.ack_requested.value}"'
+        attributes += f' {own.ACK_REQUESTED}="{routing.ack_requested.value}"'
     if error:
         error = f"      <ErrorURI>{error}</ErrorURI>\r\n"
     return (
@@ -102,12 +103,12 @@ def _reference(payload: Payload) -> str:
 def _quality(message: Message) -> str:
     quality = ""
     if not message.leaves_semantics:
-        quality = f' {names.DELIVERY_SEMANTICS}="{message.semantics.value}"'
+        quality = f' {own.DELIVERY_SEMANTICS}="{message.semantics.value}"'
     if message.delivery_receipt_requested is not None:
         requested = message.delivery_receipt_requested.value
-        quality += f' {names.DELIVERY_RECEIPT_REQUESTED}="{requested}"'
+        quality += f' {own.DELIVERY_RECEIPT_REQUESTED}="{requested}"'
     if message.sync_reply_mode is not None:
-        quality += f' {names.SYNC_REPLY_MODE}="{message.sync_reply_mode.value}"'
+        quality += f' {own.SYNC_REPLY_MODE}="{message.sync_reply_mode.value}"'
     return quality
 
 
@@ -116,19 +117,19 @@ def _signal(signal: Signal) -> str:
     semantics = DeliverySemantics.BEST_EFFORT
     if isinstance(signal, ErrorSignal):
         semantics = signal.semantics.on_wire
-    quality = f' {names.DELIVERY_SEMANTICS}="{semantics.value}"'
+    quality = f' {own.DELIVERY_SEMANTICS}="{semantics.value}"'
     return _header(signal.header, service, action, quality)
 
 
 def _action_of(signal: Signal) -> tuple[str, str]:
     match signal:
         case Acknowledgment():
-            return names.RECEIPT_ACTION if signal.is_receipt else names.ACKNOWLEDGMENT_ACTION
+            return own.RECEIPT_ACTION if signal.is_receipt else own.ACKNOWLEDGMENT_ACTION
         case ErrorSignal():
-            return names.ERROR_ACTION
+            return own.ERROR_ACTION
         case Inquiry():
-            return names.INQUIRY_SERVICES[signal.kind], names.REQUESTS[signal.kind]
-    return names.INQUIRY_SERVICES[signal.kind], names.REPORTS[signal.kind]
+            return own.INQUIRY_SERVICES[signal.kind], names.REQUESTS[signal.kind]
+    return own.INQUIRY_SERVICES[signal.kind], names.REPORTS[signal.kind]
 
 
 def _particulars(signal: Signal) -> str:

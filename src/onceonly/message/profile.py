@@ -1,0 +1,77 @@
+"""What a profile is: a wire form, and the rules of its text as data.
+
+A rule that differs between profiles is a trait here, and whoever needs the rule asks for the trait.
+Nobody asks which profile it is, so one more of them is one more value, and a codec for it
+(`wire.registry`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Profile:
+    """A wire form plus the rules of its text. There is one object of each, known by identity."""
+
+    RM_2000: ClassVar["Profile"]
+    """The text of seed 000."""
+    RM_2001: ClassVar["Profile"]
+    """The text of seed 001."""
+
+    name: str
+    """As configuration, journal and API have it."""
+    is_numbered: bool
+    """Reliable messages carry SequenceNumbers, one in flight per pair (seed 000 §2.1.3)."""
+    has_error_uri: bool
+    """Each RoutingHeader names an ErrorURI (seed 000 §2.2.2)."""
+    header_decides_semantics: bool
+    """The degree of reliability is what the header says, whatever was agreed (seed 000 §5.1 (6));
+    else it must be as agreed, or left to the agreement (seed 001 §1.2.1)."""
+    header_has_parameters: bool
+    """Headers name further agreed parameters: TimeToLive, syncReplyMode, the method, and which
+    acknowledgement and receipt are asked for (seed 001 §1.2). What they leave open is as agreed."""
+    response_acknowledges: bool
+    """A business response shows that its request arrived, and answers its repeats (seed 001 §1.3.3
+    (8b) and (9))."""
+    has_failure_notices: bool
+    """There is a DeliveryFailure notice to the From Party (seed 001 §1.6, ruling R-14)."""
+    has_accepting_intermediaries: bool
+    """An intermediary may acknowledge in its own name and own the delivery (ruling R-13)."""
+
+    def __reduce__(self) -> tuple[Callable[[str], "Profile"], tuple[str]]:
+        # By its name: also in another process there is one object of each.
+        return profile_named, (self.name,)
+
+
+Profile.RM_2000 = Profile(
+    name="rm-2000",
+    is_numbered=True,
+    has_error_uri=True,
+    header_decides_semantics=True,
+    header_has_parameters=False,
+    response_acknowledges=False,
+    has_failure_notices=False,
+    has_accepting_intermediaries=False,
+)
+Profile.RM_2001 = Profile(
+    name="rm-2001",
+    is_numbered=False,
+    has_error_uri=False,
+    header_decides_semantics=False,
+    header_has_parameters=True,
+    response_acknowledges=True,
+    has_failure_notices=True,
+    has_accepting_intermediaries=True,
+)
+
+PROFILES: Final = (Profile.RM_2000, Profile.RM_2001)
+"""Those that the house has, the oldest first."""
+
+
+def profile_named(name: str) -> Profile:
+    """The profile of the house with this name. Raises `KeyError`."""
+    return _BY_NAME[name]
+
+
+_BY_NAME: Final = {profile.name: profile for profile in PROFILES}

@@ -1,0 +1,54 @@
+"""Which profiles there are on the wire, and the codec of each.
+
+The house's own are registered here. One more takes a folder with a `Codec`, and `register` before
+the configuration is read: its name, its packages and its documents are known from then on.
+"""
+
+from functools import lru_cache
+
+from onceonly.message.profile import Profile
+from onceonly.wire import rm2000, rm2001
+from onceonly.wire.codec import Codec
+
+_codecs: dict[Profile, Codec] = {}
+
+
+def register(codec: Codec) -> None:
+    """Offer a profile. Its name and the spelling of its version attribute must be its own."""
+    for other in _codecs.values():
+        assert codec.profile.name != other.profile.name, "two profiles of one name"
+        assert codec.version_attribute != other.version_attribute, "two forms of one root"
+    _codecs[codec.profile] = codec
+    find_by_version.cache_clear()
+
+
+def withdraw(codec: Codec) -> None:
+    """Offer it no more. Nothing may be under way in it."""
+    del _codecs[codec.profile]
+    find_by_version.cache_clear()
+
+
+def codecs() -> tuple[Codec, ...]:
+    """Every codec, in the order of registration."""
+    return tuple(_codecs.values())
+
+
+def codec_of(profile: Profile) -> Codec:
+    """The codec of a profile that is offered."""
+    return _codecs[profile]
+
+
+def find_profile(name: str) -> Profile | None:
+    """The profile of this name."""
+    return next((profile for profile in _codecs if profile.name == name), None)
+
+
+@lru_cache(maxsize=64)
+def find_by_version(version: str) -> Profile | None:
+    """The profile that reads this version."""
+    found = (one.profile for one in _codecs.values() if one.versions.fullmatch(version))
+    return next(found, None)
+
+
+register(rm2000.CODEC)
+register(rm2001.CODEC)

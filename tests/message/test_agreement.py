@@ -1,0 +1,41 @@
+"""Whose names stand in the keys of what was agreed, and of what passes through."""
+
+from onceonly.message.agreement import Agreement, Route
+from onceonly.message.identity import Pair, PartyId
+from onceonly.message.profile import Profile
+from onceonly.message.terms import DeliveryTerms, Intermediary
+
+ACME = (PartyId("urn:duns:1"), PartyId("urn:acme"))
+GLOBEX = (PartyId("urn:duns:2"), PartyId("urn:globex"))
+
+
+def test_each_side_is_known_by_the_first_of_its_ids() -> None:
+    agreement = Agreement(
+        id="tpa-1",
+        profile=Profile.RM_2000,
+        our_ids=ACME,
+        their_ids=GLOBEX,
+        send_to="https://globex.example/msh",
+        error_to=None,
+        receiver_uri="https://globex.example/msh",
+        terms=DeliveryTerms(),
+    )
+    assert (agreement.our_party, agreement.their_party) == ("urn:duns:1", "urn:duns:2")
+
+
+def test_a_route_is_of_the_pair_of_its_ends_by_their_first_ids() -> None:
+    route = Route(
+        id="through",
+        profile=Profile.RM_2001,
+        intermediary=Intermediary.RELAY,
+        from_ids=ACME,
+        to_ids=GLOBEX,
+        agreement_id=None,
+        back_to="https://acme.example/msh",
+        sender_uri="https://acme.example/msh",
+        send_to="https://globex.example/msh",
+        receiver_uri="https://globex.example/msh",
+        terms=DeliveryTerms(),
+        hops_max=8,
+    )
+    assert route.pair == Pair("urn:duns:1", "urn:duns:2")

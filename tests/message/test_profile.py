@@ -1,0 +1,55 @@
+"""The rules of each text, as data."""
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, asdict
+
+import pytest
+
+from onceonly.message.profile import PROFILES, Profile, profile_named
+
+
+def test_the_rules_of_both_texts_are_these() -> None:
+    """Pinned one by one: a rule that changes its side changes what gateways tell one another."""
+    rules = [asdict(profile) for profile in PROFILES]
+    assert rules == [
+        {
+            "name": "rm-2000",
+            "is_numbered": True,
+            "has_error_uri": True,
+            "header_decides_semantics": True,
+            "header_has_parameters": False,
+            "response_acknowledges": False,
+            "has_failure_notices": False,
+            "has_accepting_intermediaries": False,
+        },
+        {
+            "name": "rm-2001",
+            "is_numbered": False,
+            "has_error_uri": False,
+            "header_decides_semantics": False,
+            "header_has_parameters": True,
+            "response_acknowledges": True,
+            "has_failure_notices": True,
+            "has_accepting_intermediaries": True,
+        },
+    ]
+
+
+def test_a_profile_is_found_by_its_name() -> None:
+    assert profile_named("rm-2000") is Profile.RM_2000
+    assert profile_named("rm-2001") is Profile.RM_2001
+    with pytest.raises(KeyError):
+        profile_named("rm-1999")
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)
+def test_there_is_one_object_of_each(profile: Profile) -> None:
+    """Also where values travel to another process: who asks by identity is not told otherwise."""
+    assert copy.deepcopy(profile) is profile
+    assert pickle.loads(pickle.dumps(profile)) is profile
+
+
+def test_no_rule_can_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Profile.RM_2000.is_numbered = False  # type: ignore[misc]  # because that is the test

@@ -1,0 +1,19 @@
+"""The rules of the toy, which are those of neither seed.
+
+Messages have no numbers, and yet the header decides alone how reliable they are; there is an
+ErrorURI, and no business response acknowledges anything.
+"""
+
+from onceonly.message.profile import Profile
+
+TOY = Profile(
+    name="toy",
+    is_numbered=False,
+    has_error_uri=True,
+    header_decides_semantics=True,
+    header_has_parameters=False,
+    response_acknowledges=False,
+    has_failure_notices=False,
+    has_accepting_intermediaries=False,
+)
+EDITION, EDITION_ATTRIBUTE = "7.0", "edition"
