@@ -2,10 +2,12 @@
 
 from onceonly.gateway.config.configuration import (
     Agreement,
+    ClientSettings,
     Configuration,
     Drill,
     Limits,
     Route,
+    read_client_settings,
     read_configuration,
 )
 from onceonly.gateway.config.file import ConfigurationError
@@ -14,6 +16,7 @@ from onceonly.gateway.config.transports import Amqp, Smtp, StartTls, Tls
 __all__ = [
     "Agreement",
     "Amqp",
+    "ClientSettings",
     "Configuration",
     "ConfigurationError",
     "Drill",
@@ -22,5 +25,6 @@ __all__ = [
     "Smtp",
     "StartTls",
     "Tls",
+    "read_client_settings",
     "read_configuration",
 ]
