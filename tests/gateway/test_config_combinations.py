@@ -368,8 +368,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         + AGREEMENT.replace("tpa-ab-1", "tpa-ab-3").replace("urn:duns:111111111", "urn:x:1")
         + SEND_TO,
         "with",
-        "another id than in 'tpa-ab-2', which is between the same parties; legal: "
-        "urn:duns:111111111 first",
+        "another id than in 'tpa-ab-2', which is between the same parties",
     ),
     # routes
     "accept in rm-2000": (

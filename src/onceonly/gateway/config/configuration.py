@@ -356,13 +356,8 @@ def _agreement(table: Table, party: tuple[PartyId, ...]) -> Agreement:
 def _routes(
     tables: Sequence[Table], party: tuple[PartyId, ...], agreements: Sequence[Agreement]
 ) -> tuple[Route, ...]:
-    names = {agreement.id for agreement in agreements}
-    profiles: dict[PartyId, dict[Profile, Agreement]] = {}
-    for agreement in agreements:
-        for party_id in agreement.their_ids:
-            profiles.setdefault(party_id, {}).setdefault(agreement.profile, agreement)
     routes: dict[str, Route] = {}
-    taken = _Taken()
+    taken = _Taken(agreements)
     for table in tables:
         route = _route(table)
         for key in ("from", "to"):
@@ -370,33 +365,29 @@ def _routes(
                 table.refuse(key, "names one of our own ids: that takes an [[agreement]]")
         if route.id in routes:
             table.refuse("id", f"{route.id!r} is there twice")
-        if route.id in names:
-            table.refuse("id", f"{route.id!r} is the id of an agreement")
-        for party_id in (*route.from_ids, *route.to_ids):
-            for profile, agreement in profiles.get(party_id, {}).items():
-                if profile is not route.profile:
-                    table.refuse(
-                        "profile",
-                        f"is another than that of agreement {agreement.id!r} with the same party: "
-                        f"profiles are not mixed; legal: {profile.value}",
-                    )
         taken.take(table, route)
         routes[route.id] = route
     return tuple(routes.values())
 
 
 class _Taken:
-    """What routes carry: refuses what another has, and another profile between the same parties.
+    """What stands in a route's way: another that carries the same, and another profile.
 
-    The first route between two ids stands for all of them: those after it fit it.
+    The first route between two ids stands for all of them, since those after it fit it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, agreements: Sequence[Agreement]) -> None:
+        self._agreements = {agreement.id for agreement in agreements}
+        self._with: dict[PartyId, dict[Profile, Agreement]] = {}
+        for agreement in agreements:
+            for party_id in agreement.their_ids:
+                self._with.setdefault(party_id, {}).setdefault(agreement.profile, agreement)
         self._between: dict[tuple[PartyId, PartyId], Route] = {}
         self._under: dict[tuple[tuple[PartyId, PartyId], str | None], Route] = {}
 
     def take(self, table: Table, route: Route) -> None:
         """Refuse the route, or keep it for those that come after it."""
+        self._check_agreements(table, route)
         every_ids = tuple(product(route.from_ids, route.to_ids))
         for ids in every_ids:
             for other in (self._between.get(ids), self._between.get(ids[::-1])):
@@ -406,15 +397,30 @@ class _Taken:
                         f"is another than that of {other.id!r} between the same parties: profiles "
                         f"are not mixed; legal: {other.profile.value}",
                     )
-            carrier = self._between.get(ids)
-            if route.agreement_id is not None:
-                of_all = self._under.get((ids, None))
-                carrier = of_all or self._under.get((ids, route.agreement_id))
+            carrier = self._find_carrier(ids, route.agreement_id)
             if carrier is not None:
                 table.refuse("id", f"{route.id!r} would carry what {carrier.id!r} carries already")
         for ids in every_ids:
             self._between.setdefault(ids, route)
             self._under.setdefault((ids, route.agreement_id), route)
+
+    def _check_agreements(self, table: Table, route: Route) -> None:
+        if route.id in self._agreements:
+            table.refuse("id", f"{route.id!r} is the id of an agreement")
+        for party_id in (*route.from_ids, *route.to_ids):
+            for profile, agreement in self._with.get(party_id, {}).items():
+                if profile is not route.profile:
+                    table.refuse(
+                        "profile",
+                        f"is another than that of agreement {agreement.id!r} with the same party: "
+                        f"profiles are not mixed; legal: {profile.value}",
+                    )
+
+    def _find_carrier(self, ids: tuple[PartyId, PartyId], agreement_id: str | None) -> Route | None:
+        """A route that carries some message between the ids under that agreement, or any (None)."""
+        if agreement_id is None:
+            return self._between.get(ids)
+        return self._under.get((ids, None)) or self._under.get((ids, agreement_id))
 
 
 def _route(table: Table) -> Route:
