@@ -1,5 +1,6 @@
 """The store's contract, sentence by sentence, on every store there is (style rule 32)."""
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from store_samples import (
     PACKAGE,
     PAIR,
     QUEUED,
+    SELLER,
     SENDING,
     commit,
     handed_over,
@@ -324,6 +326,30 @@ class TestListing:
         ]
         assert self.listed(store, status=OutboundStatus.SENDING, to_party=PAIR.to_party) == ["s"]
         assert self.listed(store, conversation_id="c-2", to_party=str(CARRIER)) == ["t"]
+
+    def test_every_combination_of_criteria_finds_what_fits(self, store: Store) -> None:
+        """Whichever index serves it: all that fits, nothing else, in submission order."""
+        parties, conversations = {"s": SELLER, "k": CARRIER}, ("c-1", "c-2")
+        facts = list(product(OutboundStatus, parties, conversations))
+        for status, party, conversation in facts:
+            name, state = f"{status}-{party}-{conversation}", Outbound(status, attempt=1)
+            submitted(store, name, state, to=parties[party], conversation_id=conversation)
+        for status, party, conversation in product(
+            (None, *OutboundStatus), (None, *parties), (None, *conversations)
+        ):
+            found = self.listed(
+                store,
+                status=status,
+                to_party=None if party is None else str(parties[party]),
+                conversation_id=conversation,
+            )
+            assert found == [
+                "-".join(one)
+                for one in facts
+                if status in (None, one[0])
+                and party in (None, one[1])
+                and conversation in (None, one[2])
+            ]
 
     def test_messages_are_counted_by_every_status_word(self, store: Store) -> None:
         """Each status has its count, zero included, as of the last commit."""
