@@ -20,11 +20,13 @@ WHOLE = {
     "list_in_flight": ("SCAN sending_pair", "SCAN turn"),
     "list_waiting_pairs": (
         "SCAN outbound USING COVERING INDEX outbound_queued",
+        "SCAN (subquery-1)",
         "SCAN waiting",
     ),
     "list_unsettled_agreements": (
         "SCAN recovery USING COVERING INDEX recovery_at_work",
         "SCAN recovery USING COVERING INDEX recovery_awaited",
+        "SCAN (subquery-1)",
     ),
     "list_recovering": ("SCAN recovery USING COVERING INDEX recovery_at_work",),
     "list_owed_notices": ("SCAN owed_notice",),
@@ -38,9 +40,9 @@ WHOLE = {
 """Statements that may read something from end to end, and what.
 
 It has one row (`store`), one for each word (`tally`), or ends at the first row (the journal's last
-one); or it has a row for each pair, for each run with something staged or a block of rows, or for
-whatever is owed now: in flight, queued, in recovery, a notice, an open incident. `list_incidents`
-is asked for all that there are.
+one, the first queued message); or it has a row for each pair, for each agreement, for each run with
+something staged or a block of rows, or for whatever is owed now: in flight, in recovery, a notice,
+an open incident. `list_incidents` is asked for all that there are.
 """
 
 

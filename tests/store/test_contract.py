@@ -1,5 +1,6 @@
 """The store's contract, sentence by sentence, on every store there is (style rule 32)."""
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from store_samples import (
     ACKNOWLEDGED,
     BODY,
+    BUYER,
     CARRIER,
     NOTICE,
     OTHER_PAIR,
@@ -29,6 +31,7 @@ from store_samples import (
 from onceonly.journal.record import CHAIN_START, chain
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
+from onceonly.message.identity import Pair
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import ReceivingPair
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
@@ -264,6 +267,16 @@ class TestOutbound:
             lambda tx: tx.put_sending_pair(OTHER_PAIR, SendingPair(PairStatus.SUSPENDED), at=5),
         )
         assert list(store.snapshot().list_waiting_pairs()) == [PAIR]
+
+    def test_waiting_pairs_are_listed_once_each_whoever_sends(self, store: Store) -> None:
+        """Also where we carry messages of others: by From Party, then by To Party (R-13)."""
+        parties = (BUYER, CARRIER, SELLER)
+        pairs = [(one, other) for one in parties for other in parties if one != other]
+        for number, (one, other) in enumerate(pairs * 2):
+            sent = replace(message(f"m-{number}", to=other), from_ids=(one,))
+            commit(store, lambda tx, sent=sent: submit(tx, sent, state=QUEUED))
+        expected = sorted(Pair(str(one), str(other)) for one, other in pairs)
+        assert list(store.snapshot().list_waiting_pairs()) == expected
 
     def test_overdue_messages_are_unsettled_and_past_their_expiry(self, store: Store) -> None:
         """Overdue: queued, sending or in doubt with `expires_at` before now; soonest first."""

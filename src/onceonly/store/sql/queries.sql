@@ -215,9 +215,20 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
   ORDER BY position LIMIT ?
 
 -- name: list_waiting_pairs
+WITH RECURSIVE waiting (from_party, to_party) AS (
+  SELECT * FROM (SELECT from_party, to_party FROM outbound INDEXED BY outbound_queued
+    WHERE status = 'queued' ORDER BY from_party, to_party LIMIT 1)
+  UNION ALL
+  SELECT later.from_party, later.to_party FROM waiting CROSS JOIN outbound AS later
+    ON later.position = coalesce(
+      (SELECT position FROM outbound AS one INDEXED BY outbound_queued
+        WHERE one.status = 'queued' AND one.from_party = waiting.from_party
+          AND one.to_party > waiting.to_party ORDER BY one.to_party LIMIT 1),
+      (SELECT position FROM outbound AS one INDEXED BY outbound_queued
+        WHERE one.status = 'queued' AND one.from_party > waiting.from_party
+        ORDER BY one.from_party, one.to_party LIMIT 1)))
 SELECT waiting.from_party, waiting.to_party
-  FROM (SELECT DISTINCT from_party, to_party FROM outbound WHERE status = 'queued') AS waiting
-  LEFT JOIN sending_pair USING (from_party, to_party)
+  FROM waiting LEFT JOIN sending_pair USING (from_party, to_party)
   WHERE coalesce(sending_pair.status, 'open') = 'open'
   ORDER BY waiting.from_party, waiting.to_party
 
@@ -230,9 +241,12 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
   ORDER BY expires_at, position LIMIT ?
 
 -- name: list_unsettled_agreements
-SELECT agreement_id FROM outbound INDEXED BY outbound_by_status
-  WHERE status IN ('queued', 'sending', 'in_doubt')
-    AND status <> 'acknowledged' AND status <> 'sent' AND settled_at IS NULL
+SELECT agreement_id FROM (
+  SELECT DISTINCT agreement_id FROM outbound INDEXED BY outbound_by_status
+    WHERE status IN ('queued', 'sending') AND status <> 'acknowledged' AND status <> 'sent')
+UNION SELECT agreement_id FROM outbound INDEXED BY outbound_by_status
+  WHERE status = 'in_doubt' AND status <> 'acknowledged' AND status <> 'sent'
+    AND settled_at IS NULL
 UNION SELECT agreement_id
   FROM recovery INDEXED BY recovery_at_work CROSS JOIN outbound USING (position)
   WHERE phase <> 'at-rest'
