@@ -48,10 +48,13 @@ execution looks through as many slots, so more of them would cost more than they
 BUSY_TIMEOUT_MS = 1_000
 """How long a backup or an operator's shell may hold a lock before we call it a writer."""
 
-CACHE_KIB = 64 * 1_024
-"""Page cache of the writer, and of the reader that looks for duplicates: the inner pages of every
-index of ten million messages fit. Readers of other threads list pages, which they need once, and
-keep SQLite's own 2 MiB, since there may be as many of them as threads."""
+WRITER_CACHE_KIB = 64 * 1_024
+"""Page cache of the writer: the inner pages of every index of ten million messages fit."""
+
+READER_MAPPED_BYTES = 1 << 40
+"""Readers look at the file where the system has it in memory, whatever its size: there may be as
+many as threads, so that caches of their own would be too small for a large store, or together too
+large. A page that the disk cannot give ends the process by SIGBUS, which is what R-22 asks for."""
 
 JOURNAL_CHECKED_ROWS = 1_000
 """Rows at the journal's end whose chain is verified at start: what a torn disk would hit first,
@@ -98,7 +101,6 @@ class SqliteStore(Store):
         self._failure: StoreFailed | None = None
         self._transaction: SqliteTransaction | None = None
         self._of_thread = threading.local()
-        self._thread = threading.get_ident()
         self._readers: list[apsw.Connection] = []
         try:
             self._open(path, party, clock_at())
@@ -220,10 +222,7 @@ class SqliteStore(Store):
             raise self._noted(from_sqlite(error)) from error
 
     def snapshot(self) -> SqliteSnapshot:
-        """Reads of committed rows; it belongs to the thread that asked for it.
-
-        The thread that opened the store is the one whose reads keep partners waiting.
-        """
+        """Reads of committed rows; it belongs to the thread that asked for it."""
         snapshot: SqliteSnapshot | None = getattr(self._of_thread, "snapshot", None)
         if snapshot is None:
             try:
@@ -232,8 +231,7 @@ class SqliteStore(Store):
                 # Without a descriptor it cannot be opened for now, without a file never again.
                 is_there = self._path.exists()
                 raise (from_sqlite if is_there else from_commit)(error) from error
-            if threading.get_ident() == self._thread:
-                reader.pragma("cache_size", -CACHE_KIB)
+            reader.pragma("mmap_size", READER_MAPPED_BYTES)
             self._readers.append(reader)
             snapshot = self._of_thread.snapshot = SqliteSnapshot(reader)
         return snapshot
@@ -344,7 +342,7 @@ def _make_durable(writer: apsw.Connection) -> None:
     writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     writer.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     writer.pragma("cell_size_check", 1)
-    writer.pragma("cache_size", -CACHE_KIB)
+    writer.pragma("cache_size", -WRITER_CACHE_KIB)
     _set(writer, "journal_mode", "wal")
     _set(writer, "synchronous", SYNCHRONOUS_FULL)
     _set(writer, "wal_autocheckpoint", 0)
