@@ -40,7 +40,7 @@ from onceonly.store.store import Snapshot
 _PAIR_STATUS = {word.value: word for word in PairStatus}
 _DELIVERED = (OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT)
 _UNDER_WAY = (OutboundStatus.QUEUED, OutboundStatus.SENDING)
-"""The statuses of a message with which nothing went wrong: no index by partner has them."""
+"""Statuses of messages with which nothing went wrong; `outbound_undelivered` has none of them."""
 
 
 class SqliteSnapshot(SqliteJobReading, Snapshot):
