@@ -5,7 +5,7 @@ READY := .venv/ready
 export PYTHONUNBUFFERED := 1
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test check bench bench-lake docs conformance coverage excepts simulate nemesis fuzz fuzz-packages mutants small-mutants lock clean
+.PHONY: help setup demo test check bench bench-growth bench-lake docs conformance coverage excepts simulate nemesis fuzz fuzz-packages mutants small-mutants lock clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
@@ -77,6 +77,9 @@ bench: $(READY)  ## ratios against the floor of this machine, measured side by s
 bench-lake: $(READY)  ## the lake beside Spark's floor, DuckDB and polars, DataFrames beside a bare client; ARGS="--events 200000000" for the long run
 	$(BIN)/python -m bench.lake.run $(ARGS)
 	$(BIN)/python -m bench.dataframes
+
+bench-growth: $(READY)  ## a full store beside an empty one: start, duplicates, messages, lists (10 GB, some minutes)
+	$(BIN)/python -m bench.growth $(ARGS)
 
 simulate: $(READY)  ## simulated worlds that this commit has not seen, the small ones exhaustively, power cuts
 	$(BIN)/onceonly simulate --fresh 20000 --exhaustive --power-cuts 100000 $(ARGS)

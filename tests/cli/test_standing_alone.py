@@ -329,6 +329,25 @@ def test_a_gateway_that_does_not_run_is_unreachable(config, words):
     assert "cannot be reached" in result.stderr
 
 
+@pytest.mark.parametrize("words", [("check",), ("serve",), ("lake", "publish")])
+def test_who_runs_a_gateway_of_a_file_refuses_a_wrong_agreement(config, words):
+    """Exit 2 with the line; `lake publish` opens the store where no gateway answers."""
+    config.write_text(CONFIGURATION + "colour = 1\n")
+    result = invoke(*words, "-c", config)
+    assert result.exit_code == Exit.USAGE
+    assert f"{config}:12: [agreement] colour" in result.stderr
+
+
+def test_who_calls_a_gateway_does_not_ask_about_its_agreements(config):
+    """The gateway that runs has read them; its file may be in somebody's editor by now."""
+    config.write_text(CONFIGURATION + "colour = 1\n")
+    assert invoke("partner", "list", "-c", config).exit_code == Exit.UNREACHABLE
+    config.write_text(CONFIGURATION.replace("store ", "colour"))
+    result = invoke("partner", "list", "-c", config)
+    assert result.exit_code == Exit.USAGE
+    assert f"{config}:5: [gateway] colour" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("api", "code"),
     [

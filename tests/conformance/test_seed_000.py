@@ -106,7 +106,7 @@ async def test_every_routing_header_says_when_it_was_made(tmp_path):
 @pytest.mark.statement("S0-87")
 async def test_message_ids_are_worldwide_unique(tmp_path):
     """A hundred thousand of two gateways under one name, as after a restart; and on the wire."""
-    drawn = [Identifiers("http://seller.example/msh") for _ in range(2)]
+    drawn = [Identifiers("http://seller.example/msh", lambda: 0) for _ in range(2)]
     ids = {one.message_id() for one in drawn for _ in range(50_000)}
     assert len(ids) == 100_000
     async with two_parties(tmp_path) as parties:

@@ -19,7 +19,7 @@ PAGE = "tutorial.md"
 APIS = {"buyer": ":8411", "seller": ":8412"}
 START_S = 60.0
 DONE = "@@done@@"
-MESSAGE_ID = re.compile(r"[0-9a-f]{32}@127\.0\.0\.1")
+MESSAGE_ID = re.compile(r"[0-9a-f]{44}@127\.0\.0\.1")
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 JOB_NEWS = re.compile(r"\[\d+\]")
 """What the shell says about a job of its own accord."""

@@ -359,6 +359,17 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         "party",
         "urn:duns:222222222 first",
     ),
+    "an alias that another agreement brought in": (
+        GATEWAY
+        + AGREEMENT
+        + SEND_TO
+        + SECOND.replace('["urn:duns:111111111"]', '["urn:duns:111111111", "urn:x:1"]')
+        + SEND_TO
+        + AGREEMENT.replace("tpa-ab-1", "tpa-ab-3").replace("urn:duns:111111111", "urn:x:1")
+        + SEND_TO,
+        "with",
+        "another id than in 'tpa-ab-2', which is between the same parties",
+    ),
     # routes
     "accept in rm-2000": (
         GATEWAY + ROUTE + 'intermediary = "accept"\n',
@@ -375,6 +386,22 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         GATEWAY + ROUTE + ROUTE.replace("north", "south") + 'agreement = "cpa-1"\n',
         "id",
         "carries already",
+    ),
+    "a route for every message behind one for some": (
+        GATEWAY + ROUTE + 'agreement = "cpa-1"\n' + ROUTE.replace("north", "south"),
+        "id",
+        "would carry what 'north' carries already",
+    ),
+    "two routes for one agreement": (
+        GATEWAY
+        + ROUTE
+        + 'agreement = "cpa-1"\n'
+        + ROUTE.replace("north", "south")
+        + 'agreement = "cpa-2"\n'
+        + ROUTE.replace("north", "third")
+        + 'agreement = "cpa-2"\n',
+        "id",
+        "would carry what 'south' carries already",
     ),
     "two profiles on one route": (
         GATEWAY

@@ -10,6 +10,7 @@ from running_gateway import RunningGateway, running, write_configuration
 
 from onceonly.gateway.config import Limits, read_configuration
 from onceonly.gateway.receiving.doorstep import HEADER_BYTES_MAX
+from onceonly.message.word import changed
 from onceonly.transport.transport import Request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.statement(ruling="R-45")]

@@ -351,7 +351,7 @@ async def assert_spoken_about(packages: Sequence[Odd], store: Store) -> None:
         transport=Outlet(),
         rows=Rows(US),
         clock=Clock(),
-        ids=Identifiers(OUR_URI),
+        ids=Identifiers(OUR_URI, Clock().at),
         our_uri=OUR_URI,
     )
     surprises = Surprises()

@@ -92,6 +92,14 @@ def test_every_case_of_the_bench_starts_and_ends(tmp_path: Path, make):
     assert all(case["rate"] > 0 and case["floor"] > 0 for case in cases)
 
 
+def test_a_full_store_is_measured_beside_an_empty_one(tmp_path: Path, make):
+    """Every figure is there for both; how full the one is, is a word to the target."""
+    make("bench-growth", "ARGS=--messages 500 --known 1000 --rounds 1")
+    few, many = json.loads((tmp_path / "build" / "bench-growth.json").read_text()).values()
+    assert few.keys() == many.keys()
+    assert few["lists_ms"].keys() == many["lists_ms"].keys()
+
+
 def test_the_fuzzer_runs_and_reports(tmp_path: Path, make):
     """Two targets, some hundred inputs."""
     make("fuzz", "ARGS=http-head config --executions 300")

@@ -1,17 +1,20 @@
 """The store's contract, sentence by sentence, on every store there is (style rule 32)."""
 
+from itertools import product
 from typing import Any
 
 import pytest
 from store_samples import (
     ACKNOWLEDGED,
     BODY,
+    BUYER,
     CARRIER,
     NOTICE,
     OTHER_PAIR,
     PACKAGE,
     PAIR,
     QUEUED,
+    SELLER,
     SENDING,
     commit,
     handed_over,
@@ -27,6 +30,7 @@ from store_samples import (
 from onceonly.journal.record import CHAIN_START, chain
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
+from onceonly.message.identity import Pair
 from onceonly.message.word import changed
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import ReceivingPair
@@ -264,6 +268,16 @@ class TestOutbound:
         )
         assert list(store.snapshot().list_waiting_pairs()) == [PAIR]
 
+    def test_waiting_pairs_are_listed_once_each_whoever_sends(self, store: Store) -> None:
+        """Also where we carry messages of others: by From Party, then by To Party (R-13)."""
+        parties = (BUYER, CARRIER, SELLER)
+        pairs = [(one, other) for one in parties for other in parties if one != other]
+        for number, (one, other) in enumerate(pairs * 2):
+            sent = changed(message(f"m-{number}", to=other), from_ids=(one,))
+            commit(store, lambda tx, sent=sent: submit(tx, sent, state=QUEUED))
+        expected = sorted(Pair(str(one), str(other)) for one, other in pairs)
+        assert list(store.snapshot().list_waiting_pairs()) == expected
+
     def test_overdue_messages_are_unsettled_and_past_their_expiry(self, store: Store) -> None:
         """Overdue: queued, sending or in doubt with `expires_at` before now; soonest first."""
         submitted(store, "late", changed(QUEUED, expires_at=20))
@@ -325,6 +339,30 @@ class TestListing:
         ]
         assert self.listed(store, status=OutboundStatus.SENDING, to_party=PAIR.to_party) == ["s"]
         assert self.listed(store, conversation_id="c-2", to_party=str(CARRIER)) == ["t"]
+
+    def test_every_combination_of_criteria_finds_what_fits(self, store: Store) -> None:
+        """Whichever index serves it: all that fits, nothing else, in submission order."""
+        parties, conversations = {"s": SELLER, "k": CARRIER}, ("c-1", "c-2")
+        facts = list(product(OutboundStatus, parties, conversations))
+        for status, party, conversation in facts:
+            name, state = f"{status}-{party}-{conversation}", Outbound(status, attempt=1)
+            submitted(store, name, state, to=parties[party], conversation_id=conversation)
+        for status, party, conversation in product(
+            (None, *OutboundStatus), (None, *parties), (None, *conversations)
+        ):
+            found = self.listed(
+                store,
+                status=status,
+                to_party=None if party is None else str(parties[party]),
+                conversation_id=conversation,
+            )
+            assert found == [
+                "-".join(one)
+                for one in facts
+                if status in (None, one[0])
+                and party in (None, one[1])
+                and conversation in (None, one[2])
+            ]
 
     def test_messages_are_counted_by_every_status_word(self, store: Store) -> None:
         """Each status has its count, zero included, as of the last commit."""

@@ -40,6 +40,7 @@ from onceonly.store.migrate import get_version, read_migrations
 from onceonly.store.queries import SQL, SQL_FILES, parse_queries
 from onceonly.store.rows import Way
 from onceonly.store.sqlite import LogLimits, SqliteStore, check_version, open_sqlite
+from query_plans import count_bindings
 
 Open = Callable[[Path], SqliteStore]
 
@@ -275,7 +276,9 @@ class TestSchema:
         connection = raw(path)
         for name in SQL:
             if name.startswith(("add_", "put_", "append", "hand_over", "find_outbound")):
-                plan = connection.execute("EXPLAIN " + SQL[name], (None,) * bindings(SQL[name]))
+                plan = connection.execute(
+                    "EXPLAIN " + SQL[name], (None,) * count_bindings(SQL[name])
+                )
                 assert "OpenEphemeral" not in [step[1] for step in plan], name
 
     def test_journal_columns_are_those_of_a_record(self, path: Path, open_in: Open) -> None:
@@ -299,103 +302,6 @@ class TestSchema:
         """Each migration is applied once."""
         before = self.schema(path, open_in)
         assert self.schema(path, open_in) == before
-
-    @pytest.mark.parametrize("name", ["list_not_complete", "list_not_started"])
-    def test_a_report_about_a_range_looks_at_what_is_not_complete_alone(
-        self, path: Path, open_in: Open, name: str
-    ) -> None:
-        """However much of the inbox is kept: a stream reports after every batch."""
-        open_in(path).close()
-        plan = raw(path).execute("EXPLAIN QUERY PLAN " + SQL[name], (0, 10, 5))
-        found = [step for *_, step in plan]
-        assert found[0].startswith("SEARCH inbound USING INDEX inbound_unfinished"), found
-        assert not any("TEMP B-TREE" in step for step in found)
-
-    def test_large_lists_are_read_by_an_index(self, path: Path, open_in: Open) -> None:
-        """No question that is asked all the time looks at every message."""
-        open_in(path).close()
-        connection = raw(path)
-        for name in (
-            "find_outbound",
-            "find_inbound",
-            "find_inbound_message",
-            "find_next_queued",
-            "list_overdue",
-            "list_stored",
-            "list_inbox",
-            "list_not_complete",
-            "list_not_started",
-            "find_inbox_standing",
-            "put_processing",
-            "put_refused",
-            "list_in_flight",
-            "list_messages_by_status",
-            "list_messages_by_conversation",
-            "list_journal_of",
-            "list_outcomes",
-            "find_inbox_item",
-            "list_inbox_offsets",
-            "find_first_response",
-            "find_last_response",
-            "find_position_without_key",
-            "list_recovering",
-            "list_responses_due",
-            "find_transit",
-            "list_forwarding",
-            "is_spooled",
-            "list_settled",
-            "list_idle_pairs",
-            "find_run",
-            "find_newest_run",
-            "find_latest_release",
-            "get_run",
-            "list_unreleased_runs",
-            "list_released_runs",
-            "list_released_of",
-            "list_rows_of_run",
-            "is_filled",
-            "is_standing",
-            "list_jobs_by_age",
-            "list_rejects",
-            "find_job_row",
-            "find_accepted_row",
-            "find_staged",
-            "move_job_row",
-            "forget_dropped_runs",
-            *(
-                name
-                for name in SQL
-                if name.startswith(("forget_in", "forget_out", "list_finished"))
-            ),
-        ):
-            plan = connection.execute(
-                "EXPLAIN QUERY PLAN " + SQL[name], (None,) * bindings(SQL[name])
-            )
-            for *_, step in plan:
-                if not step.startswith(SHORT):
-                    assert not step.startswith("SCAN"), (name, step)
-                if name in OF_JOBS:
-                    assert "job=?)" not in step, (name, step)
-                    assert "TEMP B-TREE" not in step, (name, step)
-
-
-OF_JOBS = ("list_rows_of_run", "is_filled", "list_released_of")
-"""Asked in steps: a search for a job alone reads all its rows, each time."""
-
-SHORT = (
-    "SCAN sending_pair",
-    "SCAN turn",
-    "SCAN recovery USING COVERING INDEX recovery_at_work",
-    "SCAN holding",
-)
-"""As many rows as there are pairs, messages in flight, recoveries at work, or runs with something
-staged."""
-
-
-def bindings(statement: str) -> int:
-    """How many values the statement takes."""
-    numbered = [int(number) for number in re.findall(r"\?(\d+)", statement)]
-    return max(numbered) if numbered else statement.count("?")
 
 
 class TestQueries:

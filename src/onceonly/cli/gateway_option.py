@@ -41,22 +41,34 @@ def gateway_command(command: Callable[..., Any]) -> Callable[..., Any]:
 def _open(config: Path | None, api: str | None, token: str | None) -> Client:
     if api is not None:
         return Client(api, token=token)
-    configuration = load_configuration(config)
-    return Client(configuration.api, token=token or configuration.api_token)
+    settings = load_client_settings(config)
+    return Client(settings.api, token=token or settings.api_token)
+
+
+# The configuration reader is the gateway's; commands that talk to --api never load it.
 
 
 def load_configuration(config: Path | None) -> Any:
     """The checked configuration. Ends the command with exit code 2 where it cannot be used."""
-    # The configuration reader is the gateway's; commands that talk to --api never load it.
-    from onceonly.gateway.config import (  # noqa: PLC0415 - because --help must stay quick
-        ConfigurationError,
-        read_configuration,
-    )
+    from onceonly.gateway.config import read_configuration  # noqa: PLC0415 - because --help must stay quick
+
+    return _read(read_configuration, config)
+
+
+def load_client_settings(config: Path | None) -> Any:
+    """What a client command needs of the file. Ends the command as `load_configuration` does."""
+    from onceonly.gateway.config import read_client_settings  # noqa: PLC0415 - because --help must stay quick
+
+    return _read(read_client_settings, config)
+
+
+def _read(read: Callable[[Path], Any], config: Path | None) -> Any:
+    from onceonly.gateway.config import ConfigurationError  # noqa: PLC0415 - because --help must stay quick
 
     if config is None:
         raise click.UsageError("say which gateway: -c FILE (or --api URL)")
     try:
-        return read_configuration(config)
+        return read(config)
     except ConfigurationError as error:
         raise Failure(Exit.USAGE, str(error)) from error
 

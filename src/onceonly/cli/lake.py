@@ -8,7 +8,11 @@ from typing import Any
 import click
 
 from onceonly.cli.exits import Exit, Failure
-from onceonly.cli.gateway_option import configuration_option, load_configuration
+from onceonly.cli.gateway_option import (
+    configuration_option,
+    load_client_settings,
+    load_configuration,
+)
 from onceonly.cli.output import output_option, print_json, print_rows, put, say
 from onceonly.cli.progress import of_spark
 from onceonly.client import Client, GatewayUnreachable
@@ -25,15 +29,15 @@ def lake() -> None:
 @configuration_option
 def publish(config: Path | None) -> None:
     """Publish a gateway's journal, through the gateway if it runs, else from its store."""
-    configuration = load_configuration(config)
+    settings = load_client_settings(config)
     try:
-        with Client(configuration.api, token=configuration.api_token) as client:
+        with Client(settings.api, token=settings.api_token) as client:
             count = client.publish()
     except GatewayUnreachable:
-        count = _publish_from_store(configuration)
+        count = _publish_from_store(load_configuration(config))
     except LocalError as error:
         raise Failure(Exit.UNEXPECTED, f"{error.name}: {error}") from error
-    say(f"{count} rows published to {configuration.lake}")
+    say(f"{count} rows published to {settings.lake}")
 
 
 def _publish_from_store(configuration: object) -> int:

@@ -131,7 +131,7 @@ def surroundings_of(configuration: Configuration, clock: Clock) -> Surroundings:
     drill = configuration.drill
     return Surroundings(
         clock=clock,
-        ids=Identifiers(configuration.uri),
+        ids=Identifiers(configuration.uri, clock.at),
         failpoints=Failpoints(drill.failpoints if drill else None),
         transport=sending_transport(configuration, clock),
         spool=Spool(spool_of(configuration.store), files_open_max=shares().uploads),

@@ -38,8 +38,9 @@ from onceonly.store.job_reading import SqliteJobReading
 from onceonly.store.store import Snapshot
 
 _PAIR_STATUS = {word.value: word for word in PairStatus}
-_COMMON_ENDS = (OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT)
-"""How nearly all messages end: no way to find few of them."""
+_DELIVERED = (OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT)
+_UNDER_WAY = (OutboundStatus.QUEUED, OutboundStatus.SENDING)
+"""Statuses of messages with which nothing went wrong; `outbound_undelivered` has none of them."""
 
 
 class SqliteSnapshot(SqliteJobReading, Snapshot):
@@ -246,9 +247,18 @@ class SqliteSnapshot(SqliteJobReading, Snapshot):
 
 
 def _narrowest(wanted: MessageFilter) -> str:
-    """The query whose index leaves the fewest rows to look at."""
+    """The query whose index leaves the fewest rows to look at.
+
+    Messages under way are as many as `queued_max` at most, whoever their partners are.
+    """
+    status, is_any = wanted.status, wanted.status is None
     if wanted.conversation_id is not None:
         return "list_messages_by_conversation"
-    if wanted.status is not None and wanted.status not in _COMMON_ENDS:
+    if status in _UNDER_WAY:
         return "list_messages_by_status"
-    return "list_messages"
+    if wanted.to_party is not None:
+        is_usual = is_any or status in _DELIVERED
+        return "list_messages_by_partner" if is_usual else "list_messages_undelivered"
+    if status in _DELIVERED:
+        return "list_messages_delivered"
+    return "list_messages" if is_any else "list_messages_by_status"

@@ -51,6 +51,11 @@ BUSY_TIMEOUT_MS = 1_000
 WRITER_CACHE_KIB = 64 * 1_024
 """Page cache of the writer: the inner pages of every index of ten million messages fit."""
 
+READER_MAPPED_BYTES = 1 << 40
+"""Readers look at the file where the system has it in memory, whatever its size: there may be as
+many as threads, so that caches of their own would be too small for a large store, or together too
+large. A page that the disk cannot give ends the process by SIGBUS, which is what R-22 asks for."""
+
 JOURNAL_CHECKED_ROWS = 1_000
 """Rows at the journal's end whose chain is verified at start: what a torn disk would hit first,
 in some 20 ms. The whole chain is verified by whoever reads the journal."""
@@ -226,6 +231,7 @@ class SqliteStore(Store):
                 # Without a descriptor it cannot be opened for now, without a file never again.
                 is_there = self._path.exists()
                 raise (from_sqlite if is_there else from_commit)(error) from error
+            reader.pragma("mmap_size", READER_MAPPED_BYTES)
             self._readers.append(reader)
             snapshot = self._of_thread.snapshot = SqliteSnapshot(reader)
         return snapshot

@@ -1,9 +1,11 @@
 """One TOML file per gateway: every key as data, the file read whole or refused with its line."""
 
 from onceonly.gateway.config.configuration import (
+    ClientSettings,
     Configuration,
     Drill,
     Limits,
+    read_client_settings,
     read_configuration,
 )
 from onceonly.gateway.config.file import ConfigurationError
@@ -11,6 +13,7 @@ from onceonly.gateway.config.transports import Amqp, Smtp, StartTls, Tls
 
 __all__ = [
     "Amqp",
+    "ClientSettings",
     "Configuration",
     "ConfigurationError",
     "Drill",
@@ -18,5 +21,6 @@ __all__ = [
     "Smtp",
     "StartTls",
     "Tls",
+    "read_client_settings",
     "read_configuration",
 ]

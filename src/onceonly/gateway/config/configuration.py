@@ -8,6 +8,7 @@ the text is `file`'s, the keys are `keys`', the terms `terms`', TLS, mail and br
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from itertools import product
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,6 +26,7 @@ from onceonly.gateway.config.transports import (
 from onceonly.gateway.config.values import entrance_of, is_loopback, is_wildcard
 from onceonly.message.agreement import Agreement, Route
 from onceonly.message.identity import PartyId
+from onceonly.message.profile import Profile
 from onceonly.message.terms import Intermediary
 
 
@@ -84,21 +86,33 @@ class Configuration:
     """Whose group may read what is published; None: that of the process."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSettings:
+    """What a command needs that talks to a gateway which runs."""
+
+    api: str
+    api_token: str | None
+    lake: str
+    """Where the gateway publishes."""
+
+
 def read_configuration(path: Path) -> Configuration:
     """The configuration in the file. Raises `ConfigurationError`."""
     file = ConfigurationFile(path)
     gateway = file.table("gateway")
     party = gateway["party"]
-    agreements = _agreements(file.tables("agreement"), party)
+    agreement_tables = file.tables("agreement")
+    agreements = _agreements(agreement_tables, party)
     directory = file.path.parent
     tls = tls_of(file.find_table("tls"), directory)
     smtp = smtp_of(file.find_table("smtp"), tls)
     amqp = amqp_of(file.find_table("amqp"))
     _check_gateway(gateway, tls)
-    for tables in (file.tables("agreement"), file.tables("route")):
+    route_tables = file.tables("route")
+    for tables in (agreement_tables, route_tables):
         _check_callers(gateway, tables, tls)
-    check_mail(gateway, file.tables("agreement"), file.tables("route"), smtp)
-    _check_neighbours(gateway, file.tables("agreement"), file.tables("route"))
+    check_mail(gateway, agreement_tables, route_tables, smtp)
+    _check_neighbours(gateway, agreement_tables, route_tables)
     return Configuration(
         path=file.path,
         party=party,
@@ -113,7 +127,7 @@ def read_configuration(path: Path) -> Configuration:
         queued_max=gateway["queued_max"],
         agreements=agreements,
         drill=_drill(file.find_table("drill"), directory),
-        routes=_routes(file.tables("route"), party, agreements),
+        routes=_routes(route_tables, party, agreements),
         smtp=smtp,
         amqp=amqp,
         tls=tls,
@@ -124,6 +138,21 @@ def read_configuration(path: Path) -> Configuration:
         forget_job_after_s=gateway["forget_job_after"],
         api_hosts=gateway["api_hosts"],
         lake_group=gateway["lake_group"],
+    )
+
+
+def read_client_settings(path: Path) -> ClientSettings:
+    """What a client command needs of the file. Raises `ConfigurationError`.
+
+    Only the `[gateway]` table is looked at: a client command changes nothing that the other tables
+    say, and a file with thousands of agreements costs it little.
+    """
+    file = ConfigurationFile(path)
+    gateway = file.table("gateway")
+    return ClientSettings(
+        api=gateway["api"],
+        api_token=gateway["api_token"],
+        lake=_lake_location(gateway["lake"], file.path.parent),
     )
 
 
@@ -191,16 +220,19 @@ def _is_one_socket(one: str, other: str) -> bool:
 
 
 def _agreements(tables: Sequence[Table], party: tuple[PartyId, ...]) -> tuple[Agreement, ...]:
-    agreements: list[Agreement] = []
+    agreements: dict[str, Agreement] = {}
+    # The first agreement between two ids stands for all of them: those after it fit it.
+    between: dict[tuple[PartyId, PartyId], Agreement] = {}
     for table in tables:
         agreement = _agreement(table, party)
-        for other in agreements:
-            if agreement.id == other.id:
-                table.refuse("id", f"{agreement.id!r} is there twice")
-            if _same_parties(agreement, other):
+        if agreement.id in agreements:
+            table.refuse("id", f"{agreement.id!r} is there twice")
+        agreements[agreement.id] = agreement
+        for ids in product(agreement.our_ids, agreement.their_ids):
+            other = between.setdefault(ids, agreement)
+            if other is not agreement:
                 _check_beside_agreement(table, agreement, other)
-        agreements.append(agreement)
-    return tuple(agreements)
+    return tuple(agreements.values())
 
 
 def _check_beside_agreement(table: Table, agreement: Agreement, other: Agreement) -> None:
@@ -221,12 +253,6 @@ def _check_beside_agreement(table: Table, agreement: Agreement, other: Agreement
                 f"begins with another id than in {other.id!r}, which is between the same parties; "
                 f"legal: {others[0]} first",
             )
-
-
-def _same_parties(one: Agreement, other: Agreement) -> bool:
-    return bool(set(one.our_ids) & set(other.our_ids)) and bool(
-        set(one.their_ids) & set(other.their_ids)
-    )
 
 
 def _agreement(table: Table, party: tuple[PartyId, ...]) -> Agreement:
@@ -255,43 +281,71 @@ def _agreement(table: Table, party: tuple[PartyId, ...]) -> Agreement:
 def _routes(
     tables: Sequence[Table], party: tuple[PartyId, ...], agreements: Sequence[Agreement]
 ) -> tuple[Route, ...]:
-    routes: list[Route] = []
+    routes: dict[str, Route] = {}
+    taken = _Taken(agreements)
     for table in tables:
         route = _route(table)
         for key in ("from", "to"):
             if set(table[key]) & set(party):
                 table.refuse(key, "names one of our own ids: that takes an [[agreement]]")
-        for other in routes:
-            _check_beside(table, route, other)
+        if route.id in routes:
+            table.refuse("id", f"{route.id!r} is there twice")
+        taken.take(table, route)
+        routes[route.id] = route
+    return tuple(routes.values())
+
+
+class _Taken:
+    """What stands in a route's way: another that carries the same, and another profile.
+
+    The first route between two ids stands for all of them, since those after it fit it.
+    """
+
+    def __init__(self, agreements: Sequence[Agreement]) -> None:
+        self._agreements = {agreement.id for agreement in agreements}
+        self._with: dict[PartyId, dict[Profile, Agreement]] = {}
         for agreement in agreements:
-            if agreement.id == route.id:
-                table.refuse("id", f"{route.id!r} is the id of an agreement")
-            ends = (*route.from_ids, *route.to_ids)
-            if set(agreement.their_ids) & set(ends) and agreement.profile is not route.profile:
-                table.refuse(
-                    "profile",
-                    f"is another than that of agreement {agreement.id!r} with the same party: "
-                    f"profiles are not mixed; legal: {agreement.profile.name}",
-                )
-        routes.append(route)
-    return tuple(routes)
+            for party_id in agreement.their_ids:
+                self._with.setdefault(party_id, {}).setdefault(agreement.profile, agreement)
+        self._between: dict[tuple[PartyId, PartyId], Route] = {}
+        self._under: dict[tuple[tuple[PartyId, PartyId], str | None], Route] = {}
 
+    def take(self, table: Table, route: Route) -> None:
+        """Refuse the route, or keep it for those that come after it."""
+        self._check_agreements(table, route)
+        every_ids = tuple(product(route.from_ids, route.to_ids))
+        for ids in every_ids:
+            for other in (self._between.get(ids), self._between.get(ids[::-1])):
+                if other is not None and other.profile is not route.profile:
+                    table.refuse(
+                        "profile",
+                        f"is another than that of {other.id!r} between the same parties: profiles "
+                        f"are not mixed; legal: {other.profile.name}",
+                    )
+            carrier = self._find_carrier(ids, route.agreement_id)
+            if carrier is not None:
+                table.refuse("id", f"{route.id!r} would carry what {carrier.id!r} carries already")
+        for ids in every_ids:
+            self._between.setdefault(ids, route)
+            self._under.setdefault((ids, route.agreement_id), route)
 
-def _check_beside(table: Table, route: Route, other: Route) -> None:
-    """Refuse what another route already has, and another profile between the same parties."""
-    if route.id == other.id:
-        table.refuse("id", f"{route.id!r} is there twice")
-    there = set(route.from_ids) & set(other.from_ids) and set(route.to_ids) & set(other.to_ids)
-    back = set(route.from_ids) & set(other.to_ids) and set(route.to_ids) & set(other.from_ids)
-    if (there or back) and route.profile is not other.profile:
-        table.refuse(
-            "profile",
-            f"is another than that of {other.id!r} between the same parties: profiles are not "
-            f"mixed; legal: {other.profile.name}",
-        )
-    is_any = route.agreement_id is None or other.agreement_id is None
-    if there and (is_any or route.agreement_id == other.agreement_id):
-        table.refuse("id", f"{route.id!r} would carry what {other.id!r} carries already")
+    def _check_agreements(self, table: Table, route: Route) -> None:
+        if route.id in self._agreements:
+            table.refuse("id", f"{route.id!r} is the id of an agreement")
+        for party_id in (*route.from_ids, *route.to_ids):
+            for profile, agreement in self._with.get(party_id, {}).items():
+                if profile is not route.profile:
+                    table.refuse(
+                        "profile",
+                        f"is another than that of agreement {agreement.id!r} with the same party: "
+                        f"profiles are not mixed; legal: {profile.name}",
+                    )
+
+    def _find_carrier(self, ids: tuple[PartyId, PartyId], agreement_id: str | None) -> Route | None:
+        """A route that carries some message between the ids under that agreement, or any (None)."""
+        if agreement_id is None:
+            return self._between.get(ids)
+        return self._under.get((ids, None)) or self._under.get((ids, agreement_id))
 
 
 def _route(table: Table) -> Route:

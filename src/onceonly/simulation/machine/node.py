@@ -164,7 +164,9 @@ class Process:
         node.store.open()
         surroundings = Surroundings(
             clock=node.clock,
-            ids=_SeededIdentifiers(node.configuration.uri, f"{node.name}-{node.generation}"),
+            ids=_SeededIdentifiers(
+                node.configuration.uri, node.clock.at, f"{node.name}-{node.generation}"
+            ),
             failpoints=_Points(self),
             transport=_Wire(node, self),
             spool=node.store.open_spool(),
@@ -315,8 +317,8 @@ class _Points(Failpoints):
 class _SeededIdentifiers(Identifiers):
     """Identifiers that nobody has drawn before, in no order that a restore could rewind."""
 
-    def __init__(self, uri: str, prefix: str) -> None:
-        super().__init__(uri)
+    def __init__(self, uri: str, clock_at: Callable[[], int], prefix: str) -> None:
+        super().__init__(uri, clock_at)
         self._prefix = prefix
         self._count = 0
 

@@ -10,7 +10,9 @@ INSERT INTO store VALUES (1, ?, 0, 0, 0)
 UPDATE store SET epoch = ?, opened_at = ?
 
 -- name: forget_deadlines
-UPDATE outbound SET due_ns = NULL WHERE status = 'sending' AND due_ns IS NOT NULL
+UPDATE outbound INDEXED BY outbound_by_status SET due_ns = NULL
+  WHERE status = 'sending' AND status <> 'acknowledged' AND status <> 'sent'
+    AND due_ns IS NOT NULL
 
 -- name: get_epoch
 SELECT epoch FROM store
@@ -95,8 +97,7 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
     delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest, resend_of,
     resent_as
   FROM outbound CROSS JOIN outbound_message USING (position)
-  WHERE position > ?1 AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR to_party = ?4)
-    AND ?5 IS NULL
+  WHERE position > ?1 AND ?3 IS NULL AND ?4 IS NULL AND ?5 IS NULL
   ORDER BY position LIMIT ?2
 
 -- name: list_messages_by_status
@@ -109,6 +110,41 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
   FROM outbound INDEXED BY outbound_by_status CROSS JOIN outbound_message USING (position)
   WHERE position > ?1 AND status = ?3 AND status <> 'acknowledged' AND status <> 'sent'
     AND (?4 IS NULL OR to_party = ?4) AND ?5 IS NULL
+  ORDER BY position LIMIT ?2
+
+-- name: list_messages_delivered
+SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
+    is_certain, due_ns, settled_at, from_ids, to_ids, conversation_id, service, action,
+    timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
+    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest, resend_of,
+    resent_as
+  FROM outbound INDEXED BY outbound_delivered CROSS JOIN outbound_message USING (position)
+  WHERE position > ?1 AND status = ?3 AND (status = 'acknowledged' OR status = 'sent')
+    AND ?4 IS NULL AND ?5 IS NULL
+  ORDER BY position LIMIT ?2
+
+-- name: list_messages_by_partner
+SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
+    is_certain, due_ns, settled_at, from_ids, to_ids, conversation_id, service, action,
+    timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
+    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest, resend_of,
+    resent_as
+  FROM outbound INDEXED BY outbound_by_partner CROSS JOIN outbound_message USING (position)
+  WHERE position > ?1 AND (?3 IS NULL OR status = ?3) AND to_party = ?4 AND ?5 IS NULL
+  ORDER BY position LIMIT ?2
+
+-- name: list_messages_undelivered
+SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
+    exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
+    is_certain, due_ns, settled_at, from_ids, to_ids, conversation_id, service, action,
+    timestamp_at, semantics, ref_to_message_id, payloads, time_to_live_at, sync_reply_mode,
+    delivery_receipt_requested, acknowledgment, digest, submitted_at, header_digest, resend_of,
+    resent_as
+  FROM outbound INDEXED BY outbound_undelivered CROSS JOIN outbound_message USING (position)
+  WHERE position > ?1 AND status = ?3 AND status <> 'acknowledged' AND status <> 'sent'
+    AND status <> 'queued' AND status <> 'sending' AND to_party = ?4 AND ?5 IS NULL
   ORDER BY position LIMIT ?2
 
 -- name: list_messages_by_conversation
@@ -156,24 +192,43 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
   FROM turn CROSS JOIN outbound USING (message_id) ORDER BY position
 
 -- name: count_concerned
+SELECT status, count(*) FROM outbound INDEXED BY outbound_queued
+  WHERE from_party = ?1 AND to_party = ?2 AND status = 'queued' GROUP BY status
+UNION ALL
 SELECT status, count(*) FROM outbound INDEXED BY outbound_by_status
-  WHERE status <> 'acknowledged' AND status <> 'sent' AND from_party = ? AND to_party = ?
-    AND (settled_at IS NULL OR settled_at >= ?)
+  WHERE status = 'sending' AND status <> 'acknowledged' AND status <> 'sent'
+    AND from_party = ?1 AND to_party = ?2
+  GROUP BY status
+UNION ALL
+SELECT status, count(*) FROM outbound INDEXED BY outbound_undelivered
+  WHERE to_party = ?2 AND from_party = ?1 AND status <> 'acknowledged' AND status <> 'sent'
+    AND status <> 'queued' AND status <> 'sending' AND (settled_at IS NULL OR settled_at >= ?3)
   GROUP BY status
 
 -- name: list_unsent
 SELECT position, message_id, from_party, to_party, agreement_id, status, attempt, episode,
     exposure, sequence_number, expires_at, transients, silence, pings, error_code, has_arrived,
     is_certain, due_ns
-  FROM outbound INDEXED BY outbound_settled CROSS JOIN outbound_message USING (position)
+  FROM outbound INDEXED BY outbound_unsent CROSS JOIN outbound_message USING (position)
   WHERE agreement_id = ? AND settled_at IS NOT NULL AND is_certain = 1 AND exposure = 'never'
     AND error_code <> 'Unknown' AND resent_as IS NULL
   ORDER BY position LIMIT ?
 
 -- name: list_waiting_pairs
+WITH RECURSIVE waiting (from_party, to_party) AS (
+  SELECT * FROM (SELECT from_party, to_party FROM outbound INDEXED BY outbound_queued
+    WHERE status = 'queued' ORDER BY from_party, to_party LIMIT 1)
+  UNION ALL
+  SELECT later.from_party, later.to_party FROM waiting CROSS JOIN outbound AS later
+    ON later.position = coalesce(
+      (SELECT position FROM outbound AS one INDEXED BY outbound_queued
+        WHERE one.status = 'queued' AND one.from_party = waiting.from_party
+          AND one.to_party > waiting.to_party ORDER BY one.to_party LIMIT 1),
+      (SELECT position FROM outbound AS one INDEXED BY outbound_queued
+        WHERE one.status = 'queued' AND one.from_party > waiting.from_party
+        ORDER BY one.from_party, one.to_party LIMIT 1)))
 SELECT waiting.from_party, waiting.to_party
-  FROM (SELECT DISTINCT from_party, to_party FROM outbound WHERE status = 'queued') AS waiting
-  LEFT JOIN sending_pair USING (from_party, to_party)
+  FROM waiting LEFT JOIN sending_pair USING (from_party, to_party)
   WHERE coalesce(sending_pair.status, 'open') = 'open'
   ORDER BY waiting.from_party, waiting.to_party
 
@@ -186,8 +241,12 @@ SELECT position, message_id, from_party, to_party, agreement_id, status, attempt
   ORDER BY expires_at, position LIMIT ?
 
 -- name: list_unsettled_agreements
-SELECT agreement_id FROM outbound INDEXED BY outbound_by_status
-  WHERE status <> 'acknowledged' AND status <> 'sent' AND settled_at IS NULL
+SELECT agreement_id FROM (
+  SELECT DISTINCT agreement_id FROM outbound INDEXED BY outbound_by_status
+    WHERE status IN ('queued', 'sending') AND status <> 'acknowledged' AND status <> 'sent')
+UNION SELECT agreement_id FROM outbound INDEXED BY outbound_by_status
+  WHERE status = 'in_doubt' AND status <> 'acknowledged' AND status <> 'sent'
+    AND settled_at IS NULL
 UNION SELECT agreement_id
   FROM recovery INDEXED BY recovery_at_work CROSS JOIN outbound USING (position)
   WHERE phase <> 'at-rest'
@@ -402,7 +461,7 @@ UPDATE incident SET resolved_at = ?
 -- name: list_open_incidents
 SELECT incident_id, role, from_party, to_party, reason, opened_at, resolved_at, message_id,
     is_trouble
-  FROM incident WHERE resolved_at IS NULL ORDER BY incident_id
+  FROM incident INDEXED BY incident_unresolved WHERE resolved_at IS NULL ORDER BY incident_id
 
 -- name: list_incidents
 SELECT incident_id, role, from_party, to_party, reason, opened_at, resolved_at, message_id,

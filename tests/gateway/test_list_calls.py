@@ -1,0 +1,87 @@
+"""What calls that read ask of the store, by every combination of their parameters."""
+
+from collections.abc import Iterator
+from itertools import combinations, product
+from typing import Any
+
+import apsw
+import pytest
+from packages import ORDER
+from running_gateway import running
+
+from onceonly.gateway.api.openapi import OPERATIONS, Operation
+from onceonly.protocol.sending import OutboundStatus
+from onceonly.store.queries import SQL
+from query_plans import connect, scans
+
+pytestmark = pytest.mark.anyio
+
+VALUES: dict[str, tuple[str, ...]] = {
+    "state": tuple(OutboundStatus),
+    "to": ("urn:duns:000000000",),
+    "conversation": ("c-1",),
+    "after": ("1",),
+    "limit": ("10",),
+    "up_to": ("5",),
+    "wait": ("0",),
+    "payloads": ("inline",),
+    "message_id": ("m-1",),
+    "all": ("1",),
+    "offset": ("1",),
+}
+"""A value for each parameter of a call that reads; a new one has to be named here."""
+
+READS = [one for one in OPERATIONS if one.method == "get"]
+
+NAMES = {statement: name for name, statement in SQL.items()}
+
+
+def queries_of(operation: Operation) -> list[dict[str, str]]:
+    """Every combination of the parameters, with every value."""
+    names = [name for name, _ in operation.query]
+    return [
+        dict(zip(chosen, values, strict=True))
+        for count in range(len(names) + 1)
+        for chosen in combinations(names, count)
+        for values in product(*(VALUES[name] for name in chosen))
+    ]
+
+
+@pytest.fixture
+def asked() -> Iterator[set[str]]:
+    """Every statement that a connection which is opened from now on executes."""
+    statements: set[str] = set()
+
+    def note(cursor: apsw.Cursor, statement: str, bindings: Any) -> bool:
+        del cursor, bindings
+        statements.add(statement)
+        return True
+
+    def watch(connection: apsw.Connection) -> None:
+        connection.exec_trace = note
+
+    apsw.connection_hooks.append(watch)
+    yield statements
+    apsw.connection_hooks.remove(watch)
+
+
+async def test_a_call_that_reads_does_it_by_an_index(asked, tmp_path, peer):
+    """Whatever a caller filters by, no table that grows for ever is read from end to end."""
+    async with running(tmp_path, peer) as gateway:
+        await gateway.submit(ORDER, to=peer)
+        await gateway.everything_said()
+        asked.clear()
+        for operation in READS:
+            path = operation.path.replace("{n}", "0").replace("{", "").replace("}", "")
+            for query in queries_of(operation):
+                answer = await gateway.api.get(path, params=query)
+                assert answer.status_code in (200, 400, 404), (path, query, answer.text)
+        names = {NAMES[statement] for statement in asked if statement in NAMES}
+        planner = connect(gateway.configuration.store)
+        found = [step for name in names for step in scans(planner, name)]
+    assert {name for name in names if name.startswith("list_messages")} == {
+        name for name in SQL if name.startswith("list_messages")
+    }
+    assert {"list_inbox", "list_notices", "list_incidents", "list_open_incidents"} <= names
+    assert {"list_journal", "list_journal_of", "list_jobs"} <= names
+    assert found == []

@@ -1,0 +1,76 @@
+"""What SQLite's planner says of a statement: which tables it would read from end to end."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from onceonly.store.queries import SQL
+
+WHOLE = {
+    "get_store": ("SCAN store",),
+    "begin_epoch": ("SCAN store",),
+    "get_epoch": ("SCAN store",),
+    "put_last_offset": ("SCAN store",),
+    "get_last_offset": ("SCAN store",),
+    "count_by_status": ("SCAN tally",),
+    "get_journal_end": ("SCAN journal",),
+    "list_in_flight": ("SCAN sending_pair", "SCAN turn"),
+    "list_waiting_pairs": (
+        "SCAN outbound USING COVERING INDEX outbound_queued",
+        "SCAN (subquery-1)",
+        "SCAN waiting",
+    ),
+    "list_unsettled_agreements": (
+        "SCAN recovery USING COVERING INDEX recovery_at_work",
+        "SCAN recovery USING COVERING INDEX recovery_awaited",
+        "SCAN (subquery-1)",
+    ),
+    "list_recovering": ("SCAN recovery USING COVERING INDEX recovery_at_work",),
+    "list_owed_notices": ("SCAN owed_notice",),
+    "list_pairs": ("SCAN sending_pair", "SCAN receiving_pair"),
+    "list_idle_pairs": ("SCAN sending_pair",),
+    "list_open_incidents": ("SCAN incident USING INDEX incident_unresolved",),
+    "list_incidents": ("SCAN incident",),
+    "list_released_runs": ("SCAN holding",),
+    "forget_blocks": ("SCAN block",),
+}
+"""Statements that may read something from end to end, and what.
+
+It has one row (`store`), one for each word (`tally`), or ends at the first row (the journal's last
+one, the first queued message); or it has a row for each pair, for each agreement, for each run with
+something staged or a block of rows, or for whatever is owed now: in flight, in recovery, a notice,
+an open incident. `list_incidents` is asked for all that there are.
+"""
+
+
+def connect(path: Path) -> apsw.Connection:
+    """A connection that plans as those of a store do."""
+    connection = apsw.Connection(str(path))
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+    return connection
+
+
+def steps_of(connection: apsw.Connection, statement: str, bindings: Any = None) -> list[str]:
+    """The planner's steps; one that says why, where there can be no plan."""
+    values = (None,) * count_bindings(statement) if bindings is None else bindings
+    try:
+        return [step for *_, step in connection.execute("EXPLAIN QUERY PLAN " + statement, values)]
+    except apsw.SQLError as error:
+        return [f"SCAN nothing: {error}"]
+
+
+def scans(connection: apsw.Connection, name: str) -> Iterator[str]:
+    """Steps of the query of this name that read what they must not from end to end."""
+    for step in steps_of(connection, SQL[name]):
+        is_scan = step.startswith("SCAN") or "AUTOMATIC" in step
+        if is_scan and step not in WHOLE.get(name, ()):
+            yield f"{name}: {step}"
+
+
+def count_bindings(statement: str) -> int:
+    """How many values the statement takes."""
+    numbered = [int(number) for number in re.findall(r"\?(\d+)", statement)]
+    return max(numbered) if numbered else statement.count("?")
