@@ -10,9 +10,8 @@ import sys
 
 from onceonly.client import Client
 
-TABLE = """CREATE TABLE IF NOT EXISTS received (
-    inbox_offset INTEGER, payload INTEGER, message_id TEXT, sender TEXT, document BLOB,
-    PRIMARY KEY (inbox_offset, payload))"""
+TABLE = """CREATE TABLE IF NOT EXISTS received (inbox_offset INTEGER, payload INTEGER,
+    message_id TEXT, sender TEXT, document BLOB, PRIMARY KEY (inbox_offset, payload))"""
 ROW = "INSERT INTO received VALUES (?, ?, ?, ?, ?)"
 LAST = "SELECT coalesce(max(inbox_offset), 0) FROM received"
 

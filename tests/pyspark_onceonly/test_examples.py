@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.process]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 COUNT = 5
-LINES = range(20, 42)
+LINES = range(20, 41)
 """Long enough to do something whole, short enough to be read at once."""
 
 
