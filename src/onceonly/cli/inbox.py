@@ -69,7 +69,7 @@ def _at_most_one(
 
 
 def _item(client: Client, message_id: str | None, offset: int | None) -> JSON:
-    """The item; what is named twice must be one."""
+    """The item; MessageId and offset, where both are given, must name the same one."""
     if offset is None and message_id is None:
         raise click.UsageError("say which item: MESSAGE_ID, or --offset N")
     if offset is None:

@@ -88,7 +88,7 @@ def _document(path: Path) -> Document:
 
 
 def _file(path: Path) -> Document:
-    """Looked at before anything is sent; what is read is looked at again."""
+    """The file as a document; checked now, and again while it is read."""
     try:
         is_file = path.is_file()
     except OSError as error:
@@ -223,7 +223,7 @@ def _reported_since(found: JSON, before: str | None) -> bool:
 
 
 def _status_of(found: JSON) -> JSON:
-    """What is asked most: our side, then the partner's."""
+    """What our side knows, then what the partner's side knows."""
     recovery, response = found["recovery"], found["response"]
     acknowledgment = found["acknowledgment"] or {}
     return {

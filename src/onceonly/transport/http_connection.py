@@ -64,7 +64,7 @@ class _Phase(Enum):
 
 
 class _SurplusAfterBodyError(Exception):
-    """llhttp sees another request behind a chunked body, where we can't tell its beginning."""
+    """llhttp sees another request after a chunked body, where we can't tell its beginning."""
 
 
 class HttpConnection(asyncio.Protocol):

@@ -2,8 +2,8 @@
 
 The outcome is decided when the head of a final answer is whole (R-05). Whatever ends the
 connection before that, once a byte was written, is unknown. A 3xx is an answer outside 2xx and
-never followed (H29). Bodies of answers are read over (S0-68), but for the package that an agreement
-lets come back in one (syncReplyMode, seed 001 §1.2.2).
+never followed (H29). Bodies of answers are read and thrown away (S0-68), except for a package that
+an agreement lets come back in one (syncReplyMode, seed 001 §1.2.2).
 """
 
 import asyncio
@@ -139,7 +139,7 @@ class ClientConnection(asyncio.Protocol):
         self._phrase = b""
 
     def on_status(self, piece: bytes) -> None:
-        """The words behind the status, or some of them."""
+        """The words after the status, or some of them."""
         self._phrase += piece
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -237,7 +237,7 @@ class ClientConnection(asyncio.Protocol):
 
     def abort(self) -> None:
         """End now, whatever is going on."""
-        if not self._is_lost:  # asyncio's transport cannot be aborted behind its end.
+        if not self._is_lost:  # asyncio's transport cannot be aborted after its end.
             self._transport.abort()
 
     def check(self, now: float) -> None:
@@ -258,7 +258,7 @@ class ClientConnection(asyncio.Protocol):
             self._break("no answer in time")
 
     def _check_rest(self, now: float) -> None:
-        """Behind the outcome: an answer goes on as long as it makes progress, idleness ends."""
+        """After the outcome: an answer goes on while it makes progress; an idle connection ends."""
         if self._is_answer_whole:
             if now - self._free_since > self._limits.idle_timeout_s:
                 self.close()

@@ -53,7 +53,7 @@ STORING_NS = 10 * NS_PER_S
 """From the arrival of a package until the commit that stores it, on the slowest disk."""
 
 NEVER = 1 << 62
-"""An order behind everything."""
+"""A place in the order after everything."""
 
 
 def _order(letter: Leaving | Coming) -> int:

@@ -332,7 +332,7 @@ def _is_acknowledged_before(course: Course, order: int) -> bool:
 
 
 def _ends_the_tries(row: Row) -> bool:
-    """Nothing more is sent behind it, verdict or doubt.
+    """Nothing more is sent after it, be it a verdict or a doubt.
 
     A failure notice of the next hop ends them whatever its severity: a warning says that a copy
     may be there, and then it is for the fence to decide.

@@ -77,7 +77,7 @@ def _response(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Viol
 
 
 def _once(course: Course) -> Iterator[Violation]:
-    """It is late or there, each said once, and never late behind there."""
+    """A response is said to be late or there, each once, and never late after there."""
     received = [row for row in course.out if row.record.event is Event.RESPONSE_RECEIVED]
     overdue = [row for row in course.out if row.record.event is Event.RESPONSE_OVERDUE]
     for rows in (received, overdue):
