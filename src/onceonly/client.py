@@ -47,9 +47,9 @@ class End(NamedTuple):
 class Client:
     """Calls one gateway. Use as a context manager.
 
-    Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave
-    (UnexpectedAnswer where something else answered). Raises `LocalError` (UnusableAddress,
-    UnusableToken).
+    Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave;
+    UnexpectedAnswer where something else answered, InvalidField for a text that can be no job's
+    name. Making one raises `LocalError` (UnusableAddress, UnusableToken).
     """
 
     def __init__(self, api: str, *, token: str | None = None) -> None:

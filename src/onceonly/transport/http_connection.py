@@ -273,7 +273,7 @@ class HttpConnection(asyncio.Protocol):
     # Called by llhttp.
 
     def on_message_begin(self) -> None:
-        """Another request begins; only `_begin` may let that happen."""
+        """Another request begins. Raises if it follows a chunked body, which ends the parsing."""
         if self._body.is_complete:
             raise _SurplusAfterBodyError
 

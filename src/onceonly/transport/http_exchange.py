@@ -132,7 +132,7 @@ class ClientConnection(asyncio.Protocol):
     # Called by llhttp.
 
     def on_message_begin(self) -> None:
-        """The first byte of an answer, or of one too many."""
+        """The first byte of an answer. Raises for one answer too many, which ends the parsing."""
         if self._is_answer_whole:
             raise _BadAnswerError
         self._error_name = self._reason = self._reply_type = self._location = ""
@@ -154,7 +154,7 @@ class ClientConnection(asyncio.Protocol):
             self._location = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        """The outcome, unless the answer is an interim one."""
+        """The outcome, unless the answer is an interim one. Raises for a status that none is."""
         status = self._parser.get_status_code()
         if status < 100:
             raise _BadAnswerError

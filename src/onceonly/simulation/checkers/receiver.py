@@ -270,7 +270,7 @@ def _not_supported(course: Course, stored: Row) -> Iterator[Violation]:
 
 
 def _refused_in_silence(case: Case, course: Course) -> Iterator[Violation]:
-    """L4: whoever is refused is told so, and need not find out by waiting."""
+    """L4: whoever is refused is told so, and does not have to wait."""
     told = [one.order for one in course.said if one.letter.kind is Kind.ERROR]
     for row in course.into:
         if row.record.event is not Event.REJECTED or any(order > row.order for order in told):

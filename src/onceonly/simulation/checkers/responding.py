@@ -114,7 +114,7 @@ def _had_left(course: Course, row: Row) -> bool:
 
 
 def _denied(case: Case, course: Course) -> Iterator[Violation]:
-    """That there is none is the partner's word, and an operator hears of it."""
+    """If the partner says that there is no response, an operator is told."""
     for row in course.out:
         reason = row.record.reason or ""
         if row.record.event is not Event.REPORT_RECEIVED or not reason.endswith(NO_RESPONSE):
@@ -130,7 +130,7 @@ def _denied(case: Case, course: Course) -> Iterator[Violation]:
 
 
 def _came_unnoticed(case: Case, course: Course) -> Iterator[Violation]:
-    """A response that was stored is one that came."""
+    """A response that was stored has a row that says that it came."""
     is_over = any(row.record.event in (Event.CANCELLED, Event.EXPIRED) for row in course.out)
     if _is_response(case, course) or is_over:
         return

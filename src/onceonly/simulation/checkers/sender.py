@@ -131,13 +131,13 @@ class _Walk:
     owed: Row | None = None
     """Given up, or not delivered after all, and no notice yet."""
     late: Row | None = None
-    """A late acknowledgement that the application has to hear of."""
+    """A late acknowledgement of which the application must be told."""
     final: Row | None = None
     """The last word about it, while it stands."""
     error: Row | None = None
     """The last word of a partner against it."""
     undone: Row | None = None
-    """The last word of one who had acknowledged it: not delivered after all, or taken back."""
+    """The last row in which an acknowledgement was taken back: not delivered, or cancelled."""
     has_arrived: bool = False
     """The To Party itself said that it has it, and no doubt of others undoes that."""
 
@@ -328,7 +328,7 @@ class _Walk:
     def _is_taken_back(self, row: Row) -> bool:
         """Whether the application believes that it is over, and has to hear that it is not.
 
-        Not of an intermediary's doubt behind the response, of which no row tells.
+        Not of an intermediary's doubt after the response, of which no row tells.
         """
         responses = (one for one in self.course.heard if one.letter.kind is Kind.MESSAGE)
         if is_doubt(row.record) and any(one.order < row.order for one in responses):

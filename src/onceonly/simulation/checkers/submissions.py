@@ -211,4 +211,4 @@ def _unanswered(case: Case) -> Iterator[Violation]:
 
 
 _HEARD_NS = 300 * NS_PER_S
-"""Behind healing: whatever the network or a disk still holds up."""
+"""Time after healing for whatever the network or a disk still holds up."""
