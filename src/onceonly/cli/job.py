@@ -97,5 +97,5 @@ def release(client: Client, name: str, output: str) -> None:
 @click.argument("name")
 @gateway_command
 def drop(client: Client, name: str) -> None:
-    """Forget what is staged in a job and not released; what was released is sent."""
+    """Forget what is staged in a job and not released. What was released is sent all the same."""
     say(f"{name}: {client.drop(name)} rows dropped")
