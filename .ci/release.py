@@ -80,6 +80,8 @@ def joined(changelog: str, news: list[tuple[str, str]], title: str) -> str:
     end = next_entry.start() if next_entry else len(changelog)
     intro, *parts = _SECTION.split(changelog[begin:end])
     sections = dict(zip(parts[::2], parts[1::2], strict=True))
+    if len(sections) < len(parts) // 2:
+        sys.exit(f"{CHANGELOG}: a section of the unreleased entry is there twice")
     for kind, text in news:
         sections[kind] = f"{sections.get(kind, '').strip()}\n{text}"
     body = [f"### {kind}\n\n{text.strip()}" for kind, text in sections.items()]

@@ -155,6 +155,15 @@ def test_a_fragment_that_is_none_is_named(repository: Repository, name: str, tex
     assert name in done.stderr
 
 
+def test_a_section_that_is_there_twice_is_refused_and_not_lost(repository: Repository) -> None:
+    """People write the unreleased entry, and one of the two would be dropped."""
+    text = repository.text("CHANGELOG.md") + "\n### Fixed\n\n- Another one.\n"
+    repository.commit("CHANGELOG.md", text)
+    assert "twice" in repository.release("9.9.9").stderr
+    assert repository.text("CHANGELOG.md") == text
+    assert repository.git("status", "--porcelain") == ""
+
+
 def test_a_release_of_nothing_is_refused(repository: Repository) -> None:
     """No fragment since the last one."""
     assert repository.release("7.8.9").returncode == 0
