@@ -5,7 +5,7 @@ READY := .venv/ready
 export PYTHONUNBUFFERED := 1
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: help setup demo test check bench bench-growth bench-lake docs conformance coverage excepts simulate nemesis fuzz fuzz-packages mutants small-mutants lock clean
+.PHONY: help setup demo test check bench bench-growth bench-lake docs conformance coverage excepts simulate nemesis fuzz fuzz-packages mutants small-mutants lock image release clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | sort
@@ -122,13 +122,25 @@ conformance: $(READY)  ## the tests of every statement of the seeds, and the pag
 docs: $(READY)  ## the documentation, in site/
 	$(BIN)/mkdocs build --strict
 
+# The image has what serving takes, so its lock has neither Spark nor tools; its versions are those that
+# the tests ran with.
+LOCKED := uv pip compile --quiet --generate-hashes --universal --no-header --python-version 3.11 \
+  --no-emit-index-url --no-emit-find-links --output-file
+
 lock: $(READY)  ## resolve the requirements anew (needs uv)
-	uv pip compile --quiet --generate-hashes --universal --no-header --python-version 3.11 \
-	  --no-emit-index-url --no-emit-find-links --extra spark \
-	  --output-file requirements/dev.lock pyproject.toml requirements/dev.in
-	uv pip compile --quiet --generate-hashes --universal --no-header --python-version 3.11 \
-	  --no-emit-index-url --no-emit-find-links \
-	  --output-file requirements/fuzz.lock requirements/fuzz.in
+	$(LOCKED) requirements/dev.lock --extra spark pyproject.toml requirements/dev.in
+	$(LOCKED) requirements/fuzz.lock requirements/fuzz.in
+	$(LOCKED) requirements/build.lock --constraints requirements/dev.lock requirements/build.in
+	$(LOCKED) requirements/gateway.lock --constraints requirements/dev.lock pyproject.toml
+
+image:  ## the container image of a gateway (needs docker, and a network)
+	docker build --tag onceonly .
+	docker run --rm onceonly version
+
+# What is asked first takes what a merge takes. CHECK=true where it has passed on this very commit.
+CHECK ?= .ci/run
+release: $(READY)  ## VERSION=0.2.0: check, join the changelog's fragments, build, commit, tag
+	$(BIN)/python .ci/release.py "$(VERSION)" $(CHECK)
 
 clean:  ## remove what was built
 	rm -rf .venv build dist site demo

@@ -26,6 +26,7 @@ from statistics import median
 from typing import Any
 
 import apsw
+from msgspec.structs import astuple
 
 from bench.run import free_port
 from onceonly.gateway.ids import Identifiers
@@ -34,6 +35,7 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, PartyId
 from onceonly.message.message import DeliverySemantics, Message, Payload
 from onceonly.message.package import Package
+from onceonly.message.word import changed
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import ReceivingPair
 from onceonly.protocol.sending import Outbound, OutboundStatus
@@ -136,9 +138,9 @@ def end_journal(connection: apsw.Connection, seq: int) -> None:
     """The rows that a start verifies are a chain; those before them never were one."""
     before = CHAIN_START
     for number in range(seq + 1, seq + JOURNAL_CHECKED_ROWS + 2):
-        record = row(Event.STARTED, None)._replace(seq=number, store_epoch=1)
+        record = changed(row(Event.STARTED, None), seq=number, store_epoch=1)
         before = chain(before, record)
-        connection.execute(SQL["append"], record._replace(chain_hash=before))
+        connection.execute(SQL["append"], astuple(changed(record, chain_hash=before)))
 
 
 def row(event: Event, message_id: str | None, direction: Direction | None = None) -> Record:

@@ -22,7 +22,7 @@ TIMEOUT_S = 60.0
 """Longest silence of the gateway before a call counts as unreachable."""
 
 _BEYOND = 10**17
-"""An offset, or a seq, above every one that there is."""
+"""An offset, or a seq, that is greater than every existing one."""
 
 _ARROW = "application/vnd.apache.arrow.stream"
 
@@ -30,7 +30,10 @@ JSON = dict[str, Any]
 
 
 class GatewayUnreachable(OnceonlyError):  # noqa: N818 - because it is a condition, not a fault
-    """No answer: not sent, or sent with an unknown end. Calls with an id are safe to repeat."""
+    """No answer came: the call was not sent, or nobody knows its result.
+
+    A call with a key or a MessageId may be repeated without risk.
+    """
 
 
 class End(NamedTuple):
@@ -44,9 +47,9 @@ class End(NamedTuple):
 class Client:
     """Calls one gateway. Use as a context manager.
 
-    Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave
-    (UnexpectedAnswer where something else answered). Raises `LocalError` (UnusableAddress,
-    UnusableToken).
+    Every call raises `GatewayUnreachable`, or `LocalError` with the name that the gateway gave;
+    UnexpectedAnswer where something else answered, InvalidField for a text that can be no job's
+    name. Making one raises `LocalError` (UnusableAddress, UnusableToken).
     """
 
     def __init__(self, api: str, *, token: str | None = None) -> None:
@@ -88,8 +91,8 @@ class Client:
     ) -> JSON:
         """Submit a message; the answer is its state, `replayed` if it was submitted before.
 
-        Raises `LocalError` (UnusableFile, FileChanged) where a file cannot be read, or is another
-        one in the middle; then nothing is submitted.
+        Raises `LocalError` (UnusableFile, FileChanged) where a file cannot be read, or changes
+        while it is read; then nothing is submitted.
         """
         header = {
             "to": to,
@@ -114,7 +117,7 @@ class Client:
         return self._json("GET", "/v1/messages", params=query)
 
     def cancel(self, message_id: str) -> JSON:
-        """Take a message back; where a byte left, the receiver is asked and has the last word."""
+        """Take a message back. If a byte of it has left, the receiver is asked and decides."""
         return self._json("POST", f"/v1/messages/{_quoted(message_id)}/cancel")
 
     def resend(
@@ -138,7 +141,7 @@ class Client:
         return self._json("POST", path, json=body)
 
     def resume_message(self, message_id: str, reason: str) -> JSON:
-        """Let a message go on that a bug parked, or that is stored and was never handed over."""
+        """Take up a message that a bug parked, or that is stored and was never handed over."""
         path = f"/v1/messages/{_quoted(message_id)}/resume"
         return self._json("POST", path, json={"reason": reason})
 
@@ -162,8 +165,8 @@ class Client:
     ) -> Sequence[JSON]:
         """`stage`, of rows that are JSON already, one per line.
 
-        A task of the run that may be tried again numbers its attempts, later ones higher: one that
-        a later one has overtaken is refused (AttemptOver).
+        A task that may be tried again gives each `attempt` a greater number than the one before.
+        Raises `LocalError` (AttemptOver) for an attempt after which a later one has begun.
         """
         headers = {"content-type": "application/x-ndjson"}
         answer = self._json(
@@ -177,16 +180,19 @@ class Client:
         return rows
 
     def release(self, job: str, run: str | None = None, staged: int | None = None) -> JSON:
-        """Send what is staged in a job, in the order of its rows; again, it changes nothing.
+        """Send what is staged in a job, in the order of its rows. A second call changes nothing.
 
-        With `run`, what that run has staged. Refused (JobChanged, RunOver) if of its rows fewer
-        are there than `staged`: those that were accepted.
+        With `run`, only what that run has staged. Raises `LocalError` (JobChanged, RunOver) if the
+        job has fewer rows of it than `staged`, the number that was accepted.
         """
         params = _given(run=run, staged=staged)
         return self._json("POST", f"{_path_of(job)}/release", params=params)
 
     def drop(self, job: str, run: str | None = None) -> int:
-        """Forget what is staged in a job, or in one run of it, and not released; how many rows."""
+        """Forget what is staged in a job, or in one run of it, and not released.
+
+        Returns how many rows.
+        """
         path, params = _path_of(job), _given(run=run)
         dropped: int = self._json("DELETE", path, params=params)["dropped"]
         return dropped
@@ -226,14 +232,14 @@ class Client:
     def inbox_stream(self, after: int, up_to: int, limit: int = 1000) -> bytes:
         """Received messages above `after` up to `up_to` with their payloads, as an Arrow stream.
 
-        As many as one answer holds, the first of them first; none once there are no more.
+        As many as fit into one answer, in the order of their offsets; the last answer has none.
         """
         return self._arrow("/v1/inbox", {"after": after, "up_to": up_to, "limit": limit})
 
     def report_range(self, after: int, up_to: int, processing: str) -> int:
-        """Report a processing state of everything above `after` up to `up_to`; how much moved.
+        """Report a processing state of everything above `after` up to `up_to`.
 
-        What has come further stays as it is.
+        Returns how many items it changed. Items that are further already stay as they are.
         """
         body = {"after": after, "up_to": up_to, "processing": processing}
         moved: int = self._json("POST", "/v1/inbox/processing", json=body)["moved"]

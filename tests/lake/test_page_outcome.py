@@ -226,7 +226,7 @@ def test_a_journal_that_ends_early_is_named():
     counts = {**MATCHED, Verdict.ACKED_NOT_STORED: 3}
     alarmed = findings(0, counts=counts)
     alarmed = replace(alarmed, per_pair={**alarmed.per_pair, **found.per_pair})
-    assert "3 lie behind the end of a journal" in outcome.sentence(alarmed).why
+    assert "3 are after the end of a journal" in outcome.sentence(alarmed).why
 
 
 def test_a_cause_is_said_once():

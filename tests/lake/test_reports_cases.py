@@ -356,7 +356,7 @@ def test_every_message_bounds_the_difference_of_the_clocks(frame: Frame):
 
 
 def test_a_journal_that_is_cut_at_its_end_has_a_status_of_its_own(frame: Frame):
-    """What its partner tells of behind its last row is counted; the whole one is whole."""
+    """What its partner tells of after its last row is counted; the whole one is whole."""
     there, _ = two_parties()
     there.matched("m@example")
     end = len(there.receiver.records)

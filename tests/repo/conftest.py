@@ -18,15 +18,31 @@ def root() -> Path:
 @pytest.fixture(scope="session")
 def sources() -> list[Path]:
     """Every Python file of ours."""
-    folders = ("src", "tests", "bench", "fuzz", "docs")
+    folders = ("src", "tests", "bench", "fuzz", "docs", "examples", ".ci")
     return sorted(file for folder in folders for file in (ROOT / folder).rglob("*.py"))
 
 
 @pytest.fixture(scope="session")
 def pages() -> dict[str, str]:
     """Every page that people write, by its path from the top."""
-    files = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    folders = ("docs", "examples", "changelog.d", ".github")
+    files = [
+        *ROOT.glob("*.md"),
+        *(file for name in folders for file in (ROOT / name).rglob("*.md")),
+    ]
     return {str(file.relative_to(ROOT)): file.read_text("utf-8") for file in files}
+
+
+@pytest.fixture(scope="session")
+def tracked(root: Path) -> list[Path]:
+    """Every file of the repository."""
+    try:
+        listed = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True, text=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout, so nothing says which files belong to the repository")
+    return [root / name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
 
 
 @pytest.fixture(scope="session")

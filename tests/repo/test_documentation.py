@@ -254,11 +254,16 @@ def test_links_between_the_top_pages_and_the_documentation_lead_somewhere(
             assert (root / target).exists(), f"{page}: {target}"
 
 
-def test_every_source_that_the_architecture_names_exists(root: Path, pages: dict[str, str]) -> None:
-    """A file that ARCHITECTURE.md points to is there."""
+def test_every_source_that_the_pages_for_programmers_name_exists(
+    root: Path, pages: dict[str, str]
+) -> None:
+    """A file that ARCHITECTURE.md or a page on how to extend the project points to is there."""
     package = root / "src" / "onceonly"
-    for name in re.findall(r"`((?:\w+/)+[\w.]+\.(?:py|sql))`", pages["ARCHITECTURE.md"]):
-        assert (root / name).exists() or (package / name).exists(), name
+    told = [page for page in pages if page == "ARCHITECTURE.md" or page.startswith("docs/extend/")]
+    assert len(told) > 1
+    for page in told:
+        for name in re.findall(r"`((?:\w+/)+[\w.]+\.(?:py|sql))`", pages[page]):
+            assert (root / name).exists() or (package / name).exists(), f"{page}: {name}"
 
 
 def test_every_dependency_has_its_reason(root: Path, pages: dict[str, str]) -> None:

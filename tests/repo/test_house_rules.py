@@ -4,11 +4,8 @@ import ast
 import asyncio
 import io
 import re
-import subprocess
 import tokenize
 from pathlib import Path
-
-import pytest
 
 NAMELESS = {
     "manager",
@@ -89,21 +86,11 @@ def test_every_module_says_what_it_knows(sources: list[Path]) -> None:
     ]
 
 
-def tracked(root: Path) -> list[Path]:
-    try:
-        listed = subprocess.run(
-            ["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True, text=True
-        )
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("not a git checkout, so nothing says which files belong to the repository")
-    return [root / name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
-
-
-def test_nothing_of_one_machine_is_in_the_repository(root: Path) -> None:
+def test_nothing_of_one_machine_is_in_the_repository(root: Path, tracked: list[Path]) -> None:
     """No tracked text names a place in somebody's home, and no lock says where to download."""
     home = re.compile(r"(?<![\w.:])/(?:home|Users|root|work)/\w")
     found = []
-    for file in tracked(root):
+    for file in tracked:
         try:
             text = file.read_text("utf-8")
         except UnicodeDecodeError:

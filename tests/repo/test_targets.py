@@ -25,12 +25,14 @@ RUN_BY = {
     "docs": "tests/repo/test_site.py",
     "excepts": "tests/repo/test_except_clauses.py",
     "fuzz-packages": "tests/hostile/test_odd_packages.py",
+    "release": "tests/repo/test_release.py",
 }
 """Targets that something else runs, or all that is in them."""
 
 BY_HAND = {
     "bench-lake": "minutes of Spark; tests/bench/test_lake.py runs its parts",
     "conformance": "writes the page that the build of the documentation compares with the markers",
+    "image": "asks registries, by an engine; tests/repo/test_container.py runs the image's parts",
     "lock": "asks a registry",
 }
 """Targets that nothing runs, and why."""

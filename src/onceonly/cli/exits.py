@@ -49,7 +49,7 @@ class Failure(click.ClickException):
         self.exit_code = int(code)  # type: ignore[misc]  # because click reads it from the instance
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """As click asks for where it has the last word."""
+        """Print the failure; click calls this where the command did not catch it."""
         del file
         complain(self)
 

@@ -69,7 +69,7 @@ def _at_most_one(
 
 
 def _item(client: Client, message_id: str | None, offset: int | None) -> JSON:
-    """The item; what is named twice must be one."""
+    """The item; MessageId and offset, where both are given, must name the same one."""
     if offset is None and message_id is None:
         raise click.UsageError("say which item: MESSAGE_ID, or --offset N")
     if offset is None:
@@ -96,8 +96,8 @@ def _item(client: Client, message_id: str | None, offset: int | None) -> JSON:
 def take(client: Client, item: JSON, into: Path, output: str) -> None:
     """Report a message in progress and write its payloads to files.
 
-    The report goes first: a message that its sender took back is refused by it, and is not to be
-    processed. Where several items have the MessageId, say which with --offset.
+    The report goes first: if the sender has taken the message back, the report is refused, and the
+    message must not be processed. If several items have the MessageId, choose one with --offset.
     """
     if item["processing"] == "not-started":
         client.report(item, "in-progress")

@@ -52,7 +52,7 @@ def list_jobs(client: Client, limit: int, output: str) -> None:
 
 
 def _jobs(client: Client, limit: int) -> Iterator[JSON]:
-    """At least so many, if there are; none is counted for nothing but the end of a page."""
+    """At least so many jobs, if there are; no more are counted than are shown."""
     after: int | None = 0
     while after is not None:
         page = client.jobs(after, min(limit, PAGE))
@@ -97,5 +97,5 @@ def release(client: Client, name: str, output: str) -> None:
 @click.argument("name")
 @gateway_command
 def drop(client: Client, name: str) -> None:
-    """Forget what is staged in a job and not released; what was released is sent."""
+    """Forget what is staged in a job and not released. What was released is sent all the same."""
     say(f"{name}: {client.drop(name)} rows dropped")

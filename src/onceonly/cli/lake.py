@@ -69,7 +69,7 @@ as_of_option = click.option(
 
 
 def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What no journal tells, and every verdict follows from: how late journals come, the terms."""
+    """Options for what no journal tells: how late journals come, and the agreed terms."""
     for option in (
         click.option(
             "--verdict-within",
@@ -160,7 +160,7 @@ def with_spark(job: Callable[[Any], Any]) -> Any:
 def ingest(
     sources: tuple[str, ...], master: str | None, into: str | None, trigger: str, output: str
 ) -> None:
-    """Take newly published segments in; again, it changes nothing.
+    """Take in newly published segments. A second run changes nothing.
 
     Every segment is looked at first. One that is damaged, edited, misnamed or no journal is
     quarantined: it is named on stderr, none of its rows count, and it is looked at again when it
@@ -196,12 +196,12 @@ def ingest(
 @master_option
 @click.option("--reason", required=True, help="Why; it stays in the lake and on every report.")
 def distrust(lake_directory: str, segment: str, master: str | None, reason: str) -> None:
-    """Set aside what was taken in of a SEGMENT, named as `ingest` names it.
+    """Set aside the rows that were taken in from a SEGMENT, named as `ingest` names it.
 
-    Of two contents under one name the one that came first counts, and the other is quarantined
-    ("it holds other rows"). Which is the true one, only people know. The file that stands there now
-    is taken in its place, if it is another one and whole, and so is what follows it. Exit code 11
-    while any segment is quarantined.
+    If two contents came under one name, the first one counts, and the other one is quarantined
+    ("it holds other rows"). Only people know which one is true. The file that is there now is taken
+    in its place, if it is another one and whole, and so are the segments that follow it. Exit code
+    11 while any segment is quarantined.
 
     \b
     onceonly lake distrust lake journal/party=urn%3Aduns%3A2/segment-….parquet \\
@@ -336,7 +336,7 @@ def reconcile(  # noqa: PLR0913 - because each is one of the command's options
 
 
 def read_terms(configurations: tuple[Path, ...]) -> dict[str, DeliveryTerms]:
-    """What the gateways' agreements say, by agreement id; a later file goes before an earlier."""
+    """The terms of the gateways' agreements, by agreement id; a later file wins."""
     return {
         agreement.id: agreement.terms
         for path in configurations

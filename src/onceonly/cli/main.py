@@ -60,8 +60,8 @@ def serve(config: Path | None) -> None:
 def check(config: Path | None) -> None:
     """Check a configuration file and what it names, and say what it amounts to.
 
-    The store is looked at and not made, certificates are read, the lake's folder is tried; partners
-    are not called (see `partner ping`).
+    The store is looked at but not created, certificates are read, the lake's folder is tried.
+    Partners are not called (see `partner ping`).
 
     The time to a verdict counts from the first transmission, for a partner who says nothing: the
     waits that were agreed, and the transports' own. The bytes of a large document take their time
@@ -130,8 +130,8 @@ def version() -> None:
 def demo(**options: object) -> None:
     """Two gateways, a faulty link, hard kills; then Spark's verdict on every message.
 
-    What is promised is the same in both profiles, but for the order of delivery, which rm-2001
-    does not promise.
+    The promise is the same in both profiles, except for the order of delivery, which rm-2001 does
+    not promise.
     """
     from onceonly.demo.drive import run_demo  # noqa: PLC0415 - because --help must stay quick
     from onceonly.demo.options import DemoOptions  # noqa: PLC0415 - because --help must stay quick

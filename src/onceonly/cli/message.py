@@ -88,7 +88,7 @@ def _document(path: Path) -> Document:
 
 
 def _file(path: Path) -> Document:
-    """Looked at before anything is sent; what is read is looked at again."""
+    """The file as a document; checked now, and again while it is read."""
     try:
         is_file = path.is_file()
     except OSError as error:
@@ -223,7 +223,7 @@ def _reported_since(found: JSON, before: str | None) -> bool:
 
 
 def _status_of(found: JSON) -> JSON:
-    """What is asked most: our side, then the partner's."""
+    """What our side knows, then what the partner's side knows."""
     recovery, response = found["recovery"], found["response"]
     acknowledgment = found["acknowledgment"] or {}
     return {
@@ -262,15 +262,15 @@ def resend(
 ) -> None:
     """Send a message again that was given up.
 
-    In doubt, it goes out as the same bytes under the same MessageId, which its receiver knows
-    again. Failed or expired, and certainly not delivered (is_certain), its content goes out as a
-    new message; resent_as names that. Neither can arrive twice.
+    A message in doubt goes out as the same bytes under the same MessageId, which its receiver
+    recognises. A message that failed or expired, and was certainly not delivered (is_certain), goes
+    out as a new message; resent_as names it. Neither can arrive twice.
 
     A new version goes out once the partner has confirmed that the old one is cancelled; its
     MessageId is then in the field replaced_by of the old one.
 
-    What may have been delivered and has no other way on goes out as a new message with --anyway
-    alone: then two documents may arrive, and it is you who says that they may.
+    A message that may have been delivered goes out as a new one only with --anyway: then two
+    documents may arrive, and you take the responsibility for that.
     """
     if anyway and (new_version or not (reason or "").strip()):
         text = "it needs a --reason, and goes without --new-version"

@@ -64,7 +64,7 @@ def put_lines(text: str) -> None:
 
 
 def print_rows(rows: Sequence[JSON], columns: Sequence[str], output: str) -> None:
-    """The rows: as they are for JSON, their named columns for a table."""
+    """The rows: unchanged in JSON; the named columns in a table."""
     if output == "json":
         print_json(list(rows))
         return

@@ -50,7 +50,7 @@ class Observations:
     faults: Counter[Fault]
     requests: int
     gateway_down: int
-    """Requests that the link could not deliver because the gateway behind it was dead."""
+    """Requests that the link could not deliver because the gateway at its end was dead."""
     resumed: int
     repeated_calls: int
     """API calls that found no gateway and were made again."""

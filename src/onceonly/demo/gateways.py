@@ -151,7 +151,7 @@ class GatewayProcess:
             raise DemoFailed(self._complaint(f"is not ready after {READY_S:.0f} s")) from None
 
     async def kill(self) -> None:
-        """Kill it as hard as a power cut does a process: nothing of it runs afterwards."""
+        """Kill it as a power cut does. Raises `DemoFailed` if it had ended by itself before."""
         assert self._process is not None, "only a running gateway is killed"
         self._signal(signal.SIGKILL)
         code = await self._process.wait()

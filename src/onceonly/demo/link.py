@@ -1,7 +1,7 @@
 """A link between two gateways that loses, doubles, delays, cuts and refuses, by a seed.
 
 A reverse proxy for HTTP/1.1 requests that come with a Content-Length, one for each direction. It
-changes nothing but the Host header, so that the gateway behind it sees its own address; whatever
+changes nothing but the Host header, so that the gateway at its end sees its own address; whatever
 else a fault does to a request, no byte of it is ever altered. It must not know what travels.
 Faults N1, N2, N3, N8, N9 and N10 of the fault list.
 
@@ -101,7 +101,7 @@ def fates(seed: int, direction: str, loss: float) -> Iterator[Fate]:
 
 
 class _Unreachable(Exception):  # noqa: N818 - because it names what the link met
-    """The gateway behind the link is down, or went away without an answer."""
+    """The gateway at the end of the link is down, or went away without an answer."""
 
 
 class _Request(NamedTuple):

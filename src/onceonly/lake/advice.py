@@ -65,7 +65,7 @@ AGREEMENT: Final = ("agreement_id", "from_party", "to_party")
 BINS_PER_OCTAVE: Final = 100
 """Round trips are known to 0.7 of a hundred."""
 RECOVERED: Final = 0.99
-"""Part of the recoveries (answered after a resend) that proposals give time to."""
+"""Share of the recoveries (answered after a resend) that proposals leave time for."""
 QUEUED: Final = 0.999
 """Part of the messages whose wait for their first transmission counts against TimeToLive."""
 RETRIES_MAX: Final = 12

@@ -1,7 +1,7 @@
 """Whether the journals are whole: the chain, the gaps, the forks (invariant E3).
 
 Knows how rows of one party follow one another. A row that was edited, removed, inserted or moved
-breaks the chain behind it; a store that was rolled back and went on forks it; a tail that was cut
+breaks the chain after it; a store that was rolled back and went on forks it; a tail that was cut
 off shows only in the other party's journal.
 """
 

@@ -274,7 +274,7 @@ def load(shelf: Shelf) -> Manifest:
 
 
 def load_or_renew(shelf: Shelf) -> Manifest:
-    """The party's manifest for an ingest, which begins anew behind one of an older version."""
+    """The party's manifest for an ingest; a new one in place of one of an older version."""
     try:
         return load(shelf)
     except LocalError as error:

@@ -47,7 +47,7 @@ from onceonly.protocol.events import Outcome
 
 
 class How(StrEnum):
-    """How two values of a fold become one; the same for rows and for folded batches."""
+    """How a fold makes one value of two; the same for rows and for folded batches."""
 
     MIN = "min"
     MAX = "max"

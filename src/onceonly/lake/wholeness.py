@@ -13,13 +13,13 @@ from onceonly.lake import manifest
 from onceonly.lake.manifest import Manifest, Quarantined
 
 Tail = tuple[int, str]
-"""Number and hash of a row behind which none is: who has both has all rows before it."""
+"""Number and hash of a last row: whoever has both has all rows before it."""
 
 COLUMNS: Final = (
     "party string, rows bigint, missing bigint, quarantined bigint, forks bigint, "
     "first_bad_seq bigint, last_seq bigint, last_hash string"
 )
-"""What `as_row` gives, in Spark's types, behind the party."""
+"""What `as_row` gives, in Spark's types, after the party."""
 
 
 class Wholeness(NamedTuple):

@@ -148,11 +148,11 @@ def with_terms(
 
 
 NEVER_S = 1 << 40
-"""Past the end of every world: journals are looked at where they are."""
+"""A time after the end of every world: journals are read from the store, not published."""
 
 
 def _agreement(line: Line, path: list[str]) -> Agreement:
-    """As the first of the path has it with the last."""
+    """The agreement of the first machine of the path with the last one."""
     return Agreement(
         id=line_id(line),
         profile=line.profile,
@@ -205,7 +205,7 @@ def _route(line: Line, path: list[str], name: str, mode: Intermediary, direction
 
 
 def _route_terms(terms: DeliveryTerms, mode: Intermediary) -> DeliveryTerms:
-    """A relay has no terms but its pause; who accepts sends under the line's own."""
+    """The terms of a route: a relay has only its pause, an accepting one has those of the line."""
     shared = DeliveryTerms(
         is_numbered=terms.is_numbered,
         window=1 if terms.is_numbered else WINDOW_2001,
@@ -232,4 +232,4 @@ def _route_terms(terms: DeliveryTerms, mode: Intermediary) -> DeliveryTerms:
 
 
 ROUTE_RETRIES = 3
-"""Of an intermediary that accepts what its origin sends again until it expires."""
+"""Retries of an accepting intermediary whose origin sends until the message expires."""

@@ -97,7 +97,7 @@ class Pose(Word):
         return self.own.profile if self.under == OWN else self.line.profile
 
     def sender(self, step: int) -> str:
-        """The machine whose name he takes, one step before or behind the target."""
+        """The machine whose name he takes: the target's neighbour, upstream or downstream."""
         if not self.is_partner:
             return self.by
         path = self.path
@@ -223,7 +223,7 @@ def _message(pose: Pose) -> Forged:
 
 
 def _forestall(pose: Pose) -> Forged:
-    """Other content under the MessageId that is under way, before or behind the true one."""
+    """Other content under the MessageId that is under way, before or after the true one."""
     message = changed(_business(pose, BEFORE), message_id=pose.of)
     return pose.pack_message(message, BEFORE, number=_number(pose, ahead=1))
 

@@ -52,7 +52,7 @@ class Wrapping(Word):
 
 
 def pack_signal(signal: Signal, wrapping: Wrapping) -> Forged:
-    """A signal, as the machine behind `sender_uri` would send it."""
+    """A signal, as the machine at `sender_uri` would send it."""
     package = _encoded(signal, wrapping, wrapping.routing)
     return Forged(package.content_type, b"".join(package.segments))
 

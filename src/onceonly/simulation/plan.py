@@ -32,7 +32,7 @@ class Action(Word):
 
 
 class Habits(Word):
-    """What the application behind a machine does with what it is given."""
+    """What the application of a machine does with its messages."""
 
     read_ms: int = 500
     """From a hand-over until it looks into its inbox."""

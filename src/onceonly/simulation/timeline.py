@@ -20,7 +20,7 @@ class Timeline:
         """Calls made so far: the measure of a world's length, and the bound against livelocks."""
         self._calls: list[tuple[int, int, Callable[[], object]]] = []
         self._soon: deque[Callable[[], object]] = deque()
-        """What was asked for at this instant: behind every call of it that was asked for before."""
+        """Calls for this instant, in the order in which they were asked for."""
         self._count = 0
         self._is_over = False
 
@@ -30,7 +30,7 @@ class Timeline:
         return self.events, self._count, len(self._soon)
 
     def call_at(self, at_ns: int, call: Callable[[], object]) -> None:
-        """Call at that instant, behind everything that was asked for at the same one before."""
+        """Call at that instant, after every call that was asked for earlier for it."""
         if at_ns <= self.now_ns:
             self._soon.append(call)
         else:
@@ -42,7 +42,7 @@ class Timeline:
         self.call_at(self.now_ns + delay_ns, call)
 
     def call_soon(self, call: Callable[[], object]) -> None:
-        """Call at this instant, behind everything that was asked for at it before."""
+        """Call at this instant, after every call that was asked for earlier for it."""
         self._soon.append(call)
 
     def stop(self) -> None:

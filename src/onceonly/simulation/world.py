@@ -115,7 +115,7 @@ class World:
         self.history.reply(self.timeline.now_ns, packet, body)
 
     def _begin_numbers(self, line: Line) -> None:
-        """Let the numbers of the line begin behind one that was stored before the world began."""
+        """Let the numbers of the line begin after one that was stored before the world began."""
         number = line.begin_number
         if number is None:
             return
@@ -159,7 +159,7 @@ class World:
         self.applications[node.name].submit(**submission)
 
     def do_kill(self, node: Node, *, down_ms: int = 1000) -> None:
-        """End the process as `kill -9` does, and a start so much later."""
+        """End the process as `kill -9` does, and start it again after the given time."""
         node.restart_ms = down_ms
         node.kill()
 

@@ -65,7 +65,7 @@ class _Phase(Enum):
 
 
 class _SurplusAfterBodyError(Exception):
-    """llhttp sees another request behind a chunked body, where we can't tell its beginning."""
+    """llhttp sees another request after a chunked body, where we can't tell its beginning."""
 
 
 class HttpConnection(asyncio.Protocol):
@@ -274,7 +274,7 @@ class HttpConnection(asyncio.Protocol):
     # Called by llhttp.
 
     def on_message_begin(self) -> None:
-        """Another request begins; only `_begin` may let that happen."""
+        """Another request begins. Raises if it follows a chunked body, which ends the parsing."""
         if self._body.is_complete:
             raise _SurplusAfterBodyError
 

@@ -2,8 +2,8 @@
 
 The outcome is decided when the head of a final answer is whole (R-05). Whatever ends the
 connection before that, once a byte was written, is unknown. A 3xx is an answer outside 2xx and
-never followed (H29). Bodies of answers are read over (S0-68), but for the package that an agreement
-lets come back in one (syncReplyMode, seed 001 §1.2.2).
+never followed (H29). Bodies of answers are read and thrown away (S0-68), except for a package that
+an agreement lets come back in one (syncReplyMode, seed 001 §1.2.2).
 """
 
 import asyncio
@@ -133,14 +133,14 @@ class ClientConnection(asyncio.Protocol):
     # Called by llhttp.
 
     def on_message_begin(self) -> None:
-        """The first byte of an answer, or of one too many."""
+        """The first byte of an answer. Raises for one answer too many, which ends the parsing."""
         if self._is_answer_whole:
             raise _BadAnswerError
         self._error_name = self._reason = self._reply_type = self._location = ""
         self._phrase = b""
 
     def on_status(self, piece: bytes) -> None:
-        """The words behind the status, or some of them."""
+        """The words after the status, or some of them."""
         self._phrase += piece
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -155,7 +155,7 @@ class ClientConnection(asyncio.Protocol):
             self._location = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        """The outcome, unless the answer is an interim one."""
+        """The outcome, unless the answer is an interim one. Raises for a status that none is."""
         status = self._parser.get_status_code()
         if status < 100:
             raise _BadAnswerError
@@ -238,7 +238,7 @@ class ClientConnection(asyncio.Protocol):
 
     def abort(self) -> None:
         """End now, whatever is going on."""
-        if not self._is_lost:  # asyncio's transport cannot be aborted behind its end.
+        if not self._is_lost:  # asyncio's transport cannot be aborted after its end.
             self._transport.abort()
 
     def check(self, now: float) -> None:
@@ -259,7 +259,7 @@ class ClientConnection(asyncio.Protocol):
             self._break("no answer in time")
 
     def _check_rest(self, now: float) -> None:
-        """Behind the outcome: an answer goes on as long as it makes progress, idleness ends."""
+        """After the outcome: an answer goes on while it makes progress; an idle connection ends."""
         if self._is_answer_whole:
             if now - self._free_since > self._limits.idle_timeout_s:
                 self.close()

@@ -16,7 +16,7 @@ SAID_BY_PROXIES: Final = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_T
 """Of what a proxy heard, or did not hear, from whoever is behind it."""
 
 PROVES_NOTHING: Final = frozenset({"InternalError"})
-"""Names of `Onceonly-Error` that come after a bug of the receiver, which may have met it behind its
+"""Names of `Onceonly-Error` that come after a bug of the receiver, which may have met it after its
 commit. Every other name of a 5xx is said before anything is stored, or after a rollback."""
 
 _PACKAGE: Final = re.compile(r"multipart/related\s*(;|$)", re.IGNORECASE)

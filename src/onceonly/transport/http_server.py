@@ -102,7 +102,7 @@ class HttpServer:
             await asyncio.wait(tasks)
 
     def _opened(self, connection: HttpConnection, address: str) -> Answer | None:
-        # What was accepted in the moment of the end opens behind it, when nothing may be taken.
+        # A connection accepted at the moment of the end opens after it, when none may be taken.
         if self._is_closing:
             return refusal.CLOSING
         if len(self._connections) >= self._limits.connections_max:

@@ -217,7 +217,7 @@ class SmtpConnection(SMTP):
             cast("asyncio.Transport", self.transport).abort()
 
     async def push(self, status: AnyStr) -> None:
-        """Send one reply. One that refuses for good is noted: no mail stands behind it yet.
+        """Send one reply. One that refuses for good is noted, since no mail has begun yet.
 
         Raises `ConnectionResetError` once we have hung up: aiosmtpd would go on with the commands
         that came before the peer heard of it, and take a mail among them (M1, M4, M8).
@@ -262,7 +262,7 @@ class SmtpConnection(SMTP):
         await self.push("252 2.1.5 RCPT tells")
 
     async def smtp_STARTTLS(self, arg: str) -> None:
-        """Nothing may stand behind it in the clear: somebody put it there (M4)."""
+        """Nothing may follow it in plain text: somebody put it there (M4)."""
         if self._tls_protocol is not None:
             await self.push("503 5.5.1 TLS stands")
         elif self._has_pipelined():

@@ -77,7 +77,7 @@ class HeadReader:
         self._received_count = 0
 
     def feed(self, line: bytes) -> MailHead | None:
-        """Take a line without its CRLF; the head, once the empty line came."""
+        """Take a line without its CRLF; the head, once the empty line came. Raises MailRefused."""
         self._size_bytes += len(line)
         if self._size_bytes > HEAD_BYTES_MAX:
             raise MailRefused(reply.HEAD_TOO_LARGE)

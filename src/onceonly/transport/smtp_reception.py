@@ -2,7 +2,7 @@
 
 The package streams through: only what the gateway has not taken yet is in memory. Nothing here
 knows sockets or commands; `smtp_connection` feeds it. Whatever is wrong with a mail is said once,
-behind its final dot (RFC 5321 §4.2.5), and nothing of it is taken (attacks M1, M8, M9).
+after its final dot (RFC 5321 §4.2.5), and nothing of it is taken (attacks M1, M8, M9).
 """
 
 import asyncio
@@ -94,7 +94,7 @@ class MailReception:
 
     @property
     def is_beyond_bearing(self) -> bool:
-        """Whether the mail has gone on for too long behind its limit."""
+        """Whether the mail has gone on for too long after it passed its limit."""
         return self.received_bytes > self._taker.mail_bytes_max + DISCARD_BYTES_MAX
 
     @property

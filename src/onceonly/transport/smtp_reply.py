@@ -78,6 +78,6 @@ def render_reply(answer: Answer) -> bytes:
 
 
 def read_detail(text: str) -> str:
-    """What a peer's reply says behind its code: its name of the reason, or its first words."""
+    """What a peer's reply says after its code: its name of the reason, or its first words."""
     text = _ENHANCED_CODE.sub("", text.partition("\n")[0], count=1)[:_DETAIL_MAX]
     return "".join(char if char.isascii() and char.isprintable() else "?" for char in text)

@@ -1,4 +1,4 @@
-"""The bytes behind DATA: lines of 7-bit text, dots doubled, ended by a dot of their own.
+"""The bytes after DATA: lines of 7-bit text, dots doubled, ended by a dot of their own.
 
 Everything goes through here before it leaves, so nothing in a body can end the mail early or look
 like a command, whatever a relay takes for a line end (attack M2).

@@ -240,7 +240,7 @@ def test_a_segment_of_more_rows_than_its_name_says_is_misnumbered(tmp_path: Path
     """The chain of all its rows is right; those behind the last number would count twice."""
     found = looked_at(tmp_path, TABLE, f"segment-{1:020d}-{40:020d}.parquet")
     assert (found.fault, found.bad_seq) == (
-        "misnumbered: row 41 stands behind the last of its name",
+        "misnumbered: row 41 stands after the last of its name",
         41,
     )
 

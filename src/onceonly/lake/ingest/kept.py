@@ -1,10 +1,10 @@
 """Rows of segments that counted before and still do, out of what the lake itself holds of them.
 
-A lake takes a segment's rows from its file once. What stands under its name later may be edited,
-cut or gone, and changes nothing: where all rows are taken anew, those that stay come from the
-lake's own journal. Their numbers tell them from the rows that go, unless a segment that goes has
-the same numbers; there the chain is followed back from the segment's last hash. For a segment with
-other columns than ours it cannot be: of those all rows of such numbers stay, and show as forks.
+A lake takes a segment's rows from its file once. If the file is edited, cut or removed later, this
+changes nothing: where all rows are written anew, those that stay come from the lake's own journal.
+They are found by their numbers. If a segment that goes has the same numbers, the chain is followed
+back from the last hash of the segment that stays. This is not possible for a segment with other
+columns than ours: then all rows with its numbers stay, and doubles show as forks.
 """
 
 from collections import defaultdict

@@ -54,8 +54,8 @@ OF_THE_BYTES: Final = frozenset(
         *(signal.SIGTRAP, signal.SIGSYS, signal.SIGXCPU),
     }
 )
-"""What a process that reads ends itself by. Every other signal came from outside: one that kills
-for want of memory, an operator, a machine that goes down."""
+"""Signals that a reading process gets because of what it reads. Every other signal comes from
+outside: from a system without memory, an operator, a machine that goes down."""
 
 SEQ_MAX: Final = 1 << 53
 """Greatest row number: every reader of JSON has it exactly, and what is added to it still fits
@@ -143,7 +143,7 @@ class Look(NamedTuple):
         return (self.fault or "").startswith(_DISTURBED)
 
     def is_followed_by(self, other: "Look") -> bool:
-        """Whether the first row of `other` is the one behind the last row of this segment."""
+        """Whether the first row of `other` is the one after the last row of this segment."""
         return chained(self.tail_hash or "", other.head or "") == other.head_hash
 
 
@@ -288,7 +288,7 @@ class _Source:
 
 
 def _line(error: Exception | str) -> str:
-    """Names of columns and parties come from strangers."""
+    """The text in one line, since names of columns and parties come from strangers."""
     return "".join(c if c.isprintable() else "?" for c in str(error))[:FAULT_CHARS_MAX]
 
 
@@ -323,7 +323,7 @@ def _read(source: Any, found: Look) -> Look:
         raise FaultError(f"cut short: its rows end at {expected_seq - 1}", expected_seq)
     if expected_seq > found.last_seq + 1:
         after = found.last_seq + 1
-        raise FaultError(f"misnumbered: row {after} stands behind the last of its name", after)
+        raise FaultError(f"misnumbered: row {after} stands after the last of its name", after)
     return found._replace(
         schema_version=version or SCHEMA_VERSION,
         is_plain=not found.unknown_columns
@@ -481,5 +481,5 @@ def _prefixed(texts: pa.Array) -> pa.Array:
 
 
 def chained(previous: str, text: str) -> str:
-    """The hash of a row behind a row, by its text."""
+    """The hash of a row by its text, after the hash of the row before."""
     return sha256(f"{previous}|{text}".encode()).hexdigest()

@@ -19,7 +19,7 @@ from onceonly.message.errors import LocalError
 AVAILABLE_NOW: Final = "available-now"
 
 _OF_ONE: Final = frozenset({"NoSource", FAILED})
-"""Names of errors of one source, behind which all others are taken in."""
+"""Names of errors of one source, after which all other sources are still taken in."""
 
 _INTERVAL: Final = re.compile(r"(\d+)\s*(s|m|h)(?:ec(?:ond)?s?|in(?:ute)?s?|ours?)?")
 _UNITS: Final = {"s": 1, "m": 60, "h": 3_600}

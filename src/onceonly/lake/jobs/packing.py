@@ -83,7 +83,7 @@ class Verification:
     """Whether the signature is by the owner of the key; None where no key was given."""
     unchained: int
     """Rows whose hashes cannot be computed from the pack, as the pack says: of another version of
-    the journal, or behind a row that is missing."""
+    the journal, or after a row that is missing."""
 
     @property
     def holds(self) -> bool:

@@ -108,10 +108,10 @@ def with_links(chosen: DataFrame, journal: DataFrame, odd: DataFrame) -> DataFra
 
 
 def is_unchained() -> Column:
-    """Whether the pack says that a row's hash cannot be computed; no word of it is none."""
+    """Whether the pack says that a row's hash cannot be computed; null means that it can."""
     return is_true(~F.col(IS_CHAINED))
 
 
 def gives_its_hash() -> Column:
-    """Whether a row's own columns give its hash behind the row before it."""
+    """Whether a row's own columns, with the hash of the row before it, give its hash."""
     return is_true(chain_hash(F.col(PREVIOUS)) == F.col("chain_hash"))

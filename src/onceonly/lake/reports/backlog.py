@@ -43,7 +43,7 @@ DEFINITION: Final = Definition(
 
 
 _NEVER: Final = 1 << 62
-"""Bin of what has not happened: behind every bin, and still a number that can be added to."""
+"""Bin of what has not happened: after every bin, and small enough to be added to."""
 _COUNTS: Final = ("submitted", "started", "settled", "left_queue", "left_flight")
 
 

@@ -52,7 +52,7 @@ DEFINITION: Final = Definition(
 
 
 ID_TAKEN: Final = "MessageIdTaken"
-"""Why a row is refused whose MessageId another content has."""
+"""Why a row is refused: another content has its MessageId."""
 
 FATES: Final = ("acknowledged", "taken_back", "failed", "sent", "in_doubt", "under_way")
 """What may become of an accepted row; the first that holds."""

@@ -58,7 +58,7 @@ def ended() -> Column:
 
 
 def is_there(name: str) -> Column:
-    """Whether it happened."""
+    """Whether the instant `name` is there, that is: whether it happened."""
     return F.col(name).isNotNull()
 
 

@@ -58,7 +58,7 @@ DEFINITION: Final = Definition(
 
 _STEPS_PER_HOP: Final = 3
 _RECEIVER_STEP: Final = 1_000
-"""Behind every hop that a message may have."""
+"""Greater than the number of every hop that a message may have."""
 
 
 def table(judged: DataFrame, journal: DataFrame, *, as_of: int, grace_us: int) -> DataFrame:

@@ -37,7 +37,7 @@ DEFINITION: Final = Definition(
 
 
 _FOR_EVER_US: Final = 1 << 61
-"""An age that nothing reaches, and still a number that can be added to."""
+"""An age that nothing reaches, and small enough to be added to."""
 _CLASS: Final = ("age_bucket", "from_us", "below_us")
 
 
@@ -45,7 +45,7 @@ def table(judged: DataFrame, *, as_of: int, width_us: int) -> DataFrame:
     """Open doubts at the ends of bins of `width_us`, the last of which ends at `as_of` (µs UTC).
 
     A doubt ends with an acknowledgement or a final verdict; that somebody sends the message again
-    does not end it. What no byte ever left of is no doubt.
+    does not end it. A message of which no byte ever left is not in doubt.
     """
     since = F.least("exhausted_at", "notified_at")
     acked = F.when(stands_acknowledged(), F.greatest("acked_at", "late_acked_at"))
@@ -61,7 +61,7 @@ def table(judged: DataFrame, *, as_of: int, width_us: int) -> DataFrame:
     over = F.lit(last + width_us)
 
     def reached(at: Column) -> Column:
-        """The first bin at whose end the instant has come, or the one behind the last."""
+        """The first bin at whose end the instant has come, or the one after the last."""
         first = bin_start(at - F.lit(1), width_us)
         return F.coalesce(F.when(at <= F.lit(as_of), first), over)
 

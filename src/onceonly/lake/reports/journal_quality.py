@@ -45,7 +45,7 @@ DEFINITION: Final = Definition(
         count(
             "behind_end",
             "messages",
-            "that it lacks, and others tell of at an instant behind its last row: absence there "
+            "that it lacks, and others tell of at an instant after its last row: absence there "
             "proves nothing until the rest is ingested",
         ),
         count("unknown_events", "rows", "with an event that this version does not know"),

@@ -8,7 +8,7 @@ from onceonly.simulation.campaign.sightings import Seen, Sightings
 
 
 def over_a_crash(first: str, then: str) -> Seen:
-    """Of one message, in one journal, one came after the other and a process died between."""
+    """Two rows about one message in one journal, with the death of a process between them."""
     return lambda seen: any(
         row.order < other.order and seen.ended_between(row.node, row.order, other.order)
         for row in seen.of(first)
@@ -17,13 +17,13 @@ def over_a_crash(first: str, then: str) -> Seen:
 
 
 def repeat_in_custody(seen: Sightings) -> bool:
-    """An intermediary knew a copy of what it had accepted."""
+    """An intermediary got a copy of a message that it had accepted, and knew it."""
     relays = {relay for line in seen.plan.lines for relay, _ in line.through}
     return any(row.node in relays for row in seen.of("DuplicateEliminated"))
 
 
 def asked_after_purge(seen: Sightings) -> bool:
-    """A receiver was asked about what it had stored, and knew nothing of it any more."""
+    """A receiver was asked about a message that it had stored and has forgotten since."""
     stored = {row.record.message_id for row in seen.of("Stored")}
     return any(
         row.record.message_id in stored
@@ -34,7 +34,7 @@ def asked_after_purge(seen: Sightings) -> bool:
 
 
 def cancel_of_begun_work(seen: Sightings) -> bool:
-    """An application had begun, and its machine was asked to take the message back."""
+    """A cancel came after the application had begun to work on the message."""
     return any(
         row.order < asked.order and asked.record.reason == "CancelRequest"
         for row in seen.of("ProcessingChanged")

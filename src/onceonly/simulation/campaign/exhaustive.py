@@ -103,7 +103,7 @@ class Choices:
         self.fates_at: list[int] = []
         """Which of the decisions were about a package."""
         self.story: list[str] = []
-        """What was decided, in words; that nothing is to happen goes without saying."""
+        """What was decided, in words; decisions that change nothing are left out."""
 
     def choose(self, *options: str) -> str:
         """One of the options; the first is the calm one."""
@@ -157,7 +157,7 @@ class TinyWorld(World):
         self._choices = choices
         self._has_crashed = False
         self._marks: dict[str, object] = {}
-        """Where the world stood when each machine could last have died."""
+        """The state of the world when each machine could last have died."""
         for node in self.nodes.values():
             node.at_point = partial(self._at_point, node)
             node.store.at_commit = partial(self._at_commit, node)
@@ -190,7 +190,7 @@ class TinyWorld(World):
             one.kill("killed", where)
 
     def _end_commit(self, node: Node, *, is_under_way: bool) -> None:
-        """The commit under way is torn, so that nothing of it stays, or whole, and nobody heard."""
+        """The commit under way is lost or durable as a whole, and no caller gets an answer."""
         if (
             is_under_way
             and self._choices.choose("torn", f"{node.name}'s commit is whole") != "torn"
@@ -198,7 +198,7 @@ class TinyWorld(World):
             node.store.commit()
 
     def _look(self) -> None:
-        """There is nothing to see before what is under way has arrived."""
+        """Looks only when everything that is under way has arrived."""
         if self.timeline.now_ns < self._fates.quiet_ns:
             self.timeline.call_at(self._fates.quiet_ns, self._look)
         else:
@@ -234,18 +234,18 @@ def _plan(line: Line) -> Plan:
 
 
 SUBMIT_MS = 100
-"""Long after everybody is there."""
+"""Submissions come at this time, long after all processes are ready."""
 
 DELAY_MS = 4
 LATE_MS = 2_000
 QUIET_NS = 1_000 * NS_PER_MS
-"""From a package that arrives until everything that it sets off has been sent or read."""
+"""Longest time from the arrival of a package until all its effects are sent or read."""
 
 HEAL_MS = 1_000
-"""From here on the operator resumes what is closed, and the world looks whether it rests."""
+"""From this time on the operator resumes closed pairs, and the world checks whether it rests."""
 
 END_MS = 900_000
-"""Far more than the longest path: every package lost, each waited for by its client."""
+"""Much longer than the longest path, on which every package is lost and waited for."""
 
 _TERMS = DeliveryTerms(timeout_s=1, retries=2, retry_interval_s=1, msh_time_accuracy_s=1)
 _NUMBERED = Line("A", "B", Profile.RM_2000, _TERMS)

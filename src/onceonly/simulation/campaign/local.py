@@ -55,7 +55,7 @@ def pool(processes: int) -> ProcessPoolExecutor:
 
 
 def _follow() -> None:
-    """A worker waits for work that nobody gives any more, where its parent was killed."""
+    """Ends this worker when its parent is gone, since nobody would give it work any more."""
     parent = parent_process()
     assert parent is not None, "only workers follow"
 

@@ -23,7 +23,7 @@ KILLED_AT = "killed at "
 """How a named point is called at which a process was killed."""
 
 UNVISITED = frozenset({"before-publish", "after-publish"})
-"""Points that no world comes by: its observer reads journals where they are."""
+"""Named points that no world reaches, since its observer reads journals from the store."""
 
 SIGHTED_FROM = 20_000
 """Seeds from which on a campaign must have seen everything that there is to be seen."""

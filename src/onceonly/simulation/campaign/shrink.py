@@ -170,7 +170,7 @@ _FREE_TERMS = (
 """Terms that may have their defaults whatever the others are; in an order that keeps them legal."""
 
 _HEALED_BEHIND_MS = (1000, 10_000, 60_000)
-"""So soon behind the last action the world may heal."""
+"""The least time after the last action at which the world may heal."""
 
 
 def _edits(plan: Plan) -> Iterator[Edit]:

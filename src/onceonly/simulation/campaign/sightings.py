@@ -91,14 +91,14 @@ def header_told_apart(seen: Sightings) -> bool:
 
 
 def in_order(first: str, then: str) -> Seen:
-    """Of one message, in one journal, one came after the other."""
+    """Two rows about one message in one journal came in this order."""
     return lambda seen: any(
         row.order < other.order for row in seen.of(first) for other in seen.of_message(row, then)
     )
 
 
 def pair_in_order(first: str, then: str) -> Seen:
-    """In one journal, one came after the other."""
+    """Two rows in one journal came in this order."""
     return lambda seen: any(
         row.node == other.node and row.order < other.order
         for row in seen.of(first)
@@ -107,7 +107,7 @@ def pair_in_order(first: str, then: str) -> Seen:
 
 
 def happened(what: str, detail: str = "") -> Seen:
-    """It was done to some machine."""
+    """Whether it happened to some machine."""
     return lambda seen: any(detail in one.detail for one in seen.happenings.get(what, ()))
 
 
@@ -123,7 +123,7 @@ def quarantined(*, is_sender: bool) -> Seen:
 
 
 def crash_between(first: str, then: str) -> Seen:
-    """A process died after the one, before the other, of one message."""
+    """A process died after the first and before the second of two rows about one message."""
 
     def is_seen(seen: Sightings) -> bool:
         for row in seen.of(first):
@@ -164,7 +164,7 @@ def late_ack_resumes(seen: Sightings) -> bool:
 
 
 def ack_hours_later(seen: Sightings) -> bool:
-    """An hour after the first transmission, on a line by mail."""
+    """An acknowledgement an hour after the first transmission, on a line by mail."""
     by_mail = {line_id(line) for line in seen.plan.lines if line.scheme == "smtp"}
     return any(
         row.record.agreement_id in by_mail and row.at_ns - first.at_ns > _HOUR_NS
@@ -197,7 +197,7 @@ def duplicate_after_verdict(seen: Sightings) -> bool:
 
 
 def _wraps(seen: Sightings) -> Iterator[Row]:
-    """Where number 1 was stored behind the greatest."""
+    """Where number 1 was stored after the greatest number."""
     begun = {line.begin_number for line in seen.plan.lines} - {None}
     if begun:
         yield from (
@@ -218,7 +218,7 @@ def wrapped(seen: Sightings) -> bool:
 
 
 def duplicate_over_a_wrap(seen: Sightings) -> bool:
-    """A repeat of a message with a high number is later than the wrap of its pair."""
+    """A repeat of a message with a high number came after the numbers of its pair began again."""
     return any(
         (row.record.sequence_number or 0) > _HIGH
         and wrap.order < row.order
@@ -244,7 +244,7 @@ def _kept_us(seen: Sightings, row: Row) -> int | None:
 
 
 def purge_at_the_boundary(seen: Sightings) -> bool:
-    """A purge just behind the first instant at which a stored message may be forgotten."""
+    """A purge just after the first instant at which a stored message may be forgotten."""
     for row in seen.of("Stored"):
         kept_us = _kept_us(seen, row)
         for purge in seen.of("Purged") if kept_us is not None else ():
@@ -268,7 +268,7 @@ def refused_after_purge(seen: Sightings) -> bool:
 
 
 def repeat_past_its_time(seen: Sightings) -> bool:
-    """By the receiver's clock, counted from its first copy: later than its sender allowed."""
+    """A repeat that came later than its sender allowed, by the receiver's clock."""
     lives_s = {line_id(line): line.terms.time_to_live_s for line in seen.plan.lines}
     for row in seen.of("DuplicateEliminated"):
         life_s = lives_s.get(row.record.agreement_id or "")
@@ -281,7 +281,7 @@ def repeat_past_its_time(seen: Sightings) -> bool:
 
 
 def at_most_once_repeated(seen: Sightings) -> bool:
-    """Where nothing is sent again, the network brought it twice."""
+    """A message that is sent only once was brought twice by the network."""
     once = {
         line_id(line)
         for line in seen.plan.lines
@@ -291,7 +291,7 @@ def at_most_once_repeated(seen: Sightings) -> bool:
 
 
 def refused_number_stored(seen: Sightings) -> bool:
-    """An operator had resumed its pair, or the numbers had come right again."""
+    """A refused number was stored later: after a resume, or when the numbers fitted again."""
     return any(
         row.order < stored.order
         for row in seen.of("Rejected")
@@ -301,12 +301,12 @@ def refused_number_stored(seen: Sightings) -> bool:
 
 
 def id_given(seen: Sightings) -> bool:
-    """The application's own name for it is another."""
+    """The gateway has chosen the MessageId, since the application gave none."""
     return any(one.name not in ("", one.key.message_id) for one in seen.history.accepted)
 
 
 def full_before_the_hand_over(seen: Sightings) -> bool:
-    """Nothing stored before the disk was full is lost for that."""
+    """The disk was full between storing a message and handing it over, and it was handed over."""
     return any(
         full.node == row.node and stored.order < full.order < row.order
         for full in seen.happenings.get("full", ())
@@ -316,7 +316,7 @@ def full_before_the_hand_over(seen: Sightings) -> bool:
 
 
 def number_reset(seen: Sightings) -> bool:
-    """A reset at the sender, and later number 1 at the receiver."""
+    """The sender reset its numbers, and later the receiver stored number 1."""
     return any(
         row.record.sequence_number == 1
         and row.record.from_party == reset.record.from_party
@@ -327,7 +327,7 @@ def number_reset(seen: Sightings) -> bool:
 
 
 def failed_yet_delivered(seen: Sightings) -> bool:
-    """A final failure of a message that an application had."""
+    """A message has finally failed at its sender, and an application has it."""
     delivered = {(one.key.from_party, one.key.message_id) for one in seen.history.delivered}
     return any(
         (row.record.from_party, row.record.message_id) in delivered
@@ -347,7 +347,7 @@ def cancelled_unsent(seen: Sightings) -> bool:
 
 
 def cancel_confirmed(seen: Sightings) -> bool:
-    """The receiver wrote it down, and the sender after it."""
+    """The receiver wrote down a cancel, and then the sender did."""
     confirmed = {row.record.message_id: row.order for row in seen.of("CancelConfirmed")}
     return any(
         confirmed.get(row.record.message_id, seen.history.order) < row.order
@@ -371,12 +371,12 @@ def cancelled_in_the_inbox(seen: Sightings) -> bool:
 
 
 def new_version(seen: Sightings) -> bool:
-    """A message was submitted under an id that no application chose, behind a cancel."""
+    """After a cancel a message was submitted under an id that no application had chosen."""
     return any((row.record.reason or "").startswith("new v") for row in seen.of("Submitted"))
 
 
 def sync_reply(seen: Sightings) -> bool:
-    """Something went back in an answer."""
+    """A package went back in an answer."""
     return bool(seen.history.replied)
 
 
@@ -389,7 +389,7 @@ def sync_reply_lost(seen: Sightings) -> bool:
 
 
 def custodian_crash(seen: Sightings) -> bool:
-    """An intermediary stored a message, and died before it was acknowledged to it."""
+    """An intermediary stored a message, and died before the next hop had acknowledged it."""
     relays = {relay for line in seen.plan.lines for relay, _ in line.through}
     for row in seen.of("Stored"):
         if row.node in relays:
@@ -427,7 +427,7 @@ def crash_while_starting(seen: Sightings) -> bool:
 
 
 def late_hand_over(seen: Sightings) -> bool:
-    """A crash between storing and handing over, and a hand-over all the same."""
+    """A message was handed over although its process had died after storing it."""
     return any(
         seen.ended_between(row.node, stored.order, row.order)
         for row in seen.of("HandedOver")

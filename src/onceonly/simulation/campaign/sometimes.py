@@ -330,7 +330,7 @@ SOMETIMES: dict[str, str] = {name: state.sentence for name, state in _STATES.ite
 """Name of each state, and what it is in one sentence."""
 
 RARE: dict[str, int] = {"ack-by-mail-hours-later": 100_000}
-"""How many worlds must have seen a state that is dear: to wait for hours costs as many sweeps."""
+"""How many worlds are needed before a rare state must have been seen."""
 
 
 def reached(world: World) -> frozenset[str]:

@@ -40,7 +40,7 @@ class Result(Word):
     faults: Counter[str]
     """Faults that really struck, by kind."""
     matrix: Counter[str]
-    """The same by what the machine was about: `fault x phase`."""
+    """The same by what the machine was doing: `fault x phase`."""
     points: Counter[str]
     """Named points reached, and `killed at …` for those at which a process died."""
     sometimes: frozenset[str]

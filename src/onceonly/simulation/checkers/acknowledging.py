@@ -78,7 +78,7 @@ def _response_before_store(case: Case, course: Course, copy: Leaving) -> Iterato
 
 
 def _form(case: Case, course: Course, said: Leaving) -> Iterator[Violation]:
-    """To is the SenderURI of the copy; a hostile partner writes what he likes there in his own."""
+    """A signal goes to the SenderURI of the copy, which a hostile partner may choose freely."""
     letter = said.letter
     is_odd = case.is_his_own(course) and case.comes_from_outside(course)
     to = letter.to_party if is_odd else uri(said.target)

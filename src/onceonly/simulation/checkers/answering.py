@@ -176,7 +176,7 @@ def _with_acknowledgement(
 
 
 def _is_from_the_future(asked: Coming, said: Leaving, terms: DeliveryTerms) -> bool:
-    """R-19: a tombstone would be kept until then, so that it is refused."""
+    """R-19: a cancel from the future is refused, since its tombstone would be kept until then."""
     ahead_us = asked.letter.timestamp_at - said.letter.timestamp_at
     most_s = terms.timestamp_ahead_max_s + terms.msh_time_accuracy_s
     return ahead_us > (most_s - ANSWER_S) * US_PER_S
@@ -231,7 +231,7 @@ def _is_given_up(case: Case, response: Leaving) -> bool:
 
 
 def _at_work(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
-    """Who asks before it begins may begin, and its word is written down before (seed 004)."""
+    """An application that asks before it begins may do so once its report is durable (seed 004)."""
     if not terms.reports_processing or not course.delivered:
         return
     begun = course.first_into(Event.PROCESSING_CHANGED)
@@ -263,7 +263,7 @@ def _processing(course: Course) -> Iterator[Violation]:
 
 
 def _taken_back(case: Case, course: Course) -> Iterator[Violation]:
-    """A tombstone stands: nothing is stored, handed over or worked on behind it (R-08).
+    """After a tombstone nothing is stored, handed over or worked on (R-08).
 
     Nor is it set again, as long as it is remembered: who asks twice hears the same word.
     """

@@ -129,7 +129,7 @@ def causes_of(course: Course, terms: DeliveryTerms) -> list[Row]:
 
 
 def _is_refused_for_good(row: Row) -> bool:
-    """And not past its fence, which a slow disk may bring into the same commit."""
+    """Refused for good, and not after its fence, which a slow disk may put into the same commit."""
     return row.record.event is Event.FAILED and not is_fence(row.record)
 
 
@@ -183,7 +183,7 @@ _ANSWER_BEHIND = {
 
 
 def _told_operators(case: Case, node: str) -> Iterator[Violation]:
-    """An incident about an answer has one behind it."""
+    """An incident about an answer needs an answer that came before it."""
     for incident in case.world.nodes[node].snapshot().list_incidents(is_open=False):
         word = next(
             (word for words, word in _ANSWER_BEHIND.items() if incident.reason.startswith(words)),
@@ -298,7 +298,7 @@ def _remedy(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violat
 
 
 def _first_word(case: Case, course: Course, cause: Row) -> Row | None:
-    """The report behind the cause by which the partner does not know the message, if the first."""
+    """The first report after the cause, if it says that the partner does not know the message."""
     first = first_report(case, course, cause)
     if first is None or not (first.record.reason or "").startswith(MessageStatus.NOT_RECOGNIZED):
         return None
@@ -306,7 +306,7 @@ def _first_word(case: Case, course: Course, cause: Row) -> Row | None:
 
 
 def first_report(case: Case, course: Course, cause: Row) -> Row | None:
-    """What the partner answered, if that is the first word behind the cause."""
+    """What the partner answered, if that is the first thing that came after the cause."""
     words = (row for row in course.out if row.record.event in WORDS and row.order > cause.order)
     first = next(words, None)
     if first is None or first.record.event is not Event.REPORT_RECEIVED:
@@ -315,7 +315,7 @@ def first_report(case: Case, course: Course, cause: Row) -> Row | None:
 
 
 def _left_alone(course: Course, report: Row) -> Iterator[Violation]:
-    """Until the next answer, which may have come in time where a clock was set right."""
+    """Nothing is done until the next answer, which may be in time if a clock was set right."""
     for row in course.out:
         if row.order > report.order and row.record.event is Event.REPORT_RECEIVED:
             return
@@ -368,7 +368,7 @@ def _new_version(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[V
 
 
 def _found(course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
-    """Level 3: that the partner has it is as good as its acknowledgement, whenever it says so."""
+    """Level 3: an answer that the partner has the message counts as an acknowledgement."""
     is_over = False
     for row in course.out:
         status, processing = said_in(row)
@@ -400,7 +400,7 @@ _BY_REPORT = "the partner says that it has it"
 
 
 def _was_at_work(course: Course, acknowledged: Row) -> bool:
-    """By the answer of that commit; a cancel is refused only where work may have begun."""
+    """Whether the answer of that commit shows that work may have begun."""
     answers = [
         row
         for row in course.out

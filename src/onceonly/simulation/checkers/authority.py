@@ -29,7 +29,7 @@ _WORDS: dict[Event, frozenset[Kind]] = {
     Event.RESPONSE_RECEIVED: frozenset({Kind.MESSAGE}),
     Event.ACK_RELAYED: frozenset({Kind.ACK, Kind.RECEIPT}),
 }
-"""By row: which words of whoever stands behind the machine can be its cause, each of one row."""
+"""By row: which signals of the next machine can be its cause; each causes one row at most."""
 
 _COPIES = frozenset(
     {

@@ -53,7 +53,7 @@ STORING_NS = 10 * NS_PER_S
 """From the arrival of a package until the commit that stores it, on the slowest disk."""
 
 NEVER = 1 << 62
-"""An order behind everything."""
+"""A place in the order after everything."""
 
 
 def _order(letter: Leaving | Coming) -> int:
@@ -523,7 +523,7 @@ class Case:
     def is_full(self, node: str, at_ns: int) -> bool:
         """Whether the disk may have had no room when what came then was to be stored.
 
-        It is refused as if it had not come: at once, behind what was before it, or when a frozen
+        It is refused as if it had not come: at once, after what was before it, or when a frozen
         process wakes.
         """
         last_ns = at_ns + (FROZEN_NS if self.happened(node, "frozen") else STORING_NS)

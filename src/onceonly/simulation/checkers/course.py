@@ -46,7 +46,7 @@ class Coming(Word):
     packet: str
     is_damaged: bool
     certificate: str | None = None
-    """What whoever brought it showed."""
+    """The certificate that the caller showed."""
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ from onceonly.simulation.history import Row
 from onceonly.simulation.plan import Line
 
 CALM_NS = 90 * NS_PER_S
-"""Behind healing: a try that is under way, with every wait of its transport."""
+"""Time after healing for a try that is under way, with every wait of its transport."""
 
 
 def judge(case: Case) -> Iterator[Violation]:

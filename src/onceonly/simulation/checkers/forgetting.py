@@ -1,4 +1,4 @@
-"""What a machine forgets: nothing before its time, and everything behind it (I10, R-19)."""
+"""What a machine forgets: nothing before its time is over, and everything after (I10, R-19)."""
 
 from collections.abc import Iterator
 
@@ -54,7 +54,7 @@ def _purges(case: Case, node: str) -> Iterator[Violation]:
 
 
 def _sent_purges(case: Case, node: str) -> Iterator[Violation]:
-    """R-19, I21: what was sent is forgotten behind its verdict and PersistDuration, not before."""
+    """R-19, I21: what was sent is forgotten after its verdict and PersistDuration, not before."""
     forgotten: dict[str, int] = {}
     for row in case.own_rows[node]:
         count, _, agreement_id = (row.record.reason or "").partition(" sent under ")
@@ -129,7 +129,7 @@ def _is_last_word(row: Row) -> bool:
 
 
 def _kept_for_ever(case: Case, node: str) -> Iterator[Violation]:
-    """What is over goes with the second sweep behind its time, where the process lives so long."""
+    """The second sweep after its time removes a message, if the process lives so long."""
     sweeps_ns = 2 * (case.machines[node].purge_interval_s * NS_PER_S + SWEEP_NS)
     begun = [one.at_ns for one in case.happened(node, "started", "thawed")]
     is_one_clock = not case.has_jumped(node, 0, case.end_ns)
@@ -148,7 +148,7 @@ def _kept_for_ever(case: Case, node: str) -> Iterator[Violation]:
 
 
 def _last_use(case: Case, course: Course) -> Row | None:
-    """The row behind which a message that its machine still has is of no more use."""
+    """The row after which a message that its machine still has is of no more use."""
     if course.line is None:
         return None
     snapshot = case.world.nodes[course.node].snapshot()

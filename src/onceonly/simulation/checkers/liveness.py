@@ -25,7 +25,7 @@ from onceonly.simulation.network import Fate
 from onceonly.store.entries import Role
 
 CALM_NS = 90 * NS_PER_S
-"""After healing until what was under way is over: copies that come late, waits of clients."""
+"""Time after healing until everything under way has ended: late copies, waits of clients."""
 
 SETTLE_NS = 60 * NS_PER_S
 """From the last thing that happens to a message until it is at rest, beside its own waits."""
@@ -55,7 +55,7 @@ def _at(invariant: str, course: Course, text: str, order: int) -> Violation:
 
 
 def _expired_early(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
-    """I21: what never left has expired behind its time, and not before."""
+    """I21: what never left expires after its time is over, and not before."""
     expired, made_at = course.first_out(Event.EXPIRED), case.made_at(course)
     if expired is None or made_at is None:
         return

@@ -12,7 +12,7 @@ from onceonly.simulation.network import FALSE_ANSWER, certificate
 from onceonly.simulation.plan import Line, Plan
 
 VISITS = frozenset({"forged", "posed", "knocked"})
-"""What is done by those who are no gateway of the world."""
+"""Actions of those who are no gateway of the world."""
 
 
 class Outside:

@@ -19,7 +19,7 @@ from onceonly.simulation.network import certificate
 
 HOUR_NS = 3_600 * NS_PER_S
 UNDERWAY_NS = 60 * NS_PER_S
-"""From its place in the ration to the wire, a post takes no longer."""
+"""Longest time from the place of a post in the ration until it leaves."""
 
 ROWS_PER_HOUR = 1_000
 POSTS_PER_HOUR = 60

@@ -150,7 +150,7 @@ def _told_apart(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
 
 
 def said(letter: Letter) -> bytes:
-    """What the From Party said in the header: all before the first hop, who writes behind it."""
+    """What the From Party said in the header: everything before the first RoutingHeader."""
     return letter.header.partition(b"<RoutingHeader")[0]
 
 
@@ -270,7 +270,7 @@ def _not_supported(course: Course, stored: Row) -> Iterator[Violation]:
 
 
 def _refused_in_silence(case: Case, course: Course) -> Iterator[Violation]:
-    """L4: whoever is refused is told so, and need not find out by waiting."""
+    """L4: whoever is refused is told so, and does not have to wait."""
     told = [one.order for one in course.said if one.letter.kind is Kind.ERROR]
     for row in course.into:
         if row.record.event is not Event.REJECTED or any(order > row.order for order in told):
@@ -307,7 +307,7 @@ def _refused_without_a_row(course: Course) -> Iterator[Violation]:
 
 
 def _no_zombie(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
-    """I26: nothing is stored behind a final word of its sender, as long as the clocks fit.
+    """I26: nothing is stored after its sender's final verdict, as long as the clocks fit.
 
     BestEffort has no final word: its end promises nothing, and nobody remembers its copies (R-16).
     """

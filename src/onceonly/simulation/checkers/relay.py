@@ -27,7 +27,7 @@ from onceonly.simulation.history import Row
 ANSWERS = (Kind.ACK, Kind.RECEIPT)
 
 CUSTODY_WAITS = 20
-"""A message that was accepted may stand behind so many others that are given up one by one."""
+"""An accepted message may wait for so many others that are given up one after the other."""
 
 
 def judge(case: Case) -> Iterator[Violation]:
@@ -174,7 +174,7 @@ def _gone_on_with(case: Case, course: Course) -> Iterator[Violation]:
 
 
 def _refusals(course: Course) -> Iterator[tuple[str, Row]]:
-    """What the previous hop has to hear of: an error of the next one, or that it has nothing."""
+    """What the previous hop must be told: an error of the next hop, or that it has nothing."""
     is_answered = course.line is not None and course.line.terms.is_acknowledged
     for row in course.out:
         if row.record.event is Event.ERROR_RECEIVED:
@@ -332,7 +332,7 @@ def _is_acknowledged_before(course: Course, order: int) -> bool:
 
 
 def _ends_the_tries(row: Row) -> bool:
-    """Nothing more is sent behind it, verdict or doubt.
+    """Nothing more is sent after it, be it a verdict or a doubt.
 
     A failure notice of the next hop ends them whatever its severity: a warning says that a copy
     may be there, and then it is for the fence to decide.

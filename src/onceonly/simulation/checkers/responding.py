@@ -77,7 +77,7 @@ def _response(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Viol
 
 
 def _once(course: Course) -> Iterator[Violation]:
-    """It is late or there, each said once, and never late behind there."""
+    """A response is said to be late or there, each once, and never late after there."""
     received = [row for row in course.out if row.record.event is Event.RESPONSE_RECEIVED]
     overdue = [row for row in course.out if row.record.event is Event.RESPONSE_OVERDUE]
     for rows in (received, overdue):
@@ -114,7 +114,7 @@ def _had_left(course: Course, row: Row) -> bool:
 
 
 def _denied(case: Case, course: Course) -> Iterator[Violation]:
-    """That there is none is the partner's word, and an operator hears of it."""
+    """If the partner says that there is no response, an operator is told."""
     for row in course.out:
         reason = row.record.reason or ""
         if row.record.event is not Event.REPORT_RECEIVED or not reason.endswith(NO_RESPONSE):
@@ -130,7 +130,7 @@ def _denied(case: Case, course: Course) -> Iterator[Violation]:
 
 
 def _came_unnoticed(case: Case, course: Course) -> Iterator[Violation]:
-    """A response that was stored is one that came."""
+    """A response that was stored has a row that says that it came."""
     is_over = any(row.record.event in (Event.CANCELLED, Event.EXPIRED) for row in course.out)
     if _is_response(case, course) or is_over:
         return

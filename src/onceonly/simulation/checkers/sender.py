@@ -25,13 +25,13 @@ from onceonly.simulation.network import Fate
 from onceonly.simulation.timeline import NS_PER_MS
 
 SLACK_NS = 2 * NS_PER_S
-"""From a commit until what it releases has left: commits in threads, and calls behind them."""
+"""From a commit until everything that it releases has left."""
 
 SLOW_CALLS = 3
 """Calls in threads, each as slow as the machine's disk, between the two."""
 
 LATE_ROW_NS = 15 * NS_PER_S
-"""From what happened until its row is durable, at most: on the slowest disk, behind others."""
+"""Longest time until the row of an event is durable, on the slowest disk, in a queue."""
 
 NOT_DELIVERED = frozenset({Event.FAILED, Event.EXPIRED, Event.CANCELLED})
 """Final words to the application (I26)."""
@@ -131,13 +131,13 @@ class _Walk:
     owed: Row | None = None
     """Given up, or not delivered after all, and no notice yet."""
     late: Row | None = None
-    """A late acknowledgement that the application has to hear of."""
+    """A late acknowledgement of which the application must be told."""
     final: Row | None = None
     """The last word about it, while it stands."""
     error: Row | None = None
     """The last word of a partner against it."""
     undone: Row | None = None
-    """The last word of one who had acknowledged it: not delivered after all, or taken back."""
+    """The last row in which an acknowledgement was taken back: not delivered, or cancelled."""
     has_arrived: bool = False
     """The To Party itself said that it has it, and no doubt of others undoes that."""
 
@@ -230,7 +230,7 @@ class _Walk:
         self.transmissions = self.transients = 0
 
     def _is_welcome(self, row: Row) -> bool:
-        """Seed 004 level 2: a large message leaves behind a good Pong, asked for since the last."""
+        """Seed 004 level 2: a large message leaves only after a good Pong to a Ping of its own."""
         above = self.terms.recovery.ping_above_bytes
         submitted = self.course.first_out(Event.SUBMITTED)
         if above is None or submitted is None or (submitted.record.size_bytes or 0) <= above:
@@ -328,7 +328,7 @@ class _Walk:
     def _is_taken_back(self, row: Row) -> bool:
         """Whether the application believes that it is over, and has to hear that it is not.
 
-        Not of an intermediary's doubt behind the response, of which no row tells.
+        Not of an intermediary's doubt after the response, of which no row tells.
         """
         responses = (one for one in self.course.heard if one.letter.kind is Kind.MESSAGE)
         if is_doubt(row.record) and any(one.order < row.order for one in responses):
@@ -512,7 +512,7 @@ class _Walk:
         self.final = row
 
     def _is_told(self) -> bool:
-        """Whether the application heard of a failure behind the last transmission."""
+        """Whether the application heard of a failure after the last transmission."""
         told, last = self.told_last, self.last
         return told is not None and (last is None or last.order < told.order)
 

@@ -55,7 +55,7 @@ def judge(case: Case) -> Iterator[Violation]:
 
 
 def first_number(case: Case, parties: Parties) -> int | None:
-    """The number before the first one of the pair."""
+    """The number that stands before the first one of the pair."""
     for line in case.plan.lines:
         if line.begin_number is not None and set(parties) == set(pair_of(line)):
             return line.begin_number
@@ -117,7 +117,7 @@ class _Turns:
     closures: list[tuple[Row, int]] = field(default_factory=list)
     """Suspensions, each with the place in the order at which it ended."""
     used: Row | None = None
-    """With which a turn was used last."""
+    """The row with which a turn was last used."""
     alive: Row | None = None
     """An acknowledgement that came while the pair was closed, and has to open it."""
 

@@ -71,7 +71,7 @@ def _given_once(case: Case) -> Iterator[Violation]:
 
 
 def _new_versions(case: Case) -> Iterator[Violation]:
-    """I31: a new id for the same content only behind a confirmed cancel (R-08, R-21)."""
+    """I31: the same content gets a new id only after a confirmed cancel (R-08, R-21)."""
     for course in case.courses.values():
         row = course.first_out(Event.SUBMITTED)
         if row is None or not (row.record.reason or "").startswith(_NEW_VERSION):
@@ -187,7 +187,7 @@ def _full(case: Case) -> Iterator[Violation]:
 
 
 _CALL_NS, _COMMITS = NS_PER_S, 10
-"""Longest that a call may take behind its look at the queue: some, and so many commits."""
+"""Longest time of a call after it has looked at the queue."""
 
 
 def _settled_order(course: Course) -> int:
@@ -211,4 +211,4 @@ def _unanswered(case: Case) -> Iterator[Violation]:
 
 
 _HEARD_NS = 300 * NS_PER_S
-"""Behind healing: whatever the network or a disk still holds up."""
+"""Time after healing for whatever the network or a disk still holds up."""

@@ -69,7 +69,7 @@ def _chain(case: Case, node: str, records: list[Record]) -> Iterator[Violation]:
 
 
 def _epochs(case: Case, node: str) -> Iterator[Violation]:
-    """I43: no row of an older epoch behind one of a newer."""
+    """I43: no row of an older epoch comes after one of a newer epoch."""
     newest = 0
     for row in case.rows_of[node]:
         if row.record.store_epoch < newest:

@@ -65,7 +65,7 @@ def _owing_points(sketch: Sketch) -> list[tuple[str, str]]:
     for letter in sketch.letters:
         terms = letter.line.terms
         if terms.notifies_failures and "refuses" in sketch.tags:
-            # More often behind it: who is armed for both hardly ever gets there.
+            # More often after it: a process armed for both points hardly ever gets there.
             found += [*_around("notice", letter.target), *2 * [("after-notice", letter.target)]]
         for relay, mode in letter.line.through:
             if mode is Intermediary.ACCEPT:

@@ -199,7 +199,7 @@ def _refused(stage: Stage) -> None:
 
 
 def _trouble_with_a_notice(stage: Stage, node: str, to: str) -> None:
-    """It comes behind the acknowledgement, which is the first package of its link."""
+    """It comes after the acknowledgement, which is the first package of its link."""
     kind = stage.chance.choice(("dies", "dies", "unheard", "unheard", "both"))
     if kind != "unheard":
         stage.arm(node, "before-notice", "before-notice", "after-notice")
@@ -317,7 +317,7 @@ def _under_keys(stage: Stage) -> None:
         sketch.actions.append(changed(keyed, at_ms=at_ms))
 
 
-# Questions behind a message that was given up, or whose answer is late (R-21).
+# Questions about a message that was given up, or whose answer is late (R-21).
 
 
 def _asked(stage: Stage) -> None:
@@ -385,7 +385,7 @@ def _lied_to(stage: Stage) -> None:
 def _forgotten(stage: Stage) -> None:
     """The receiver has processed the message and forgotten it before a question arrives.
 
-    A machine forgets every ten seconds: behind the first question, and before the third.
+    A machine forgets every ten seconds: after the first question, and before the third.
     """
     terms = _recovers(stage)
     chance, line = stage.chance, stage.sketch.lines[0]

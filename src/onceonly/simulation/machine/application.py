@@ -34,7 +34,7 @@ Call = Callable[[Gateway], Coroutine[Any, Any, None]]
 
 
 class Application:
-    """What stands behind one machine's API."""
+    """The applications that call one machine's API."""
 
     def __init__(self, node: Node, habits: Habits) -> None:
         self._node = node

@@ -61,7 +61,7 @@ class Clerk:
         self._marked = max((item.offset for item in items), default=0)
 
     def set_back(self) -> None:
-        """The copy is put back: what comes behind its last offset is new once more (fault C7)."""
+        """The copy is put back: what comes after its last offset is new once more (fault C7)."""
         self._read_to = min(self._read_to, self._marked)
 
     def look_soon(self) -> None:

@@ -345,7 +345,7 @@ class Disk:
 
 
 class OpenFile:
-    """A file that one life of the process has open."""
+    """A file that one life of the process has open; writes raise `PowerLostError` after its end."""
 
     __slots__ = ("_disk", "_life", "file")
 

@@ -51,7 +51,7 @@ class Engine(Protocol):
         ...
 
     def put_back(self, backup: object) -> None:
-        """No process runs: what was copied once is all that there is."""
+        """Called while no process runs: the copy replaces everything."""
         ...
 
 
@@ -102,7 +102,7 @@ class MachineStore(Store):
         return Spool(DIRECTORY / "spool", files=self._files)
 
     def prepare(self, write: Callable[[Transaction], None]) -> None:
-        """Between two processes: something that was written long ago, whatever room there is."""
+        """Write rows that are older than the world, between two processes, even on a full disk."""
         was_full, self.is_full = self.is_full, False
         self.open()
         write(self.begin())
@@ -116,7 +116,7 @@ class MachineStore(Store):
         self._backup_seen = self._seen
 
     def restore(self) -> bool:
-        """No process runs: put back what was kept; False where nothing was."""
+        """Put back what was kept, while no process runs; False where nothing was kept."""
         if self._backup is None:
             return False
         self._engine.put_back(self._backup)

@@ -193,7 +193,7 @@ class Process:
         await life.live(asyncio.Event())
 
     def _end(self, result: object, error: BaseException | None) -> None:
-        """Its life ended in an error, such as a disk that was full at the start: so does it."""
+        """End the process, since its life ended in an error, such as a full disk at the start."""
         del result
         if error is not None and not self.loop.is_dead:
             self._node.restart_ms = max(self._node.restart_ms, RESTART_MS)
@@ -276,7 +276,7 @@ class Process:
         self._node.kill("stopped-itself", type(error).__name__)
 
     def _note_contained(self, place: str, bug: BaseException) -> None:
-        """It ended nobody, and is a finding all the same (R-43), unless the world made it."""
+        """A bug that was contained is a finding too (R-43), unless the world planted it."""
         del place
         if not (self.loop.is_dead or isinstance(bug, Slip)):
             self._find_bug(bug)

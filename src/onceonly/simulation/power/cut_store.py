@@ -62,7 +62,7 @@ class CutStore(SqliteStore):
         super().__init__(STORE, party=PARTY, clock_at=lambda: NOW_AT, limits=SHORT_LOG, files=files)
 
     def tamper(self, pragma: str, value: str | int) -> None:
-        """Set a pragma behind the store's back, which would refuse it."""
+        """Set a pragma without the store's knowledge, which would refuse it."""
         self._writer.pragma(pragma, value)
 
 

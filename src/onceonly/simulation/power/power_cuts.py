@@ -12,8 +12,8 @@ gets. A share of the cuts, and every one whose pages are no known state's, is lo
 `integrity_check`, the product's opening, all answers, the journal's chain, a commit more; and in
 half of them the power goes again while the product opens.
 
-`Settings` other than the product's are set behind its back, since it refuses them. They are here
-so that the check is seen to find what it is for.
+`Settings` other than the product's are set without its knowledge, since it refuses them. They are
+here so that the check is seen to find what it is for.
 """
 
 import errno

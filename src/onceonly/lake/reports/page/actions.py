@@ -32,7 +32,7 @@ LOOK: Final = "look"
 GRAVITIES: Final = (ALARM, DOUBT, LOOK)
 """The gravest first."""
 NAMED: Final = 3
-"""Partners or pairs that one line names; the section behind it has all."""
+"""Partners or pairs that one line names; the section that it links to has all."""
 
 
 class Action(NamedTuple):
@@ -142,7 +142,7 @@ def _evidence(found: Findings) -> Iterator[Action]:
         if row["behind_end"]:
             lacks = words.counted(row["behind_end"], "message")
             what = join((foreign(row["party"]), f": the journal ends before {lacks} that it lacks"))
-            todo = "Others tell of them behind its last row, so their absence proves nothing yet: "
+            todo = "Others tell of them after its last row, so their absence proves nothing yet: "
             yield Action(DOUBT, what, f"{todo}ingest the rest, and judge again.", "journals")
     jumped = [row for row in quality if row["clock_jumps"]]
     if jumped:

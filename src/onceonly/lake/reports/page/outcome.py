@@ -66,7 +66,7 @@ def _broken_sentence(found: Findings) -> Sentence:
         why += f" {hole} Mend that first: what differs may follow from it."
     behind = sum(row["behind_end"] for row in found.of(journal_quality.DEFINITION).rows)
     if behind:
-        why += f" {words.count(behind)} lie behind the end of a journal: ingest its rest first."
+        why += f" {words.count(behind)} are after the end of a journal: ingest its rest first."
     return Sentence(Outcome.BROKEN, "✗", "There are differences.", why)
 
 

@@ -14,7 +14,7 @@ DEFINITION: Final = sla.DEFINITION
 BARS: Final = 12
 """Bullets drawn: the worst of them."""
 _BESIDE: Final = 1.02
-"""Where the share stands in words: behind the whole."""
+"""Where the share stands in words: to the right of the whole."""
 _LISTED: Final = (
     *("is_kept", "met_share", "target_share", "target_us", "month", PAIR, "agreement_id"),
     *("messages", "met", "missed", "pending", "mean_us", "p95_us", "worst_us"),

@@ -78,7 +78,7 @@ def _lines(rows: Rows, width_us: int) -> plots.Drawer:
 
 
 def over_the_week(found: Findings) -> Card:
-    """Hours of the week, the slower the fuller in colour."""
+    """Hours of the week; the slower an hour, the stronger its colour."""
     definition = turnaround_heat.DEFINITION
     extract = found.whole(definition)
     title = "By hour and weekday"
