@@ -12,6 +12,7 @@ from onceonly.message.errors import LocalError
 from onceonly.message.word import changed
 from onceonly.transport.amqp_address import (
     Broker,
+    QueueAddress,
     publish_uri,
     read_publish_address,
     read_queue_address,
