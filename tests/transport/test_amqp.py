@@ -12,6 +12,7 @@ from onceonly.message.errors import LocalError
 from onceonly.message.word import changed
 from onceonly.transport.amqp_address import (
     Broker,
+    QueueAddress,
     publish_uri,
     read_publish_address,
     read_queue_address,
@@ -390,7 +391,9 @@ def test_an_address_names_broker_vhost_and_key():
     address = read_publish_address("amqps://broker/trade%2Fa?exchange=e&routing_key=k")
     assert address.broker == Broker("broker", 5671, "trade/a", True)
     assert (address.exchange, address.routing_key) == ("e", "k")
-    assert read_queue_address("amqp://broker?queue=q") == (("broker", 5672, "/", False), "q")
+    assert read_queue_address("amqp://broker?queue=q") == QueueAddress(
+        Broker("broker", 5672, "/", False), "q"
+    )
     with pytest.raises(LocalError):
         read_queue_address("amqp://broker/?queue=")
 

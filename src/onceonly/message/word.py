@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, dataclass_transform
 
 from msgspec import Struct, field
 
-if TYPE_CHECKING:  # mypy knows of this one which fields there are, and of what type.
+if TYPE_CHECKING:  # mypy checks what this one is given, by the fields of the word.
     from dataclasses import replace as changed
 else:
     from msgspec.structs import replace as changed
