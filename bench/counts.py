@@ -8,20 +8,24 @@ import asyncio
 import sys
 import threading
 from collections import Counter
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Coroutine, Iterable
+from contextlib import suppress
 from pathlib import Path
-from types import CodeType, FrameType, coroutine
+from types import CodeType, FrameType
 from typing import Any
 
 import apsw
 
+from onceonly.gateway.wiring import Gateway
 from onceonly.store import group
 from onceonly.store.sqlite import SqliteStore
 
 OURS = str(Path(__file__).parent)
 COMPREHENSIONS = {"<listcomp>", "<dictcomp>", "<setcomp>"}
 """Calls in Python 3.11 and none in 3.12."""
+
+LOOK_S = 0.001
+"""Between two looks whether there is rest. What is counted does not depend on it."""
 
 STEP = group._run.__code__  # noqa: SLF001 - because it runs once for each step
 COMMIT = SqliteStore.commit.__code__
@@ -68,12 +72,20 @@ class Counts:
         """The statements that were executed most often: where to look when a budget is passed."""
         return self._statements.most_common(most)
 
-    @contextmanager
-    def aside(self) -> Iterator[None]:
-        """What this thread calls meanwhile is not counted: whoever looks on is no cost."""
+    async def rest(self, *gateways: Gateway) -> None:
+        """Return when none of them has anything left to do; looking at them is not counted."""
+        loop = asyncio.get_running_loop()
+        while not self._are_at_rest(gateways):
+            look = loop.create_future()
+            loop.call_later(LOOK_S, look.set_result, None)
+            await look
+
+    def _are_at_rest(self, gateways: Iterable[Gateway]) -> bool:
         self._of_thread.is_aside = True
-        yield
-        self._of_thread.is_aside = False
+        try:
+            return all(one.group.is_at_rest and not one.tasks.running for one in gateways)
+        finally:
+            self._of_thread.is_aside = False
 
     def _watch(self, connection: apsw.Connection) -> None:
         self._connections.append(connection)
@@ -115,9 +127,3 @@ class Counts:
             calls = mine.calls = Counter()
             self._all_calls.append(calls)
         calls[code] += 1
-
-
-@coroutine
-def turn() -> Iterator[None]:
-    """Let the loop do what is due, and come again: nothing of ours is called for it."""
-    yield

@@ -51,21 +51,23 @@ async def running_gateway(path: Path) -> AsyncIterator[Gateway]:
     store = open_store(configuration, clock_of(configuration))
     gateway = join(configuration, store, fail)
     life, listeners = Life(gateway), Listeners()
-    await life.begin()
-    await listeners.open(
-        configuration,
-        gateway.receiver.receive,
-        gateway.automatic_mail.drop,
-        gateway.refusals.note,
-    )
-    await life.take_up()
-    yield gateway
-    gateway.dispatch.drain()
-    await listeners.close(0)
-    await gateway.tasks.end(END_S)
-    await gateway.transport.close()
-    await gateway.group.drain()
-    store.close()
+    try:
+        await life.begin()
+        await listeners.open(
+            configuration,
+            gateway.receiver.receive,
+            gateway.automatic_mail.drop,
+            gateway.refusals.note,
+        )
+        await life.take_up()
+        yield gateway
+    finally:
+        gateway.dispatch.drain()
+        await listeners.close(0)
+        await gateway.tasks.end(END_S)
+        await gateway.transport.close()
+        await gateway.group.drain()
+        store.close()
 
 
 def fail(error: BaseException) -> None:
@@ -78,6 +80,15 @@ async def submit_all(gateway: Gateway, to: str, count: int, documents: Iterator[
         sink.write(next(documents))
         part = Part(sink, "application/xml", "order.xml")
         await gateway.submissions.submit(Submission(to, "Ordering", "NewOrder", (part,)))
+
+
+async def exchange_all(
+    sides: dict[str, Gateway], to: str, count: int, documents: Iterator[bytes], counts: Counts
+) -> None:
+    """Message after message, each when nothing of the one before is left to do on either side."""
+    for _ in range(count):
+        await submit_all(sides["sender"], to, 1, documents)
+        await counts.rest(*sides.values())
 
 
 if __name__ == "__main__":
