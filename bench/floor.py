@@ -16,6 +16,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 
+from bench.side import Cost, Task, main, receive, send
+from bench.workload import messages_of
+
+PACKAGE_BYTES = 6000
+"""A 4 KB body in its rm-2000 package, as measured on the gateway's own encoding."""
+ACK_BYTES = 1500
+
 LENGTH = re.compile(rb"Content-Length: (\d+)")
 NO_CONTENT = b"HTTP/1.1 204 No Content\r\n\r\n"
 
@@ -158,3 +165,24 @@ async def send_all(
 
     await asyncio.gather(*(run_pair(pair) for pair in range(pairs)))
     server.close()
+
+
+async def run(task: Task) -> None:
+    """A side of the floor, as a process of a measurement."""
+    cost = Cost(messages_of(task))
+    log = GroupLog(Path(task["directory"]) / f"{task['side']}.log")
+    if task["side"] == "receiver":
+        await receive_for(task["port"], task["their_port"], b"a" * ACK_BYTES, log)
+        await receive(cost)
+        return
+    lanes, per_lane = task["pairs"] * task["writers"], task["per_pair"] // task["writers"]
+    package = b"p" * PACKAGE_BYTES
+
+    async def work() -> None:
+        await send_all(task["port"], task["their_port"], package, lanes, per_lane, log)
+
+    await send(cost, work)
+
+
+if __name__ == "__main__":
+    main(run)

@@ -1,148 +1,35 @@
-"""`make bench`: gateway and floor in turn, several rounds, medians, ratios.
+"""`make bench`: floor, gateway and peers in turn, several rounds, medians, ratios.
 
 Absolute rates say little on a shared machine; the ratio of two things measured in turn in one run
-says more. Writes `build/bench.json`.
+says more, and what is counted says the same everywhere. Writes `build/bench.json`.
 """
 
 import argparse
 import json
-import socket
-import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-Case = dict[str, Any]
+from bench import api
+from bench.processes import Contender, cpu_s_of
+from bench.workload import CASES, PEERS, Case, configurations, free_port, messages_of, smaller
 
+# The broker of the tests, whose place is not on the path before.
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from broker import Broker, find_server
 
-def case_of(pairs: int, per_pair: int, *, profile: str = "rm-2000", writers: int = 1) -> Case:
-    """`writers` applications hand over the messages of each pair, one after the other each.
+Figures = dict[str, Any]
 
-    As many of them as the window of `rm-2001` is large keep it full; the floor has as many in
-    flight as there are writers.
-    """
-    return {"pairs": pairs, "per_pair": per_pair, "profile": profile, "writers": writers}
+COUNTED_MESSAGES = 200
+"""In the round that counts, which is slow."""
 
-
-CASES = {
-    "pair-stop-and-wait": case_of(1, 1500),
-    "200-pairs": case_of(200, 40),
-    "pair-window-16": case_of(1, 3200, profile="rm-2001", writers=16),
-    "pairs-200-rm-2001": case_of(200, 40, profile="rm-2001"),
-}
-
-
-def smaller(case: Case) -> Case:
-    """The case with so few messages that it takes the time of its processes."""
-    return {**case, "pairs": min(case["pairs"], 3), "per_pair": 2 * case["writers"]}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-class Contender:
-    """A started process of a measurement."""
-
-    def __init__(self, task: dict[str, Any]) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "bench.contender", json.dumps(task)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def hear(self) -> dict[str, Any]:
-        line = self._process.stdout.readline()
-        if not line:
-            raise SystemExit(f"a contender died with {self._process.wait()}")
-        return json.loads(line)
-
-    def go(self) -> None:
-        self._process.stdin.write("go\n")
-        self._process.stdin.flush()
-
-    def end(self) -> None:
-        with self._process:
-            code = self._process.wait(timeout=60)
-        if code:
-            raise SystemExit(f"a contender ended with {code}")
-
-
-def measure(kind: str, case: Case) -> dict[str, float]:
-    """One round of one kind: messages per second, CPU microseconds per message, both sides.
-
-    A message is done once its sender has the acknowledgement and the application has the message.
-    """
-    with tempfile.TemporaryDirectory(prefix="onceonly-bench-") as directory:
-        tasks = floor_tasks(directory, case) if kind == "floor" else gateway_tasks(directory, case)
-        receiver, sender = Contender(tasks["receiver"]), Contender(tasks["sender"])
-        receiver.hear()
-        sender.hear()
-        sender.go()
-        sent = sender.hear()
-        acknowledged_at = time.perf_counter()
-        receiver.go()
-        received = receiver.hear()
-        behind_s = time.perf_counter() - acknowledged_at
-        receiver.end()
-        sender.end()
-    messages = case["pairs"] * case["per_pair"]
-    return {
-        "rate": messages / (sent["elapsed_s"] + behind_s),
-        "cpu_us": (sent["cpu_s"] + received["cpu_s"]) / messages * 1e6,
-    }
-
-
-def floor_tasks(directory: str, case: Case) -> dict[str, dict[str, Any]]:
-    there, back = free_port(), free_port()
-    shared = {"kind": "floor", "directory": directory, **case}
-    return {
-        "receiver": {**shared, "side": "receiver", "port": there, "their_port": back},
-        "sender": {**shared, "side": "sender", "port": back, "their_port": there},
-    }
-
-
-def gateway_tasks(directory: str, case: Case) -> dict[str, dict[str, Any]]:
-    ports = {"receiver": free_port(), "sender": free_port()}
-    tasks = {}
-    for side, other in (("receiver", "sender"), ("sender", "receiver")):
-        config = Path(directory) / f"{side}.toml"
-        config.write_text(
-            configuration(side, ports[side], ports[other], case["pairs"], case["profile"])
-        )
-        tasks[side] = {"kind": "gateway", "side": side, "config": str(config), **case}
-    return tasks
-
-
-def configuration(side: str, port: int, their_port: int, pairs: int, profile: str) -> str:
-    """A buyer with `pairs` partners, which all live in the other gateway."""
-    buyer = "urn:duns:111111111"
-    sellers = [f"urn:duns:{222_000_000 + number}" for number in range(pairs)]
-    ours = [buyer] if side == "sender" else sellers
-    lines = [
-        "[gateway]",
-        f"party = {json.dumps(ours)}",
-        f'listen = "http://127.0.0.1:{port}/msh"',
-        f'api = "http://127.0.0.1:{free_port()}"',
-        f'store = "{side}.db"',
-    ]
-    for number, seller in enumerate(sellers):
-        with_, party = (seller, buyer) if side == "sender" else (buyer, seller)
-        lines += [
-            "[[agreement]]",
-            f'id = "tpa-{number}"',
-            f'with = ["{with_}"]',
-            f'party = ["{party}"]',
-            f'profile = "{profile}"',
-            f'send_to = "http://127.0.0.1:{their_port}/msh"',
-        ]
-    return "\n".join(lines)
+TARGET = Path("build/bench.json")
 
 
 def main() -> None:
@@ -151,24 +38,124 @@ def main() -> None:
     arguments.add_argument("--case", choices=CASES, action="append")
     arguments.add_argument("--small", action="store_true", help="whether it runs; no figure counts")
     given = arguments.parse_args()
-    report: dict[str, Any] = {"rounds": given.rounds, "cases": []}
-    for name in given.case or CASES:
-        case = smaller(CASES[name]) if given.small else CASES[name]
-        floors, gateways = [], []
+    names = given.case or list(CASES)
+    shrink = smaller if given.small else dict
+    with ExitStack() as stack:
+        broker = start_broker(stack)
+        measured: dict[str, list[Figures]] = defaultdict(list)
         for _ in range(given.rounds):
-            floors.append(measure("floor", case))
-            gateways.append(measure("gateway", case))
-        report["cases"].append(summary(name, floors, gateways))
-    target = Path("build/bench.json")
-    target.parent.mkdir(exist_ok=True)
-    target.write_text(json.dumps(report, indent=2) + "\n")
-    print(f"written to {target}")
+            # All of a round in turn, so that a slow minute of the machine is in every case.
+            for name in names:
+                case = shrink(CASES[name])
+                measured[f"floor of {name}"].append(measure("floor", case))
+                measured[name].append(measure(case["kind"], case))
+            if broker is not None:
+                for name, case in PEERS.items():
+                    measured[name].append(measure_peer(broker, shrink(case)))
+        counts = {
+            name: counted(shrink(CASES[name])) for name in names[: 1 if given.small else None]
+        }
+    report = {
+        "rounds": given.rounds,
+        "cases": [summary(name, measured, counts.get(name, {})) for name in names],
+        "peers": [peer_summary(name, measured, names) for name in PEERS if measured[name]],
+    }
+    TARGET.parent.mkdir(exist_ok=True)
+    TARGET.write_text(json.dumps(report, indent=2) + "\n")
+    print(f"written to {TARGET}")
 
 
-def summary(
-    name: str, floors: list[dict[str, float]], gateways: list[dict[str, float]]
-) -> dict[str, Any]:
-    ratios = [ours["rate"] / least["rate"] for ours, least in zip(gateways, floors, strict=True)]
+def start_broker(stack: ExitStack) -> Broker | None:
+    if find_server() is None:
+        print("RabbitMQ is left out: there is none here; Debian's package rabbitmq-server has it")
+        return None
+    directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="onceonly-bench-"))
+    broker = Broker(Path(directory))
+    stack.callback(broker.close)
+    broker.start()
+    return broker
+
+
+def measure(kind: str, case: Case) -> Figures:
+    """One round of one kind: messages per second, CPU microseconds per message, both sides.
+
+    A message is done once its sender has the acknowledgement and the application has the message.
+    """
+    with tempfile.TemporaryDirectory(prefix="onceonly-bench-") as directory:
+        if kind == "api":
+            return api.measure(Path(directory), case)
+        tasks = (floor_tasks if kind == "floor" else gateway_tasks)(Path(directory), case)
+        return raced(tasks, messages_of(case))
+
+
+def measure_peer(broker: Broker, case: Case) -> Figures:
+    """The same of a queue of its own; the broker's CPU counts as well."""
+    shared = {**case, "port": broker.port, "queue": f"bench-{time.monotonic_ns()}"}
+    tasks = {side: {**shared, "side": side} for side in ("receiver", "sender")}
+    return raced(tasks, messages_of(case), lambda: cpu_s_of(broker.session))
+
+
+def raced(
+    tasks: dict[str, Figures], messages: int, others_cpu_s: Callable[[], float] = lambda: 0.0
+) -> Figures:
+    receiver, sender = Contender(tasks["receiver"]), Contender(tasks["sender"])
+    receiver.hear()
+    sender.hear()
+    others_began_s = others_cpu_s()
+    sender.go()
+    sent = sender.hear()
+    acknowledged_at = time.perf_counter()
+    receiver.go()
+    received = receiver.hear()
+    behind_s = time.perf_counter() - acknowledged_at
+    others_s = others_cpu_s() - others_began_s
+    receiver.end()
+    sender.end()
+    return {
+        "rate": messages / (sent["elapsed_s"] + behind_s),
+        "cpu_us": (sent["cpu_s"] + received["cpu_s"] + others_s) / messages * 1e6,
+        "counts": {
+            name: round(count + received["counts"][name], 2)
+            for name, count in sent["counts"].items()
+        },
+    }
+
+
+def counted(case: Case) -> Figures:
+    """What a message takes on both sides; empty where we cannot look into the processes."""
+    if case["kind"] == "api":
+        return {}
+    per_lane = max(1, COUNTED_MESSAGES // (case["pairs"] * case["writers"]))
+    few = min(case["per_pair"], per_lane * case["writers"])
+    return measure("gateway", {**case, "per_pair": few, "is_counted": True})["counts"]
+
+
+def floor_tasks(directory: Path, case: Case) -> dict[str, Figures]:
+    there, back = free_port(), free_port()
+    shared = {**case, "kind": "floor", "directory": str(directory)}
+    return {
+        "receiver": {**shared, "side": "receiver", "port": there, "their_port": back},
+        "sender": {**shared, "side": "sender", "port": back, "their_port": there},
+    }
+
+
+def gateway_tasks(directory: Path, case: Case) -> dict[str, Figures]:
+    tasks = {}
+    for side, text in configurations(case).items():
+        config = directory / f"{side}.toml"
+        config.write_text(text)
+        tasks[side] = {**case, "kind": "gateway", "side": side, "config": str(config)}
+    return tasks
+
+
+def ratios_of(ours: list[Figures], theirs: list[Figures]) -> list[float]:
+    """Of neighbours in time, round by round; not of two medians."""
+    return [mine["rate"] / other["rate"] for mine, other in zip(ours, theirs, strict=True)]
+
+
+def summary(name: str, measured: dict[str, list[Figures]], counts: Figures) -> Figures:
+    gateways, floors = measured[name], measured[f"floor of {name}"]
+    ratios = ratios_of(gateways, floors)
     case = {
         "case": name,
         "rate": round(median(one["rate"] for one in gateways)),
@@ -178,13 +165,35 @@ def summary(
         "ratio_max": round(max(ratios), 3),
         "cpu_us_per_message": round(median(one["cpu_us"] for one in gateways)),
         "floor_cpu_us_per_message": round(median(one["cpu_us"] for one in floors)),
+        "counts": counts,
     }
+    beside = CASES[name]["beside"] if name in CASES else None
+    if beside in measured:
+        case["beside"] = beside
+        case["ratio_beside"] = round(median(ratios_of(gateways, measured[beside])), 3)
     print(
-        f"{name:20} {case['rate']:>7}/s  floor {case['floor']:>7}/s  ratio {case['ratio']:.3f} "
+        f"{name:30} {case['rate']:>7}/s  floor {case['floor']:>7}/s  ratio {case['ratio']:.3f} "
         f"({case['ratio_min']:.3f}-{case['ratio_max']:.3f})  CPU {case['cpu_us_per_message']} us "
         f"per message (floor {case['floor_cpu_us_per_message']})"
     )
     return case
+
+
+def peer_summary(name: str, measured: dict[str, list[Figures]], names: list[str]) -> Figures:
+    """The peer's own figures, and the rate of each of our cases as a part of its rate."""
+    peer = {
+        "peer": name,
+        "rate": round(median(one["rate"] for one in measured[name])),
+        "cpu_us_per_message": round(median(one["cpu_us"] for one in measured[name])),
+        "ratios": {
+            case: round(median(ratios_of(measured[case], measured[name])), 3) for case in names
+        },
+    }
+    print(
+        f"{name:30} {peer['rate']:>7}/s  CPU {peer['cpu_us_per_message']} us per message; of it "
+        + ", ".join(f"{case} {ratio:.2f}" for case, ratio in peer["ratios"].items())
+    )
+    return peer
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ class Broker:
         # wrapper, which would change the user.
         with (self._directory / "broker.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [_server()],
+                [find_server() or "rabbitmq-server"],
                 env=self._environment,
                 stdout=log,
                 stderr=log,
@@ -80,6 +80,12 @@ class Broker:
         self._mapper.kill()
         self._mapper.wait()
 
+    @property
+    def session(self) -> int:
+        """Every process of the broker is in it."""
+        assert self._process is not None
+        return self._process.pid
+
     def uri(self, query: str) -> str:
         return f"amqp://127.0.0.1:{self.port}/?{query}"
 
@@ -98,15 +104,12 @@ class Broker:
         return (self._directory / "broker.log").read_text("utf-8", "replace")[-2000:]
 
 
-def _server() -> str:
-    found = next((path for path in SCRIPTS if Path(path).exists()), None)
-    if found is None:
-        pytest.skip("there is no rabbitmq-server here; Debian's package of that name has it")
-    return found
+def find_server() -> str | None:
+    """The server's script, beneath the package's wrapper; None where there is no server."""
+    return next((path for path in SCRIPTS if Path(path).exists()), None)
 
 
 def _epmd() -> str:
-    _server()
     found = shutil.which("epmd") or next(
         map(str, Path("/usr/lib/erlang").glob("erts-*/bin/epmd")), None
     )
@@ -116,6 +119,8 @@ def _epmd() -> str:
 
 @contextmanager
 def running_broker(directory: Path) -> Iterator[Broker]:
+    if find_server() is None:
+        pytest.skip("there is no rabbitmq-server here; Debian's package of that name has it")
     broker = Broker(directory)
     try:
         broker.start()

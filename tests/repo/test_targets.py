@@ -87,11 +87,16 @@ def test_help_lists_every_target(root: Path, make):
 
 
 def test_every_case_of_the_bench_starts_and_ends(tmp_path: Path, make):
-    """Floor and gateway: all messages are acknowledged, and every process ends well."""
-    make("bench", "ARGS=--small --rounds 1")
-    cases = json.loads((tmp_path / "build" / "bench.json").read_text())["cases"]
-    assert len(cases) == 4
-    assert all(case["rate"] > 0 and case["floor"] > 0 for case in cases)
+    """Floor, gateway and peers: all messages are acknowledged, and every process ends well."""
+    said = make("bench", "ARGS=--small --rounds 1")
+    report = json.loads((tmp_path / "build" / "bench.json").read_text())
+    cases = {case["case"]: case for case in report["cases"]}
+    assert len(cases) == 9
+    assert all(case["rate"] > 0 and case["floor"] > 0 for case in cases.values())
+    assert cases["pair-stop-and-wait"]["counts"]["commits"] > 1
+    assert cases["api-one-writer"]["ratio_beside"] > 0
+    assert len(report["peers"]) == 2 or "RabbitMQ is left out" in said
+    assert all(peer["rate"] > 0 for peer in report["peers"])
 
 
 def test_a_full_store_is_measured_beside_an_empty_one(tmp_path: Path, make):

@@ -1,0 +1,95 @@
+"""A side of a pair of real gateways, as a process of a measurement.
+
+The gateways are the product's own parts, joined and started as `onceonly serve` does it, without
+the API: the workload submits in the process, as an embedding application would.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from bench.bodies import bodies
+from bench.counts import Counts
+from bench.side import Cost, Task, main, receive, send, until
+from bench.workload import messages_of
+from onceonly.gateway.collector import look_seldom
+from onceonly.gateway.config import read_configuration
+from onceonly.gateway.life import Life
+from onceonly.gateway.sending.submit import Part, Submission
+from onceonly.gateway.transports import Listeners
+from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
+
+END_S = 1.0
+
+
+async def run(task: Task) -> None:
+    messages = messages_of(task)
+    cost = Cost(messages, Counts() if task.get("is_counted") else None)
+    async with running_gateway(Path(task["config"])) as gateway:
+        look_seldom()
+        store = gateway.store
+        if task["side"] == "receiver":
+            await receive(cost, lambda: store.snapshot().last_offset() >= messages)
+            return
+        documents = bodies()
+        parties = [agreement.their_party for agreement in gateway.configuration.agreements]
+        writers = parties * task["writers"]
+        each = task["per_pair"] // task["writers"]
+
+        async def work() -> None:
+            await asyncio.gather(*(submit_all(gateway, to, each, documents) for to in writers))
+            await until(lambda: store.snapshot().count_by_status().get("acknowledged") == messages)
+
+        await send(cost, work)
+
+
+@asynccontextmanager
+async def running_gateway(path: Path) -> AsyncIterator[Gateway]:
+    """The gateway of a configuration file, in this process."""
+    configuration = read_configuration(path)
+    store = open_store(configuration, clock_of(configuration))
+    gateway = join(configuration, store, fail)
+    life, listeners = Life(gateway), Listeners()
+    try:
+        await life.begin()
+        await listeners.open(
+            configuration,
+            gateway.receiver.receive,
+            gateway.automatic_mail.drop,
+            gateway.refusals.note,
+        )
+        await life.take_up()
+        yield gateway
+    finally:
+        gateway.dispatch.drain()
+        await listeners.close(0)
+        await gateway.tasks.end(END_S)
+        await gateway.transport.close()
+        await gateway.group.drain()
+        store.close()
+
+
+def fail(error: BaseException) -> None:
+    raise SystemExit(f"the gateway failed: {error!r}")
+
+
+async def submit_all(gateway: Gateway, to: str, count: int, documents: Iterator[bytes]) -> None:
+    for _ in range(count):
+        sink = gateway.spool.open_sink()
+        sink.write(next(documents))
+        part = Part(sink, "application/xml", "order.xml")
+        await gateway.submissions.submit(Submission(to, "Ordering", "NewOrder", (part,)))
+
+
+async def exchange_all(
+    sides: dict[str, Gateway], to: str, count: int, documents: Iterator[bytes], counts: Counts
+) -> None:
+    """Message after message, each when nothing of the one before is left to do on either side."""
+    for _ in range(count):
+        await submit_all(sides["sender"], to, 1, documents)
+        await counts.rest(*sides.values())
+
+
+if __name__ == "__main__":
+    main(run)
