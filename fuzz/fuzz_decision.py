@@ -70,10 +70,10 @@ def decide(data: bytes) -> None:
 
 def _received(admitted: Admitted, known: Known | None, pair: ReceivingPair) -> Reception:
     message = admitted.message
-    digest, header_digest = digests_of(message, admitted.agreement.profile)
+    digests = digests_of(message, admitted.agreement.profile)
     arrival = Arrival(
         message.message_id,
-        digest,
+        digests.payloads,
         message.semantics,
         message.timestamp_at,
         admitted.hop.sequence_number,
@@ -81,6 +81,6 @@ def _received(admitted: Admitted, known: Known | None, pair: ReceivingPair) -> R
         admitted.terms.method,
         admitted.terms.sync_reply_mode,
         message.delivery_receipt_requested,
-        header_digest,
+        digests.header,
     )
     return receive(arrival, known, pair, _NOW, admitted.terms)

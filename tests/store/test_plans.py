@@ -85,7 +85,7 @@ def test_a_report_about_a_range_looks_at_what_is_not_complete_alone(path: Path, 
 
 def test_every_criterion_of_a_list_of_messages_is_known_here() -> None:
     """Who adds a criterion has to say which index serves it."""
-    assert set(CRITERIA) == set(MessageFilter._fields) - PAGING
+    assert set(CRITERIA) == set(MessageFilter.__struct_fields__) - PAGING
 
 
 @pytest.mark.parametrize("values", list(product(*CRITERIA.values())), ids=str)

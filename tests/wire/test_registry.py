@@ -9,6 +9,7 @@ from wire_samples import PAYLOAD, PAYLOAD_HEAD, body_of, decode, header_part, pa
 
 from onceonly.message.errors import ErrorCode
 from onceonly.message.profile import PROFILES, Profile
+from onceonly.message.word import changed
 from onceonly.wire import registry, rm2001
 
 OTHER = replace(
@@ -17,7 +18,7 @@ OTHER = replace(
     version="7.0",
     versions=re.compile(r"7\.0"),
     version_attribute="edition",
-    read=lambda root, limits: rm2001.CODEC.read(root, limits)._replace(profile=OTHER.profile),
+    read=lambda root, limits: changed(rm2001.CODEC.read(root, limits), profile=OTHER.profile),
 )
 """The form of rm-2001 under a version of its own."""
 
