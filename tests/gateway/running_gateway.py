@@ -98,6 +98,10 @@ class ToldStore:
     def epoch(self) -> int:
         return self._store.epoch
 
+    @property
+    def is_quick(self) -> bool:
+        return self._store.is_quick
+
     def begin(self) -> Transaction:
         return self._store.begin()
 

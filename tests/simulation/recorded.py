@@ -99,12 +99,17 @@ def spread(history: History) -> None:
     history.order *= GAP
 
 
-def place(history: History, event: Event, name: str = "", nth: int = 0) -> int:
-    """Where the nth such row is in the list of rows; `name` begins its MessageId."""
+def place(history: History, event: Event, name: str = "", nth: int = 0, *, node: str = "") -> int:
+    """Where the nth such row is in the list of rows; `name` begins its MessageId.
+
+    `node` is whose row it is, where that matters.
+    """
     return [
         at
         for at, row in enumerate(history.rows)
-        if row.record.event is event and (row.record.message_id or "").startswith(name)
+        if row.record.event is event
+        and (row.record.message_id or "").startswith(name)
+        and node in ("", row.node)
     ][nth]
 
 

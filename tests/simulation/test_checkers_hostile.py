@@ -150,7 +150,7 @@ def test_more_rows_than_strangers_have_are_found():
     knock = {"kind": "message", "agreement": "A-B", "of": M0, "is_named": False, "copies": 2}
     with ran(certified(Action(1_500, "knock", "A", knock))) as world:
         assert not of(world, "R-45")
-        like = place(world.history, Event.STARTED)
+        like = place(world.history, Event.STARTED, node="A")
         for number in range(1_100):
             insert(world.history, like, after=like, event=Event.SECURITY_EVENT, attempt=number)
         assert of(world, "R-45")
@@ -187,7 +187,7 @@ def test_a_conversation_that_ended_in_a_bug_is_found(monkeypatch: pytest.MonkeyP
     slip = Action(1_000, "slip", "A", {"to": "E", "ms": 10})
     for more, is_found in (((), True), ((slip,), False)):
         with ran(certified(*more)) as world:
-            like = place(world.history, Event.STARTED)
+            like = place(world.history, Event.STARTED, node="A")
             insert(world.history, like, after=like, event=Event.DRILL, reason="KeyError")
             assert bool(of(world, "R-43")) == is_found
 

@@ -1,6 +1,7 @@
 """Group commit: who is told what, and when."""
 
 import asyncio
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
@@ -15,7 +16,7 @@ from onceonly.journal.record import Record, chain
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.event import Event
 from onceonly.store.conditions import StoreFailed, StoreFull
-from onceonly.store.group import STEPS_MAX, WAITING_MAX, GroupCommit
+from onceonly.store.group import STEPS_MAX, STEPS_ON_LOOP_MAX, WAITING_MAX, GroupCommit
 from onceonly.store.memory import MemoryStore
 from onceonly.store.store import Store, Transaction
 
@@ -424,5 +425,59 @@ def test_draining_does_not_wait_for_patience(store: Store, *, thread: bool) -> N
         await asyncio.wait((patient,), timeout=0)
         await group.drain()
         assert patient.result() == "done"
+
+    run(main)
+
+
+class Watched(MemoryStore):
+    """Notes in which thread each commit ran; as quick as the test says."""
+
+    def __init__(self) -> None:
+        super().__init__(party="urn:duns:111111111", clock_at=lambda: 0)
+        self.has_quick_disk = True
+        self.is_on_loop: list[bool] = []
+
+    @property
+    def is_quick(self) -> bool:
+        return self.has_quick_disk
+
+    def commit(self) -> None:
+        self.is_on_loop.append(threading.current_thread() is threading.main_thread())
+        super().commit()
+
+
+def test_few_steps_on_a_quick_disk_commit_on_the_loop(*, thread: bool) -> None:
+    """Many of them, or any on a disk that is not quick, let the loop go on meanwhile."""
+
+    async def main() -> None:
+        store = Watched()
+        rig = Rig(store, thread=thread)
+
+        async def ask(count: int) -> None:
+            await asyncio.gather(*(rig.group.transact(lambda tx: None) for _ in range(count)))
+
+        await ask(1)
+        await ask(STEPS_ON_LOOP_MAX)
+        await ask(STEPS_ON_LOOP_MAX + 1)
+        store.has_quick_disk = False
+        await ask(1)
+        assert store.is_on_loop == [True, True, not thread, not thread]
+        await rig.group.drain()
+
+    run(main)
+
+
+def test_a_quick_disk_that_breaks_stops_as_any_other(*, thread: bool) -> None:
+    """Nobody is released by a commit on the loop that failed (R-22, I14)."""
+
+    async def main() -> None:
+        store = Watched()
+        rig = Rig(store, thread=thread)
+        store.is_broken = True
+        with pytest.raises(StoreFailed):
+            await rig.submit("m-1")
+        assert store.is_on_loop == [True]
+        assert len(rig.failures) == 1
+        assert not rig.is_stored("m-1")
 
     run(main)

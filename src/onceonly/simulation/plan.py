@@ -49,13 +49,17 @@ class Habits(Word):
     """Part of the messages whose processing it reports from its beginning once more."""
 
 
+USUAL_THREAD_MS = 2.0
+"""More is a disk that something is the matter with."""
+
+
 class Machine(Word):
     """One node: a party, or an intermediary between parties."""
 
     name: str
     drift_ppm: int = 0
     offset_s: int = 0
-    thread_ms: float = 2.0
+    thread_ms: float = USUAL_THREAD_MS
     """What a commit takes, at most."""
     queued_max: int = 1000
     purge_interval_s: int = 3600

@@ -2,8 +2,10 @@
 
 Knows when a batch begins and ends and whom to tell; must not know what the steps do. Steps run on
 the event loop, in the order in which they were asked for, one batch in one transaction. The
-COMMIT may run in a thread, which frees the loop during the fsync, while new steps queue up for
-the next batch: the slower the disk, the larger the batches, with nothing to tune.
+COMMIT of many steps, or of any on a disk that is not quick, runs in a thread, which frees the loop
+during the fsync, while new steps queue up for the next batch: the slower the disk, the larger the
+batches, with nothing to tune. Few steps on a quick disk commit where they ran: to hand them to a
+thread and back would take as long as the fsync.
 
 Nobody is released before the commit returned, so nothing that a step wants to say can leave the
 house before it is true (ruling R-02, invariants I3 and I14).
@@ -28,6 +30,10 @@ STEPS_MAX = 512
 """Steps per transaction. At some 100 µs a step the event loop is never away longer than 50 ms,
 and one fsync shared by 512 is no cost any more."""
 
+STEPS_ON_LOOP_MAX = 4
+"""Steps of a batch that commits on the loop: the conversation of one message or two. With more of
+them many are under way, and the loop has better things to do than to wait."""
+
 WAITING_MAX = 16_384
 """Steps that may wait for the disk. More of them would only wait longer than any peer does, so
 they are refused before anything is accepted (ruling R-27)."""
@@ -50,8 +56,8 @@ class GroupCommit:
     """Runs steps in shared transactions of `store`; all use is on one event loop.
 
     `on_failure` is called once, on the loop, when the store cannot be trusted any more; every
-    waiter has failed by then and every later one fails (R-22). With `thread=False` the COMMIT runs
-    on the loop itself.
+    waiter has failed by then and every later one fails (R-22). With `thread=False` every COMMIT
+    runs on the loop itself.
 
     A step that meets a bug ends nobody but itself (R-43): its batch is rolled back and runs again
     without it, so a step may run twice, and what it did outside the transaction must bear that. A
@@ -144,7 +150,8 @@ class GroupCommit:
                     self._take_out(batch, len(outcomes), outcome.error)
                     return
                 outcomes.append(outcome)
-            if self._thread is None:
+            thread = None if self._may_commit_here(len(batch)) else self._thread
+            if thread is None:
                 self._store.commit()
         except StoreFull as full:
             self._refuse(batch, full)
@@ -154,7 +161,10 @@ class GroupCommit:
             self._stop(batch, _broken(bug))
             raise
         else:
-            self._finish_here_or_in_thread(batch, outcomes)
+            self._finish_here_or_in_thread(batch, outcomes, thread)
+
+    def _may_commit_here(self, steps: int) -> bool:
+        return steps <= STEPS_ON_LOOP_MAX and self._store.is_quick
 
     def _take_out(self, batch: list[_Waiter], place: int, bug: Exception | None) -> None:
         """Run those before the step at `place` again, then those behind it, each in a batch.
@@ -168,11 +178,13 @@ class GroupCommit:
         self._steps_max = place or STEPS_MAX
         self._go_on()
 
-    def _finish_here_or_in_thread(self, batch: list[_Waiter], outcomes: list[_Outcome]) -> None:
-        if self._thread is None:
+    def _finish_here_or_in_thread(
+        self, batch: list[_Waiter], outcomes: list[_Outcome], thread: ThreadPoolExecutor | None
+    ) -> None:
+        if thread is None:
             self._release(batch, outcomes)
             return
-        committed = asyncio.get_running_loop().run_in_executor(self._thread, self._store.commit)
+        committed = asyncio.get_running_loop().run_in_executor(thread, self._store.commit)
         committed.add_done_callback(partial(self._note_commit, batch, outcomes))
 
     def _note_commit(

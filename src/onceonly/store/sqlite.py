@@ -12,6 +12,7 @@ fulfil (a network disk, a database in memory) with another mode and no error.
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from itertools import pairwise
@@ -51,10 +52,16 @@ BUSY_TIMEOUT_MS = 1_000
 WRITER_CACHE_KIB = 64 * 1_024
 """Page cache of the writer: the inner pages of every index of ten million messages fit."""
 
-READER_MAPPED_BYTES = 1 << 40
-"""Readers look at the file where the system has it in memory, whatever its size: there may be as
-many as threads, so that caches of their own would be too small for a large store, or together too
-large. A page that the disk cannot give ends the process by SIGBUS, which is what R-22 asks for."""
+READER_CACHE_KIB = 16 * 1024
+"""Page cache of each reader, of which there may be as many as threads. The file is not mapped into
+memory: a page that the disk cannot give would end the process by SIGBUS, and nobody would read why.
+"""
+COMMIT_QUICK_NS = 2_000_000
+"""A commit shorter than this may keep the event loop waiting: it is what twenty steps take. A good
+disk needs a tenth of it, and a busy machine with a good disk the half."""
+
+FOLD_MARGIN_PAGES = 512
+"""More than a few steps write: so near to the fold of the log, the next commit may include it."""
 
 JOURNAL_CHECKED_ROWS = 1_000
 """Rows at the journal's end whose chain is verified at start: what a torn disk would hit first,
@@ -97,6 +104,7 @@ class SqliteStore(Store):
         self._limits = limits
         self._log_pages = 0
         self._pages_folded = 0
+        self._commit_ns = 2 * COMMIT_QUICK_NS
         self._is_closed = False
         self._failure: StoreFailed | None = None
         self._transaction: SqliteTransaction | None = None
@@ -200,6 +208,7 @@ class SqliteStore(Store):
     def commit(self) -> None:
         transaction = self._transaction
         assert transaction is not None, "commit without begin"
+        began_ns = time.perf_counter_ns()
         try:
             transaction.flush()
             self._writer.execute("COMMIT")
@@ -210,8 +219,18 @@ class SqliteStore(Store):
             raise reason from error
         self._journal_seq, self._chain_hash = transaction.journal_seq, transaction.chain_hash
         self._transaction = None
-        if self._pages_written() - self._pages_folded >= self._limits.checkpoint_pages:
+        # The mean of some eight commits: one that was held up by chance is soon forgotten.
+        took_ns = time.perf_counter_ns() - began_ns
+        self._commit_ns += (took_ns - self._commit_ns) // 8
+        if self._pages_in_log() >= self._limits.checkpoint_pages:
             self._checkpoint()
+
+    @property
+    def is_quick(self) -> bool:
+        return (
+            self._commit_ns < COMMIT_QUICK_NS
+            and self._pages_in_log() < self._limits.checkpoint_pages - FOLD_MARGIN_PAGES
+        )
 
     def rollback(self) -> None:
         self._transaction = None
@@ -231,7 +250,7 @@ class SqliteStore(Store):
                 # Without a descriptor it cannot be opened for now, without a file never again.
                 is_there = self._path.exists()
                 raise (from_sqlite if is_there else from_commit)(error) from error
-            reader.pragma("mmap_size", READER_MAPPED_BYTES)
+            reader.pragma("cache_size", -READER_CACHE_KIB)
             self._readers.append(reader)
             snapshot = self._of_thread.snapshot = SqliteSnapshot(reader)
         return snapshot
@@ -275,6 +294,9 @@ class SqliteStore(Store):
         # middle of a COMMIT that runs in a thread to be without it.
         written, _ = self._writer.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE)
         return written
+
+    def _pages_in_log(self) -> int:
+        return self._pages_written() - self._pages_folded
 
     def _checkpoint(self) -> None:
         # SQLite's own automatic checkpoint ignores a failed fsync, so we do it ourselves.

@@ -484,6 +484,14 @@ class Store(Protocol):
         """
         ...
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether the next commit of a few steps is over before a thread for it would be worth it.
+
+        Asked between `begin` and `commit`. A store that cannot tell says no.
+        """
+        return False
+
     def rollback(self) -> None:
         """Forget the transaction; harmless where there is none. Raises `StoreFailed`."""
         ...

@@ -85,6 +85,8 @@ class MachineStore(Store):
         """A transaction is open: its steps run, or its commit is under way."""
         self.at_commit: Callable[[], None] = _nothing
         """Called before each commit; the process may die there."""
+        self.quick: Callable[[], bool] = _never
+        """Whether a commit is one on the loop; asked for each commit of a few steps."""
         self._operations_left = 0
         self._die: Callable[[], None] = _nothing
 
@@ -153,6 +155,10 @@ class MachineStore(Store):
         self.is_writing = True
         return transaction
 
+    @property
+    def is_quick(self) -> bool:
+        return self.quick()
+
     def commit(self) -> None:
         self.at_commit()
         store = self._open
@@ -203,6 +209,10 @@ class MachineStore(Store):
 
 def _nothing() -> None:
     """Nobody is to die."""
+
+
+def _never() -> bool:
+    return False
 
 
 class InMemory:

@@ -25,6 +25,7 @@ from onceonly.simulation.machine.clock import MachineClock
 from onceonly.simulation.machine.loop import Killed, ProcessLoop, enter
 from onceonly.simulation.machine.machine_store import MachineStore
 from onceonly.simulation.network import Network
+from onceonly.simulation.plan import USUAL_THREAD_MS
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
 from onceonly.store.conditions import StoreFailed, StoreFull, StoreRefused
 from onceonly.store.store import Snapshot
@@ -144,6 +145,8 @@ class Process:
         self._node = node
         self.number = node.generation
         self._threads = stream(node.seed, f"thread/{node.name}/{node.generation}")
+        self._commits = stream(node.seed, f"commit/{node.name}/{node.generation}")
+        node.store.quick = self._is_quick
         self.loop = ProcessLoop(  # type: ignore[abstract] # because gateways ask for no more of a loop
             node.timeline, thread_ns=self._thread_ns, on_bug=self._note_bug
         )
@@ -266,6 +269,10 @@ class Process:
 
     def _thread_ns(self) -> int:
         return int(self._threads.random() * self._node.thread_ms * NS_PER_MS)
+
+    def _is_quick(self) -> bool:
+        """On a usual disk every second commit takes no time, so that worlds see both kinds."""
+        return self._node.thread_ms <= USUAL_THREAD_MS and self._commits.random() < 1 / 2
 
     def _fail(self, error: BaseException) -> None:
         """Fail-stop, as the supervisor does it (R-22)."""
