@@ -51,5 +51,5 @@ async def test_what_the_pages_say_in_python_works(tmp_path, monkeypatch, peer):
         await said(receive)
         items = (await gateway.get("/v1/inbox"))["items"]
         assert [item["processing"] for item in items] == ["complete"] * 2
-        looked = look.replace("b25c3caa452c4e6aa538ddca94eaca1a@127.0.0.1", message_id)
+        looked = look.replace("01a1fc1b4cd0b25c3caa452c4e6aa538ddca94eaca1a@127.0.0.1", message_id)
         assert (await said(looked)).split()[1] == "False"
