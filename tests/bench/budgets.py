@@ -11,16 +11,16 @@ BUDGETS = {
         "steps": 5,
         "commits": 4,
         "tasks": 4,
-        "pages_written": 47,
-        "python_calls": 1845,
+        "pages_written": 50,
+        "python_calls": 1635,
     },
     "rm-2001": {
         "statements": 53,
         "steps": 5,
         "commits": 4,
         "tasks": 4,
-        "pages_written": 46,
-        "python_calls": 2128,
+        "pages_written": 49,
+        "python_calls": 1922,
     },
 }
 """As counted; what may be counted at most is this and the room."""

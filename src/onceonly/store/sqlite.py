@@ -52,7 +52,7 @@ BUSY_TIMEOUT_MS = 1_000
 WRITER_CACHE_KIB = 64 * 1_024
 """Page cache of the writer: the inner pages of every index of ten million messages fit."""
 
-READER_CACHE_KIB = 16 * 1024
+READER_CACHE_KIB = 16 * 1_024
 """Page cache of each reader, of which there may be as many as threads. The file is not mapped into
 memory: a page that the disk cannot give would end the process by SIGBUS, and nobody would read why.
 """
@@ -246,11 +246,11 @@ class SqliteStore(Store):
         if snapshot is None:
             try:
                 reader = self._connect(apsw.SQLITE_OPEN_READONLY)
+                reader.pragma("cache_size", -READER_CACHE_KIB)
             except apsw.Error as error:
                 # Without a descriptor it cannot be opened for now, without a file never again.
                 is_there = self._path.exists()
                 raise (from_sqlite if is_there else from_commit)(error) from error
-            reader.pragma("cache_size", -READER_CACHE_KIB)
             self._readers.append(reader)
             snapshot = self._of_thread.snapshot = SqliteSnapshot(reader)
         return snapshot

@@ -84,8 +84,15 @@ def _new_versions(case: Case) -> Iterator[Violation]:
             yield Violation("I31", text, row.order)
 
 
+def _has_kept(course: Course, order: int) -> bool:
+    """Whether it was stored there, and its application had not refused it before that row."""
+    refused = course.first_into(Event.APPLICATION_REFUSED)
+    is_refused = refused is not None and refused.order < order
+    return course.first_into(Event.STORED) is not None and not is_refused
+
+
 def _resends(case: Case) -> Iterator[Violation]:
-    """R-41: the content goes out again only where it has not arrived and never will; and once."""
+    """R-41: the content goes out again only where nobody has it and never will; and once."""
     resent: set[MessageKey] = set()
     for course in case.courses.values():
         row = course.first_out(Event.SUBMITTED)
@@ -94,7 +101,7 @@ def _resends(case: Case) -> Iterator[Violation]:
             continue
         old = MessageKey(*course.key[:2], reason[len(_RESEND) :])
         there = [one for one in case.of_key.get(old, ()) if one.is_destination]
-        if any(one.first_into(Event.STORED) is not None for one in there):
+        if any(_has_kept(one, row.order) for one in there):
             yield Violation("R-41", f"{course}: its content is stored as {old[2]}, too", row.order)
         if old in resent:
             yield Violation("R-41", f"{course}: {old[2]} was sent again before", row.order)
