@@ -18,7 +18,7 @@ import apsw
 
 from onceonly.gateway.wiring import Gateway
 from onceonly.store import group
-from onceonly.store.sqlite import SqliteStore
+from onceonly.store.sqlite.store import SqliteStore
 
 OURS = str(Path(__file__).parent)
 COMPREHENSIONS = {"<listcomp>", "<dictcomp>", "<setcomp>"}

@@ -30,9 +30,9 @@ from onceonly.client import Client
 from onceonly.lake import runner
 from onceonly.message.identity import PartyId
 from onceonly.message.message import DeliverySemantics, Message, Payload
-from onceonly.store.entries import StoredPayload
-from onceonly.store.sqlite import open_sqlite
-from onceonly.store.store import Transaction
+from onceonly.store.contract.entries import StoredPayload
+from onceonly.store.contract.store import Transaction
+from onceonly.store.sqlite.store import open_sqlite
 
 TASKS: Final = 2
 ROWS_PER_REQUEST: Final = 500

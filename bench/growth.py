@@ -39,10 +39,10 @@ from onceonly.message.word import changed
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import ReceivingPair
 from onceonly.protocol.sending import Outbound, OutboundStatus
-from onceonly.store.entries import MessageFilter, StoredPayload
-from onceonly.store.queries import SQL
-from onceonly.store.sqlite import JOURNAL_CHECKED_ROWS, SqliteStore, open_sqlite
-from onceonly.store.store import Transaction
+from onceonly.store.contract.entries import MessageFilter, StoredPayload
+from onceonly.store.contract.store import Transaction
+from onceonly.store.sqlite.queries import SQL
+from onceonly.store.sqlite.store import JOURNAL_CHECKED_ROWS, SqliteStore, open_sqlite
 
 NewId = Callable[[], str]
 

@@ -11,9 +11,9 @@ import httptools
 
 from fake_wire import FakeSocket, FindingsLoop, turns
 from fuzzing import pieces_of
-from onceonly.transport.http_connection import Endpoint, HttpConnection
-from onceonly.transport.http_head import RequestHead, read_request_head
-from onceonly.transport.http_limits import HttpLimits
+from onceonly.transport.http.connection import Endpoint, HttpConnection
+from onceonly.transport.http.head import RequestHead, read_request_head
+from onceonly.transport.http.limits import HttpLimits
 from onceonly.transport.transport import Answer, Request, TransferBroken, note_nothing
 
 BODY_BYTES_MAX = 4096

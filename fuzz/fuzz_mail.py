@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from onceonly.message.message import Message
 from onceonly.message.package import Package
-from onceonly.transport.smtp_text import MailText
+from onceonly.transport.mail.text import MailText
 from onceonly.wire.envelope import Decoder, Envelope, boundary_for, encode
 from onceonly.wire.mail import mail_pieces, mail_size_bytes
 from onceonly.wire.mime import PartHead

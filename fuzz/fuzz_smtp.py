@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator
 
 from fake_wire import FakeSocket, FindingsLoop, settled, turns
 from fuzzing import pieces_of
-from onceonly.transport.smtp_connection import Door, MailEndpoint, SmtpConnection
-from onceonly.transport.smtp_limits import SmtpLimits
-from onceonly.transport.smtp_reception import Taker
+from onceonly.transport.mail.connection import Door, MailEndpoint, SmtpConnection
+from onceonly.transport.mail.limits import SmtpLimits
+from onceonly.transport.mail.reception import Taker
 from onceonly.transport.transport import Answer, Request
 
 MAIL_BYTES_MAX = 4096

@@ -10,8 +10,8 @@ from xml.etree.ElementTree import Element
 from onceonly.gateway.config import values
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import PartyId, checked_identifier, checked_text, is_uri
-from onceonly.transport.smtp_address import is_mailbox, is_path, read_endpoint, read_relay
-from onceonly.transport.smtp_reply import read_detail
+from onceonly.transport.mail.address import is_mailbox, is_path, read_endpoint, read_relay
+from onceonly.transport.mail.reply import read_detail
 from onceonly.wire.fields import get_number, get_uri
 from onceonly.wire.limits import DEFAULT
 from onceonly.wire.mime import check_writable_type, parse_media_type, parse_part_head

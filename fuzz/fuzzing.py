@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from onceonly.message.errors import OnceonlyError
-from onceonly.transport.http_refusal import HttpRefused
-from onceonly.transport.smtp_reply import MailRefused
+from onceonly.transport.http.refusal import HttpRefused
+from onceonly.transport.mail.reply import MailRefused
 
 CORPUS = Path(__file__).parent / "corpus"
 SECONDS_MAX = 1.0

@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-from onceonly.store.queries import SQL
+from onceonly.store.sqlite.queries import SQL
 
 WHOLE = {
     "get_store": ("SCAN store",),

@@ -31,8 +31,15 @@ from onceonly.protocol.recovering import Recovery, ResponseStatus
 from onceonly.protocol.sending import Outbound, OutboundStatus
 from onceonly.protocol.transmitting import NO_ACKNOWLEDGEMENT
 from onceonly.protocol.verdict import with_last
-from onceonly.store.entries import InboxItem, Incident, Notice, OutboundView, PairView, Role
-from onceonly.store.jobs import Job, JobRow, RowOutcome
+from onceonly.store.contract.entries import (
+    InboxItem,
+    Incident,
+    Notice,
+    OutboundView,
+    PairView,
+    Role,
+)
+from onceonly.store.contract.jobs import Job, JobRow, RowOutcome
 from onceonly.wire.header_digest import digests_of
 
 INTRODUCTION = f"""# Application API

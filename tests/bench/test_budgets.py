@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from budgets import BUDGETS, ROOM
 
 from onceonly.gateway.sending.submit import Submission, Submissions
-from onceonly.store.sqlite import SqliteStore
-from onceonly.store.writing import SqliteTransaction
+from onceonly.store.sqlite.store import SqliteStore
+from onceonly.store.sqlite.writing import SqliteTransaction
 
 ROOT = Path(__file__).parents[2]
 MESSAGES = 200

@@ -14,7 +14,7 @@ from running_gateway import OUR_PARTY, write_configuration
 from onceonly.cli.exits import Exit
 from onceonly.client import Client
 from onceonly.message.identity import MessageKey
-from onceonly.store.sqlite import open_sqlite
+from onceonly.store.sqlite.store import open_sqlite
 
 pytestmark = pytest.mark.process
 

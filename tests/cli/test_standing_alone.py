@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from onceonly import __version__
 from onceonly.cli.exits import MEANINGS, Exit, exit_of_message, exit_of_refusal
 from onceonly.cli.main import cli
-from onceonly.store.sqlite import open_sqlite
+from onceonly.store.sqlite.store import open_sqlite
 
 CONFIGURATION = """\
 [gateway]

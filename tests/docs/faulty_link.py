@@ -17,10 +17,10 @@ from peer import PATIENCE_S
 
 from onceonly.message.message import Message
 from onceonly.message.signals import Acknowledgment, ErrorSignal, Inquiry, Report
-from onceonly.transport.http_client import HttpTransport
-from onceonly.transport.http_server import HttpServer, serve_http
-from onceonly.transport.smtp_client import SmtpTransport
-from onceonly.transport.smtp_server import Door, SmtpServer, serve_smtp
+from onceonly.transport.http.client import HttpTransport
+from onceonly.transport.http.server import HttpServer, serve_http
+from onceonly.transport.mail.client import SmtpTransport
+from onceonly.transport.mail.server import Door, SmtpServer, serve_smtp
 from onceonly.transport.transport import (
     Answer,
     Outcome,

@@ -21,10 +21,10 @@ from onceonly.gateway.wiring import Gateway, Surroundings, clock_of, join, open_
 from onceonly.journal.record import Record
 from onceonly.message.event import Event
 from onceonly.message.identity import Pair
-from onceonly.store.conditions import StoreFailed, StoreFull
-from onceonly.store.entries import Role
-from onceonly.store.sqlite import SqliteStore
-from onceonly.store.store import Snapshot, Transaction
+from onceonly.store.contract.conditions import StoreFailed, StoreFull
+from onceonly.store.contract.entries import Role
+from onceonly.store.contract.store import Snapshot, Transaction
+from onceonly.store.sqlite.store import SqliteStore
 from ports import free_port
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from running_gateway import BRIEF, NEVER_S, running
 
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S
-from onceonly.store.entries import Role
+from onceonly.store.contract.entries import Role
 
 pytestmark = pytest.mark.anyio
 

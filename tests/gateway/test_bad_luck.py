@@ -7,7 +7,7 @@ from peer import NO_CONTENT, UNAVAILABLE, Manners, bodies
 from running_gateway import BRIEF, running
 
 from onceonly.message.event import Event
-from onceonly.store.entries import Role
+from onceonly.store.contract.entries import Role
 
 pytestmark = pytest.mark.anyio
 

@@ -14,7 +14,7 @@ from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey, PartyId
 from onceonly.message.signals import SignalHeader
 from onceonly.protocol.relaying import Transit
-from onceonly.store.entries import TransitEntry
+from onceonly.store.contract.entries import TransitEntry
 
 pytestmark = pytest.mark.anyio
 

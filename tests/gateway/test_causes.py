@@ -11,7 +11,7 @@ from peer_2001 import Peer2001, answering
 from running_gateway import BRIEF, RunningGateway, running
 
 from onceonly.message.event import Direction, Event
-from onceonly.store.entries import Role
+from onceonly.store.contract.entries import Role
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ import pytest
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.sending.deadlines import Deadlines, Waits
 from onceonly.message.instant import NS_PER_S
-from onceonly.store.memory import MemoryStore
+from onceonly.store.memory.store import MemoryStore
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from onceonly.gateway.life import Life
 from onceonly.message.event import Event
-from onceonly.store.conditions import StoreFailed
+from onceonly.store.contract.conditions import StoreFailed
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ from running_gateway import running
 
 from onceonly.gateway.api.openapi import OPERATIONS, Operation
 from onceonly.protocol.sending import OutboundStatus
-from onceonly.store.queries import SQL
+from onceonly.store.sqlite.queries import SQL
 from query_plans import connect, scans
 
 pytestmark = pytest.mark.anyio

@@ -15,7 +15,7 @@ from onceonly.gateway.api.application import ROUTES
 from onceonly.gateway.api.openapi import OPERATIONS
 from onceonly.journal.record import CHAIN_START
 from onceonly.message.event import Event
-from onceonly.store.entries import Role
+from onceonly.store.contract.entries import Role
 
 pytestmark = pytest.mark.anyio
 

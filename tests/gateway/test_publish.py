@@ -12,7 +12,7 @@ from onceonly.journal.record import Record
 from onceonly.journal.segment import segment_name
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
-from onceonly.store.memory import MemoryStore
+from onceonly.store.memory.store import MemoryStore
 
 PARTY = "urn:duns:111111111"
 

@@ -20,10 +20,10 @@ from onceonly.message.identity import MessageKey, Pair, PartyId
 from onceonly.message.instant import NS_PER_S, Now
 from onceonly.message.message import DeliverySemantics, Message, Payload
 from onceonly.protocol.sending import Outbound, OutboundStatus
-from onceonly.store.entries import StoredPayload
+from onceonly.store.contract.entries import StoredPayload
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
-from onceonly.store.sqlite import SqliteStore, open_sqlite
+from onceonly.store.sqlite.store import SqliteStore, open_sqlite
 
 pytestmark = pytest.mark.anyio
 

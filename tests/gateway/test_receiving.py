@@ -11,7 +11,7 @@ from running_gateway import OUR_PARTY, RunningGateway, running
 from onceonly.message.event import Event
 from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ReceivingPair
-from onceonly.store.entries import Role
+from onceonly.store.contract.entries import Role
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ from peer import Arrival, Peer, bodies
 from running_gateway import BRIEF, NEVER_S, RunningGateway, running
 
 from onceonly.message.event import Event
-from onceonly.store.entries import Role
+from onceonly.store.contract.entries import Role
 
 pytestmark = pytest.mark.anyio
 

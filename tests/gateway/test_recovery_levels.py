@@ -9,7 +9,7 @@ from running_gateway import NEVER_S, RunningGateway, form
 
 from onceonly.message.event import Event
 from onceonly.message.word import changed
-from onceonly.store.store import Transaction
+from onceonly.store.contract.store import Transaction
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,8 @@ from onceonly.gateway.config import read_configuration
 from onceonly.gateway.wiring import join, open_store, publish_offline
 from onceonly.journal.record import CHAIN_START, chain
 from onceonly.message.event import Event
-from onceonly.store.conditions import StoreRefused
-from onceonly.store.entries import Role
+from onceonly.store.contract.conditions import StoreRefused
+from onceonly.store.contract.entries import Role
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from running_gateway import NEVER_S, Answered, RunningGateway, running
 from onceonly.gateway.receiving.failure_notices import RETRIES_MAX
 from onceonly.message.event import Event
 from onceonly.message.word import changed
-from onceonly.store.entries import OwedNotice
+from onceonly.store.contract.entries import OwedNotice
 
 pytestmark = pytest.mark.anyio
 

@@ -8,9 +8,9 @@ import pytest
 from onceonly.gateway.receiving.validation import Validation
 from onceonly.message.message import Payload
 from onceonly.message.signals import Assurance
-from onceonly.store.entries import StoredPayload
+from onceonly.store.contract.entries import StoredPayload
 from onceonly.store.spool import Spool
-from onceonly.transport.http_client import HttpTransport
+from onceonly.transport.http.client import HttpTransport
 
 pytestmark = pytest.mark.anyio
 

@@ -13,8 +13,8 @@ import pytest
 from ground import REFUSAL_ROWS, Attack, Case, Ground, M, answer_of
 from peer import PATIENCE_S
 
-from onceonly.transport.http_limits import HttpLimits
-from onceonly.transport.http_server import serve_http
+from onceonly.transport.http.limits import HttpLimits
+from onceonly.transport.http.server import serve_http
 
 SMALL = (("payload_bytes_max", 100_000),)
 CHUNKED = b"Transfer-Encoding: chunked"

@@ -22,8 +22,8 @@ from smtp_tls import make_certificate, serving
 
 from onceonly.message.errors import LocalError
 from onceonly.message.word import changed
-from onceonly.transport.smtp_address import read_endpoint
-from onceonly.transport.smtp_server import Credentials, Door, serve_smtp
+from onceonly.transport.mail.address import read_endpoint
+from onceonly.transport.mail.server import Credentials, Door, serve_smtp
 from onceonly.transport.transport import Outcome
 
 SMALL = (("payload_bytes_max", 100_000),)

@@ -62,14 +62,14 @@ from onceonly.protocol import schedule
 from onceonly.protocol.effects import Answer, Journal
 from onceonly.protocol.relaying import Transit
 from onceonly.protocol.sending import Outbound
-from onceonly.store.entries import OwedNotice, StoredPayload, TransitEntry
+from onceonly.store.contract.entries import OwedNotice, StoredPayload, TransitEntry
+from onceonly.store.contract.store import Store, Transaction
 from onceonly.store.group import GroupCommit
-from onceonly.store.memory import MemoryStore
-from onceonly.store.sqlite import SqliteStore, open_sqlite
-from onceonly.store.store import Store, Transaction
-from onceonly.transport import amqp_client
-from onceonly.transport.http_client import HttpTransport
-from onceonly.transport.smtp_client import SmtpTransport
+from onceonly.store.memory.store import MemoryStore
+from onceonly.store.sqlite.store import SqliteStore, open_sqlite
+from onceonly.transport.broker import client as amqp_client
+from onceonly.transport.http.client import HttpTransport
+from onceonly.transport.mail.client import SmtpTransport
 from onceonly.transport.transport import Outcome, Outgoing, Transmission
 from onceonly.wire.envelope import About, Decoder, Envelope, boundary_for, encode, forward
 from onceonly.wire.header_digest import digests_of

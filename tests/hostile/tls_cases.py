@@ -19,7 +19,7 @@ from peer import PATIENCE_S
 
 from onceonly.gateway.certificates import listening_tls
 from onceonly.gateway.config import Tls
-from onceonly.transport.http_server import HttpServer, serve_http
+from onceonly.transport.http.server import HttpServer, serve_http
 
 NEEDS = None if shutil.which("openssl") else "makes its certificates with openssl"
 UNNOTED = (

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import httpx
 from nemesis_gateways import Gateway, Site
 
-from onceonly.store.sqlite import open_sqlite
+from onceonly.store.sqlite.store import open_sqlite
 
 ANSWER_S = 30.0
 

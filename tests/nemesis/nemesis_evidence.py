@@ -14,7 +14,7 @@ from nemesis_gateways import Exchange, Gateway, Payload, read_inbox
 from onceonly.client import Client
 from onceonly.journal.record import CHAIN_START, Record, chain
 from onceonly.message.event import Event
-from onceonly.store.sqlite import open_sqlite
+from onceonly.store.sqlite.store import open_sqlite
 
 ROWS_MAX = 1_000_000
 

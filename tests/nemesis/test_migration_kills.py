@@ -15,7 +15,7 @@ from nemesis_faults import Form, traced, under_strace
 from nemesis_gateways import Exchange, Gateway
 
 from onceonly.journal.record import CHAIN_START, Record, chain, chained_columns
-from onceonly.store.migrate import get_version, read_migrations
+from onceonly.store.sqlite.migrate import get_version, read_migrations
 
 pytestmark = traced
 

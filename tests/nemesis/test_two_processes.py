@@ -12,7 +12,7 @@ from nemesis_gateways import Exchange, Gateway
 
 from onceonly.client import Client
 from onceonly.message.errors import LocalError
-from onceonly.store.sqlite import open_sqlite
+from onceonly.store.sqlite.store import open_sqlite
 
 END_S = 60.0
 """Longest way of a process to its end, on a machine that is busy with other things."""

@@ -22,7 +22,7 @@ from onceonly.journal.record import COLUMNS
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
 from onceonly.protocol import pairing, recovering, relaying, sending
-from onceonly.store.memory import MemoryStore
+from onceonly.store.memory.store import MemoryStore
 
 FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 

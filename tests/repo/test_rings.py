@@ -16,8 +16,8 @@ PLANTED = [
     ("wire/names.py", "import logging", "onceonly.wire.names -> logging"),
     (
         "protocol/schedule.py",
-        "from onceonly.store.store import Store",
-        "onceonly.protocol.schedule -> onceonly.store.store",
+        "from onceonly.store.contract.store import Store",
+        "onceonly.protocol.schedule -> onceonly.store.contract.store",
     ),
     (
         "protocol/sequence.py",
@@ -43,6 +43,11 @@ PLANTED = [
         "wire/rm2000/writing.py",
         "from onceonly.wire.rm2001 import writing",
         "onceonly.wire.rm2000.writing -> onceonly.wire.rm2001.writing",
+    ),
+    (
+        "gateway/purge.py",
+        "from onceonly.store.sqlite.reading import SqliteSnapshot",
+        "onceonly.gateway.purge -> onceonly.store.sqlite.reading",
     ),
     (
         "gateway/ids.py",

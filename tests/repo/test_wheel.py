@@ -32,8 +32,8 @@ def test_the_wheel_has_what_is_not_python(wheel: Path) -> None:
     """Queries, schema, the typing mark and the licence are in the wheel; tests are not."""
     names = zipfile.ZipFile(wheel).namelist()
     assert {
-        "onceonly/store/sql/0001_first.sql",
-        "onceonly/store/sql/queries.sql",
+        "onceonly/store/sqlite/sql/0001_first.sql",
+        "onceonly/store/sqlite/sql/queries.sql",
         "onceonly/py.typed",
     } <= set(names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
@@ -86,7 +86,7 @@ def test_the_installed_program_checks_a_configuration(installed: Path, tmp_path:
 def test_the_installed_store_opens(installed: Path, tmp_path: Path) -> None:
     """The schema in the wheel makes a store."""
     code = (
-        "from pathlib import Path; from onceonly.store.sqlite import open_sqlite; "
+        "from pathlib import Path; from onceonly.store.sqlite.store import open_sqlite; "
         "s = open_sqlite(Path('s.db'), party='urn:a:b', clock_at=lambda: 1); "
         "print(s.epoch); s.close()"
     )

@@ -22,7 +22,7 @@ from onceonly.simulation.history import History
 from onceonly.simulation.network import Fate
 from onceonly.simulation.plan import Action, Habits, Line, Machine, Plan
 from onceonly.simulation.world import World
-from onceonly.store.store import Transaction
+from onceonly.store.contract.store import Transaction
 
 FAR = 1 << 60
 LONG_MS = 1_000_000

@@ -16,7 +16,7 @@ from onceonly.protocol.recovering import GivenUp, RecoveryPhase
 from onceonly.protocol.relaying import Arrived, TransitStatus
 from onceonly.simulation.network import Fate
 from onceonly.simulation.plan import Action, Habits, Machine, Plan
-from onceonly.store import memory_writing
+from onceonly.store.memory import writing as memory_writing
 
 ALL_LOST = {f"A>B#{number}": Fate.LOST for number in range(1, 4)}
 

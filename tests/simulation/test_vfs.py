@@ -18,9 +18,9 @@ from onceonly.simulation.machine.vfs import (
 )
 from onceonly.simulation.power.cut_store import PARTY, SPOOL, STORE, CutStore, look_at_rows
 from onceonly.simulation.power.store_steps import Steps, answers, journal_row
-from onceonly.store.conditions import StoreFailed, StoreFull, StoreRefused
+from onceonly.store.contract.conditions import StoreFailed, StoreFull, StoreRefused
 from onceonly.store.files import make_parents
-from onceonly.store.memory import MemoryStore
+from onceonly.store.memory.store import MemoryStore
 from onceonly.store.spool import Spool
 
 LARGE = Random(1).randbytes(200_000)

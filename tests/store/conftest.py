@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from onceonly.store.memory import MemoryStore
-from onceonly.store.sqlite import SqliteStore, open_sqlite
-from onceonly.store.store import Store
+from onceonly.store.contract.store import Store
+from onceonly.store.memory.store import MemoryStore
+from onceonly.store.sqlite.store import SqliteStore, open_sqlite
 
 # Under --import-mode=importlib a test's neighbours are not importable by themselves.
 sys.path.insert(0, str(Path(__file__).parent))

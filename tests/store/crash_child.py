@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from store_samples import message, receive, row, stored, submit
 
 from onceonly.message.event import Event
-from onceonly.store.conditions import StoreFailed, StoreRefused
-from onceonly.store.sqlite import LogLimits, open_sqlite
+from onceonly.store.contract.conditions import StoreFailed, StoreRefused
+from onceonly.store.sqlite.store import LogLimits, open_sqlite
 
 PARTY = "urn:duns:111111111"
 

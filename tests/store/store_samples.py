@@ -14,8 +14,8 @@ from onceonly.message.word import changed
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.sending import Outbound, OutboundStatus
-from onceonly.store.entries import Notice, StoredPayload
-from onceonly.store.store import Store, Transaction
+from onceonly.store.contract.entries import Notice, StoredPayload
+from onceonly.store.contract.store import Store, Transaction
 
 PARTY = "urn:duns:111111111"
 NOW_AT = 1_700_000_000_000_000

@@ -13,10 +13,10 @@ import apsw
 import pytest
 from store_samples import NOW_AT, PARTY, QUEUED, message, stored, submit
 
-from onceonly.store.conditions import StoreFailed, StoreRefused
+from onceonly.store.contract.conditions import StoreFailed, StoreRefused
 from onceonly.store.files import OperatingSystem
 from onceonly.store.spool import INLINE_BYTES_MAX, Sink, Spool
-from onceonly.store.sqlite import LogLimits, SqliteStore, open_sqlite
+from onceonly.store.sqlite.store import LogLimits, SqliteStore, open_sqlite
 
 Open = Callable[[Path], SqliteStore]
 

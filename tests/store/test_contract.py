@@ -35,10 +35,16 @@ from onceonly.message.word import changed
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import ReceivingPair
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
-from onceonly.store.conditions import StoreMisused, StoreRefused
-from onceonly.store.counting import COUNTED_AS
-from onceonly.store.entries import MessageFilter, OutboundEntry, OutboundView, Role, StoredPayload
-from onceonly.store.store import Store
+from onceonly.store.contract.conditions import StoreMisused, StoreRefused
+from onceonly.store.contract.counting import COUNTED_AS
+from onceonly.store.contract.entries import (
+    MessageFilter,
+    OutboundEntry,
+    OutboundView,
+    Role,
+    StoredPayload,
+)
+from onceonly.store.contract.store import Store
 
 
 class TestTransactions:

@@ -32,8 +32,8 @@ from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import Transit
-from onceonly.store.entries import InboxStanding, MessageFilter, OwedNotice, TransitEntry
-from onceonly.store.store import Store, Transaction
+from onceonly.store.contract.entries import InboxStanding, MessageFilter, OwedNotice, TransitEntry
+from onceonly.store.contract.store import Store, Transaction
 
 KEY = message("m-1").key
 

@@ -24,9 +24,9 @@ from onceonly.message.message import AckRequested
 from onceonly.message.word import changed
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
-from onceonly.store.conditions import StoreMisused
-from onceonly.store.entries import InboundEntry, InboxItem, Role
-from onceonly.store.store import Store
+from onceonly.store.contract.conditions import StoreMisused
+from onceonly.store.contract.entries import InboundEntry, InboxItem, Role
+from onceonly.store.contract.store import Store
 
 
 class TestInbound:

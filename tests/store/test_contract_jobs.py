@@ -17,8 +17,8 @@ from store_samples import row as journal_row
 from onceonly.message.event import Event
 from onceonly.message.word import changed
 from onceonly.protocol.receiving import ProcessingState
-from onceonly.store.jobs import JOBS_PER_PURGE, JobPurge, JobRow, RowOutcome
-from onceonly.store.store import Store, Transaction
+from onceonly.store.contract.jobs import JOBS_PER_PURGE, JobPurge, JobRow, RowOutcome
+from onceonly.store.contract.store import Store, Transaction
 
 DIGEST = "d" * 64
 

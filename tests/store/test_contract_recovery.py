@@ -36,9 +36,9 @@ from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import Transit, TransitStatus
 from onceonly.protocol.sending import OutboundStatus
-from onceonly.store.conditions import StoreMisused
-from onceonly.store.entries import MessageFilter, OwedNotice, TransitEntry
-from onceonly.store.store import Store
+from onceonly.store.contract.conditions import StoreMisused
+from onceonly.store.contract.entries import MessageFilter, OwedNotice, TransitEntry
+from onceonly.store.contract.store import Store
 
 KEY = MessageKey("urn:a", "urn:b", "m-1")
 PASSING = TransitEntry(

@@ -18,8 +18,8 @@ from onceonly.message.errors import ErrorCode
 from onceonly.message.word import changed
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus
-from onceonly.store.entries import Role
-from onceonly.store.store import Store
+from onceonly.store.contract.entries import Role
+from onceonly.store.contract.store import Store
 
 FAILED = Outbound(OutboundStatus.FAILED, error_code=ErrorCode.DELIVERY_FAILURE, is_certain=True)
 EXPIRED = changed(FAILED, status=OutboundStatus.EXPIRED, error_code=ErrorCode.TIME_TO_LIVE_EXPIRED)

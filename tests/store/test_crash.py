@@ -15,9 +15,9 @@ from store_samples import message, row, stored, submit
 
 from onceonly.journal.record import CHAIN_START, chain
 from onceonly.message.event import Event
-from onceonly.store.conditions import StoreFull
-from onceonly.store.sqlite import SqliteStore
-from onceonly.store.store import Snapshot
+from onceonly.store.contract.conditions import StoreFull
+from onceonly.store.contract.store import Snapshot
+from onceonly.store.sqlite.store import SqliteStore
 
 Open = Callable[[Path], SqliteStore]
 

@@ -39,11 +39,11 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState, Receivin
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import Transit, TransitStatus
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
-from onceonly.store.entries import MessageFilter, Notice, OwedNotice, Role, TransitEntry
-from onceonly.store.jobs import JobRow, RowOutcome
-from onceonly.store.memory import MemoryStore
-from onceonly.store.sqlite import open_sqlite
-from onceonly.store.store import Snapshot, Store
+from onceonly.store.contract.entries import MessageFilter, Notice, OwedNotice, Role, TransitEntry
+from onceonly.store.contract.jobs import JobRow, RowOutcome
+from onceonly.store.contract.store import Snapshot, Store
+from onceonly.store.memory.store import MemoryStore
+from onceonly.store.sqlite.store import open_sqlite
 
 NAMES = ("m-1", "m-2", "m-3", "m-4")
 PARTIES = (SELLER, CARRIER)

@@ -13,10 +13,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from onceonly.store.conditions import StoreRefused
+from onceonly.store.contract.conditions import StoreRefused
 from onceonly.store.files import CHUNK_BYTES, OPERATING_SYSTEM, OperatingSystem, make_parents
 from onceonly.store.spool import INLINE_BYTES_MAX, Spool
-from onceonly.store.sqlite import open_sqlite
+from onceonly.store.sqlite.store import open_sqlite
 
 
 @pytest.fixture(params=[0o000, 0o022], ids=oct)

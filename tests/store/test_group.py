@@ -15,10 +15,10 @@ from store_samples import message, submit
 from onceonly.journal.record import Record, chain
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.event import Event
-from onceonly.store.conditions import StoreFailed, StoreFull
+from onceonly.store.contract.conditions import StoreFailed, StoreFull
+from onceonly.store.contract.store import Store, Transaction
 from onceonly.store.group import STEPS_MAX, STEPS_ON_LOOP_MAX, WAITING_MAX, GroupCommit
-from onceonly.store.memory import MemoryStore
-from onceonly.store.store import Store, Transaction
+from onceonly.store.memory.store import MemoryStore
 
 pytestmark = pytest.mark.parametrize("thread", [True, False], ids=["thread", "inline"])
 

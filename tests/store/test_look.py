@@ -8,10 +8,10 @@ import pytest
 from store_samples import commit, row
 
 from onceonly.message.event import Event
-from onceonly.store.conditions import StoreRefused
-from onceonly.store.look import Found, look_at
-from onceonly.store.migrate import read_migrations
-from onceonly.store.sqlite import SqliteStore, open_sqlite
+from onceonly.store.contract.conditions import StoreRefused
+from onceonly.store.sqlite.look import Found, look_at
+from onceonly.store.sqlite.migrate import read_migrations
+from onceonly.store.sqlite.store import SqliteStore, open_sqlite
 
 PARTY = "urn:duns:1"
 FITS = Found(is_there=True)

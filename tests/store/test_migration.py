@@ -24,11 +24,11 @@ from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
-from onceonly.store.conditions import StoreRefused
-from onceonly.store.entries import InboxStanding, MessageFilter, Notice, Role
-from onceonly.store.migrate import get_version, read_migrations
-from onceonly.store.queries import SQL_FILES
-from onceonly.store.sqlite import SqliteStore
+from onceonly.store.contract.conditions import StoreRefused
+from onceonly.store.contract.entries import InboxStanding, MessageFilter, Notice, Role
+from onceonly.store.sqlite.migrate import get_version, read_migrations
+from onceonly.store.sqlite.queries import SQL_FILES
+from onceonly.store.sqlite.store import SqliteStore
 
 Open = Callable[[Path], SqliteStore]
 
@@ -319,7 +319,7 @@ def test_a_kill_during_the_migration_leaves_the_old_store_or_the_new_one(
     """The migration is one transaction: killed at any write or sync, the next start does it."""
     program = (
         "import sys, pathlib\n"
-        "from onceonly.store.sqlite import open_sqlite\n"
+        "from onceonly.store.sqlite.store import open_sqlite\n"
         f"open_sqlite(pathlib.Path(sys.argv[1]), party={PARTY!r}, clock_at=lambda: 0).close()\n"
     )
     inject = f"inject=pwrite64,fsync,fdatasync:signal=KILL:when={number}"

@@ -9,10 +9,10 @@ import pytest
 from store_samples import NOW_AT, PARTY
 
 from onceonly.protocol.sending import OutboundStatus
-from onceonly.store.entries import MessageFilter
-from onceonly.store.queries import SQL
-from onceonly.store.reading import SqliteSnapshot
-from onceonly.store.sqlite import open_sqlite
+from onceonly.store.contract.entries import MessageFilter
+from onceonly.store.sqlite.queries import SQL
+from onceonly.store.sqlite.reading import SqliteSnapshot
+from onceonly.store.sqlite.store import open_sqlite
 from query_plans import WHOLE, connect, scans, steps_of
 
 CRITERIA: dict[str, tuple[Any, ...]] = {

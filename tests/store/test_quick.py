@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from store_samples import message, submit
 
-from onceonly.store import sqlite
-from onceonly.store.sqlite import (
+from onceonly.store.sqlite import store as sqlite
+from onceonly.store.sqlite.store import (
     COMMIT_QUICK_NS,
     FOLD_MARGIN_PAGES,
     LogLimits,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from onceonly.store.conditions import StoreFailed, StoreFull
+from onceonly.store.contract.conditions import StoreFailed, StoreFull
 from onceonly.store.failures import from_system
 from onceonly.store.files import CHUNK_BYTES
 from onceonly.store.spool import INLINE_BYTES_MAX, Sink, Spool

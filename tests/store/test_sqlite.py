@@ -33,13 +33,13 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState
 from onceonly.protocol.recovering import RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import TransitStatus
 from onceonly.protocol.sending import Exposure, OutboundStatus, Silence
-from onceonly.store.conditions import StoreFailed, StoreFull, StoreRefused
-from onceonly.store.entries import Role
-from onceonly.store.jobs import RowOutcome
-from onceonly.store.migrate import get_version, read_migrations
-from onceonly.store.queries import SQL, SQL_FILES, parse_queries
-from onceonly.store.rows import Way
-from onceonly.store.sqlite import LogLimits, SqliteStore, check_version, open_sqlite
+from onceonly.store.contract.conditions import StoreFailed, StoreFull, StoreRefused
+from onceonly.store.contract.entries import Role
+from onceonly.store.contract.jobs import RowOutcome
+from onceonly.store.sqlite.migrate import get_version, read_migrations
+from onceonly.store.sqlite.queries import SQL, SQL_FILES, parse_queries
+from onceonly.store.sqlite.rows import Way
+from onceonly.store.sqlite.store import LogLimits, SqliteStore, check_version, open_sqlite
 from query_plans import count_bindings
 
 Open = Callable[[Path], SqliteStore]
@@ -186,7 +186,7 @@ class TestOneWriter:
         open_in(path)
         program = (
             "import sys, pathlib\n"
-            "from onceonly.store.sqlite import open_sqlite\n"
+            "from onceonly.store.sqlite.store import open_sqlite\n"
             f"open_sqlite(pathlib.Path(sys.argv[1]), party={PARTY!r}, clock_at=lambda: 0)\n"
         )
         second = subprocess.run(

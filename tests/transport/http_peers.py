@@ -6,9 +6,9 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from onceonly.transport.http_client import HttpTransport
-from onceonly.transport.http_limits import HttpClientLimits, HttpLimits
-from onceonly.transport.http_server import HttpServer, serve_http
+from onceonly.transport.http.client import HttpTransport
+from onceonly.transport.http.limits import HttpClientLimits, HttpLimits
+from onceonly.transport.http.server import HttpServer, serve_http
 from onceonly.transport.transport import Answer, Outgoing, Request, TransferBroken
 
 PATIENCE_S = 10.0

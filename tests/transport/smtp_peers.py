@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 
 from http_peers import PATIENCE_S, RawClient, listening, port_of, raw_client
 
-from onceonly.transport.smtp_client import SmtpTransport
-from onceonly.transport.smtp_limits import SmtpClientLimits, SmtpLimits
-from onceonly.transport.smtp_server import Door, SmtpServer, serve_smtp
+from onceonly.transport.mail.client import SmtpTransport
+from onceonly.transport.mail.limits import SmtpClientLimits, SmtpLimits
+from onceonly.transport.mail.server import Door, SmtpServer, serve_smtp
 from onceonly.transport.transport import Answer, Body, Outgoing, Request
 
 MAILBOX = "msh@partner.example"

@@ -10,16 +10,16 @@ from http_peers import CONTENT_TYPE, PATIENCE_S, PiecedBody, WholeBody
 from broker import running_broker
 from onceonly.message.errors import LocalError
 from onceonly.message.word import changed
-from onceonly.transport.amqp_address import (
+from onceonly.transport.broker.address import (
     Broker,
     QueueAddress,
     publish_uri,
     read_publish_address,
     read_queue_address,
 )
-from onceonly.transport.amqp_client import AmqpTransport
-from onceonly.transport.amqp_consumer import AmqpConsumer, consume_amqp
-from onceonly.transport.amqp_link import AmqpLimits
+from onceonly.transport.broker.client import AmqpTransport
+from onceonly.transport.broker.consumer import AmqpConsumer, consume_amqp
+from onceonly.transport.broker.link import AmqpLimits
 from onceonly.transport.transport import Answer, Outcome, Outgoing, TransferBroken
 
 pytestmark = pytest.mark.anyio

@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from onceonly.transport.amqp_address import Broker
-from onceonly.transport.amqp_link import LINK_ERRORS, AmqpAccess, AmqpLimits, connect
+from onceonly.transport.broker.address import Broker
+from onceonly.transport.broker.link import LINK_ERRORS, AmqpAccess, AmqpLimits, connect
 
 
 @contextmanager

@@ -20,10 +20,10 @@ from smtp_peers import ENDPOINT, Base64Body, decoding, mail_endpoint, mail_sende
 
 from onceonly.message.errors import LocalError
 from onceonly.message.word import changed
-from onceonly.transport.http_client import HttpTransport
-from onceonly.transport.http_limits import HttpClientLimits, HttpLimits
+from onceonly.transport.http.client import HttpTransport
+from onceonly.transport.http.limits import HttpClientLimits, HttpLimits
 from onceonly.transport.loopback import LoopbackNetwork, LoopbackTransport
-from onceonly.transport.smtp_limits import SmtpLimits
+from onceonly.transport.mail.limits import SmtpLimits
 from onceonly.transport.transport import (
     Answer,
     Body,

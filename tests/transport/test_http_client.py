@@ -22,8 +22,8 @@ from http_peers import (
 
 from onceonly.message.errors import LocalError
 from onceonly.message.word import changed
-from onceonly.transport.http_limits import REPLY_BYTES_MAX, HttpClientLimits
-from onceonly.transport.http_server import HttpServer, serve_http
+from onceonly.transport.http.limits import REPLY_BYTES_MAX, HttpClientLimits
+from onceonly.transport.http.server import HttpServer, serve_http
 from onceonly.transport.transport import Answer, Outcome, Outgoing, Transmission
 
 pytestmark = pytest.mark.anyio

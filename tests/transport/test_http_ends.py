@@ -24,8 +24,8 @@ from http_peers import (
     port_of,
 )
 
-from onceonly.transport.http_client import HttpTransport
-from onceonly.transport.http_limits import HttpClientLimits
+from onceonly.transport.http.client import HttpTransport
+from onceonly.transport.http.limits import HttpClientLimits
 from onceonly.transport.transport import Outcome, Outgoing
 
 pytestmark = pytest.mark.anyio

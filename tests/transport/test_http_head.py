@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onceonly.transport.http_head import RequestHead, authority_of, read_request_head
-from onceonly.transport.http_refusal import HttpRefused
+from onceonly.transport.http.head import RequestHead, authority_of, read_request_head
+from onceonly.transport.http.refusal import HttpRefused
 
 LINE = b"POST /msh HTTP/1.1\r\n"
 HOST = b"Host: partner.example\r\n"

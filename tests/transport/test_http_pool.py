@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from http_peers import PATIENCE_S, Inbox, WholeBody, endpoint, post
 
-from onceonly.transport.http_limits import HttpClientLimits
-from onceonly.transport.http_pool import ConnectionPool, Host, NotConnectedError
+from onceonly.transport.http.limits import HttpClientLimits
+from onceonly.transport.http.pool import ConnectionPool, Host, NotConnectedError
 
 pytestmark = pytest.mark.anyio
 

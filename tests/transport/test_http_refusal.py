@@ -2,8 +2,8 @@
 
 import pytest
 
-from onceonly.transport import http_refusal
-from onceonly.transport.http_refusal import render_answer
+from onceonly.transport.http import refusal as http_refusal
+from onceonly.transport.http.refusal import render_answer
 from onceonly.transport.transport import Answer
 
 

@@ -22,8 +22,8 @@ from http_peers import (
 )
 
 from onceonly.message.errors import LocalError
-from onceonly.transport.http_limits import HttpLimits
-from onceonly.transport.http_server import serve_http
+from onceonly.transport.http.limits import HttpLimits
+from onceonly.transport.http.server import serve_http
 from onceonly.transport.transport import Answer
 
 pytestmark = pytest.mark.anyio

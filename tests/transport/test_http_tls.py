@@ -7,9 +7,9 @@ import pytest
 from http_peers import CONTENT_TYPE, Inbox, PiecedBody, WholeBody
 
 from onceonly.message.word import changed
-from onceonly.transport.http_client import HttpTransport
-from onceonly.transport.http_limits import HttpLimits
-from onceonly.transport.http_server import serve_http
+from onceonly.transport.http.client import HttpTransport
+from onceonly.transport.http.limits import HttpLimits
+from onceonly.transport.http.server import serve_http
 from onceonly.transport.transport import Answer, Outcome, Outgoing, Transmission
 
 pytestmark = [

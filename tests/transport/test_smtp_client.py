@@ -22,8 +22,8 @@ from smtp_peers import (
 
 from onceonly.message.errors import LocalError
 from onceonly.message.word import changed
-from onceonly.transport.smtp_client import SmtpTransport
-from onceonly.transport.smtp_limits import SmtpClientLimits
+from onceonly.transport.mail.client import SmtpTransport
+from onceonly.transport.mail.limits import SmtpClientLimits
 from onceonly.transport.transport import Outcome, Outgoing, Transmission
 
 pytestmark = pytest.mark.anyio

@@ -9,8 +9,8 @@ from http_peers import MANY, PATIENCE_S, Gate, Inbox, refuse_unread, turn
 from smtp_peers import MAILBOX, MIXED, Dropped, mail, mail_endpoint, speaking
 
 from onceonly.message.errors import LocalError
-from onceonly.transport.smtp_limits import SmtpLimits
-from onceonly.transport.smtp_server import Credentials, Door, serve_smtp
+from onceonly.transport.mail.limits import SmtpLimits
+from onceonly.transport.mail.server import Credentials, Door, serve_smtp
 from onceonly.transport.transport import Answer
 
 pytestmark = pytest.mark.anyio

@@ -12,9 +12,9 @@ from smtp_tls import make_certificate, serving, trusting
 
 from onceonly.message.errors import LocalError
 from onceonly.message.word import changed
-from onceonly.transport.smtp_client import SmtpTransport
-from onceonly.transport.smtp_limits import SmtpLimits
-from onceonly.transport.smtp_server import Credentials, Door
+from onceonly.transport.mail.client import SmtpTransport
+from onceonly.transport.mail.limits import SmtpLimits
+from onceonly.transport.mail.server import Credentials, Door
 from onceonly.transport.transport import Outcome, Transmission
 
 pytestmark = [

@@ -42,7 +42,7 @@ def publish(config: Path | None) -> None:
 
 def _publish_from_store(configuration: object) -> int:
     from onceonly.gateway.wiring import publish_offline  # noqa: PLC0415 - because --help must stay quick
-    from onceonly.store.conditions import StoreRefused  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.store.contract.conditions import StoreRefused  # noqa: PLC0415 - because --help must stay quick
 
     try:
         return publish_offline(configuration)  # type: ignore[arg-type]  # because load_configuration is lazy

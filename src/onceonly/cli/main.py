@@ -43,7 +43,7 @@ def cli() -> None:
 def serve(config: Path | None) -> None:
     """Run the gateway until SIGTERM or Ctrl-C; then finish what is under way and stop."""
     from onceonly.gateway.supervise import serve as run  # noqa: PLC0415 - because --help must stay quick
-    from onceonly.store.conditions import StoreRefused  # noqa: PLC0415 - because --help must stay quick
+    from onceonly.store.contract.conditions import StoreRefused  # noqa: PLC0415 - because --help must stay quick
 
     configuration = load_configuration(config)
     try:

@@ -18,7 +18,7 @@ from onceonly.gateway.rows import Rows
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.event import Event
 from onceonly.message.word import changed
-from onceonly.store.conditions import StoreFailed, StoreFull
+from onceonly.store.contract.conditions import StoreFailed, StoreFull
 
 T = TypeVar("T")
 

@@ -17,8 +17,8 @@ from onceonly.gateway.config.values import is_loopback
 from onceonly.gateway.lake_files import reader_of
 from onceonly.gateway.transports import longest_s
 from onceonly.message.agreement import Agreement, Route
-from onceonly.store.conditions import StoreRefused
-from onceonly.store.look import look_at
+from onceonly.store.contract.conditions import StoreRefused
+from onceonly.store.sqlite.look import look_at
 
 
 def problems_of(configuration: Configuration) -> Iterator[str]:

@@ -3,8 +3,8 @@
 from onceonly.message.identity import MessageKey
 from onceonly.message.message import AckRequested, Message
 from onceonly.protocol.receiving import Known, Stamp
-from onceonly.store.entries import InboundEntry
-from onceonly.store.store import Snapshot
+from onceonly.store.contract.entries import InboundEntry
+from onceonly.store.contract.store import Snapshot
 
 
 def find_known(

@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 from onceonly.gateway.wiring import Gateway
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
-from onceonly.store.conditions import StoreFull
+from onceonly.store.contract.conditions import StoreFull
 
 SWEEP_S = 1.0
 """Between looks for messages whose time has passed."""

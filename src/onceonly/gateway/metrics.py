@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from onceonly.store.store import Snapshot
+from onceonly.store.contract.store import Snapshot
 
 
 class StoreCollector:

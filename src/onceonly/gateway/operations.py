@@ -45,9 +45,9 @@ from onceonly.protocol.sending import (
     has_way_on,
     was_parked,
 )
-from onceonly.store.entries import Incident, OutboundEntry, PairView, Role
+from onceonly.store.contract.entries import Incident, OutboundEntry, PairView, Role
+from onceonly.store.contract.store import Store, Transaction
 from onceonly.store.group import GroupCommit
-from onceonly.store.store import Store, Transaction
 
 UNSENT_BATCH = 100
 """Messages that go out again in one step: it stays short, however many failed."""

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Sequence
 
 from onceonly.message.message import Payload
-from onceonly.store.entries import StoredPayload
+from onceonly.store.contract.entries import StoredPayload
 from onceonly.store.spool import Sink
 
 

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from onceonly.store.conditions import StoreFull
+from onceonly.store.contract.conditions import StoreFull
+from onceonly.store.contract.store import Transaction
 from onceonly.store.group import GroupCommit
-from onceonly.store.store import Transaction
 
 T = TypeVar("T")
 

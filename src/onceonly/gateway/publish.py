@@ -20,7 +20,7 @@ from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.lake_files import Reader, create, make_folders
 from onceonly.journal.segment import segment_name, to_parquet
 from onceonly.message.errors import LocalError
-from onceonly.store.store import Snapshot
+from onceonly.store.contract.store import Snapshot
 
 ROWS_PER_SEGMENT_MAX = 50_000
 """Bounds the memory of one segment to some 100 MB."""

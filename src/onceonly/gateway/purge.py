@@ -22,10 +22,10 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.instant import NS_PER_S, US_PER_S, Now
 from onceonly.message.word import Word
 from onceonly.protocol.effects import Journal
+from onceonly.store.contract.jobs import JobPurge
+from onceonly.store.contract.store import Store, Transaction
 from onceonly.store.group import GroupCommit
-from onceonly.store.jobs import JobPurge
 from onceonly.store.spool import KeptFile, Spool
-from onceonly.store.store import Store, Transaction
 
 ROWS_PER_STEP = 200
 """Messages forgotten in one step: some 10 ms in which no other step runs."""

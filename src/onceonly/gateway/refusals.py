@@ -14,7 +14,7 @@ from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
 from onceonly.message.event import Direction, Event
 from onceonly.message.word import changed
-from onceonly.store.conditions import StoreFull
+from onceonly.store.contract.conditions import StoreFull
 from onceonly.store.group import GroupCommit
 
 STRANGERS = ""

@@ -33,7 +33,7 @@ from onceonly.gateway.open_files import find_open
 from onceonly.gateway.transports import Listeners
 from onceonly.gateway.visible import show_others, visible
 from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
-from onceonly.store.conditions import StoreFailed
+from onceonly.store.contract.conditions import StoreFailed
 
 API_DRAIN_S = 1
 MSH_DRAIN_S = 1.0

@@ -14,17 +14,17 @@ from onceonly.gateway.config import Amqp, Configuration, Smtp, StartTls, Tls
 from onceonly.gateway.descriptors import shares
 from onceonly.gateway.mail import MailTransport
 from onceonly.gateway.receiving.inbound import HEADERS_BYTES
-from onceonly.transport.amqp_client import AmqpTransport
-from onceonly.transport.amqp_consumer import consume_amqp
-from onceonly.transport.amqp_link import AmqpAccess
-from onceonly.transport.http_client import HttpTransport
-from onceonly.transport.http_limits import HttpClientLimits, HttpLimits
-from onceonly.transport.http_server import serve_http
+from onceonly.transport.broker.client import AmqpTransport
+from onceonly.transport.broker.consumer import consume_amqp
+from onceonly.transport.broker.link import AmqpAccess
+from onceonly.transport.http.client import HttpTransport
+from onceonly.transport.http.limits import HttpClientLimits, HttpLimits
+from onceonly.transport.http.server import serve_http
+from onceonly.transport.mail.client import SmtpTransport
+from onceonly.transport.mail.limits import MAIL_SHARE, SmtpClientLimits, SmtpLimits
+from onceonly.transport.mail.reception import DropAutomatic
+from onceonly.transport.mail.server import Credentials, Door, serve_smtp
 from onceonly.transport.schemes import SchemeTransport
-from onceonly.transport.smtp_client import SmtpTransport
-from onceonly.transport.smtp_limits import MAIL_SHARE, SmtpClientLimits, SmtpLimits
-from onceonly.transport.smtp_reception import DropAutomatic
-from onceonly.transport.smtp_server import Credentials, Door, serve_smtp
 from onceonly.transport.transport import NoteRefusal, Receive, Transport
 
 ENDPOINT_BYTES_MAX = 1 << 50

@@ -49,13 +49,13 @@ from onceonly.gateway.sending.sender import Sender
 from onceonly.gateway.sending.submit import Submissions
 from onceonly.gateway.tasks import Tasks
 from onceonly.gateway.transports import sending_transport
-from onceonly.store.conditions import StoreFailed, StoreRefused
+from onceonly.store.contract.conditions import StoreFailed, StoreRefused
+from onceonly.store.contract.store import Store
 from onceonly.store.files import make_parents
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
-from onceonly.store.sqlite import SqliteStore, open_sqlite
-from onceonly.store.store import Store
-from onceonly.transport.amqp_address import publish_uri
+from onceonly.store.sqlite.store import SqliteStore, open_sqlite
+from onceonly.transport.broker.address import publish_uri
 from onceonly.transport.transport import Transport
 
 

@@ -128,6 +128,7 @@ def chain(previous_hash: str, record: Record) -> str:
 
 def as_text(values: Iterable[object]) -> str:
     """The values as length-prefixed text (`~` for null), so that no two lists have the same."""
+    # A list, since joining a generator costs a call for each value.
     return "|".join(
-        "~" if value is None else f"{len(text := str(value))}:{text}" for value in values
+        ["~" if value is None else f"{len(text := str(value))}:{text}" for value in values]
     )

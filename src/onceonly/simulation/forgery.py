@@ -29,7 +29,7 @@ from onceonly.message.word import Word, changed
 from onceonly.simulation.cast import line_id, party, path_of, uri
 from onceonly.simulation.packing import FORGER, Forged, Wrapping, pack_message, pack_signal
 from onceonly.simulation.plan import Line
-from onceonly.store.store import Snapshot
+from onceonly.store.contract.store import Snapshot
 
 _STRANGER = PartyId(f"http://{FORGER}.example/msh")
 _FAR = 7

@@ -36,7 +36,7 @@ from onceonly.simulation.cast import line_id, party, path_of, uri
 from onceonly.simulation.oddity import oddly
 from onceonly.simulation.packing import Forged, Wrapping, pack_message, pack_signal
 from onceonly.simulation.plan import Line
-from onceonly.store.store import Snapshot
+from onceonly.store.contract.store import Snapshot
 
 OWN, THEIRS, UNKNOWN = "own", "theirs", "unknown"
 """Whose agreement the package names."""

@@ -18,7 +18,7 @@ from onceonly.message.word import Word
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.simulation.chance import draw
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
-from onceonly.transport.http_outcome import outcome_of
+from onceonly.transport.http.outcome import outcome_of
 from onceonly.transport.transport import (
     Answer,
     Outgoing,

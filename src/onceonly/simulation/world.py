@@ -41,8 +41,8 @@ from onceonly.simulation.network import FALSE_ANSWER, Network, Packet, certifica
 from onceonly.simulation.packing import FORGER, Forged
 from onceonly.simulation.plan import Action, Line, Plan
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
-from onceonly.store.entries import InboundEntry
-from onceonly.store.store import Transaction
+from onceonly.store.contract.entries import InboundEntry
+from onceonly.store.contract.store import Transaction
 from onceonly.transport.transport import Answer, Request
 
 LOOK_MS, LOOK_MS_MAX = 1_000, 20_000

@@ -1,4 +1,4 @@
-"""What survives a crash. `store.py` is the contract; `sqlite` and `memory` both keep it.
+"""What survives a crash. `contract/` is what is promised; `sqlite/` and `memory/` keep it.
 
 Knows rows, transactions, files and fsync. It must not know why a row is written.
 """

@@ -10,7 +10,7 @@ import errno
 
 import apsw
 
-from onceonly.store.conditions import (
+from onceonly.store.contract.conditions import (
     StoreExhausted,
     StoreFailed,
     StoreFull,

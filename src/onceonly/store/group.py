@@ -21,8 +21,8 @@ from typing import Any, TypeVar
 
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.word import Word
-from onceonly.store.conditions import StoreFailed, StoreFull
-from onceonly.store.store import Store, Transaction
+from onceonly.store.contract.conditions import StoreFailed, StoreFull
+from onceonly.store.contract.store import Store, Transaction
 
 T = TypeVar("T")
 

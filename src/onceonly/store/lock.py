@@ -8,7 +8,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from onceonly.store.conditions import StoreRefused
+from onceonly.store.contract.conditions import StoreRefused
 
 _HOLDER_BYTES_MAX = 64
 """More than any process id and a newline take."""

@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from onceonly.message.word import Word
-from onceonly.store.conditions import StoreExhausted, StoreFailed
+from onceonly.store.contract.conditions import StoreExhausted, StoreFailed
 from onceonly.store.failures import from_sync, from_system
 from onceonly.store.files import OPERATING_SYSTEM, FileStatus, FileSystem
 

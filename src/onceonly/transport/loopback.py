@@ -9,8 +9,8 @@ import random
 from dataclasses import dataclass
 
 from onceonly.message.word import Word
-from onceonly.transport.http_limits import MIB
-from onceonly.transport.http_outcome import named, outcome_of, words_of
+from onceonly.transport.http.limits import MIB
+from onceonly.transport.http.outcome import named, outcome_of, words_of
 from onceonly.transport.incoming_body import IncomingBody
 from onceonly.transport.outgoing_body import check_size
 from onceonly.transport.transport import (

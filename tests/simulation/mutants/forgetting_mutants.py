@@ -31,7 +31,7 @@ MUTANTS = (
 """,
         ),
         Edit(
-            "store/memory_writing.py",
+            "store/memory/writing.py",
             """\
         newest_at = max(timestamp_at, state.forgotten_at or timestamp_at)
 """,
@@ -45,7 +45,7 @@ MUTANTS = (
         "I10",
         "What the application has not begun to work on is purged like anything else.",
         Edit(
-            "store/memory_tables.py",
+            "store/memory/tables.py",
             """\
             return self.is_refused or self.processing is ProcessingState.COMPLETE
 """,
@@ -59,7 +59,7 @@ MUTANTS = (
         "I10",
         "A message that was never handed over is purged.",
         Edit(
-            "store/memory_tables.py",
+            "store/memory/tables.py",
             """\
         return self.status is not InboundStatus.STORED
 """,
@@ -111,7 +111,7 @@ UNMENTIONED_S = 0
         "R-19",
         "The store does not note when a message had its verdict, and so it is never forgotten.",
         Edit(
-            "store/memory_writing.py",
+            "store/memory/writing.py",
             "row = changed(row, state=state, settled_at=settled_at)",
             "row = changed(row, state=state)",
         ),

@@ -430,7 +430,7 @@ ACKNOWLEDGING = (
 """,
         ),
         Edit(
-            "store/memory_writing.py",
+            "store/memory/writing.py",
             """\
         if row.offset is not None:
             return row.offset
@@ -444,7 +444,7 @@ ACKNOWLEDGING = (
         "I12",
         "A restart hands over what it had handed over and nobody has begun to work on.",
         Edit(
-            "store/memory.py",
+            "store/memory/store.py",
             """\
     # They were measured on the clock of a process that is gone.
 """,

@@ -186,7 +186,7 @@ MUTANTS = (
         "I37",
         "What an intermediary accepted is only in its memory.",
         Edit(
-            "store/memory.py",
+            "store/memory/store.py",
             """\
     # They were measured on the clock of a process that is gone.
 """,

@@ -57,7 +57,7 @@ MUTANTS = (
         "I41",
         "On a full disk some tables of the transaction stay, others do not.",
         Edit(
-            "store/memory.py",
+            "store/memory/store.py",
             """\
         if self.is_full:
             raise\
@@ -75,7 +75,7 @@ MUTANTS = (
         "I7",
         "One table of the transaction is not written: what number came last from a partner.",
         Edit(
-            "store/memory_tables.py",
+            "store/memory/tables.py",
             """\
         for name in self._copied:
             setattr(self._below, name, getattr(self, name))
@@ -92,7 +92,7 @@ MUTANTS = (
         "I1",
         "Which messages were handed over is known to the running process only.",
         Edit(
-            "store/memory.py",
+            "store/memory/store.py",
             """\
     # They were measured on the clock of a process that is gone.
 """,
@@ -109,7 +109,7 @@ MUTANTS = (
         "I27",
         "A restart opens every pair.",
         Edit(
-            "store/memory.py",
+            "store/memory/store.py",
             """\
     # They were measured on the clock of a process that is gone.
 """,
@@ -125,7 +125,7 @@ MUTANTS = (
         "I32",
         "The last SequenceNumber is gone after a restart.",
         Edit(
-            "store/memory.py",
+            "store/memory/store.py",
             """\
     # They were measured on the clock of a process that is gone.
 """,
@@ -141,7 +141,7 @@ MUTANTS = (
         "I7",
         "What number came last is gone after a restart of the receiver.",
         Edit(
-            "store/memory.py",
+            "store/memory/store.py",
             """\
     # They were measured on the clock of a process that is gone.
 """,
@@ -156,7 +156,7 @@ MUTANTS = (
         "I22",
         "A notice that the application has not read is gone after a crash.",
         Edit(
-            "store/memory.py",
+            "store/memory/store.py",
             """\
     # They were measured on the clock of a process that is gone.
 """,
@@ -171,7 +171,7 @@ MUTANTS = (
         "I26",
         "A confirmed cancel is forgotten with the process.",
         Edit(
-            "store/memory.py",
+            "store/memory/store.py",
             """\
     # They were measured on the clock of a process that is gone.
 """,
@@ -186,7 +186,7 @@ MUTANTS = (
         "I22",
         "Owed notices are forgotten with the process.",
         Edit(
-            "store/memory.py",
+            "store/memory/store.py",
             """\
     # They were measured on the clock of a process that is gone.
 """,
@@ -201,7 +201,7 @@ MUTANTS = (
         "I36",
         "A relay forgets with its process what is on its way.",
         Edit(
-            "store/memory.py",
+            "store/memory/store.py",
             """\
     # They were measured on the clock of a process that is gone.
 """,
@@ -216,7 +216,7 @@ MUTANTS = (
         "R-21",
         "What was asked of a partner is forgotten with the process.",
         Edit(
-            "store/memory.py",
+            "store/memory/store.py",
             """\
     # They were measured on the clock of a process that is gone.
 """,
@@ -231,7 +231,7 @@ MUTANTS = (
         "E3",
         "Every row of the journal is chained to the beginning, so that a missing one goes unseen.",
         Edit(
-            "store/memory_writing.py",
+            "store/memory/writing.py",
             """\
             chain_hash = chain(CHAIN_START if before is None else before.chain_hash, numbered)
 """,
@@ -245,7 +245,7 @@ MUTANTS = (
         "I43",
         "Opening a store does not begin a new epoch.",
         Edit(
-            "store/memory.py",
+            "store/memory/store.py",
             """\
         self._disk.epoch += 1
 """,
@@ -259,7 +259,7 @@ MUTANTS = (
         "R-21",
         "A message whose recovery still asks is forgotten with the others.",
         Edit(
-            "store/memory_writing.py",
+            "store/memory/writing.py",
             """\
             and row.settled_at < settled_before_at
             and not self.is_recovering(message_id)
@@ -274,7 +274,7 @@ MUTANTS = (
         "I22",
         "One notice per message: that of a second episode is taken for the first.",
         Edit(
-            "store/memory_writing.py",
+            "store/memory/writing.py",
             """\
         key = (notice.message_id, notice.kind, notice.episode)
 """,
@@ -288,7 +288,7 @@ MUTANTS = (
         "I12",
         "The key of the duplicate table is no UNIQUE constraint any more.",
         Edit(
-            "store/memory_writing.py",
+            "store/memory/writing.py",
             """\
             self._add(self._tables.known, message.key, number)
 """,
@@ -307,7 +307,7 @@ MUTANTS = (
         "I10",
         "A confirmed cancel is forgotten at the first purge.",
         Edit(
-            "store/memory_writing.py",
+            "store/memory/writing.py",
             """\
             if keep_until_at is not None and keep_until_at < now_at
         ]
@@ -337,7 +337,7 @@ MUTANTS = (
         "I21",
         "What was sent goes after its time, whether or not it has a verdict.",
         Edit(
-            "store/memory_writing.py",
+            "store/memory/writing.py",
             """\
             and row.settled_at is not None
             and row.settled_at < settled_before_at
@@ -347,7 +347,7 @@ MUTANTS = (
 """,
         ),
         Edit(
-            "store/memory_writing.py",
+            "store/memory/writing.py",
             """\
             (row.settled_at, row.position, message_id)
 """,
@@ -361,7 +361,7 @@ MUTANTS = (
         "I44",
         "How far the application is with a message is known to the running process only.",
         Edit(
-            "store/memory.py",
+            "store/memory/store.py",
             """\
     # They were measured on the clock of a process that is gone.
 """,
@@ -377,7 +377,7 @@ MUTANTS = (
         "I27",
         "The same trouble of a pair is a new incident each time.",
         Edit(
-            "store/memory_writing.py",
+            "store/memory/writing.py",
             "if any(_what(row) == same for row in self._open_incidents()):",
             "if same is None:",
         ),

@@ -34,7 +34,7 @@ TURNS = (
         "I27",
         "After a restart the message of a suspended pair goes out again.",
         Edit(
-            "store/memory_reading.py",
+            "store/memory/reading.py",
             """\
             for pair in self._tables.sending.values()
             if pair.status is PairStatus.OPEN
@@ -178,7 +178,7 @@ TURNS = (
         "I16",
         "The message that came last has its turn first.",
         Edit(
-            "store/memory_reading.py",
+            "store/memory/reading.py",
             """\
         queued = self._list_outbound(OutboundStatus.QUEUED)
         return next(\
@@ -288,7 +288,7 @@ RESTARTS = (
 """,
         ),
         Edit(
-            "store/memory_writing.py",
+            "store/memory/writing.py",
             "self._add(self._tables.keys,",
             "self._put(self._tables.keys,",
         ),

@@ -53,10 +53,10 @@ from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.sending import OutboundStatus
-from onceonly.store.conditions import StoreExhausted, StoreFailed, StoreFull
-from onceonly.store.entries import InboxItem, Incident, MessageFilter, PairView, Role
+from onceonly.store.contract.conditions import StoreExhausted, StoreFailed, StoreFull
+from onceonly.store.contract.entries import InboxItem, Incident, MessageFilter, PairView, Role
+from onceonly.store.contract.store import Snapshot, Store
 from onceonly.store.spool import Sink, Spool
-from onceonly.store.store import Snapshot, Store
 
 WAIT_S_MAX = 60.0
 """Longest long-poll of the inbox, and longest wait for the answer to a Ping."""

@@ -20,9 +20,9 @@ from onceonly.gateway.sending.jobs import Jobs
 from onceonly.gateway.sending.places import NUMBER_BITS, RowAnswer, StagedRow
 from onceonly.gateway.sending.submit import Part, Submission
 from onceonly.message.errors import LocalError
-from onceonly.store.jobs import RowOutcome
+from onceonly.store.contract.jobs import RowOutcome
+from onceonly.store.contract.store import Store
 from onceonly.store.spool import Sink, Spool
-from onceonly.store.store import Store
 
 ROWS_MAX = 1_000
 """Rows of one request: some 60 ms of staging, which is one step."""

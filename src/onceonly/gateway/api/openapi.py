@@ -10,7 +10,7 @@ from onceonly.message.word import Word
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.recovering import RecoveryPhase, ResponseStatus
 from onceonly.protocol.sending import OutboundStatus
-from onceonly.store.jobs import RowOutcome
+from onceonly.store.contract.jobs import RowOutcome
 
 
 class Operation(Word):

@@ -20,8 +20,8 @@ from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.outbound import NOT_DELIVERED
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import OutboundStatus
-from onceonly.store.entries import InboxItem, Incident, Notice, OutboundView, PairView
-from onceonly.store.jobs import STAGED, Job, JobRow
+from onceonly.store.contract.entries import InboxItem, Incident, Notice, OutboundView, PairView
+from onceonly.store.contract.jobs import STAGED, Job, JobRow
 
 UNDELIVERED = NOT_DELIVERED | {OutboundStatus.IN_DOUBT}
 """Statuses of which it is said whether it is certain that the message was not delivered."""

@@ -14,8 +14,8 @@ from onceonly.gateway.drill import POINTS
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.identity import PartyId, checked_identifier, is_uri
 from onceonly.message.profile import Profile
-from onceonly.transport.amqp_address import read_publish_address, read_queue_address
-from onceonly.transport.smtp_address import is_mailbox
+from onceonly.transport.broker.address import read_publish_address, read_queue_address
+from onceonly.transport.mail.address import is_mailbox
 from onceonly.wire.registry import find_profile
 
 

@@ -47,10 +47,10 @@ from onceonly.protocol.effects import (
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.outbound import Exposure
 from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Reception
-from onceonly.store.conditions import StoreFull
-from onceonly.store.entries import InboundEntry, Role, StoredPayload
+from onceonly.store.contract.conditions import StoreFull
+from onceonly.store.contract.entries import InboundEntry, Role, StoredPayload
+from onceonly.store.contract.store import Snapshot, Store, Transaction
 from onceonly.store.group import GroupCommit
-from onceonly.store.store import Snapshot, Store, Transaction
 from onceonly.transport.transport import Answer as TransportAnswer
 
 TAKEN = TransportAnswer(204)

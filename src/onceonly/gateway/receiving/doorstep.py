@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from onceonly.message.errors import ErrorCode, RemoteError
-from onceonly.store.conditions import StoreExhausted
+from onceonly.store.contract.conditions import StoreExhausted
 
 DOORSTEP_PIECE_BYTES: Final = 64 * 1024
 """Fed at once to a decoder that has not read its header: what is behind it is no concern here."""

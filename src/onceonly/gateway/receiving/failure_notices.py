@@ -25,9 +25,9 @@ from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import changed
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Outcome, Transmission
-from onceonly.store.entries import OwedNotice, Role
+from onceonly.store.contract.entries import OwedNotice, Role
+from onceonly.store.contract.store import Store, Transaction
 from onceonly.store.group import GroupCommit
-from onceonly.store.store import Store, Transaction
 
 RETRIES_MAX = 60
 """Of a notice, whatever Retries of its message: it is the last word about it. With the default

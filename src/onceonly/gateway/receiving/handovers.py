@@ -35,9 +35,9 @@ from onceonly.protocol import receiving
 from onceonly.protocol.effects import Effect, HandOver, Journal, SendReceipt, Withhold
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.receiving import InboundStatus, certainly_never_left
-from onceonly.store.entries import InboundEntry, Role
+from onceonly.store.contract.entries import InboundEntry, Role
+from onceonly.store.contract.store import Store, Transaction
 from onceonly.store.group import GroupCommit
-from onceonly.store.store import Store, Transaction
 
 HANDING_OVER = "handing over"
 """Where a bug was met, in words for counts and rows."""

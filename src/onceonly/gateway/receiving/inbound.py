@@ -54,11 +54,11 @@ from onceonly.message.signals import (
 from onceonly.message.word import changed
 from onceonly.protocol import receiving
 from onceonly.protocol.effects import Journal
-from onceonly.store.conditions import StoreExhausted, StoreFull
-from onceonly.store.entries import Role, StoredPayload
+from onceonly.store.contract.conditions import StoreExhausted, StoreFull
+from onceonly.store.contract.entries import Role, StoredPayload
+from onceonly.store.contract.store import Store, Transaction
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Sink, Spool
-from onceonly.store.store import Store, Transaction
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.transport.transport import Request, TransferBroken
 from onceonly.wire import names

@@ -17,10 +17,10 @@ from onceonly.message.word import Word
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.keeping import may_follow, report_processing, taken_back
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
-from onceonly.store.entries import InboxItem, InboxStanding, OwedNotice, StoredPayload
+from onceonly.store.contract.entries import InboxItem, InboxStanding, OwedNotice, StoredPayload
+from onceonly.store.contract.store import Snapshot, Store, Transaction
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
-from onceonly.store.store import Snapshot, Store, Transaction
 
 PAGE_BYTES_MAX = 32 << 20
 """Payload bytes of one answer: its JSON or Arrow form is in memory as a whole, twice."""

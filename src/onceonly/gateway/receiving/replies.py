@@ -14,7 +14,7 @@ import asyncio
 from onceonly.message.identity import MessageKey
 from onceonly.message.word import Word
 from onceonly.protocol.events import Outcome, Transmission
-from onceonly.transport.http_limits import REPLY_BYTES_MAX
+from onceonly.transport.http.limits import REPLY_BYTES_MAX
 from onceonly.transport.transport import Answer, Body, Outgoing, Transport
 
 WAIT_S_MAX = 15.0

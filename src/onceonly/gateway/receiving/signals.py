@@ -32,7 +32,7 @@ from onceonly.message.signals import (
 from onceonly.message.word import Word
 from onceonly.protocol.effects import Answer, Journal
 from onceonly.protocol.events import Transmission
-from onceonly.store.entries import OwedNotice
+from onceonly.store.contract.entries import OwedNotice
 from onceonly.store.group import GroupCommit
 from onceonly.transport.transport import Outgoing, Transport
 from onceonly.wire.envelope import About, boundary_for, encode

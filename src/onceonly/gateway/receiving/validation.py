@@ -12,7 +12,7 @@ from onceonly.gateway.sending.package_body import PackageBody
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.package import Package
 from onceonly.message.signals import Assurance
-from onceonly.store.entries import StoredPayload
+from onceonly.store.contract.entries import StoredPayload
 from onceonly.store.spool import Spool
 from onceonly.transport.transport import Outcome, Outgoing, Transmission, Transport
 

@@ -41,10 +41,10 @@ from onceonly.protocol import keeping, schedule
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Transmission
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
-from onceonly.store.conditions import StoreFull
-from onceonly.store.entries import InboundEntry
+from onceonly.store.contract.conditions import StoreFull
+from onceonly.store.contract.entries import InboundEntry
+from onceonly.store.contract.store import Transaction
 from onceonly.store.group import GroupCommit
-from onceonly.store.store import Transaction
 from onceonly.transport.transport import Answer as TransportAnswer
 
 TAKEN = TransportAnswer(204)

@@ -23,8 +23,8 @@ from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import PongReceived
 from onceonly.protocol.pairing import PartnerHeard
 from onceonly.protocol.sending import was_refused
-from onceonly.store.entries import OutboundEntry
-from onceonly.store.store import Snapshot, Store, Transaction
+from onceonly.store.contract.entries import OutboundEntry
+from onceonly.store.contract.store import Snapshot, Store, Transaction
 
 
 class Reports:

@@ -19,7 +19,7 @@ from onceonly.protocol import recovering, schedule
 from onceonly.protocol.effects import Effect, Inquire
 from onceonly.protocol.recovering import Recovery, RecoveryEvent
 from onceonly.protocol.sending import Outbound
-from onceonly.store.store import Snapshot, Transaction
+from onceonly.store.contract.store import Snapshot, Transaction
 
 
 class Asker(Enum):

@@ -30,9 +30,9 @@ from onceonly.protocol import receiving, schedule
 from onceonly.protocol.effects import Acknowledge, Answer, Effect, Journal
 from onceonly.protocol.receiving import Arrival, Case, InboundStatus, ReceivingPair
 from onceonly.protocol.sending import Outbound
-from onceonly.store.conditions import StoreFull
+from onceonly.store.contract.conditions import StoreFull
+from onceonly.store.contract.store import Store, Transaction
 from onceonly.store.group import GroupCommit
-from onceonly.store.store import Store, Transaction
 
 
 class Verdict(Word):

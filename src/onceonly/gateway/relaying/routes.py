@@ -25,7 +25,7 @@ from onceonly.message.profile import Profile
 from onceonly.message.signals import SignalHeader
 from onceonly.message.terms import Intermediary
 from onceonly.message.word import Word
-from onceonly.store.entries import StoredPayload
+from onceonly.store.contract.entries import StoredPayload
 
 
 class Passage(Word):

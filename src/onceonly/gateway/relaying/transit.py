@@ -51,11 +51,11 @@ from onceonly.protocol.relaying import (
     Transit,
     TransitStatus,
 )
-from onceonly.store.conditions import StoreFull
-from onceonly.store.entries import Role, StoredPayload, TransitEntry
+from onceonly.store.contract.conditions import StoreFull
+from onceonly.store.contract.entries import Role, StoredPayload, TransitEntry
+from onceonly.store.contract.store import Snapshot, Store, Transaction
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
-from onceonly.store.store import Snapshot, Store, Transaction
 from onceonly.transport.transport import Outgoing, Transport
 
 FORWARDING = "sending a message on"

@@ -19,8 +19,8 @@ from onceonly.message.signals import Inquiry, InquiryKind, MessageStatus, Report
 from onceonly.message.word import changed
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.receiving import InboundStatus
+from onceonly.store.contract.store import Transaction
 from onceonly.store.group import GroupCommit
-from onceonly.store.store import Transaction
 
 FIRST_HOP = 2
 """`hop` of a message that was never here: that of the shortest way."""

@@ -7,7 +7,7 @@ can decide that its content goes out once more. Must not know how it goes out; `
 from onceonly.message.agreement import Agreement
 from onceonly.message.errors import LocalError
 from onceonly.protocol.sending import OutboundStatus, has_way_on
-from onceonly.store.entries import OutboundView
+from onceonly.store.contract.entries import OutboundView
 
 
 def goes_again_by_key(view: OutboundView) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from onceonly.gateway.clock import Clock
-from onceonly.store.store import Transaction
+from onceonly.store.contract.store import Transaction
 
 
 class Waits:

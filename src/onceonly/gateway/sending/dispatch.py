@@ -64,11 +64,11 @@ from onceonly.protocol.events import (
 from onceonly.protocol.events import Outcome as TransportOutcome
 from onceonly.protocol.outbound import sent_beside
 from onceonly.protocol.sending import Exposure, OutboundStatus
-from onceonly.store.conditions import StoreFull
-from onceonly.store.entries import OutboundEntry, OwedNotice
+from onceonly.store.contract.conditions import StoreFull
+from onceonly.store.contract.entries import OutboundEntry, OwedNotice
+from onceonly.store.contract.store import Snapshot, Store, Transaction
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
-from onceonly.store.store import Snapshot, Store, Transaction
 from onceonly.transport.transport import Answer, Outgoing, Request, Transport
 
 OVERDUE_BATCH = 200

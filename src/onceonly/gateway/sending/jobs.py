@@ -34,11 +34,11 @@ from onceonly.message.digest import content_digest
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import JOB_NAME, is_job_name
 from onceonly.message.word import changed
-from onceonly.store.conditions import StoreFull
-from onceonly.store.entries import OutboundView
+from onceonly.store.contract.conditions import StoreFull
+from onceonly.store.contract.entries import OutboundView
+from onceonly.store.contract.jobs import Job, RowOutcome, Run, StagedMessage
+from onceonly.store.contract.store import Store, Transaction
 from onceonly.store.group import GroupCommit
-from onceonly.store.jobs import Job, RowOutcome, Run, StagedMessage
-from onceonly.store.store import Store, Transaction
 
 MOVED_PER_STEP = 100
 """Messages queued in one step: some 20 ms in which no other step runs."""

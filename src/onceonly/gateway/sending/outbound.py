@@ -14,8 +14,8 @@ from onceonly.gateway.sending.work import Draft, Outcome, Work
 from onceonly.message.instant import Now
 from onceonly.protocol import schedule, sending
 from onceonly.protocol.pairing import PairStatus
-from onceonly.store.entries import OutboundEntry
-from onceonly.store.store import Snapshot, Transaction
+from onceonly.store.contract.entries import OutboundEntry
+from onceonly.store.contract.store import Snapshot, Transaction
 
 
 class SendingSteps:

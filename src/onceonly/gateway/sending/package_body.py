@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
 from onceonly.message.package import Package
-from onceonly.store.entries import StoredPayload
+from onceonly.store.contract.entries import StoredPayload
+from onceonly.store.contract.store import Snapshot
 from onceonly.store.spool import Spool
-from onceonly.store.store import Snapshot
 
 
 class PackageBody:

@@ -23,8 +23,8 @@ from onceonly.gateway.sending.work import Draft
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.identity import checked_identifier
 from onceonly.message.word import Word, changed
-from onceonly.store.jobs import Job, JobRow, RowOutcome, Run
-from onceonly.store.store import Transaction
+from onceonly.store.contract.jobs import Job, JobRow, RowOutcome, Run
+from onceonly.store.contract.store import Transaction
 
 NUMBER_BITS = 56
 """Callers' numbers are below 2^56; above them lie storeys with room for as many each."""

@@ -7,7 +7,7 @@ it gets near.
 """
 
 from onceonly.protocol.sending import FINAL, OutboundStatus
-from onceonly.store.store import Snapshot, Transaction
+from onceonly.store.contract.store import Snapshot, Transaction
 
 WAITING = tuple(status for status in OutboundStatus if status not in FINAL)
 """Statuses of messages that wait for a verdict."""

@@ -20,8 +20,8 @@ from onceonly.protocol import pairing
 from onceonly.protocol.events import Requeued
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.sending import OutboundStatus
-from onceonly.store.entries import OutboundEntry
-from onceonly.store.store import Transaction
+from onceonly.store.contract.entries import OutboundEntry
+from onceonly.store.contract.store import Transaction
 from onceonly.wire.envelope import boundary_for, encode
 
 UNSETTLED = frozenset({OutboundStatus.SENDING, OutboundStatus.IN_DOUBT})

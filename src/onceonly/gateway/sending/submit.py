@@ -32,10 +32,10 @@ from onceonly.message.word import Word, changed
 from onceonly.protocol import recovering, schedule
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.sending import Outbound
-from onceonly.store.entries import OutboundView, StoredPayload
+from onceonly.store.contract.entries import OutboundView, StoredPayload
+from onceonly.store.contract.store import Store, Transaction
 from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Sink
-from onceonly.store.store import Store, Transaction
 from onceonly.wire.header_digest import header_digest
 from onceonly.wire.mime import check_writable_type
 from onceonly.wire.names import SERVICE_STEM

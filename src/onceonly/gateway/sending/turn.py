@@ -72,9 +72,9 @@ from onceonly.protocol.events import (
 )
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.sending import Exposure, OutboundStatus
-from onceonly.store.conditions import StoreFailed, StoreFull
-from onceonly.store.entries import Notice, OutboundEntry, OwedNotice, Role
-from onceonly.store.store import Transaction
+from onceonly.store.contract.conditions import StoreFailed, StoreFull
+from onceonly.store.contract.entries import Notice, OutboundEntry, OwedNotice, Role
+from onceonly.store.contract.store import Transaction
 from onceonly.wire.header_digest import header_digest
 
 OUTCOMES_MAX = 100

@@ -10,7 +10,7 @@ from onceonly.message.package import Package
 from onceonly.message.word import Word
 from onceonly.protocol import pairing, recovering
 from onceonly.protocol.events import SendingEvent
-from onceonly.store.entries import OwedNotice, StoredPayload
+from onceonly.store.contract.entries import OwedNotice, StoredPayload
 
 
 class Draft(Word):

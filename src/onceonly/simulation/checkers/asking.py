@@ -24,7 +24,7 @@ from onceonly.simulation.checkers.sender import is_fence
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.simulation.network import CLIENT_WAIT_NS
-from onceonly.store.entries import Incident
+from onceonly.store.contract.entries import Incident
 
 WORDS = frozenset(
     {

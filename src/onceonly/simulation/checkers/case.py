@@ -26,7 +26,7 @@ from onceonly.simulation.imposture import unmasked
 from onceonly.simulation.network import CLIENT_WAIT_NS, Fate, certificate
 from onceonly.simulation.timeline import NS_PER_MS
 from onceonly.simulation.world import World
-from onceonly.store.entries import Notice
+from onceonly.store.contract.entries import Notice
 
 PAIR_EVENTS = frozenset(
     {

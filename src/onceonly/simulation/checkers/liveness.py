@@ -22,7 +22,7 @@ from onceonly.simulation.checkers.sender import VERDICTS, is_expiry, notifies
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.simulation.network import Fate
-from onceonly.store.entries import Role
+from onceonly.store.contract.entries import Role
 
 CALM_NS = 90 * NS_PER_S
 """Time after healing until everything under way has ended: late copies, waits of clients."""

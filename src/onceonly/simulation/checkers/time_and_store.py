@@ -17,7 +17,7 @@ from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.sender import release_ns
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
-from onceonly.store.entries import PairView, Role
+from onceonly.store.contract.entries import PairView, Role
 
 CHAINS_EVERY = 8
 """Of so many worlds one has its chains of hashes computed again (E3): a fourth of all that

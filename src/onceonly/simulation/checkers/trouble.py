@@ -11,7 +11,7 @@ from onceonly.message.identity import Pair
 from onceonly.simulation.checkers.case import Case
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
-from onceonly.store.entries import Role
+from onceonly.store.contract.entries import Role
 
 _HEARD = frozenset({Event.ACK_RECEIVED, Event.LATE_ACK_RECEIVED})
 _SAYS_MORE = frozenset(

@@ -22,7 +22,7 @@ from onceonly.simulation.machine.clerk import Clerk
 from onceonly.simulation.machine.node import Node, Unanswered
 from onceonly.simulation.plan import Habits
 from onceonly.simulation.timeline import NS_PER_MS
-from onceonly.store.conditions import StoreFull
+from onceonly.store.contract.conditions import StoreFull
 
 AGAIN_MS = 2000
 """An application that got no answer, or was told to come again, does so after this time."""

@@ -17,7 +17,7 @@ from onceonly.simulation.history import Delivered, Worked
 from onceonly.simulation.machine.node import Node
 from onceonly.simulation.plan import Habits
 from onceonly.simulation.timeline import NS_PER_MS
-from onceonly.store.entries import InboxItem, StoredPayload
+from onceonly.store.contract.entries import InboxItem, StoredPayload
 
 PAGE = 100
 _EVERY = 1 << 30

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from onceonly.simulation.machine.disk import Disk, OpenFile
 from onceonly.simulation.machine.vfs import DiskVfs
-from onceonly.store.conditions import StoreRefused
+from onceonly.store.contract.conditions import StoreRefused
 from onceonly.store.files import CHUNK_BYTES, FileStatus
 
 _VFS_NUMBERS = count(1)

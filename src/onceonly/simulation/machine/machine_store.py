@@ -16,12 +16,12 @@ from onceonly.journal.record import Record
 from onceonly.simulation.machine.clock import MachineClock
 from onceonly.simulation.machine.disk import Disk, Kind, Operation, PowerLostError
 from onceonly.simulation.machine.files import DiskFiles
-from onceonly.store.conditions import StoreFailed
-from onceonly.store.memory import MemoryStore
-from onceonly.store.memory_tables import Tables
+from onceonly.store.contract.conditions import StoreFailed
+from onceonly.store.contract.store import Snapshot, Store, Transaction
+from onceonly.store.memory.store import MemoryStore
+from onceonly.store.memory.tables import Tables
 from onceonly.store.spool import Spool
-from onceonly.store.sqlite import SqliteStore, open_sqlite
-from onceonly.store.store import Snapshot, Store, Transaction
+from onceonly.store.sqlite.store import SqliteStore, open_sqlite
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 

@@ -27,8 +27,8 @@ from onceonly.simulation.machine.machine_store import MachineStore
 from onceonly.simulation.network import Network
 from onceonly.simulation.plan import USUAL_THREAD_MS
 from onceonly.simulation.timeline import NS_PER_MS, Timeline
-from onceonly.store.conditions import StoreFailed, StoreFull, StoreRefused
-from onceonly.store.store import Snapshot
+from onceonly.store.contract.conditions import StoreFailed, StoreFull, StoreRefused
+from onceonly.store.contract.store import Snapshot
 from onceonly.transport.transport import Answer, Outgoing, Request
 
 RESTART_MS = 1000

@@ -18,9 +18,9 @@ from onceonly.message.word import Word
 from onceonly.simulation.machine.disk import Disk, Image
 from onceonly.simulation.machine.files import DiskFiles
 from onceonly.simulation.power.store_steps import PARTY, ChainBrokenError, answers, journal_row
-from onceonly.store.conditions import StoreFailed, StoreFull, StoreRefused
+from onceonly.store.contract.conditions import StoreFailed, StoreFull, StoreRefused
 from onceonly.store.spool import Spool
-from onceonly.store.sqlite import LogLimits, SqliteStore
+from onceonly.store.sqlite.store import LogLimits, SqliteStore
 
 HOUSE = "/house"
 STORE = Path(HOUSE) / "store.db"

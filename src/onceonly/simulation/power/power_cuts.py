@@ -44,10 +44,10 @@ from onceonly.simulation.power.cut_store import (
     to_pages,
 )
 from onceonly.simulation.power.store_steps import PARTY, Steps, answers
-from onceonly.store.conditions import StoreFailed, StoreFull
-from onceonly.store.memory import MemoryStore
-from onceonly.store.migrate import read_migrations
+from onceonly.store.contract.conditions import StoreFailed, StoreFull
+from onceonly.store.memory.store import MemoryStore
 from onceonly.store.spool import INLINE_BYTES_MAX, Spool
+from onceonly.store.sqlite.migrate import read_migrations
 
 CUTS = 100_000
 """What one campaign should have."""

@@ -24,7 +24,7 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState, Receivin
 from onceonly.protocol.recovering import Recovery, RecoveryPhase
 from onceonly.protocol.relaying import Transit, TransitStatus
 from onceonly.protocol.sending import Outbound, OutboundStatus
-from onceonly.store.entries import (
+from onceonly.store.contract.entries import (
     MessageFilter,
     Notice,
     OwedNotice,
@@ -32,7 +32,7 @@ from onceonly.store.entries import (
     StoredPayload,
     TransitEntry,
 )
-from onceonly.store.store import Snapshot, Transaction
+from onceonly.store.contract.store import Snapshot, Transaction
 
 PARTY = "urn:duns:111111111"
 _US = PartyId(PARTY)

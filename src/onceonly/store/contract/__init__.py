@@ -1,0 +1,1 @@
+"""What a store promises: the contract, its values, and what it raises."""

@@ -1,0 +1,505 @@
+"""The store's contract: what a crash must not take away, and in which steps it changes.
+
+`sqlite` (the product) and `memory` (simulations, with a crash of its own) both keep it and pass
+one contract suite, `tests/store/test_contract.py`.
+
+How it is used. `begin` opens the one write transaction; any number of *steps* run in it, each
+reading what it needs, deciding, then writing state, journal rows and what is owed; `commit` makes
+all of them durable together (group commit) and only then may anything that a step wants done
+leave the house. A step that raises leaves no trace: a refusal comes before its first write, and
+what is a bug is taken out of its batch, which runs again without it. `store/group.py` does this
+for asyncio.
+
+What is owed needs no table of its own: it is a question to the state (`list_in_flight`,
+`list_stored`), so state and debt cannot disagree.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from onceonly.journal.record import Record
+from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.message import AckRequested, Message
+from onceonly.message.package import Package
+from onceonly.protocol.pairing import SendingPair
+from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
+from onceonly.protocol.recovering import Recovery
+from onceonly.protocol.sending import Outbound
+from onceonly.store.contract.entries import (
+    InboundEntry,
+    InboxItem,
+    InboxStanding,
+    Incident,
+    MessageFilter,
+    Notice,
+    OutboundEntry,
+    OutboundView,
+    OwedNotice,
+    Page,
+    PairView,
+    Role,
+    StoredPayload,
+    TransitEntry,
+)
+from onceonly.store.contract.jobs import JobSnapshot, JobTransaction
+
+
+class Snapshot(JobSnapshot, Protocol):
+    """Reads. On a `Transaction` they see its own writes, elsewhere only committed rows."""
+
+    def find_outbound(self, message_id: str) -> OutboundEntry | None:
+        """The outbound message with this id, as a step reads it."""
+        ...
+
+    def find_outbound_view(self, message_id: str) -> OutboundView | None:
+        """The outbound message with this id, as its owner sees it."""
+        ...
+
+    def find_message_id_by_key(self, idempotency_key: str) -> str | None:
+        """MessageId of the submission that was made under this Idempotency-Key."""
+        ...
+
+    def get_package(self, message_id: str) -> Package:
+        """The package of the first transmission. Raises `KeyError` where there was none."""
+        ...
+
+    def list_payloads(self, message_id: str) -> Sequence[StoredPayload]:
+        """Payloads of an outbound message, in their order, with their bytes where inline."""
+        ...
+
+    def list_messages(self, wanted: MessageFilter) -> Page:
+        """Outbound messages that fit every criterion of `wanted`, in submission order."""
+        ...
+
+    def find_next_queued(self, pair: Pair) -> OutboundEntry | None:
+        """The longest-waiting queued message of the pair."""
+        ...
+
+    def list_in_flight(self) -> Sequence[OutboundEntry]:
+        """Messages with a turn in an *open* pair: what is owed after a restart."""
+        ...
+
+    def list_unsent(self, agreement_id: str, limit: int) -> Sequence[OutboundEntry]:
+        """Messages of which no byte ever left and whose content was not sent again (R-41).
+
+        In submission order. What is parked is left out: an operator looks at each of these.
+        """
+        ...
+
+    def count_concerned(self, pair: Pair, since_at: int) -> dict[str, int]:
+        """Messages of the pair per status: without a verdict, or undelivered since that instant."""
+        ...
+
+    def list_waiting_pairs(self) -> Sequence[Pair]:
+        """Open sending pairs with a queued message, whether or not others are in flight."""
+        ...
+
+    def list_overdue(self, now_at: int, limit: int) -> Sequence[OutboundEntry]:
+        """Messages queued, sending or in doubt whose `expires_at` is before `now_at`."""
+        ...
+
+    def list_unsettled_agreements(self) -> Sequence[str]:
+        """Agreements that messages still need: unsettled outbound, or merely stored ones.
+
+        Outbound: no final status, in recovery, or a response is awaited.
+        """
+        ...
+
+    def get_sending_pair(self, pair: Pair) -> SendingPair:
+        """The pair, fresh where nothing was ever sent on it."""
+        ...
+
+    def list_idle_pairs(self, before_at: int) -> Sequence[Pair]:
+        """Open sending pairs with a number that no message needs, last put before `before_at`."""
+        ...
+
+    def get_receiving_pair(self, pair: Pair) -> ReceivingPair:
+        """The pair, fresh where nothing was ever stored from it."""
+        ...
+
+    def list_pairs(self) -> Sequence[PairView]:
+        """Every pair that was ever put: senders first, then by name."""
+        ...
+
+    def find_inbound(self, key: MessageKey) -> InboundEntry | None:
+        """The stored message with this duplicate key (R-01)."""
+        ...
+
+    def find_inbound_without_key(self, key: MessageKey) -> InboundEntry | None:
+        """The latest BestEffort message of that key, if one was stored without it (R-16)."""
+        ...
+
+    def find_inbound_message(self, key: MessageKey) -> Message | None:
+        """What the stored message with this duplicate key said, handed over or not."""
+        ...
+
+    def get_response(self, key: MessageKey) -> Package:
+        """The first stored response, byte for byte (R-03). Raises `KeyError` if there is none."""
+        ...
+
+    def list_stored(self) -> Sequence[InboundEntry]:
+        """Inbound messages not handed over yet, nor parked: what is owed after a restart."""
+        ...
+
+    def is_cancelled(self, key: MessageKey) -> bool:
+        """Whether a tombstone forbids the message: it was cancelled before or after it came."""
+        ...
+
+    def find_response(
+        self, ref_to_message_id: str, to_party: str, *, is_most_recent: bool = False
+    ) -> str | None:
+        """MessageId of our first (or latest) business response to that party's message.
+
+        Only messages whose package exists count (seed 001 §1.3.3 (9a)), and none of which the
+        application was told that it will not arrive (I26).
+        """
+        ...
+
+    def get_recovery(self, message_id: str) -> Recovery:
+        """Recovery of an outbound message, at rest where none was ever put."""
+        ...
+
+    def list_recovering(self) -> Sequence[str]:
+        """MessageIds whose recovery is not at rest: what is owed after a restart."""
+        ...
+
+    def list_responses_due(self, now_at: int, limit: int) -> Sequence[str]:
+        """MessageIds whose awaited business response was due before `now_at`."""
+        ...
+
+    def find_transit(self, route_id: str, message_id: str) -> TransitEntry | None:
+        """The message on its way along the route."""
+        ...
+
+    def get_transit_package(self, route_id: str, message_id: str) -> Package:
+        """The package that goes to the next hop. Raises `KeyError` where there is none."""
+        ...
+
+    def list_transit_payloads(self, route_id: str, message_id: str) -> Sequence[StoredPayload]:
+        """Payloads of a message in transit, in their order."""
+        ...
+
+    def list_forwarding(self) -> Sequence[TransitEntry]:
+        """Messages in transit without a downstream answer: what is owed after a restart."""
+        ...
+
+    def find_owed_notice(self, key: MessageKey) -> OwedNotice | None:
+        """The DeliveryFailure notice that is owed about the message now."""
+        ...
+
+    def list_owed_notices(self) -> Sequence[OwedNotice]:
+        """DeliveryFailure notices that have not reached the From Party yet."""
+        ...
+
+    def is_spooled(self, digest: str) -> bool:
+        """Whether a payload of any message has its bytes in the spool under this digest."""
+        ...
+
+    def list_inbox(self, after: int, limit: int) -> Sequence[InboxItem]:
+        """Messages handed over with an offset above `after`, in offset order.
+
+        Cancelled ones are left out; their offsets are gaps.
+        """
+        ...
+
+    def last_offset(self) -> int:
+        """The greatest offset given so far, 0 where there is none."""
+        ...
+
+    def list_unfinished(
+        self, after: int, up_to: int, processing: ProcessingState, limit: int
+    ) -> Sequence[InboxItem]:
+        """Items with offsets above `after` and at most `up_to` that have not come so far.
+
+        In offset order; cancelled and refused ones are left out. What it takes grows with the
+        items that are not complete, not with the length of the range.
+        """
+        ...
+
+    def find_inbox_standing(self, offset: int) -> InboxStanding | None:
+        """How the item at the offset stands, a cancelled one as well."""
+        ...
+
+    def find_inbox_item(self, offset: int) -> InboxItem | None:
+        """The inbox item at the offset, a cancelled one as well."""
+        ...
+
+    def list_inbox_offsets(self, message_id: str, limit: int) -> Sequence[int]:
+        """The first offsets of the items with this MessageId, cancelled ones among them, in order.
+
+        Two partners may have one MessageId, and what came as BestEffort may have come twice.
+        """
+        ...
+
+    def list_inbox_payloads(self, offset: int) -> Sequence[StoredPayload]:
+        """Payloads of the inbox item, in their order; none where there is no such item."""
+        ...
+
+    def list_notices(self, after: int, limit: int) -> Sequence[tuple[int, Notice]]:
+        """(number, notice) above `after`, in order."""
+        ...
+
+    def list_incidents(self, *, is_open: bool) -> Sequence[Incident]:
+        """Open incidents, or all of them."""
+        ...
+
+    def list_journal(self, after: int, limit: int) -> Sequence[Record]:
+        """Journal rows with `seq` above `after`, in order."""
+        ...
+
+    def last_seq(self) -> int:
+        """`seq` of the last journal row, 0 where there is none."""
+        ...
+
+    def list_journal_of(self, message_id: str) -> Sequence[Record]:
+        """Every journal row about the message, in order."""
+        ...
+
+    def list_outcomes(self, message_id: str, limit: int) -> Sequence[Record]:
+        """How its last transmissions ended, or the Pings before them: the latest row first."""
+        ...
+
+    def count_by_status(self) -> dict[str, int]:
+        """Messages per word of `store/contract/counting.py`."""
+        ...
+
+
+class Transaction(JobTransaction, Snapshot, Protocol):
+    """Writes, all of them durable together at `Store.commit`.
+
+    Each write raises `StoreFull`, `StoreFailed` or, for a row or value that the tables do not
+    allow, `StoreMisused`; after any of them, only `rollback` is left to do.
+    """
+
+    @property
+    def write_count(self) -> int:
+        """Grows with every row written, so that a step that raised late is found out."""
+        ...
+
+    def add_outbound(  # noqa: PLR0913 - because these are the facts of one submission
+        self,
+        message: Message,
+        state: Outbound,
+        payloads: Sequence[StoredPayload],
+        *,
+        digest: str,
+        header_digest: str | None = None,
+        submitted_at: int,
+        idempotency_key: str | None,
+    ) -> None:
+        """Store a submission. The caller has checked that id and key are free."""
+        ...
+
+    def put_resent(self, message_id: str, resent_as: str) -> None:
+        """Keep that another stored message sends the content of this one again (R-41).
+
+        The Idempotency-Key of this one names the other one from now on.
+        """
+        ...
+
+    def put_outbound(self, message_id: str, state: Outbound, *, at: int) -> None:
+        """Replace the state; `at` becomes `settled_at` when the status turns final.
+
+        A verdict that is taken back settles nothing: the message is overdue and kept as before.
+        """
+        ...
+
+    def put_package(self, message_id: str, package: Package) -> None:
+        """Keep the package of the first transmission; every resend is these bytes (R-04)."""
+        ...
+
+    def put_sending_pair(self, pair: Pair, state: SendingPair, *, at: int) -> None:
+        """Replace the state of the pair; `at` is when it was last used."""
+        ...
+
+    def put_receiving_pair(self, pair: Pair, state: ReceivingPair) -> None:
+        """Replace the state of the pair."""
+        ...
+
+    def add_inbound(  # noqa: PLR0913 - because these are the facts of one arrival
+        self,
+        message: Message,
+        payloads: Sequence[StoredPayload],
+        response: Package | None,
+        *,
+        digest: str,
+        received_at: int,
+        header_digest: str | None = None,
+        ack_requested: AckRequested | None = None,
+        keep_until_at: int | None = None,
+        status: InboundStatus = InboundStatus.STORED,
+        has_key: bool = True,
+    ) -> None:
+        """Store a received message with its first response, as `stored` or `forwarded`.
+
+        `keep_until_at`: the instant past which a copy would be refused for its age, so that its
+        id may be forgotten (R-19); None keeps it for ever.
+
+        Without a key (BestEffort, whose repeats are delivered, R-16) the message is nobody's
+        duplicate: `find_inbound` does not see it, and it is handed over in this very call, at
+        `received_at`. `hand_over` finds the newest such message, where there is none with the key.
+        """
+        ...
+
+    def put_response(self, key: MessageKey, response: Package) -> None:
+        """Replace the response that answers repeats of a stored message (R-03)."""
+        ...
+
+    def cancel_inbound(self, key: MessageKey, *, at: int, keep_until_at: int | None) -> None:
+        """Set a tombstone: the message is never processed, whether it is stored or yet to come.
+
+        A stored one turns `cancelled`. The caller has seen to it that no work on it began, and
+        that nobody hands it over any more. Setting it again can only make it last longer.
+        """
+        ...
+
+    def put_recovery(self, message_id: str, recovery: Recovery) -> None:
+        """Replace the recovery of an outbound message; `due_ns` is not kept."""
+        ...
+
+    def put_transit(self, entry: TransitEntry) -> None:
+        """Replace the state of a message in transit that was added before."""
+        ...
+
+    def add_transit(
+        self,
+        entry: TransitEntry,
+        package: Package,
+        payloads: Sequence[StoredPayload],
+        *,
+        keep_until_at: int | None,
+    ) -> None:
+        """Keep a message that goes on to the next hop, with the package that goes there."""
+        ...
+
+    def put_owed_notice(self, notice: OwedNotice) -> None:
+        """Owe a DeliveryFailure notice, one per message: the latest; or count an attempt."""
+        ...
+
+    def remove_owed_notice(self, key: MessageKey) -> None:
+        """The notice reached the From Party, or was tried often enough."""
+        ...
+
+    def purge_inbound(self, now_at: int, limit: int) -> int:
+        """Forget at most `limit` inbound messages, tombstones and transits past `keep_until_at`.
+
+        Returns how many. A message that is only stored is never forgotten, nor one in the inbox
+        that the application has neither called complete nor refused: the store may have the only
+        copy (seed 001 §1.1.1), and "in progress" is said before it is read. A forwarded one stays
+        as long as its outbound message does, or a notice about it is owed: what the previous hop
+        is told of it names the agreement under which it came (R-14). The pair of each keeps the
+        greatest Timestamp that was forgotten (`ReceivingPair.forgotten_at`; of a tombstone, when
+        it was set).
+        """
+        ...
+
+    def purge_outbound(self, agreement_id: str, settled_before_at: int, limit: int) -> int:
+        """Forget at most `limit` messages of the agreement with an older verdict; how many.
+
+        A message whose recovery is at work, or whose response is awaited, is kept. What goes
+        with the message: its package, payloads, recovery and Idempotency-Key.
+        """
+        ...
+
+    def forget_pair(self, pair: Pair) -> None:
+        """Forget the number of an idle open sending pair: the next is 1 (seed 000 §2.2.2 c)."""
+        ...
+
+    def hand_over(self, key: MessageKey, *, at: int) -> int:
+        """Put a stored message into the inbox and return its offset.
+
+        Again for the same key it changes nothing and returns the same offset (invariant I12).
+        A cancelled or forwarded message is never handed over: the caller looks before it asks.
+        """
+        ...
+
+    def put_withheld(self, key: MessageKey, *, is_withheld: bool) -> None:
+        """Keep that no acknowledgement of a stored message has left, or that one may from now."""
+        ...
+
+    def put_parked(self, key: MessageKey, reason: str | None) -> None:
+        """Set a stored message aside, or let it go on: whether `list_stored` has it (R-43)."""
+        ...
+
+    def put_processing(self, offset: int, processing: ProcessingState) -> None:
+        """Keep what the application reported about the inbox item at the offset."""
+        ...
+
+    def put_refused(self, offset: int) -> None:
+        """Keep that the application will not process the inbox item at the offset."""
+        ...
+
+    def add_notice(self, notice: Notice) -> None:
+        """Add a notice, once per (message, kind, episode)."""
+        ...
+
+    def open_incident(
+        self, role: Role, pair: Pair, reason: str, *, at: int, message_id: str | None = None
+    ) -> None:
+        """Open an incident, unless the pair has an open one with the same reason.
+
+        With `message_id` it is that of a parked message, and ends when that is taken up (R-43).
+        """
+        ...
+
+    def open_trouble(self, pair: Pair, cause: str, *, at: int) -> None:
+        """Open the incident of trouble with the partner, or put its last cause (R-40)."""
+        ...
+
+    def resolve_trouble(self, pair: Pair, *, at: int) -> None:
+        """Resolve the incident of trouble with the partner, and no other (R-40)."""
+        ...
+
+    def resolve_incidents(
+        self, role: Role, pair: Pair, *, at: int, with_parked: bool = False
+    ) -> None:
+        """Resolve every open incident of the pair; those of parked messages on request only."""
+        ...
+
+    def resolve_parked(self, role: Role, pair: Pair, message_id: str, *, at: int) -> None:
+        """Resolve the incident of a parked message, which was taken up (R-43)."""
+        ...
+
+    def append(self, records: Iterable[Record]) -> None:
+        """Append journal rows; the store gives seq, store_epoch and chain_hash."""
+        ...
+
+
+class Store(Protocol):
+    """One process, one store (R-23): opening takes the lock and begins a new epoch."""
+
+    @property
+    def epoch(self) -> int:
+        """Number of this opening, 1 for the first."""
+        ...
+
+    def begin(self) -> Transaction:
+        """Open the write transaction. There is at most one."""
+        ...
+
+    def commit(self) -> None:
+        """Make the transaction durable.
+
+        Raises `StoreFull` (rolled back, may be tried again later) or `StoreFailed` (stop).
+        """
+        ...
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether the next commit of a few steps is over before a thread for it would be worth it.
+
+        Asked between `begin` and `commit`. A store that cannot tell says no.
+        """
+        return False
+
+    def rollback(self) -> None:
+        """Forget the transaction; harmless where there is none. Raises `StoreFailed`."""
+        ...
+
+    def snapshot(self) -> Snapshot:
+        """Reads of committed rows, beside the writer."""
+        ...
+
+    def close(self) -> None:
+        """Roll back what is open and let the next process in. Again, it does nothing."""
+        ...

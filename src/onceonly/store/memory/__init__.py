@@ -1,0 +1,1 @@
+"""The store of simulations: everything in memory. `store.py` keeps the contract."""

@@ -1,0 +1,127 @@
+"""The store of simulations: everything in memory, with crashes and full disks on demand.
+
+Knows the same contract as `sqlite` and passes the same suite; must not know files or time beyond
+the clock that it is given. What is committed lies in tables; the open transaction lies over them,
+so that a snapshot never sees it and forgetting it costs nothing.
+"""
+
+from collections.abc import Callable
+from random import Random
+
+from onceonly.message.word import changed
+from onceonly.protocol.sending import OutboundStatus
+from onceonly.store.contract.conditions import StoreFailed, StoreFull, StoreRefused
+from onceonly.store.contract.store import Store
+from onceonly.store.memory.reading import MemorySnapshot
+from onceonly.store.memory.tables import PendingTables, Tables
+from onceonly.store.memory.writing import MemoryTransaction
+
+# ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
+
+_BROKEN = "the disk is broken"
+
+
+class _Disk:
+    """What outlives a process: the rows, whose they are, and who has the lock."""
+
+    def __init__(self, party: str) -> None:
+        self.party = party
+        self.tables = Tables()
+        self.epoch = 0
+        self.is_locked = False
+
+
+class MemoryStore(Store):
+    """A store for simulations and tests; `crash` and `reopen` stand for the process's death.
+
+    `is_full` and `is_broken` may be set at any time: the next commit then meets a full disk, or
+    it or a rollback an I/O error, after which this object is of no more use.
+    """
+
+    def __init__(
+        self, *, party: str, clock_at: Callable[[], int], disk: _Disk | None = None
+    ) -> None:
+        self._disk = _Disk(party) if disk is None else disk
+        if self._disk.is_locked:
+            raise StoreRefused("the store is in use by another process")
+        if self._disk.party != party:
+            raise StoreRefused(f"the store belongs to {self._disk.party}, not to {party}")
+        self._disk.is_locked = True
+        self._disk.epoch += 1
+        self._epoch = self._disk.epoch
+        self._clock_at = clock_at
+        self._opened_at = clock_at()
+        self._pending: PendingTables | None = None
+        self._is_closed = False
+        self._is_failed = False
+        self.is_full = False
+        self.is_broken = False
+        _forget_deadlines(self._disk.tables)
+
+    @property
+    def epoch(self) -> int:
+        return self._epoch
+
+    def begin(self) -> MemoryTransaction:
+        assert self._pending is None, "one write transaction at a time"
+        if self._is_failed:
+            raise StoreFailed(_BROKEN)
+        if self._is_closed or self._disk.epoch != self._epoch:
+            raise StoreFailed("the store was closed, or opened again under another epoch")
+        self._pending = self._disk.tables.pending()
+        return MemoryTransaction(self._pending, self._epoch)
+
+    def commit(self) -> None:
+        assert self._pending is not None, "commit without begin"
+        pending, self._pending = self._pending, None
+        if self.is_broken:
+            self._is_failed = True
+            raise StoreFailed(_BROKEN)
+        if self.is_full:
+            raise StoreFull("the disk is full")
+        pending.settle()
+
+    def rollback(self) -> None:
+        pending, self._pending = self._pending, None
+        if pending is not None and self.is_broken:
+            self._is_failed = True
+            raise StoreFailed(_BROKEN)
+
+    def snapshot(self) -> MemorySnapshot:
+        return MemorySnapshot(self._disk.tables)
+
+    def close(self) -> None:
+        self.crash()
+
+    def crash(self, *, during_commit: Random | None = None) -> None:
+        """The process dies: the open transaction is forgotten and the lock is free.
+
+        With `during_commit` it dies inside the commit: the whole transaction is durable or none
+        of it, as the chance decides, and nobody was told.
+        """
+        if self._pending is not None and during_commit is not None and during_commit.random() < 0.5:
+            self._pending.settle()
+        self._pending = None
+        if not self._is_closed:
+            self._disk.is_locked = False
+        self._is_closed = True
+
+    def reopen(self) -> "MemoryStore":
+        """What the next process finds. Raises `StoreRefused` while this one lives."""
+        return MemoryStore(party=self._disk.party, clock_at=self._clock_at, disk=self._disk)
+
+    def copied(self) -> Tables:
+        """The committed rows as they are now, for a backup."""
+        return self._disk.tables.copied()
+
+    def put_back(self, tables: Tables) -> None:
+        """After a crash: the rows are these again, under an epoch that is still later (C7)."""
+        assert self._is_closed, "no process runs"
+        self._disk.tables = tables.copied()
+
+
+def _forget_deadlines(tables: Tables) -> None:
+    # They were measured on the clock of a process that is gone.
+    for message_id, row in tables.outbound.items():
+        if row.state.due_ns is not None and row.state.status is OutboundStatus.SENDING:
+            tables.outbound[message_id] = changed(row, state=changed(row.state, due_ns=None))

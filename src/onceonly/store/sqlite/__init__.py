@@ -1,0 +1,1 @@
+"""The store that ships: one SQLite file. `store.py` keeps the contract."""

@@ -1,0 +1,176 @@
+"""Jobs in the write transaction of the SQLite store: the contract's `JobTransaction`.
+
+Knows in which tables what is staged goes; must not begin, commit or roll back.
+"""
+
+# ruff: noqa: D102 - because the methods are documented where they are promised, in jobs.py
+
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+from msgspec.structs import astuple
+
+from onceonly.message.message import Message
+from onceonly.store.contract.entries import StoredPayload
+from onceonly.store.contract.jobs import JOBS_PER_PURGE, Job, JobPurge, JobRow, Run
+from onceonly.store.failures import from_sqlite
+from onceonly.store.spool import INLINE_BYTES_MAX
+from onceonly.store.sqlite import rows
+from onceonly.store.sqlite.job_reading import SqliteJobReading
+from onceonly.store.sqlite.queries import SQL
+
+_FORGET_STAGED = ("forget_staged", "forget_staged_bodies", "forget_staged_spooled")
+
+
+class SqliteJobWriting(SqliteJobReading):
+    """Writes of jobs, on the one writer connection."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        super().__init__(connection)
+        self._connection = connection
+        self._job_numbers: dict[str, int] = {}
+
+    def _write(self, query: str, *bindings: Any) -> None:
+        try:
+            self._cursor.execute(SQL[query], bindings)
+        except apsw.Error as error:
+            raise from_sqlite(error) from error
+
+    def open_job(self, job_id: str, *, at: int) -> Job:
+        # Not as one upsert, which would use a number up each time.
+        self._write("open_job" if self.find_job(job_id) is None else "touch_job", job_id, at)
+        job = self.find_job(job_id)
+        assert job is not None, "just written"
+        return job
+
+    def _number_of(self, job_id: str) -> int:
+        number = self._job_numbers.get(job_id)
+        if number is None:
+            job = self.find_job(job_id)
+            assert job is not None, f"no job {job_id}"
+            number = self._job_numbers[job_id] = job.number
+        return number
+
+    def open_run(self, job_id: str, name: str | None, *, at: int) -> Run:
+        self._write("open_run", job_id, name, at)
+        return self.get_run(self._connection.last_insert_rowid())
+
+    def put_block(self, run: int, block: int, attempt: int) -> None:
+        self._write("put_block", run, block, attempt)
+
+    def put_job_row(self, job_id: str, row: JobRow) -> None:
+        self._write("put_job_row", self._number_of(job_id), *astuple(row))
+
+    def add_staged(
+        self,
+        job_id: str,
+        row: JobRow,
+        message: Message,
+        payloads: Sequence[StoredPayload],
+        *,
+        digest: str,
+    ) -> None:
+        number = self._number_of(job_id)
+        self._write("put_job_row", number, *astuple(row))
+        names = (number, row.run, row.row, message.message_id, message.agreement_id)
+        self._write("add_staged", *names, *rows.from_message(message), digest)
+        position = self._connection.last_insert_rowid()
+        self._write("count_staged", row.run, 1)
+        assert len(payloads) == len(message.payloads), "one stored payload for each described one"
+        for part, one in enumerate(payloads):
+            place, body = rows.place(position, part), one.body
+            if body is None:
+                self._write("add_staged_spooled", place, one.payload.digest)
+            else:
+                assert len(body) <= INLINE_BYTES_MAX, "a body of this size belongs into the spool"
+                self._write("add_staged_body", place, body)
+
+    def move_staged(self, job_id: str, row: int, *, to: int) -> None:
+        position = self._staged(job_id, row)
+        self._write("move_job_row", self._number_of(job_id), row, to)
+        self._write("move_staged", position, to)
+
+    def _position(self, job_id: str, row: int) -> int | None:
+        found = self._get("list_staged_payloads", job_id, row)
+        return None if found is None else int(found[0])
+
+    def _staged(self, job_id: str, row: int) -> int:
+        position = self._position(job_id, row)
+        assert position is not None, f"nothing is staged in row {row} of {job_id}"
+        return position
+
+    def forget_row(self, job_id: str, row: int) -> None:
+        kept, position = self.find_job_row(job_id, row), self._position(job_id, row)
+        assert kept is not None, f"no row {row} of {job_id}"
+        self._forget_row(self._number_of(job_id), kept.run, row, position)
+
+    def _forget_row(self, number: int, run: int, row: int, position: int | None) -> None:
+        if position is not None:
+            self._forget_staged(position)
+            self._write("count_staged", run, -1)
+        self._write("forget_job_row", number, row)
+
+    def release_run(self, number: int, *, at: int) -> None:
+        self._write("release_run", number, at)
+        if self._get("is_filled", number) is not None:
+            self._write("release_job", at, self.get_run(number).job_id)
+
+    def drop_run(self, number: int, *, at: int) -> None:
+        self._write("drop_run", number, at)
+
+    def remove_staged(self, job_id: str, row: int) -> None:
+        self._forget_staged(self._staged(job_id, row))
+
+    def _forget_staged(self, position: int) -> None:
+        for query in _FORGET_STAGED:
+            self._write(query, position)
+
+    def forget_dropped(self, job_id: str, limit: int) -> int:
+        job = self.find_job(job_id)
+        if job is None:
+            return 0
+        runs = [run for run in self.list_unreleased_runs(job_id) if run.dropped_at is not None]
+        dropped = self._forget_rows_of(job.number, runs, limit)
+        self._forget_empty(job.number, job_id)
+        return dropped
+
+    def _forget_rows_of(self, number: int, runs: Sequence[Run], limit: int) -> int:
+        count = 0
+        for run in runs:
+            found = self._list("list_rows_of_run", run.number, limit - count)
+            for row, position in found:
+                self._forget_row(number, run.number, row, position)
+            count += len(found)
+        return count
+
+    def _forget_empty(self, number: int, job_id: str) -> int:
+        self._write("forget_job", number)
+        if self._connection.changes() == 0:
+            return 0
+        self._job_numbers.clear()
+        self._write("forget_runs", job_id)
+        self._write("forget_blocks")
+        return 1
+
+    def purge_jobs(self, before_at: int, limit: int, after: int = 0) -> JobPurge:
+        if after == 0:
+            self._write("forget_dropped_runs", before_at, limit)
+            self._write("forget_blocks")
+        jobs = self._list("list_jobs_by_age", after, JOBS_PER_PURGE, before_at)
+        purged = 0
+        for number, job_id, is_old in jobs:
+            if is_old:
+                purged += self._purge_job(number, job_id, limit - purged)
+            if purged >= limit:
+                return JobPurge(purged, number - 1)
+        return JobPurge(purged, number if len(jobs) == JOBS_PER_PURGE else None)
+
+    def _purge_job(self, number: int, job_id: str, limit: int) -> int:
+        purged = self._forget_rows_of(number, self.list_unreleased_runs(job_id), limit)
+        if purged == limit or self._get("is_standing", number) is not None:
+            return purged
+        found = self._list("list_job_rows", number, limit - purged)
+        for (row,) in found:
+            self._write("forget_job_row", number, row)
+        return purged + len(found) + self._forget_empty(number, job_id)

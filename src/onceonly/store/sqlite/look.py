@@ -1,0 +1,107 @@
+"""A look at a store that is not to be opened: nothing is made, counted or migrated.
+
+For `onceonly check`, which runs beside a gateway as well as before its first start. Knows what
+opening would meet; must not know what the rows mean.
+"""
+
+import fcntl
+import os
+from pathlib import Path
+from urllib.parse import quote
+
+import apsw
+
+from onceonly.message.word import Word
+from onceonly.store.contract.conditions import StoreRefused
+from onceonly.store.failures import from_sqlite
+from onceonly.store.sqlite.migrate import get_version, read_migrations
+from onceonly.store.sqlite.queries import SQL
+from onceonly.store.sqlite.store import check_version, verified_journal_end
+
+
+class Found(Word):
+    """A store that can be opened now, or as soon as another process lets go of it."""
+
+    is_there: bool
+    is_in_use: bool = False
+    """Another process has it: a gateway that runs."""
+    is_older: bool = False
+    """Opening it will bring it to a newer schema."""
+
+
+def look_at(path: Path, party: str) -> Found:
+    """Whether `party` can open its store at `path`, or make it there.
+
+    Raises `StoreRefused` where it cannot: as opening would, as far as that is seen from outside.
+    """
+    check_version(apsw.sqlite_lib_version())
+    if not path.exists():
+        _check_place(path)
+        return Found(is_there=False)
+    for one in (path, path.parent):
+        if not os.access(one, os.R_OK | os.W_OK):
+            raise StoreRefused(f"{one} cannot be read and written by this account")
+    is_in_use = _is_locked(path.with_name(path.name + ".lock"))
+    try:
+        version = _check_content(path, party, is_in_use=is_in_use)
+    except apsw.Error as error:
+        raise StoreRefused(f"{path} cannot be opened: {from_sqlite(error)}") from error
+    is_older = version < len(read_migrations())
+    return Found(is_there=True, is_in_use=is_in_use, is_older=is_older)
+
+
+def _check_place(path: Path) -> None:
+    """The folders that are missing can be made, and the store in them."""
+    folder = next(one for one in path.parents if one.exists())
+    if not folder.is_dir():
+        raise StoreRefused(f"{folder} is not a folder")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise StoreRefused(f"nothing can be made in {folder} by this account")
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise StoreRefused(f"cannot open the lock file {path}: {error.strerror}") from error
+    try:
+        # Shared, and let go at once: a gateway that starts now is hardly ever in our way.
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(file)
+
+
+def _check_content(path: Path, party: str, *, is_in_use: bool) -> int:
+    """The store's schema version. Raises `StoreRefused`, and `apsw.Error` where it is no store."""
+    connection = _connect(path, is_in_use=is_in_use)
+    try:
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        version, known = get_version(connection), len(read_migrations())
+        if version > known:
+            raise StoreRefused(
+                f"the store has schema version {version}; this program knows up to {known}"
+            )
+        if version == 0 and connection.execute("SELECT count(*) FROM sqlite_schema").get:
+            raise StoreRefused(f"{path} is a database, and no store of onceonly")
+        if version:
+            owner, _ = connection.execute(SQL["get_store"]).get or (party, 0)
+            if owner != party:
+                raise StoreRefused(f"the store belongs to {owner}, not to {party}")
+        if version == known:
+            verified_journal_end(connection)
+        return version
+    finally:
+        connection.close()
+
+
+def _connect(path: Path, *, is_in_use: bool) -> apsw.Connection:
+    # Without a log all is in the file, and nothing need be made beside it to read that.
+    has_log = is_in_use or path.with_name(f"{path.name}-wal").exists()
+    name = f"file:{quote(str(path))}?mode=ro{'' if has_log else '&immutable=1'}"
+    return apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)

@@ -1,0 +1,1 @@
+"""Packages through a broker (AMQP), both ways: `client.py` publishes, `consumer.py` takes."""

@@ -1,0 +1,1 @@
+"""Packages over HTTP, both ways: `client.py` sends, `server.py` listens."""

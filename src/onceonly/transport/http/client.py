@@ -1,0 +1,107 @@
+"""The HTTP sender: `Transport` for http and https endpoints.
+
+Builds the request and judges what the exchange means for a message that must go out once and
+only once. Everything that it is not sure of is unknown (R-05), and nothing that may have left whole
+is sent again from here (R-38).
+"""
+
+import ssl
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from onceonly.message.errors import LocalError
+from onceonly.message.word import Word
+from onceonly.transport.http.limits import HttpClientLimits
+from onceonly.transport.http.pool import ConnectionPool, Host, NotConnectedError
+from onceonly.transport.transport import Outcome, Outgoing, Transmission
+
+DEFAULT = HttpClientLimits()
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class _Target(Word):
+    host: Host
+    request_line_and_host: bytes
+
+
+class HttpTransport:
+    """Posts packages; keeps connections alive; bounded in everything by `limits`.
+
+    `tls` is for all https endpoints: trust anchors, our client certificate, versions. Without
+    it the system's trust anchors are used.
+    """
+
+    schemes = frozenset(_PORTS)
+
+    def __init__(
+        self, *, limits: HttpClientLimits = DEFAULT, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self._pool = ConnectionPool(limits, tls)
+
+    def check(self, outgoing: Outgoing) -> None:
+        """See `Transport.check`."""
+        _render_head(_read_endpoint(outgoing.endpoint), outgoing)
+
+    async def send(self, outgoing: Outgoing) -> Transmission:
+        """Transmit once, see `Transport.send`.
+
+        A kept connection may have died unnoticed. When it is lost before the last piece of the body
+        was written, the request goes out once more on a fresh connection: the peer surely has no
+        whole one. Later nobody knows, and the outcome is unknown. LocalError for an endpoint that
+        is no URI of ours; errors of the body's files are raised.
+        """
+        target = _read_endpoint(outgoing.endpoint)
+        head = _render_head(target, outgoing)
+        try:
+            connection, is_used = await self._pool.get_connection(
+                target.host, is_fresh=outgoing.leaves_once
+            )
+        except NotConnectedError as error:
+            return Transmission(Outcome.REFUSED, bytes_left=False, detail=str(error))
+        exchanged = await connection.exchange(head, outgoing.body, outgoing.take_reply)
+        if is_used and exchanged.is_cut:
+            return await self._send_anew(target, head, outgoing)
+        return exchanged.transmission
+
+    async def close(self) -> None:
+        """Cut every connection; what was under way has an unknown outcome."""
+        self._pool.close()
+
+    async def _send_anew(self, target: _Target, head: bytes, outgoing: Outgoing) -> Transmission:
+        self._pool.drop_idle(target.host)
+        try:
+            connection, _ = await self._pool.get_connection(target.host, is_fresh=True)
+        except NotConnectedError as error:
+            detail = f"connection lost, then {error}"
+            return Transmission(Outcome.UNKNOWN, bytes_left=True, detail=detail)
+        exchanged = await connection.exchange(head, outgoing.body, outgoing.take_reply)
+        return exchanged.transmission
+
+
+@lru_cache(maxsize=1024)
+def _read_endpoint(endpoint: str) -> _Target:
+    try:
+        parts = urlsplit(endpoint)
+        port = parts.port
+    except ValueError:
+        raise LocalError("UnusableEndpoint", f"{endpoint!r} is not a URI") from None
+    is_clean = endpoint.isascii() and endpoint.isprintable() and " " not in endpoint
+    if not is_clean or parts.scheme not in _PORTS or not parts.hostname or parts.username:
+        raise LocalError("UnusableEndpoint", f"{endpoint!r} is no http or https endpoint")
+    host = Host(parts.hostname, port or _PORTS[parts.scheme], parts.scheme == "https")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    start = f"POST {path} HTTP/1.1\r\nHost: {parts.netloc}\r\n"
+    return _Target(host, start.encode("ascii"))
+
+
+def _render_head(target: _Target, outgoing: Outgoing) -> bytes:
+    content_type = outgoing.content_type
+    if not content_type.isascii() or not content_type.isprintable():
+        # A line break would be another header.
+        raise LocalError("NotCarried", "no HTTP head has that Content-Type")
+    return b"%sContent-Type: %s\r\nContent-Length: %d\r\n\r\n" % (
+        target.request_line_and_host,
+        content_type.encode("ascii"),
+        outgoing.body.size_bytes,
+    )

@@ -1,0 +1,199 @@
+"""The head of an HTTP request, read strictly: RFC 9112 without any of its leniences.
+
+But one: a request target in absolute form, which every server must accept (RFC 9112 §3.2.2), is
+read where it names us, and where Host says the same.
+
+Pure. llhttp parses every request as well and decides about the framing; this file refuses what
+llhttp lets through, so that no proxy in front of us can see other requests than we do
+(security H1-H10, H14-H26). Where both look at the same thing, both must agree.
+"""
+
+import re
+from collections.abc import Collection
+
+from onceonly.message.word import Word
+from onceonly.transport.http import refusal
+from onceonly.transport.http.limits import HEADERS_MAX
+from onceonly.transport.http.refusal import HttpRefused
+from onceonly.transport.transport import Answer
+
+
+class RequestHead(Word):
+    """What the endpoint needs of a head that passed every check."""
+
+    for_llhttp: bytes
+    """The head without Upgrade lines: offers that we ignore, but llhttp would take up (H24)."""
+    content_type: str
+    content_length: int | None
+    """None when the body is chunked."""
+    expects_continue: bool
+    is_last: bool
+    """The connection ends after this request."""
+
+
+_HEAD = re.compile(
+    rb"([A-Z]{1,32}) ([!-~]++) HTTP/([0-9])\.([0-9])\r\n"
+    rb"((?:[!#$%&'*+\-.^_`|~0-9A-Za-z]++:[\t -~\x80-\xff]*+\r\n)*+)\r\n"
+)
+_BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
+_HOST = re.compile(rb"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+
+_LENGTH_DIGITS_MAX = 18
+"""Far beyond every limit, and still a 64-bit number for llhttp."""
+
+# A second value of these is always a trick. Repeats of others are joined, as RFC 9110 §5.3 says.
+_SINGLE = frozenset({b"host", b"content-length", b"content-type"})
+
+
+_FOLD = re.compile(rb"\r\n[ \t]")
+_ABSOLUTE_FORM = re.compile(rb"(https?)://([^/?#@]*+)([/?][!-~]*+)?")
+_PORTS = {b"http": b"80", b"https": b"443"}
+
+
+def authority_of(uri: str) -> bytes | None:
+    """Host and port that a URI of http or https names, in the one form in which they are compared.
+
+    None for what names none that could stand in a request.
+    """
+    found = _ABSOLUTE_FORM.match(uri.encode("ascii", "replace"))
+    return None if found is None else _authority(found[1], found[2])
+
+
+def _authority(scheme: bytes, authority: bytes) -> bytes | None:
+    if _HOST.fullmatch(authority) is None:
+        return None
+    has_port = re.search(rb":[0-9]+\Z", authority) is not None
+    return (authority if has_port else authority + b":" + _PORTS[scheme]).lower()
+
+
+def has_bare_line_feed(head: bytes) -> bool:
+    """A line ended without CR (H9): such a head may never see its CRLF CRLF."""
+    return _BARE_LINE_FEED.search(head) is not None
+
+
+def read_request_head(
+    raw: bytes, *, path: bytes, body_bytes_max: int, authorities: Collection[bytes] = ()
+) -> RequestHead:
+    """Read `raw`, which ends with the first CRLF CRLF.
+
+    `path`, with its query if it has one, is the only target that exists here; `authorities` are
+    ours (`authority_of`), for targets in absolute form. Raises HttpRefused for everything else.
+    """
+    # RFC 9112 §2.2: old clients send one empty line too many after a body.
+    raw = raw.removeprefix(b"\r\n")
+    match = _HEAD.fullmatch(raw)
+    if match is None:
+        raise HttpRefused(_malformed(raw))
+    method, target, major, minor, block = match.groups()
+    if major != b"1" or minor not in b"01":
+        raise HttpRefused(refusal.VERSION_NOT_SUPPORTED)
+    fields = _read_fields(block)
+    is_http_1_0 = minor == b"0"
+    length = _read_length(fields, is_http_1_0=is_http_1_0)
+    _check_host(fields.get(b"host"), is_http_1_0=is_http_1_0)
+    if method != b"POST":
+        raise HttpRefused(refusal.METHOD_NOT_ALLOWED)
+    if target != path:
+        _check_absolute(target, fields.get(b"host"), path, authorities)
+    if length is None and b"transfer-encoding" not in fields:
+        raise HttpRefused(refusal.LENGTH_REQUIRED)
+    if fields.get(b"content-encoding", b"identity").lower() != b"identity":
+        raise HttpRefused(refusal.CONTENT_ENCODING)
+    if length is not None and length > body_bytes_max:
+        raise HttpRefused(refusal.BODY_TOO_LARGE)
+    return RequestHead(
+        for_llhttp=_without_upgrade(raw) if b"upgrade" in fields else raw,
+        content_type=fields.get(b"content-type", b"").decode("latin-1"),
+        content_length=length,
+        expects_continue=_expects_continue(fields, is_http_1_0=is_http_1_0),
+        is_last=is_http_1_0 or _closes(fields.get(b"connection")),
+    )
+
+
+def _read_fields(block: bytes) -> dict[bytes, bytes]:
+    fields: dict[bytes, bytes] = {}
+    lines = block.split(b"\r\n")
+    if len(lines) > HEADERS_MAX + 1:
+        raise HttpRefused(refusal.HEAD_TOO_LARGE)
+    del lines[-1]
+    for line in lines:
+        name, _, value = line.partition(b":")
+        name = name.lower()
+        value = value.strip(b" \t")
+        if name in fields:
+            if name in _SINGLE:
+                raise HttpRefused(refusal.REPEATED_HEADER)
+            value = fields[name] + b", " + value
+        fields[name] = value
+    return fields
+
+
+def _read_length(fields: dict[bytes, bytes], *, is_http_1_0: bool) -> int | None:
+    length = fields.get(b"content-length")
+    coding = fields.get(b"transfer-encoding")
+    if coding is not None:
+        if length is not None or is_http_1_0:
+            raise HttpRefused(refusal.CONFLICTING_LENGTH)
+        if coding.lower() != b"chunked":
+            raise HttpRefused(refusal.TRANSFER_ENCODING)
+        return None
+    if length is None:
+        return None
+    # isdigit of bytes knows the ten ASCII digits only (H4).
+    if not length.isdigit() or len(length) > _LENGTH_DIGITS_MAX:
+        raise HttpRefused(refusal.BAD_CONTENT_LENGTH)
+    return int(length)
+
+
+def _check_host(host: bytes | None, *, is_http_1_0: bool) -> None:
+    # Only its form: behind a proxy the name is not ours, and it is never an identity (H25).
+    if host is None and is_http_1_0:
+        return
+    if host is None or not _HOST.fullmatch(host):
+        raise HttpRefused(refusal.BAD_HOST)
+
+
+def _malformed(raw: bytes) -> Answer:
+    if has_bare_line_feed(raw):
+        return refusal.BARE_LINE_FEED
+    return refusal.FOLDED_HEADER if _FOLD.search(raw) else refusal.MALFORMED_HEAD
+
+
+def _check_absolute(
+    target: bytes, host: bytes | None, path: bytes, authorities: Collection[bytes]
+) -> None:
+    """Raise HttpRefused unless the target is `path` at one of our authorities.
+
+    We are an origin, never a proxy: another authority is for somebody else (H16). A Host that says
+    another than the target would be two requests to two readers.
+    """
+    found = _ABSOLUTE_FORM.fullmatch(target)
+    if found is None:
+        raise HttpRefused(refusal.NOT_FOUND if target.startswith(b"/") else refusal.MISDIRECTED)
+    scheme, authority, rest = found.groups()
+    ours = _authority(scheme, authority)
+    if ours not in authorities or (host is not None and _authority(scheme, host) != ours):
+        raise HttpRefused(refusal.MISDIRECTED)
+    rest = rest or b"/"
+    if (rest if rest.startswith(b"/") else b"/" + rest) != path:
+        raise HttpRefused(refusal.NOT_FOUND)
+
+
+def _expects_continue(fields: dict[bytes, bytes], *, is_http_1_0: bool) -> bool:
+    expectation = fields.get(b"expect")
+    if expectation is None or is_http_1_0:
+        return False
+    if expectation.lower() != b"100-continue":
+        raise HttpRefused(refusal.EXPECTATION_FAILED)
+    return True
+
+
+def _closes(connection: bytes | None) -> bool:
+    if connection is None:
+        return False
+    return any(token.strip(b" \t").lower() == b"close" for token in connection.split(b","))
+
+
+def _without_upgrade(raw: bytes) -> bytes:
+    lines = raw.split(b"\r\n")
+    return b"\r\n".join(line for line in lines if not line.lower().startswith(b"upgrade:"))

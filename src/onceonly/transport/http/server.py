@@ -1,0 +1,157 @@
+"""The endpoint where partners post to us: an HTTP server for one path and one method.
+
+Knows sockets, TLS and how many connections there are. What a request is, `connection`
+knows (seed 000 §2.5.1; security H1-H26).
+"""
+
+import asyncio
+import ssl
+from collections import Counter
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from onceonly.message.errors import LocalError
+from onceonly.transport.http import refusal
+from onceonly.transport.http.connection import Endpoint, HttpConnection
+from onceonly.transport.http.head import authority_of
+from onceonly.transport.http.limits import HttpLimits
+from onceonly.transport.http.watch import Watch
+from onceonly.transport.transport import Answer, NoteRefusal, Receive, note_nothing
+
+DEFAULT = HttpLimits()
+
+
+class HttpServer:
+    """A listening endpoint. Made by `serve_http`.
+
+    `port` is the bound one; of interest when 0 was asked for.
+    """
+
+    port: int
+
+    def __init__(
+        self,
+        path: str,
+        receive: Receive,
+        note_refusal: NoteRefusal,
+        limits: HttpLimits,
+        *,
+        authorities: frozenset[bytes],
+    ) -> None:
+        self._limits = limits
+        self._connections: set[HttpConnection] = set()
+        self._per_address: Counter[str] = Counter()
+        self._is_closing = False
+        self._all_closed: asyncio.Future[None] | None = None
+        self._watch = Watch(
+            limits.header_timeout_s,
+            limits.body_grace_s,
+            limits.idle_timeout_s,
+            limits.write_timeout_s,
+            limits.linger_s,
+        )
+        self._endpoint = Endpoint(
+            path=path.encode("ascii"),
+            authorities=authorities,
+            receive=receive,
+            note_refusal=note_refusal,
+            limits=limits,
+            loop=asyncio.get_running_loop(),
+            opened=self._opened,
+            closed=self._closed,
+        )
+
+    async def listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
+        """Bind and accept; OSError when the address is not to be had."""
+        self._server = await self._endpoint.loop.create_server(
+            lambda: HttpConnection(self._endpoint),
+            host,
+            port,
+            ssl=tls,
+            backlog=self._limits.backlog,
+            ssl_handshake_timeout=self._limits.header_timeout_s if tls else None,
+        )
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    @property
+    def connection_count(self) -> int:
+        """Open connections, for the metrics."""
+        return len(self._connections)
+
+    async def close(self, grace_s: float = 5.0) -> None:
+        """Accept no more, let receptions that go on end within `grace_s`, then cut."""
+        self._is_closing = True
+        self._server.close()
+        if not self._connections:
+            return
+        self._all_closed = self._endpoint.loop.create_future()
+        for connection in tuple(self._connections):
+            connection.finish()
+        _, late = await asyncio.wait([self._all_closed], timeout=grace_s)
+        if late:
+            await self._cut(self._all_closed)
+
+    async def _cut(self, all_closed: asyncio.Future[None]) -> None:
+        tasks = [connection.task for connection in self._connections if connection.task]
+        for connection in tuple(self._connections):
+            connection.abort()
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait([all_closed])
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _opened(self, connection: HttpConnection, address: str) -> Answer | None:
+        # A connection accepted at the moment of the end opens after it, when none may be taken.
+        if self._is_closing:
+            return refusal.CLOSING
+        if len(self._connections) >= self._limits.connections_max:
+            return refusal.OVERLOADED
+        if self._per_address[address] >= self._limits.connections_per_address_max:
+            return refusal.OVERLOADED
+        self._connections.add(connection)
+        self._per_address[address] += 1
+        self._watch.add(connection)
+        return None
+
+    def _closed(self, connection: HttpConnection, address: str) -> None:
+        if connection not in self._connections:
+            return
+        self._connections.remove(connection)
+        self._watch.discard(connection)
+        self._per_address[address] -= 1
+        if not self._per_address[address]:
+            del self._per_address[address]
+        if not self._connections and self._all_closed and not self._all_closed.done():
+            self._all_closed.set_result(None)
+
+
+async def serve_http(
+    listen: str,
+    receive: Receive,
+    *,
+    note_refusal: NoteRefusal = note_nothing,
+    limits: HttpLimits = DEFAULT,
+    tls: ssl.SSLContext | None = None,
+    also_called: Iterable[str] = (),
+) -> HttpServer:
+    """Listen at a URI like `http://127.0.0.1:8401/msh`; its path is the only one that exists.
+
+    A query is a part of that path. `also_called` are other URIs by which partners call us: their
+    hosts and that of `listen` may stand in a request target in absolute form (RFC 9112 §3.2.2).
+    `receive` is called once per package; when it fails with anything but TransferBroken, the
+    peer gets 500 and the loop's exception handler gets the error. `note_refusal` is called for what
+    is refused without it. A reception whose peer went
+    away after the last byte runs to its end. LocalError for a URI that can't be listened at,
+    OSError for an address that is not to be had.
+    """
+    parts = urlsplit(listen)
+    scheme = "https" if tls else "http"
+    is_usable = parts.scheme == scheme and parts.hostname and parts.port is not None
+    if not is_usable or parts.fragment or not listen.isascii():
+        raise LocalError("UnusableAddress", f"{listen!r} must look like {scheme}://HOST:PORT/PATH")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    named = filter(None, map(authority_of, (listen, *also_called)))
+    server = HttpServer(path, receive, note_refusal, limits, authorities=frozenset(named))
+    await server.listen(str(parts.hostname), int(parts.port or 0), tls)
+    return server

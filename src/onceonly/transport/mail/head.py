@@ -1,0 +1,121 @@
+"""The header block of a mail: ours written from a fixed grammar, a peer's read within bounds.
+
+Knows RFC 5322 lines and the few fields that say what a mail is. Nothing of a package comes into
+a header but its Content-Type and, if it is plain enough, its MessageId (attack M3). What a mail
+is: a package for the gateway, or something that a machine sent about another mail; the latter is
+never taken for an answer and never answered (attack M10, RFC 3834).
+"""
+
+import re
+from datetime import datetime
+from email.utils import format_datetime
+from typing import Final
+
+from onceonly.message.errors import LocalError
+from onceonly.message.word import Word
+from onceonly.transport.mail import reply
+from onceonly.transport.mail.limits import HEAD_BYTES_MAX, LINE_MAX, RECEIVED_MAX
+from onceonly.transport.mail.reply import MailRefused
+
+_PLAIN_ID: Final = re.compile(r"[A-Za-z0-9@._:/+=-]{1,200}")
+_FIELD: Final = re.compile(rb"([!-9;-~]{1,100})[ \t]*:(.*)", re.DOTALL)
+_KEPT: Final = frozenset({b"content-type", b"content-transfer-encoding", b"auto-submitted"})
+_AS_THEY_ARE: Final = frozenset({"", "7bit", "8bit", "binary"})
+_ABOUT_MAIL: Final = frozenset(
+    {"multipart/report", "message/delivery-status", "message/disposition-notification"}
+)
+
+
+class MailHead(Word):
+    """What the header block of an incoming mail says."""
+
+    content_type: str
+    automatic: str | None
+    """What kind of automatic mail it is, or None for one that a partner's MSH sent."""
+
+
+def render_head(
+    *,
+    sender: str,
+    recipient: str,
+    content_type: str,
+    message_id: str,
+    token: str,
+    date: datetime,
+) -> bytes:
+    """The header block with its empty line. Addresses have passed `is_mailbox`.
+
+    `token` is new for each transmission: a mailbox that drops a second copy of one Message-ID
+    would drop the resend of a mail that was lost behind it. Raises `LocalError` (InvalidText) for
+    a Content-Type that is no single line.
+    """
+    if not (content_type.isascii() and content_type.isprintable()):
+        raise LocalError("InvalidText", "a Content-Type is one line of ASCII")
+    subject = f"ebXML message {message_id}" if _PLAIN_ID.fullmatch(message_id) else "ebXML message"
+    lines = [
+        f"Date: {format_datetime(date)}",
+        f"From: <{sender}>",
+        f"To: <{recipient}>",
+        f"Subject: {subject}",
+        f"Message-ID: <{token}@{sender.rpartition('@')[2]}>",
+        "MIME-Version: 1.0",
+        f"Content-Type: {content_type}",
+    ]
+    if max(map(len, lines)) > LINE_MAX:
+        raise LocalError("InvalidText", f"a header has more than {LINE_MAX} characters")
+    return "\r\n".join([*lines, "", ""]).encode("ascii")
+
+
+class HeadReader:
+    """Reads a header block line by line. Every way of refusing it is a `MailRefused`."""
+
+    def __init__(self, *, has_sender: bool) -> None:
+        self._automatic = None if has_sender else "Bounce"
+        self._field = b""
+        self._kept: dict[bytes, str] = {}
+        self._size_bytes = 0
+        self._received_count = 0
+
+    def feed(self, line: bytes) -> MailHead | None:
+        """Take a line without its CRLF; the head, once the empty line came. Raises MailRefused."""
+        self._size_bytes += len(line)
+        if self._size_bytes > HEAD_BYTES_MAX:
+            raise MailRefused(reply.HEAD_TOO_LARGE)
+        if line[:1] in (b" ", b"\t") and self._field:
+            self._field += line
+            return None
+        self._end_field()
+        self._field = line
+        return None if line else self._head()
+
+    def _end_field(self) -> None:
+        if not self._field:
+            return
+        match = _FIELD.fullmatch(self._field)
+        if match is None:
+            raise MailRefused(reply.MALFORMED_HEAD)
+        name = match[1].lower()
+        if name == b"received":
+            self._received_count += 1
+            if self._received_count > RECEIVED_MAX:
+                raise MailRefused(reply.MAIL_LOOP)
+        elif name in _KEPT:
+            if name in self._kept or not match[2].isascii():
+                raise MailRefused(reply.MALFORMED_HEAD)
+            self._kept[name] = match[2].decode("ascii").strip()
+
+    def _head(self) -> MailHead:
+        content_type = self._kept.get(b"content-type", "")
+        automatic = self._automatic
+        if automatic is None and _first_word(self._kept.get(b"auto-submitted", "no")) != "no":
+            automatic = "AutoReply"
+        if automatic is None and _first_word(content_type) in _ABOUT_MAIL:
+            automatic = "DeliveryReport"
+        encoding = self._kept.get(b"content-transfer-encoding", "").lower()
+        if automatic is None and encoding not in _AS_THEY_ARE:
+            raise MailRefused(reply.TRANSFER_ENCODING)
+        return MailHead(content_type, automatic)
+
+
+def _first_word(value: str) -> str:
+    return re.split(r"[;\s(]", value, maxsplit=1)[0].lower()
