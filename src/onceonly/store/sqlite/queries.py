@@ -5,7 +5,7 @@ Knows the file's form, `-- name: NAME` above each statement; must not know what 
 
 from importlib.resources import files
 
-SQL_FILES = files("onceonly.store") / "sql"
+SQL_FILES = files("onceonly.store.sqlite") / "sql"
 _MARK = "-- name: "
 
 
