@@ -1,6 +1,7 @@
 """The catalogue of bugs: each can still be planted, and those of the short form are found."""
 
 import ast
+import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -36,6 +37,18 @@ def test_every_mutant_can_be_planted(planted: Mutant) -> None:
     for path, source in sources.items():
         assert source != path.read_text()
         compile(source, str(path), "exec")
+
+
+def test_no_mutant_names_what_is_not_there(tmp_path: Path) -> None:
+    """Else it would be found for a NameError, and not for its bug."""
+    for planted in MUTANTS:
+        for number, edit in enumerate(planted.edits):
+            source = mutated(edit, (SOURCE / "onceonly" / edit.where).read_text())
+            (tmp_path / f"{planted.name}_{number}.py").write_text(source)
+    ruff = Path(sys.executable).with_name("ruff")
+    command = [ruff, "check", "--isolated", "--no-cache", "--select", "F821", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 def test_every_bug_of_the_design_is_planted() -> None:

@@ -79,7 +79,7 @@ DECISIONS = (
         awaited =\
 """,
             """\
-    late = _too_late(arrival, pair, now, terms)
+    late = _out_of_time(arrival, pair, now, terms)
     if late is not None:
         return late
     if known is not None and known.has_key:

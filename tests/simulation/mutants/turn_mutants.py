@@ -265,8 +265,8 @@ RESTARTS = (
         "Whoever submits again because no answer came gets another MessageId.",
         Edit(
             "gateway/sending/submit.py",
-            "                message_id=submission.message_id or self._ids.message_id(),",
-            "                message_id=self._ids.message_id(),",
+            "message_id = submission.message_id or self._ids.message_id()",
+            "message_id = self._ids.message_id()",
         ),
         Edit(
             "gateway/sending/submit.py",
