@@ -97,6 +97,7 @@ class RecordedGateway(RunningGateway):
 
     async def start(self) -> None:
         await super().start()
+        self.store.has_quick_disk = False  # How quick it is must not decide what is shown when.
         self.is_alive = True
         self._committed()
 

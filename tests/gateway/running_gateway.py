@@ -90,6 +90,8 @@ class ToldStore:
         self.is_broken = False
         """A broken disk on order: a commit fails, and what it left is unknown (R-22)."""
         self.refusals = 0
+        self.has_quick_disk = True
+        """False: every commit goes to the committer's thread, whatever this disk is."""
         self._store = store
         self._loop = asyncio.get_running_loop()
         self._waiting: list[asyncio.Future[None]] = []
@@ -100,7 +102,7 @@ class ToldStore:
 
     @property
     def is_quick(self) -> bool:
-        return self._store.is_quick
+        return self.has_quick_disk and self._store.is_quick
 
     def begin(self) -> Transaction:
         return self._store.begin()
