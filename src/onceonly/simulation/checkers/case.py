@@ -435,8 +435,12 @@ class Case:
         return said
 
     def made_at(self, course: Course) -> int | None:
-        """Timestamp of the message, by its package; where none left, not after it."""
-        for letters in (course.sent, course.taken):
+        """Timestamp of the message, by its package; where none left, not after it.
+
+        Not by what an impostor brought in its name.
+        """
+        brought = [one for one in course.taken if one.source in self.machines]
+        for letters in (course.sent, brought or course.taken):
             if letters:
                 return letters[0].letter.timestamp_at
         row = course.first_out(Event.SUBMITTED)
