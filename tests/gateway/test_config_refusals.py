@@ -276,6 +276,7 @@ WRONG = {
         'time_to_live = "P1D"',
         "msh_time_accuracy = 30",
         "timestamp_ahead_max = 1",
+        'timestamp_ahead_max = "P1D"',
         "transient_retries = -1",
         "transient_retries = 1",
         "fail_fast_on_network_error = 1",

@@ -419,16 +419,12 @@ def _refuse(code: ErrorCode, text: str) -> tuple[Effect, ...]:
 
 
 def _refuse_ahead(arrival: Arrival, now: Now, terms: DeliveryTerms) -> tuple[Effect, ...]:
-    return _refuse(ErrorCode.INCONSISTENT, ahead_text(arrival.timestamp_at, now, terms))
-
-
-def ahead_text(timestamp_at: int, now: Now, terms: DeliveryTerms) -> str:
-    """What the sender of a message from the future is told."""
-    ahead_s = (timestamp_at - now.at) // US_PER_S
-    return (
+    ahead_s = (arrival.timestamp_at - now.at) // US_PER_S
+    text = (
         f"Timestamp is in the future: {ahead_s} s ahead of the clock here; expected is a new"
         f" message with a Timestamp of now, at most {schedule.ahead_max_s(terms)} s ahead"
     )
+    return _refuse(ErrorCode.INCONSISTENT, text)
 
 
 _REFUSALS = {

@@ -101,6 +101,7 @@ _OF_ACCEPTING = (
     "timeout",
     "retries",
     "time_to_live",
+    "timestamp_ahead_max",
     "transient_retries",
     "fail_fast_on_network_error",
     "notify_failures",

@@ -26,7 +26,7 @@ from onceonly.message.package import Package
 from onceonly.message.profile import Profile
 from onceonly.message.signals import Acknowledgment, ErrorEntry, ErrorSignal, SignalHeader
 from onceonly.message.word import Word, changed
-from onceonly.protocol import receiving, relaying, schedule
+from onceonly.protocol import relaying, schedule
 from onceonly.protocol.effects import (
     AcknowledgeUpstream,
     AnswerUpstream,
@@ -187,15 +187,14 @@ class Transits:
             raise RemoteError(
                 ErrorCode.SECURITY_FAILURE, "another message is on its way under this MessageId"
             )
-        if known is None and schedule.is_ahead(message.timestamp_at, now, route.terms):
-            text = receiving.ahead_text(message.timestamp_at, now, route.terms)
-            raise RemoteError(ErrorCode.INCONSISTENT, text)
         before = Transit() if known is None else known.state
         event = Arrived(is_answered=passage.is_answered)
         after, effects = relaying.step(before, event, route.terms)
         if known is None:
             entry = _entry_of(passage, after)
-            keep_until_at = schedule.forgettable_at(message.timestamp_at, now, route.terms)
+            # By our clock alone: its Timestamp is for its To Party to judge, which may never
+            # forget, and nobody is to keep us an entry for a year by naming one.
+            keep_until_at = schedule.forgettable_at(now.at, now, route.terms)
             txn.add_transit(entry, passage.package, passage.payloads, keep_until_at=keep_until_at)
         else:
             entry = changed(known, state=after)

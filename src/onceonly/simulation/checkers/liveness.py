@@ -18,7 +18,7 @@ from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.case import NEVER, Case
 from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.receiver import is_remembered
-from onceonly.simulation.checkers.sender import VERDICTS, is_expiry, notifies
+from onceonly.simulation.checkers.sender import SLOW_CALLS, VERDICTS, is_expiry, notifies
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.simulation.network import Fate
@@ -190,9 +190,14 @@ def _is_hindered(case: Case, course: Course, since: Row, until: Row) -> bool:
 
 
 def _is_answered_in_time(case: Case, course: Course, terms: DeliveryTerms) -> bool:
-    """Whether Timeout is longer than a round trip over all hops, as `check` asks for (R-06)."""
-    hops = len(case.path(course)) - 1
-    round_trip_ms = 2 * hops * 3 * case.plan.weather.delay_ms + 500 * hops
+    """Whether Timeout is longer than a round trip over all hops, as `check` asks for (R-06).
+
+    Of one that ends behind slow disks as well: both sides commit before they answer.
+    """
+    path = case.path(course)
+    hops = len(path) - 1
+    commits_ms = sum(SLOW_CALLS * case.machines[name].thread_ms for name in path)
+    round_trip_ms = 2 * hops * 3 * case.plan.weather.delay_ms + 500 * hops + commits_ms
     is_awaited = terms.sync_reply_mode.has_response or terms.ack_status.is_passed_on
     return not is_awaited and terms.timeout_s * 1000 > round_trip_ms
 
