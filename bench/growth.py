@@ -29,7 +29,7 @@ import apsw
 from msgspec.structs import astuple
 
 from bench.run import free_port
-from onceonly.gateway.ids import Identifiers
+from onceonly.gateway.chance import Chance
 from onceonly.journal.record import CHAIN_START, Record, chain
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, PartyId
@@ -39,6 +39,7 @@ from onceonly.message.word import changed
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import ReceivingPair
 from onceonly.protocol.sending import Outbound, OutboundStatus
+from onceonly.steps.ground import new_message_id
 from onceonly.store.contract.entries import MessageFilter, StoredPayload
 from onceonly.store.contract.store import Transaction
 from onceonly.store.sqlite.queries import SQL
@@ -111,7 +112,12 @@ CREATE INDEX journal_by_message ON journal (message_id) WHERE message_id IS NOT 
 """What is remembered of a message is all there; of an id that is known for long, its two rows."""
 
 
-OUR_IDS = Identifiers("http://buyer.example/msh", lambda: time.time_ns() // 1000)
+CHANCE = Chance()
+
+
+def our_id() -> str:
+    """A MessageId as the gateway makes them."""
+    return new_message_id(time.time_ns() // 1000, CHANCE.draw(), "buyer.example")
 
 
 def opened(path: Path) -> SqliteStore:
@@ -255,7 +261,7 @@ def hand_over(txn: Transaction, message: Message) -> None:
 
 def steps_of_messages(store: SqliteStore, new_id: NewId) -> Callable[[], int]:
     """Both sides of messages, in batches, with their commits and what the log is folded back by."""
-    sent = [message_of(OURS, PARTNERS[n % 200], OUR_IDS.message_id()) for n in range(MESSAGES)]
+    sent = [message_of(OURS, PARTNERS[n % 200], our_id()) for n in range(MESSAGES)]
     received = [message_of(PARTNERS[n % 200], OURS, new_id()) for n in range(MESSAGES)]
 
     def work() -> int:
@@ -318,9 +324,9 @@ Prepare = Callable[[SqliteStore, Path], Callable[[], int]]
 
 CASES: dict[str, Prepare] = {
     "known_us": lambda store, path: look_ups(store, known_keys(path)),
-    "unknown_us": lambda store, _: look_ups(store, new_keys(OUR_IDS.message_id)),
+    "unknown_us": lambda store, _: look_ups(store, new_keys(our_id)),
     "unknown_foreign_us": lambda store, _: look_ups(store, new_keys(foreign_id)),
-    "message_us": lambda store, _: steps_of_messages(store, OUR_IDS.message_id),
+    "message_us": lambda store, _: steps_of_messages(store, our_id),
     "message_foreign_us": lambda store, _: steps_of_messages(store, foreign_id),
 }
 """What is done over both stores in turn. Ids are as gateways of ours give them, or foreign ones."""

@@ -7,12 +7,12 @@ import tempfile
 from pathlib import Path
 
 from fuzz_package import Counted
-from onceonly.gateway.agreements import Admitted, Agreements
 from onceonly.gateway.config import Configuration, read_configuration
 from onceonly.message.digest import content_digest
 from onceonly.message.instant import Now
 from onceonly.message.message import Message
 from onceonly.protocol.receiving import Arrival, Case, Known, ReceivingPair, Reception, receive
+from onceonly.steps.agreements import Admitted, Agreements
 from onceonly.wire.envelope import Decoder
 from onceonly.wire.header_digest import digests_of
 

@@ -10,9 +10,10 @@ from peer import bodies
 from running_gateway import BRIEF
 from two_parties import BUYER, SELLER, house, submit, two_parties, with_peers, write
 
-from onceonly.gateway.ids import Identifiers
+from onceonly.gateway.chance import Chance
 from onceonly.message.event import Event
 from onceonly.message.message import DeliverySemantics
+from onceonly.steps.ground import new_message_id
 
 pytestmark = pytest.mark.anyio
 
@@ -106,8 +107,8 @@ async def test_every_routing_header_says_when_it_was_made(tmp_path):
 @pytest.mark.statement("S0-87")
 async def test_message_ids_are_worldwide_unique(tmp_path):
     """A hundred thousand of two gateways under one name, as after a restart; and on the wire."""
-    drawn = [Identifiers("http://seller.example/msh", lambda: 0) for _ in range(2)]
-    ids = {one.message_id() for one in drawn for _ in range(50_000)}
+    drawn = (one.draw() for one in (Chance(), Chance()) for _ in range(50_000))
+    ids = {new_message_id(0, digits, "seller.example") for digits in drawn}
     assert len(ids) == 100_000
     async with two_parties(tmp_path) as parties:
         first = await parties.submit()

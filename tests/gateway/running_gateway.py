@@ -121,6 +121,9 @@ class ToldStore:
     def rollback(self) -> None:
         self._store.rollback()
 
+    def count_waiting(self) -> int:
+        return self._store.count_waiting()
+
     def snapshot(self) -> Snapshot:
         return self._store.snapshot()
 

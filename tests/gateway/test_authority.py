@@ -20,11 +20,11 @@ from peer import Peer
 from peer_2001 import Peer2001
 from running_gateway import RunningGateway, write_configuration
 
-from onceonly.gateway.authority import Answered, Caller, is_entitled
 from onceonly.gateway.config import Configuration, read_configuration
 from onceonly.message.agreement import Agreement
 from onceonly.message.event import Event
 from onceonly.message.word import changed
+from onceonly.steps.authority import Answered, Caller, is_entitled
 from onceonly.transport.transport import Answer, Request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.statement(ruling="R-44")]
@@ -286,7 +286,7 @@ async def test_an_answer_speaks_of_its_own_exchange_alone(stage: Stage):
 async def test_mail_is_heard_where_the_agreement_says_so(tmp_path):
     """`entrances` opens a way on which no certificate can be shown."""
     async with staged(tmp_path, "rm-2000") as stage:
-        agreements = stage.gateway.parts.receiver._agreements
+        agreements = stage.gateway.parts.desk.house.agreements
         (of_a,) = [one for one in agreements if one.id == stage.a.agreement]
         by_mail = Caller("smtp", "192.0.2.9:4711")
         by_broker = Caller("amqp", "queue")

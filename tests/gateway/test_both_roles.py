@@ -9,11 +9,11 @@ from chain import AGREEMENT, DESTINATION, ORIGIN, Node, Plan, write_chain
 from peer_2001 import Peer2001
 
 from onceonly.gateway.config import read_configuration
-from onceonly.gateway.relaying.transit import spoken_of
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey, PartyId
 from onceonly.message.signals import SignalHeader
 from onceonly.protocol.relaying import Transit
+from onceonly.steps.transit import spoken_of
 from onceonly.store.contract.entries import TransitEntry
 
 pytestmark = pytest.mark.anyio

@@ -157,7 +157,7 @@ async def test_what_was_refused_is_left_alone(gateway, peer):
 
 async def test_a_long_range_moves_in_several_steps(gateway, peer, monkeypatch):
     """So that no step is long."""
-    monkeypatch.setattr(inbox_module, "REPORTED_PER_STEP", 2)
+    monkeypatch.setattr("onceonly.steps.processing.REPORTED_PER_STEP", 2)
     await received(gateway, peer, "m-1", "m-2", "m-3", "m-4", "m-5")
     assert await report(gateway, "complete", 0, 5) == 5
 

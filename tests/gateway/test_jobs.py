@@ -9,9 +9,9 @@ from packages import ORDER
 from peer import UNAVAILABLE
 from running_gateway import form, running
 
-from onceonly.gateway.sending.jobs import DROPPED_PER_STEP, MOVED_PER_STEP
 from onceonly.message.event import Event
 from onceonly.message.instant import US_PER_S
+from onceonly.steps.staging import DROPPED_PER_STEP, MOVED_PER_STEP
 
 pytestmark = pytest.mark.anyio
 

@@ -162,7 +162,7 @@ async def test_publishing_twice_publishes_once(gateway, peer):
 
 async def test_publishing_and_reading_go_on_beside_each_other(gateway):
     """A snapshot belongs to the thread that takes it: a segment is written while pages are read."""
-    row = gateway.parts.rows.about_gateway(Event.DRILL, gateway.parts.clock.now(), "x" * 200)
+    row = gateway.parts.desk.about_gateway(Event.DRILL, "x" * 200)
     await gateway.parts.group.transact(lambda txn: txn.append([row] * 20_000))
     publishing = asyncio.ensure_future(gateway.parts.operations.publish())
     pages = 0

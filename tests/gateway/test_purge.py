@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from desks import desk_over
 from packages import ORDER, PayloadPart, stamp
 from peer import PATIENCE_S, Manners, Peer
 from running_gateway import OUR_PARTY, RunningGateway, running
 
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.purge import UNMENTIONED_S, Forgotten, Purge, Retention
-from onceonly.gateway.rows import Rows
 from onceonly.message.digest import content_digest
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey, Pair, PartyId
@@ -135,7 +134,7 @@ class TestReceived:
     async def test_what_the_application_has_not_confirmed_is_never_forgotten(
         self, tmp_path: Path, peer: Peer, calendar: Calendar
     ) -> None:
-        """Ours may be the only copy of it in the house, also while work on it has begun."""
+        """Ours may be the only copy of it in the spooled, also while work on it has begun."""
         async with keeping(tmp_path, peer) as gateway:
             await received(gateway, peer, M)
             calendar.advance_to_day(10 * KEPT_DAYS)
@@ -235,7 +234,7 @@ class TestSent:
         self, tmp_path: Path, peer: Peer, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """One row of the journal per step says what it forgot, in its own transaction."""
-        monkeypatch.setattr("onceonly.gateway.purge.ROWS_PER_STEP", 2)
+        monkeypatch.setattr("onceonly.steps.purge.ROWS_PER_STEP", 2)
         async with keeping(tmp_path, peer) as gateway:
             for _ in range(3):
                 await sent(gateway, peer)
@@ -342,7 +341,7 @@ class HandClock(Clock):
         return self.seconds * 1_000_000
 
 
-class House:
+class Spooled:
     """A store, its spool, and a purge over both, without a network."""
 
     def __init__(self, directory: Path) -> None:
@@ -354,12 +353,9 @@ class House:
         self.failures: list[BaseException] = []
         self.group = GroupCommit(self.store, on_failure=self.failures.append, thread=False)
         self.purge = Purge(
+            desk=desk_over(self.store, self.group, self.clock, OUR_PARTY),
             store=self.store,
-            group=self.group,
             spool=self.spool,
-            rows=Rows(OUR_PARTY),
-            clock=self.clock,
-            failpoints=Failpoints(),
             retention=Retention({"tpa": 10 * UNMENTIONED_S}),
         )
 
@@ -403,75 +399,75 @@ class House:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    found = House(tmp_path)
+def spooled(tmp_path: Path) -> Iterator[Spooled]:
+    found = Spooled(tmp_path)
     yield found
     found.store.close()
     assert found.failures == []
 
 
 class TestSpool:
-    async def test_a_file_that_no_row_mentions_goes_after_a_while(self, house: House) -> None:
+    async def test_a_file_that_no_row_mentions_goes_after_a_while(self, spooled: Spooled) -> None:
         """Seen twice without a row, an hour apart; the journal counts it."""
-        payload = house.keep(BIG)
-        assert await house.sweep_after(10 * UNMENTIONED_S) == 0
-        assert await house.sweep_after(UNMENTIONED_S - 1) == 0
-        assert await house.sweep_after(1) == 1
-        assert not house.spool.path(payload.digest).exists()
-        [row] = house.store.snapshot().list_journal(0, 10)
+        payload = spooled.keep(BIG)
+        assert await spooled.sweep_after(10 * UNMENTIONED_S) == 0
+        assert await spooled.sweep_after(UNMENTIONED_S - 1) == 0
+        assert await spooled.sweep_after(1) == 1
+        assert not spooled.spool.path(payload.digest).exists()
+        [row] = spooled.store.snapshot().list_journal(0, 10)
         assert (row.event, row.reason) == (Event.PURGED, "1 files of the spool")
 
     async def test_a_file_of_a_stored_message_stays_as_long_as_the_message(
-        self, house: House
+        self, spooled: Spooled
     ) -> None:
         """It goes only after the message has gone, and then in two looks."""
-        payload = house.keep(BIG)
-        await house.settle(payload)
+        payload = spooled.keep(BIG)
+        await spooled.settle(payload)
         for _ in range(9):
-            assert await house.sweep_after(UNMENTIONED_S) == 0
-        assert b"".join(house.spool.open_reader(payload.digest)) == BIG
-        assert await house.sweep_after(2 * UNMENTIONED_S) == 0
-        assert house.store.snapshot().find_outbound("m-1000000") is None
-        assert await house.sweep_after(UNMENTIONED_S) == 1
+            assert await spooled.sweep_after(UNMENTIONED_S) == 0
+        assert b"".join(spooled.spool.open_reader(payload.digest)) == BIG
+        assert await spooled.sweep_after(2 * UNMENTIONED_S) == 0
+        assert spooled.store.snapshot().find_outbound("m-1000000") is None
+        assert await spooled.sweep_after(UNMENTIONED_S) == 1
 
-    async def test_a_file_that_is_kept_anew_is_another_file(self, house: House) -> None:
+    async def test_a_file_that_is_kept_anew_is_another_file(self, spooled: Spooled) -> None:
         """The same content arrives just before the old file's time is over."""
-        payload = house.keep(BIG)
-        assert await house.sweep_after(0) == 0
-        assert house.keep(BIG) == payload
-        assert await house.sweep_after(UNMENTIONED_S) == 0
-        await house.settle(payload)
-        assert await house.sweep_after(UNMENTIONED_S) == 0
-        assert b"".join(house.spool.open_reader(payload.digest)) == BIG
+        payload = spooled.keep(BIG)
+        assert await spooled.sweep_after(0) == 0
+        assert spooled.keep(BIG) == payload
+        assert await spooled.sweep_after(UNMENTIONED_S) == 0
+        await spooled.settle(payload)
+        assert await spooled.sweep_after(UNMENTIONED_S) == 0
+        assert b"".join(spooled.spool.open_reader(payload.digest)) == BIG
 
-    async def test_a_file_that_is_mentioned_in_between_begins_anew(self, house: House) -> None:
+    async def test_a_file_that_is_mentioned_in_between_begins_anew(self, spooled: Spooled) -> None:
         """What counts is the time without a row since the last look that found none."""
-        payload = house.keep(BIG)
-        assert await house.sweep_after(0) == 0
-        await house.settle(payload)
-        assert await house.sweep_after(UNMENTIONED_S) == 0
-        assert await house.sweep_after(11 * UNMENTIONED_S) == 0
-        assert house.spool.path(payload.digest).exists()
+        payload = spooled.keep(BIG)
+        assert await spooled.sweep_after(0) == 0
+        await spooled.settle(payload)
+        assert await spooled.sweep_after(UNMENTIONED_S) == 0
+        assert await spooled.sweep_after(11 * UNMENTIONED_S) == 0
+        assert spooled.spool.path(payload.digest).exists()
 
-    async def test_a_file_that_is_being_written_is_never_touched(self, house: House) -> None:
+    async def test_a_file_that_is_being_written_is_never_touched(self, spooled: Spooled) -> None:
         """Only kept files are looked at."""
-        sink = house.spool.open_sink()
+        sink = spooled.spool.open_sink()
         sink.write(BIG)
         for _ in range(3):
-            assert await house.sweep_after(UNMENTIONED_S) == 0
+            assert await spooled.sweep_after(UNMENTIONED_S) == 0
         sink.close()
         sink.keep()
-        assert b"".join(house.spool.open_reader(sink.close()[1])) == BIG
+        assert b"".join(spooled.spool.open_reader(sink.close()[1])) == BIG
 
     async def test_every_file_has_its_turn(
-        self, house: House, monkeypatch: pytest.MonkeyPatch
+        self, spooled: Spooled, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """However few are looked at in one go, and however few are remembered."""
         monkeypatch.setattr("onceonly.gateway.purge.FILES_PER_LOOK", 2)
         monkeypatch.setattr("onceonly.gateway.purge.MARKED_MAX", 3)
         for number in range(5):
-            house.keep(BIG + bytes([number]))
-        removed = [await house.sweep_after(UNMENTIONED_S) for _ in range(4)]
+            spooled.keep(BIG + bytes([number]))
+        removed = [await spooled.sweep_after(UNMENTIONED_S) for _ in range(4)]
         assert removed == [0, 3, 0, 2]
 
     async def test_a_large_payload_goes_with_its_message(

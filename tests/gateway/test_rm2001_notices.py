@@ -10,9 +10,9 @@ from peer import UNAVAILABLE, Manners, Peer
 from peer_2001 import Peer2001
 from running_gateway import NEVER_S, Answered, RunningGateway, running
 
-from onceonly.gateway.receiving.failure_notices import RETRIES_MAX
 from onceonly.message.event import Event
 from onceonly.message.word import changed
+from onceonly.steps.notices import RETRIES_MAX
 from onceonly.store.contract.entries import OwedNotice
 
 pytestmark = pytest.mark.anyio

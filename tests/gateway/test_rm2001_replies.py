@@ -11,9 +11,9 @@ from peer import NO_CONTENT, PATIENCE_S, Peer, Reply, bodies
 from peer_2001 import Peer2001, answering, in_the_answer
 from running_gateway import RunningGateway, running
 
-from onceonly.gateway.authority import Answered
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
+from onceonly.steps.authority import Answered
 from onceonly.transport.transport import Request
 
 pytestmark = pytest.mark.anyio

@@ -2,7 +2,6 @@
 
 import pytest
 
-from onceonly.gateway.rows import Rows
 from onceonly.journal.record import METHOD_TRANSPORT, Record
 from onceonly.message.agreement import Agreement
 from onceonly.message.digest import Digests
@@ -13,6 +12,7 @@ from onceonly.message.message import DeliverySemantics, Message, ReliableMessagi
 from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import Journal
+from onceonly.steps.rows import Rows
 
 US, THEM = PartyId("urn:duns:111111111"), PartyId("urn:duns:222222222")
 

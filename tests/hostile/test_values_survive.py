@@ -22,6 +22,7 @@ import httpx
 import pyarrow as pa
 import pytest
 import structlog
+from desks import OUR_URI, desk_over
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mailing import MailSystem
@@ -29,15 +30,12 @@ from odd_packages import KINDS, Fields, parcel, values_for
 from odd_stage import MAILBOX, Neighbour, trouble_of
 from starlette.responses import JSONResponse, Response
 
-from onceonly.gateway.agreements import Admitted, Agreements
 from onceonly.gateway.api import shapes
 from onceonly.gateway.api.arrow import inbox_stream, journal_stream
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.mail import MailTransport
 from onceonly.gateway.receiving.inbox import WholeItem
-from onceonly.gateway.receiving.signals import BytesBody, Signals, hop_back
-from onceonly.gateway.rows import Rows
+from onceonly.gateway.receiving.signals import BytesBody, Signals
 from onceonly.gateway.sending.package_body import PackageBody
 from onceonly.journal.record import Record
 from onceonly.journal.segment import to_parquet, to_records, to_table
@@ -62,6 +60,18 @@ from onceonly.protocol import schedule
 from onceonly.protocol.effects import Answer, Journal
 from onceonly.protocol.relaying import Transit
 from onceonly.protocol.sending import Outbound
+from onceonly.steps.agreements import Admitted, Agreements
+from onceonly.steps.ground import Ground
+from onceonly.steps.rows import Rows
+from onceonly.steps.signals import (
+    acknowledgment,
+    encoded,
+    failure_notice,
+    hop_back,
+    hop_to,
+    receipt,
+    signal_header,
+)
 from onceonly.store.contract.entries import OwedNotice, StoredPayload, TransitEntry
 from onceonly.store.contract.store import Store, Transaction
 from onceonly.store.group import GroupCommit
@@ -75,7 +85,6 @@ from onceonly.wire.envelope import About, Decoder, Envelope, boundary_for, encod
 from onceonly.wire.header_digest import digests_of
 
 US = "urn:duns:222222222"
-OUR_URI = "http://us.example/msh"
 PROFILES = ("rm-2000", "rm-2001")
 TOKEN = "0123456789abcdef0123456789abcdef"
 ADDRESSES: Fields = {
@@ -346,33 +355,26 @@ def whole_ms(content: Any) -> Any:
 async def assert_spoken_about(packages: Sequence[Odd], store: Store) -> None:
     """Every signal that there is about what came, posted where it is posted."""
     group = GroupCommit(store, on_failure=_raise, thread=False)
-    signals = Signals(
-        group=group,
-        transport=Outlet(),
-        rows=Rows(US),
-        clock=Clock(),
-        ids=Identifiers(OUR_URI, Clock().at),
-        our_uri=OUR_URI,
-    )
+    desk = desk_over(store, group, Clock(), US)
+    signals = Signals(desk=desk, transport=Outlet())
     surprises = Surprises()
     for package in packages:
         let = at_the_door(package)
         with surprises.of(let):
-            await speak(let, signals)
+            await speak(let, signals, desk.ground())
     await group.drain()
     surprises.assert_none()
 
 
-async def speak(let: Let, signals: Signals) -> None:
-    now = Clock().now()
+async def speak(let: Let, signals: Signals, ground: Ground) -> None:
     received = admitted(let)
     if received is not None:
         message, agreement = received.message, received.agreement
-        signals.acknowledgment(received, now)
+        acknowledgment(ground, received)
         answer = Answer(ErrorCode.NOT_SUPPORTED, Severity.ERROR, message.action)
         await signals.send_error(received, answer)
         if agreement.profile is Profile.RM_2001:
-            signals.receipt(hop_back(received), message.message_id, agreement.our_ids, now)
+            receipt(ground, hop_back(received), message.message_id, agreement.our_ids)
             notice = OwedNotice(
                 message.key,
                 agreement.id,
@@ -381,14 +383,14 @@ async def speak(let: Let, signals: Signals) -> None:
                 Severity.WARNING,
                 message.service,
             )
-            signals.failure_notice(notice, agreement, now)
+            failure_notice(ground, notice, agreement)
     # Nobody answers a signal (R-20).
     if let.about is not None and let.about.message_id and let.about.message_type == "Normal":
         profile = profile_named(KINDS[let.package[0]].profile)
         refusal = let.refusal or RemoteError(ErrorCode.NOT_SUPPORTED, "no")
         await signals.send_rejection(let.about, agreement_like(let.about, profile), refusal)
     if let.envelope is not None and isinstance(let.envelope.content, Inquiry):
-        say_how_it_stands(let.envelope.content, let.envelope.profile, signals, now)
+        say_how_it_stands(let.envelope.content, let.envelope.profile, ground)
 
 
 def agreement_like(about: About, profile: Profile) -> Agreement:
@@ -398,22 +400,22 @@ def agreement_like(about: About, profile: Profile) -> Agreement:
     return agreement_of(changed(plain, agreement_id=about.agreement_id or "agreed-1"), profile)
 
 
-def say_how_it_stands(inquiry: Inquiry, profile: Profile, signals: Signals, now: Now) -> None:
+def say_how_it_stands(inquiry: Inquiry, profile: Profile, ground: Ground) -> None:
     """The answer to a question, under the names of the agreement."""
     asked = inquiry.header
     agreement = agreement_like(About(agreement_id=asked.agreement_id), profile)
-    hop = signals.hop_to(agreement, asked.conversation_id)
+    hop = hop_to(ground.house, agreement, asked.conversation_id)
     if not asked.ref_to_message_id and inquiry.kind is not InquiryKind.PING:
         return
     said = Report(
-        header=signals.header(hop, asked.message_id, now),
+        header=signal_header(ground, hop, asked.message_id),
         kind=inquiry.kind,
         about=asked.ref_to_message_id,
         status=MessageStatus.RECEIVED,
         processing=ReportedProcessing.NOT_KNOWN,
         received_at=asked.timestamp_at,
     )
-    signals.encode(said, hop, now)
+    encoded(ground, said, hop)
 
 
 def _raise(error: BaseException) -> None:

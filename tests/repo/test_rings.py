@@ -50,9 +50,9 @@ PLANTED = [
         "onceonly.gateway.purge -> onceonly.store.sqlite.reading",
     ),
     (
-        "gateway/ids.py",
+        "gateway/chance.py",
         "from onceonly.cli.exits import Exit",
-        "onceonly.gateway.ids -> onceonly.cli.exits",
+        "onceonly.gateway.chance -> onceonly.cli.exits",
     ),
 ]
 """File, line against the rules, and how import-linter names it."""

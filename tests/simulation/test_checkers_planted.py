@@ -5,7 +5,6 @@ from recorded import NUMBERED, WINDOWED, found, plan, ran, submits
 
 from onceonly.gateway.receiving.failure_notices import FailureNotices
 from onceonly.gateway.receiving.handovers import HandOvers
-from onceonly.gateway.sending.turn import Turn
 from onceonly.message.event import Event
 from onceonly.message.message import AckRequested, DeliverySemantics
 from onceonly.message.terms import Intermediary, OnExhausted, RecoveryTerms
@@ -16,6 +15,7 @@ from onceonly.protocol.recovering import GivenUp, RecoveryPhase
 from onceonly.protocol.relaying import Arrived, TransitStatus
 from onceonly.simulation.network import Fate
 from onceonly.simulation.plan import Action, Habits, Machine, Plan
+from onceonly.steps.turn import Turn
 from onceonly.store.memory import writing as memory_writing
 
 ALL_LOST = {f"A>B#{number}": Fate.LOST for number in range(1, 4)}

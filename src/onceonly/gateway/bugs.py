@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 
 import structlog
 
-from onceonly.gateway.clock import Clock
+from onceonly.gateway.desk import Desk
 from onceonly.gateway.refusals import Refusals
-from onceonly.gateway.rows import Rows
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.event import Event
 from onceonly.message.word import changed
@@ -37,16 +36,14 @@ class Bugs:
     def __init__(
         self,
         *,
+        desk: Desk,
         refusals: Refusals,
-        rows: Rows,
-        clock: Clock,
         tasks: Tasks,
         on_failure: Callable[[StoreFailed], None],
         on_bug: OnBug | None = None,
     ) -> None:
+        self._desk = desk
         self._refusals = refusals
-        self._rows = rows
-        self._clock = clock
         self._tasks = tasks
         self._on_failure = on_failure
         self._on_bug = on_bug
@@ -105,7 +102,7 @@ class Bugs:
 
     async def _write(self, place: str, bug: BaseException, message_id: str | None) -> None:
         reason = f"a bug of onceonly while {place}: {words_for(bug)}"
-        row = self._rows.about_gateway(Event.INTERNAL_ERROR, self._clock.now(), reason)
+        row = self._desk.about_gateway(Event.INTERNAL_ERROR, reason)
         if await self._refusals.write(changed(row, message_id=message_id)):
             log.error("bug", place=place, message_id=message_id, exc_info=bug)
 

@@ -72,22 +72,21 @@ class Life:
     async def end(self) -> None:
         """Nothing comes in and nothing is under way any more: the last row, and the journal."""
         gateway = self._gateway
-        stopped = gateway.rows.about_gateway(Event.STOPPED, gateway.clock.now())
+        stopped = gateway.desk.about_gateway(Event.STOPPED)
         with contextlib.suppress(StoreFull):
-            await gateway.group.transact(lambda txn: txn.append((stopped,)))
+            await gateway.desk.transact(lambda txn, _: txn.append((stopped,)))
         await self._publish()
         await gateway.transport.close()
         await gateway.group.drain()
 
     async def _announce(self) -> None:
         gateway, drill = self._gateway, self._configuration.drill
-        now = gateway.clock.now()
-        rows = [gateway.rows.about_gateway(Event.STARTED, now)]
+        rows = [gateway.desk.about_gateway(Event.STARTED)]
         if drill is not None:
             text = f"clock_rate={drill.clock_rate} failpoints={drill.failpoints}"
-            rows.append(gateway.rows.about_gateway(Event.DRILL, now, text))
+            rows.append(gateway.desk.about_gateway(Event.DRILL, text))
             log.warning("THIS IS A DRILL: times and faults are not real", drill=text)
-        await gateway.group.transact(lambda txn: txn.append(rows))
+        await gateway.desk.transact(lambda txn, _: txn.append(rows))
 
     async def _publish(self) -> None:
         try:

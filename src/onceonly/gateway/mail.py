@@ -6,9 +6,8 @@ comes in needs nothing: the parts say their encoding, and the decoder undoes it.
 
 from collections.abc import AsyncIterator, Iterable, Iterator
 
-from onceonly.gateway.clock import Clock
+from onceonly.gateway.desk import Desk
 from onceonly.gateway.refusals import Refusals
-from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.package_body import PackageBody
 from onceonly.message.event import Direction, Event
 from onceonly.message.package import Package
@@ -84,17 +83,14 @@ class AutomaticMail:
     of the partner's MSH (R-05). An operator finds them in the journal.
     """
 
-    def __init__(self, *, refusals: Refusals, rows: Rows, clock: Clock) -> None:
+    def __init__(self, *, desk: Desk, refusals: Refusals) -> None:
+        self._desk = desk
         self._refusals = refusals
-        self._rows = rows
-        self._clock = clock
 
     async def drop(self, peer: str, kind: str) -> Answer:
         """Note one that came from `peer`; its sender's mail system is told that it was taken."""
         row = changed(
-            self._rows.about_gateway(
-                Event.REJECTED, self._clock.now(), f"automatic mail ({kind}), dropped"
-            ),
+            self._desk.about_gateway(Event.REJECTED, f"automatic mail ({kind}), dropped"),
             direction=Direction.IN,
             endpoint=peer,
             transport="smtp",

@@ -1,17 +1,16 @@
 """What operators see and do: partners, suspension, publishing, health, metrics."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 from typing import Any
 
 from onceonly import __version__
-from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.api.shapes import partner_shape, ping_shape
 from onceonly.gateway.bugs import Bugs
-from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
-from onceonly.gateway.drill import Failpoints
+from onceonly.gateway.desk import Desk
 from onceonly.gateway.lake_files import reader_of
 from onceonly.gateway.metrics import render
 from onceonly.gateway.publish import publish
@@ -20,37 +19,16 @@ from onceonly.gateway.receiving.inbound import Receiver
 from onceonly.gateway.recovery.inquiries import Inquiries
 from onceonly.gateway.recovery.questions import Questions
 from onceonly.gateway.relaying.relay import Relay
-from onceonly.gateway.sending.again import check_way_on
 from onceonly.gateway.sending.dispatch import Dispatch
-from onceonly.gateway.sending.outbound import SendingSteps
-from onceonly.gateway.sending.sender import resend
-from onceonly.gateway.sending.submit import Submissions
-from onceonly.gateway.sending.work import (
-    AgainWork,
-    MessageWork,
-    PairWork,
-    RecoveryWork,
-    TakeUpWork,
-    Work,
-)
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.terms import DeliveryTerms
-from onceonly.protocol import pairing
-from onceonly.protocol.events import Cancelled
-from onceonly.protocol.recovering import CancelWanted, StatusWanted
-from onceonly.protocol.sending import (
-    Exposure,
-    OutboundStatus,
-    has_way_on,
-    was_parked,
-)
-from onceonly.store.contract.entries import Incident, OutboundEntry, PairView, Role
+from onceonly.protocol.sending import OutboundStatus, has_way_on, was_parked
+from onceonly.steps import operating
+from onceonly.steps.ground import Ground
+from onceonly.steps.work import MessageWork, Work
+from onceonly.store.contract.entries import Incident, PairView, Role
 from onceonly.store.contract.store import Store, Transaction
-from onceonly.store.group import GroupCommit
-
-UNSENT_BATCH = 100
-"""Messages that go out again in one step: it stays short, however many failed."""
 
 ASKED = "an operator asked for it"
 """How the reasons of rows begin by which the lake knows what operators did."""
@@ -63,43 +41,34 @@ class Operations:
         self,
         *,
         configuration: Configuration,
+        desk: Desk,
         store: Store,
-        agreements: Agreements,
         dispatch: Dispatch,
-        steps: SendingSteps,
         questions: Questions,
         inquiries: Inquiries,
-        group: GroupCommit,
         receiver: Receiver,
         hand_overs: HandOvers,
         relay: Relay,
-        submissions: Submissions,
         bugs: Bugs,
-        clock: Clock,
-        failpoints: Failpoints,
     ) -> None:
         self._configuration = configuration
+        self._desk = desk
         self._store = store
-        self._agreements = agreements
+        self._agreements = desk.house.agreements
         self._dispatch = dispatch
-        self._steps = steps
         self._questions = questions
         self._inquiries = inquiries
         self._receiver = receiver
         self._hand_overs = hand_overs
         self._relay = relay
-        self._submissions = submissions
         self._bugs = bugs
-        self._clock = clock
-        self._failpoints = failpoints
         self._publishing = asyncio.Lock()
-        self._group = group
         self._takes_work = False
 
     @property
     def is_ready(self) -> bool:
         """Whether packages and submissions are taken; never over a store that failed (R-47)."""
-        return self._takes_work and self._group.failure is None
+        return self._takes_work and self._desk.failure is None
 
     @is_ready.setter
     def is_ready(self, takes_work: bool) -> None:
@@ -112,25 +81,15 @@ class Operations:
         `is_for_new_version` the content goes out again under a new MessageId, once the cancel is
         confirmed. Raises `LocalError` (NotFound, NotCancellable).
         """
-        is_done = False
+        asked: Sequence[Work] = ()
 
-        def work(txn: Transaction) -> list[Work]:
-            nonlocal is_done
-            entry = _found(txn, message_id)
-            self._check_ours(entry)
-            is_done = entry.state.exposure is Exposure.NEVER and not is_for_new_version
-            if is_done:
-                return [MessageWork(message_id, Cancelled())]
-            if entry.state.status in _OVER:
-                raise LocalError("NotCancellable", f"the message is {entry.state.status} already")
-            if self._steps.may_be_forgotten(txn, self._clock.now(), entry):
-                raise LocalError(
-                    "NotCancellable", "so old that the partner may have processed and forgotten it"
-                )
-            return [RecoveryWork(message_id, CancelWanted(is_for_new_version))]
+        def work(txn: Transaction, ground: Ground) -> Sequence[Work]:
+            nonlocal asked
+            asked = operating.cancel(txn, ground, message_id, is_for_new_version=is_for_new_version)
+            return asked
 
         await self._dispatch.run(work)
-        return is_done
+        return any(isinstance(one, MessageWork) for one in asked)
 
     async def resend(self, message_id: str, *, reason: str = "", is_anyway: bool = False) -> None:
         """Send a message again that was given up: the same bytes under the same id (S4-24).
@@ -141,21 +100,11 @@ class Operations:
         """
         why = f"{ASKED}: {reason}" if reason else ASKED
 
-        def work(txn: Transaction) -> list[Work]:
-            entry = _found(txn, message_id)
-            pair = txn.get_sending_pair(entry.pair)
-            view = txn.find_outbound_view(message_id)
-            assert view is not None, "its entry is there"
-            can_resend = self._steps.can_resend(txn, self._clock.now(), entry)
-            if can_resend and not is_anyway and view.resent_as is None:
-                return [resend(entry, pair, why)]
-            agreement = self._agreements.find(entry.agreement_id)
-            has_turn = message_id in pair.in_flight
-            check_way_on(view, agreement, has_turn=has_turn, is_anyway=is_anyway)
-            self._submissions.check_room(txn)
-            return [AgainWork(message_id, why)]
-
-        await self._dispatch.run(work)
+        await self._dispatch.run(
+            lambda txn, ground: operating.send_again(
+                txn, ground, message_id, why, is_anyway=is_anyway
+            )
+        )
 
     async def resend_new_version(self, message_id: str, *, reason: str = "") -> bool:
         """Its content under a new MessageId: at once where its end is certain (R-41).
@@ -163,7 +112,7 @@ class Operations:
         Else, and then False, once the receiver has confirmed that the old one is cancelled. Raises
         `LocalError` as `cancel` and `resend` do.
         """
-        entry = self._store.snapshot().find_outbound(message_id)
+        entry = self._desk.snapshot().find_outbound(message_id)
         if entry is not None and has_way_on(entry.state):
             await self.resend(message_id, reason=reason)
             return True
@@ -179,7 +128,7 @@ class Operations:
         `noted`: a notice that nobody sends any more. Raises `LocalError` (NotFound, NotParked,
         NotResendable) and `StoreFull`.
         """
-        snapshot = self._store.snapshot()
+        snapshot = self._desk.snapshot()
         # Also one that was closed with its pair: what it was about may be parked still.
         incidents = {
             (one.role, one.pair): one
@@ -200,7 +149,7 @@ class Operations:
         if incident.role is Role.SENDER:
             return await self._take_up_sent(message_id, reason)
         key = MessageKey(*incident.pair, message_id)
-        entry = self._store.snapshot().find_inbound(key)
+        entry = self._desk.snapshot().find_inbound(key)
         if entry is not None and entry.parked is not None:
             await self._hand_overs.take_up_stored(key, reason)
             return "handed over"
@@ -208,16 +157,20 @@ class Operations:
             return None
         if await self._relay.take_up_parked(key, reason):
             return "forwarded"
-        await self._dispatch.run(partial(_noted, incident, message_id, self._clock.at()))
+        await self._dispatch.run(
+            partial(operating.note_parked, incident=incident, message_id=message_id)
+        )
         return "noted"
 
     async def _take_up_sent(self, message_id: str, reason: str) -> str | None:
-        entry = self._store.snapshot().find_outbound(message_id)
+        entry = self._desk.snapshot().find_outbound(message_id)
         is_parked = entry is not None and (
             was_parked(entry.state) or entry.state.status is OutboundStatus.IN_DOUBT
         )
         if is_parked:
-            await self._dispatch.run(partial(_taken_up, message_id, reason))
+            await self._dispatch.run(
+                partial(operating.take_up, message_id=message_id, reason=reason)
+            )
         return "sent" if is_parked else None
 
     def note_bug(self, place: str, bug: Exception) -> None:
@@ -229,21 +182,7 @@ class Operations:
 
         Raises `LocalError` (NotFound, NeverSent).
         """
-
-        def work(txn: Transaction) -> list[Work]:
-            if _found(txn, message_id).state.exposure is Exposure.NEVER:
-                raise LocalError("NeverSent", "no byte of the message has left this gateway")
-            return [RecoveryWork(message_id, StatusWanted())]
-
-        await self._dispatch.run(work)
-
-    def _check_ours(self, entry: OutboundEntry) -> None:
-        """Only its From Party may take back what we carry for it, and hears of its end (I37)."""
-        agreement = self._agreements.find(entry.agreement_id)
-        if agreement is not None and agreement.is_route:
-            raise LocalError(
-                "NotCancellable", f"the message is {entry.pair.from_party}'s, not ours"
-            )
+        await self._dispatch.run(partial(operating.inquire, message_id=message_id))
 
     async def ping(self, partner: str, wait_s: float) -> list[dict[str, Any]]:
         """Ask a partner under each agreement whether it takes messages (level 2).
@@ -254,7 +193,7 @@ class Operations:
         if not agreements:
             raise LocalError("UnknownPartner", f"no agreement is with {partner!r}")
         return [
-            ping_shape(one, await self._questions.ping(one, wait_s), self._clock.at())
+            ping_shape(one, await self._questions.ping(one, wait_s), self._desk.clock.at())
             for one in agreements
         ]
 
@@ -264,14 +203,14 @@ class Operations:
 
     def partners(self) -> list[dict[str, Any]]:
         """Every pair that the agreements allow or the store knows, in order."""
-        known = {(view.role, view.pair): view for view in self._store.snapshot().list_pairs()}
+        known = {(view.role, view.pair): view for view in self._desk.snapshot().list_pairs()}
         terms: dict[tuple[Role, Pair], DeliveryTerms | None] = dict.fromkeys(known)
         for agreement in self._agreements:
             there = Pair(agreement.our_party, agreement.their_party)
             back = Pair(agreement.their_party, agreement.our_party)
             terms[Role.SENDER, there] = agreement.terms
             terms.setdefault((Role.RECEIVER, back), None)
-        snapshot = self._store.snapshot()
+        snapshot = self._desk.snapshot()
         shapes = []
         for role, pair in sorted(terms):
             view = known.get((role, pair)) or _fresh(role, pair, snapshot)
@@ -282,7 +221,7 @@ class Operations:
     async def suspend(self, partner: str, reason: str) -> list[dict[str, Any]]:
         """Suspend sending to a partner. Raises `LocalError` (UnknownPartner)."""
         for pair in self._pairs_with(partner):
-            await self._dispatch.run(partial(_suspension, pair, reason))
+            await self._dispatch.run(partial(operating.suspend, pair=pair, reason=reason))
         return self._partner(partner)
 
     async def resume(self, partner: str) -> list[dict[str, Any]]:
@@ -291,7 +230,7 @@ class Operations:
         Raises `LocalError` (UnknownPartner).
         """
         for pair in self._pairs_with(partner):
-            await self._dispatch.run(partial(_resumption, pair, self._clock.at()))
+            await self._dispatch.run(partial(operating.resume, pair=pair))
             await self._receiver.resume(Pair(pair.to_party, pair.from_party))
         return self._partner(partner)
 
@@ -312,15 +251,11 @@ class Operations:
     async def _resend_some(self, agreement_id: str) -> int:
         count = 0
 
-        def work(txn: Transaction) -> list[Work]:
+        def work(txn: Transaction, ground: Ground) -> Sequence[Work]:
             nonlocal count
-            entries = txn.list_unsent(agreement_id, UNSENT_BATCH)
-            if entries:
-                entries = entries[: self._submissions.check_room(txn)]
-            count = len(entries)
-            return [
-                AgainWork(entry.message_id, "an operator resumed its partner") for entry in entries
-            ]
+            again = operating.send_unsent(txn, ground, agreement_id)
+            count = len(again)
+            return again
 
         await self._dispatch.run(work)
         return count
@@ -353,17 +288,17 @@ class Operations:
     def _publish(self) -> int:
         # The snapshot is taken here because it belongs to the thread that takes it.
         return publish(
-            self._store.snapshot(),
+            self._desk.snapshot(),
             party=str(self._configuration.party[0]),
             lake=self._configuration.lake,
-            failpoints=self._failpoints,
+            failpoints=self._desk.failpoints,
             reader=reader_of(self._configuration.lake_group),
         )
 
     def health(self) -> dict[str, Any]:
         """Who this is, and whether its times and faults are real. Raises `StoreFailed` (R-47)."""
-        if self._group.failure is not None:
-            raise self._group.failure
+        if self._desk.failure is not None:
+            raise self._desk.failure
         drill = self._configuration.drill
         return {
             "status": "ok",
@@ -378,42 +313,9 @@ class Operations:
 
     def metrics(self) -> tuple[str, str]:
         """Prometheus text and its content type."""
-        return render(self._store.snapshot(), self._bugs.counts)
+        return render(self._desk.snapshot(), self._bugs.counts)
 
 
 def _fresh(role: Role, pair: Pair, snapshot: Any) -> PairView:
     state = snapshot.get_sending_pair(pair)
     return PairView(role, pair, state.status, None, None, (), 0)
-
-
-def _taken_up(message_id: str, reason: str, txn: Transaction) -> list[Work]:
-    view = txn.find_outbound_view(message_id)
-    if view is not None and view.resent_as is not None:
-        raise LocalError("NotParked", f"its content was sent again already, as {view.resent_as}")
-    return [TakeUpWork(message_id, reason)]
-
-
-def _noted(incident: Incident, message_id: str, at: int, txn: Transaction) -> list[Work]:
-    txn.resolve_parked(incident.role, incident.pair, message_id, at=at)
-    return []
-
-
-def _suspension(pair: Pair, reason: str, txn: Transaction) -> list[Work]:
-    del txn
-    return [PairWork(pair, pairing.SuspendRequested(reason))]
-
-
-def _resumption(pair: Pair, at: int, txn: Transaction) -> list[Work]:
-    txn.resolve_incidents(Role.SENDER, pair, at=at, with_parked=True)
-    return [PairWork(pair, pairing.ResumeRequested())]
-
-
-_OVER = frozenset({OutboundStatus.FAILED, OutboundStatus.EXPIRED, OutboundStatus.CANCELLED})
-"""Statuses in which there is nothing left to take back."""
-
-
-def _found(txn: Transaction, message_id: str) -> OutboundEntry:
-    entry = txn.find_outbound(message_id)
-    if entry is None:
-        raise LocalError("NotFound", f"no outbound message {message_id!r}")
-    return entry

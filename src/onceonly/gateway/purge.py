@@ -14,21 +14,17 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
+from typing import TypeVar
 
-from onceonly.gateway.clock import Clock
-from onceonly.gateway.drill import Failpoints
-from onceonly.gateway.rows import Rows
-from onceonly.message.event import Direction, Event
+from onceonly.gateway.desk import Desk, Step
 from onceonly.message.instant import NS_PER_S, US_PER_S, Now
 from onceonly.message.word import Word
-from onceonly.protocol.effects import Journal
-from onceonly.store.contract.jobs import JobPurge
+from onceonly.steps import purge
+from onceonly.steps.ground import Ground
 from onceonly.store.contract.store import Store, Transaction
-from onceonly.store.group import GroupCommit
 from onceonly.store.spool import KeptFile, Spool
 
-ROWS_PER_STEP = 200
-"""Messages forgotten in one step: some 10 ms in which no other step runs."""
+T = TypeVar("T")
 
 PATIENCE_S = 0.05
 """A purge is in no hurry: its steps share the commits of others."""
@@ -72,23 +68,10 @@ class Retention(Word):
 class Purge:
     """Forgets for one gateway. `sweep` is called from time to time, never twice at once."""
 
-    def __init__(  # noqa: PLR0913 - because what is forgotten lies in the store and beside it
-        self,
-        *,
-        store: Store,
-        group: GroupCommit,
-        spool: Spool,
-        rows: Rows,
-        clock: Clock,
-        failpoints: Failpoints,
-        retention: Retention,
-    ) -> None:
+    def __init__(self, *, desk: Desk, store: Store, spool: Spool, retention: Retention) -> None:
+        self._desk = desk
         self._store = store
-        self._group = group
         self._spool = spool
-        self._rows = rows
-        self._clock = clock
-        self._failpoints = failpoints
         self._retention = retention
         self._sweeping = asyncio.Lock()
         self._marked: dict[KeptFile, int] = {}
@@ -100,7 +83,7 @@ class Purge:
         Raises `StoreFull` (what was forgotten until then stays forgotten) and `StoreFailed`.
         """
         async with self._sweeping:
-            before_at = self._clock.at() - self._retention.archive_duration_s * US_PER_S
+            before_at = self._desk.clock.at() - self._retention.archive_duration_s * US_PER_S
             outbound = 0
             for agreement_id, duration_s in self._retention.persist_duration_s.items():
                 settled_before_at = before_at - duration_s * US_PER_S
@@ -113,76 +96,56 @@ class Purge:
             return Forgotten(inbound, outbound, pairs, await self._clear_spool(), jobs)
 
     async def _forget_inbound(self, before_at: int) -> int:
-        def purge(txn: Transaction) -> int:
-            return txn.purge_inbound(before_at, ROWS_PER_STEP)
+        def forget(txn: Transaction) -> int:
+            return txn.purge_inbound(before_at, purge.ROWS_PER_STEP)
 
-        return await self._repeat(purge, "received")
+        return await self._repeat(forget, "received")
 
     async def _forget_outbound(self, agreement_id: str, settled_before_at: int) -> int:
-        def purge(txn: Transaction) -> int:
-            return txn.purge_outbound(agreement_id, settled_before_at, ROWS_PER_STEP)
+        def forget(txn: Transaction) -> int:
+            return txn.purge_outbound(agreement_id, settled_before_at, purge.ROWS_PER_STEP)
 
-        return await self._repeat(purge, f"sent under {agreement_id}")
+        return await self._repeat(forget, f"sent under {agreement_id}")
 
     async def _forget_jobs(self) -> int:
-        if not self._store.snapshot().list_jobs(0, 1):
+        if not self._desk.snapshot().list_jobs(0, 1):
             return 0  # As in most gateways, which need no step for it.
-        before_at = self._clock.at() - self._retention.forget_job_after_s * US_PER_S
-
+        before_at = self._desk.clock.at() - self._retention.forget_job_after_s * US_PER_S
         forgotten, after = 0, 0
         while True:
-            purge = partial(self._purge_jobs, before_at=before_at, after=after)
-            purged = await self._group.transact(purge, patience_s=PATIENCE_S)
+            purged = await self._step(partial(purge.purge_jobs, before_at=before_at, after=after))
             if purged.forgotten:
-                self._failpoints.reach("after-purge")
+                self._desk.failpoints.reach("after-purge")
             forgotten += purged.forgotten
             if purged.after is None:
                 return forgotten
             after = purged.after
 
-    def _purge_jobs(self, txn: Transaction, *, before_at: int, after: int) -> JobPurge:
-        purged = txn.purge_jobs(before_at, ROWS_PER_STEP, after)
-        self._note(txn, purged.forgotten, "rows of jobs")
-        return purged
-
-    def _note(self, txn: Transaction, count: int, what: str) -> None:
-        if count:
-            row = self._rows.about_gateway(Event.PURGED, self._clock.now(), f"{count} {what}")
-            txn.append((row,))
-            self._failpoints.reach("before-purge")
-
-    async def _repeat(self, purge: Callable[[Transaction], int], what: str) -> int:
-        def step(txn: Transaction) -> int:
-            count = purge(txn)
-            self._note(txn, count, what)
+    async def _repeat(self, forget: Callable[[Transaction], int], what: str) -> int:
+        def step(txn: Transaction, ground: Ground) -> int:
+            count = purge.purge(txn, ground, forget, what)
+            if count:
+                self._desk.failpoints.reach("before-purge")
             return count
 
         forgotten = 0
-        while count := await self._group.transact(step, patience_s=PATIENCE_S):
-            self._failpoints.reach("after-purge")
+        while count := await self._step(step):
+            self._desk.failpoints.reach("after-purge")
             forgotten += count
         return forgotten
+
+    async def _step(self, step: Step[T]) -> T:
+        return await self._desk.transact(step, patience_s=PATIENCE_S)
 
     async def _forget_pairs(self) -> int:
         after_s = self._retention.forget_pair_after_s
         if after_s is None:
             return 0
-        now = self._clock.now()
-        before_at = now.at - after_s * US_PER_S
-
-        def step(txn: Transaction) -> int:
-            pairs = txn.list_idle_pairs(before_at)
-            for pair in pairs:
-                txn.forget_pair(pair)
-                # Before the number is used again, the journal says that it will be (R-10, I33).
-                reset = Journal(Event.SEQUENCE_RESET, reason="the pair was idle")
-                txn.append((self._rows.about_pair(pair, None, Direction.OUT, reset, now),))
-            return len(pairs)
-
-        return await self._group.transact(step, patience_s=PATIENCE_S)
+        before_at = self._desk.clock.at() - after_s * US_PER_S
+        return await self._step(partial(purge.forget_pairs, before_at=before_at))
 
     async def _clear_spool(self) -> int:
-        now = self._clock.now()
+        now = self._desk.clock.now()
         files = self._spool.list_kept()
         removed, kept = 0, set()
         while looked := await asyncio.to_thread(self._look_at_some, files, now):
@@ -190,9 +153,8 @@ class Purge:
             kept |= looked.unmentioned
         self._marked = {file: at_ns for file, at_ns in self._marked.items() if file in kept}
         if removed:
-            self._failpoints.reach("after-clear")
-            row = self._rows.about_gateway(Event.PURGED, now, f"{removed} files of the spool")
-            await self._group.transact(lambda txn: txn.append((row,)), patience_s=PATIENCE_S)
+            self._desk.failpoints.reach("after-clear")
+            await self._step(partial(purge.note, count=removed, what="files of the spool"))
         return removed
 
     def _look_at_some(self, files: Iterator[KeptFile], now: Now) -> "_Look | None":

@@ -7,15 +7,13 @@ with it, nor to bury the rows of messages. So rows are rationed, and what got no
 row of its own once the hour is over (ruling R-45).
 """
 
-from onceonly.gateway.clock import Clock
+from onceonly.gateway.desk import Desk
 from onceonly.gateway.ration import Ration
-from onceonly.gateway.rows import Rows
 from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
 from onceonly.message.event import Direction, Event
 from onceonly.message.word import changed
 from onceonly.store.contract.conditions import StoreFull
-from onceonly.store.group import GroupCommit
 
 STRANGERS = ""
 """In the place of an agreement: all callers that no agreement admits, together."""
@@ -24,12 +22,9 @@ STRANGERS = ""
 class Refusals:
     """Writes one row per refusal, `rows_per_hour` at most and one more that counts the others."""
 
-    def __init__(
-        self, *, group: GroupCommit, rows: Rows, clock: Clock, tasks: Tasks, rows_per_hour: int
-    ) -> None:
-        self._group = group
-        self._rows = rows
-        self._clock = clock
+    def __init__(self, *, desk: Desk, tasks: Tasks, rows_per_hour: int) -> None:
+        self._desk = desk
+        self._clock = desk.clock
         self._tasks = tasks
         self._rows_per_hour = rows_per_hour
         self._rations: dict[str, Ration] = {}
@@ -38,7 +33,7 @@ class Refusals:
     def note(self, peer: str, transport: str, reason: str) -> None:
         """The endpoints' `NoteRefusal`."""
         text = f"refused by the {transport} endpoint: {reason}"
-        row = self._rows.about_gateway(Event.SECURITY_EVENT, self._clock.now(), text)
+        row = self._desk.about_gateway(Event.SECURITY_EVENT, text)
         row = changed(row, direction=Direction.IN, endpoint=peer, transport=transport)
         self._tasks.start(self.write(row))
 
@@ -59,9 +54,7 @@ class Refusals:
         for agreement_id, ration in tuple(self._rations.items()):
             held_back = ration.take_held_back()
             if held_back:
-                row = self._rows.about_gateway(
-                    Event.SECURITY_EVENT, self._clock.now(), _more(held_back)
-                )
+                row = self._desk.about_gateway(Event.SECURITY_EVENT, _more(held_back))
                 row = changed(row, direction=Direction.IN, agreement_id=agreement_id or None)
                 await self._append(row, ration, counts=held_back)
 
@@ -70,7 +63,7 @@ class Refusals:
 
     async def _append(self, row: Record, ration: Ration, *, counts: int) -> None:
         try:
-            await self._group.transact(lambda txn: txn.append((row,)))
+            await self._desk.transact(lambda txn, _: txn.append((row,)))
         except StoreFull:
             ration.hold_back(counts)
 

@@ -3,18 +3,19 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
-from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.api.access import Access
 from onceonly.gateway.api.application import Api
 from onceonly.gateway.bugs import Bugs, OnBug
+from onceonly.gateway.chance import Chance, domain_of
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.descriptors import shares
+from onceonly.gateway.desk import Desk
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.growth import Growth
-from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.lake_files import make_folders, reader_of
 from onceonly.gateway.mail import AutomaticMail
 from onceonly.gateway.open_files import spool_of
@@ -34,21 +35,20 @@ from onceonly.gateway.recovery.inquiries import Inquiries
 from onceonly.gateway.recovery.questions import Questions
 from onceonly.gateway.recovery.reports import Reports
 from onceonly.gateway.refusals import Refusals
-from onceonly.gateway.relaying.custody import Custody
+from onceonly.gateway.relaying.custody import Custodies
 from onceonly.gateway.relaying.relay import Relay
-from onceonly.gateway.relaying.routes import Routes, as_agreement
 from onceonly.gateway.relaying.transit import Transits
 from onceonly.gateway.relaying.upstream import Upstream
 from onceonly.gateway.relaying.whereabouts import Whereabouts
-from onceonly.gateway.rows import Rows
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.jobs import Jobs
-from onceonly.gateway.sending.outbound import SendingSteps
-from onceonly.gateway.sending.room import Room
-from onceonly.gateway.sending.sender import Sender
 from onceonly.gateway.sending.submit import Submissions
 from onceonly.gateway.tasks import Tasks
 from onceonly.gateway.transports import sending_transport
+from onceonly.steps.agreements import Agreements
+from onceonly.steps.ground import House
+from onceonly.steps.routes import Routes, as_agreement
+from onceonly.steps.rows import Rows
 from onceonly.store.contract.conditions import StoreFailed, StoreRefused
 from onceonly.store.contract.store import Store
 from onceonly.store.files import make_parents
@@ -66,6 +66,7 @@ class Gateway:
     configuration: Configuration
     store: Store
     group: GroupCommit
+    desk: Desk
     spool: Spool
     transport: Transport
     dispatch: Dispatch
@@ -80,7 +81,6 @@ class Gateway:
     inbox: Inbox
     operations: Operations
     purge: Purge
-    rows: Rows
     clock: Clock
     tasks: Tasks
     api: Api
@@ -120,7 +120,7 @@ class Surroundings:
     """What a gateway has from outside besides its store: time, chance, network, files, faults."""
 
     clock: Clock
-    ids: Identifiers
+    chance: Chance
     failpoints: Failpoints
     transport: Transport
     spool: Spool
@@ -131,7 +131,7 @@ def surroundings_of(configuration: Configuration, clock: Clock) -> Surroundings:
     drill = configuration.drill
     return Surroundings(
         clock=clock,
-        ids=Identifiers(configuration.uri, clock.at),
+        chance=Chance(),
         failpoints=Failpoints(drill.failpoints if drill else None),
         transport=sending_transport(configuration, clock),
         spool=Spool(spool_of(configuration.store), files_open_max=shares().uploads),
@@ -154,175 +154,127 @@ def join(
     cannot be used.
     """
     around = surroundings or surroundings_of(configuration, clock or clock_of(configuration))
-    clock, spool, transport = around.clock, around.spool, around.transport
-    failpoints, ids = around.failpoints, around.ids
-    agreements = Agreements(configuration.agreements, map(as_agreement, configuration.routes))
-    routes = Routes(configuration.routes, our_uris=our_uris(configuration))
-    _check_agreements(store, agreements)
-    rows = Rows(str(configuration.party[0]))
-    limits = configuration.limits
+    house = house_of(configuration)
+    _check_agreements(store, house.agreements)
     group = GroupCommit(store, on_failure=on_failure)
-    tasks = Tasks()
-    refusals = Refusals(
-        group=group,
-        rows=rows,
-        clock=clock,
-        tasks=tasks,
-        rows_per_hour=limits.refusal_rows_per_hour,
-    )
-    bugs = Bugs(
-        refusals=refusals,
-        rows=rows,
-        clock=clock,
-        tasks=tasks,
-        on_failure=on_failure,
-        on_bug=on_bug,
-    )
-    tasks.on_error = bugs.note
-    error_posts = ErrorPosts(per_hour=limits.error_posts_per_hour, clock=clock)
-    growth = Growth()
-    replies = Replies(transport)
-    room = Room(store.snapshot(), configuration.queued_max)
-    sender = Sender(agreements=agreements, rows=rows, ids=ids, room=room, our_uri=configuration.uri)
-    steps = SendingSteps(sender)
-    signals = Signals(
-        group=group, transport=transport, rows=rows, clock=clock, ids=ids, our_uri=configuration.uri
-    )
-    questions = Questions(
-        signals=signals,
-        group=group,
-        rows=rows,
-        clock=clock,
-        ids=ids,
-        failpoints=failpoints,
-        tasks=tasks,
-        our_uri=configuration.uri,
-    )
-    dispatch = Dispatch(
-        sender=sender,
-        steps=steps,
+    desk = Desk(
+        house=house,
         store=store,
         group=group,
+        clock=around.clock,
+        chance=around.chance,
+        failpoints=around.failpoints,
+    )
+    tasks = Tasks()
+    ration = configuration.limits.refusal_rows_per_hour
+    refusals = Refusals(desk=desk, tasks=tasks, rows_per_hour=ration)
+    bugs = Bugs(desk=desk, refusals=refusals, tasks=tasks, on_failure=on_failure, on_bug=on_bug)
+    tasks.on_error = bugs.note
+    base = _Base(configuration, store, desk, around.spool, tasks, refusals, bugs)
+    sides = _join_sides(base, Replies(around.transport), around.transport)
+    return Gateway(
+        configuration=configuration,
+        store=store,
+        group=group,
+        desk=desk,
+        spool=around.spool,
+        transport=sides.replies,
+        dispatch=sides.dispatch,
+        receiver=sides.receiver,
+        automatic_mail=AutomaticMail(desk=desk, refusals=refusals),
+        refusals=refusals,
+        bugs=bugs,
+        inquiries=sides.inquiries,
+        relay=sides.relay,
+        clock=around.clock,
+        tasks=tasks,
+        **_join_application(base, sides),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """What every part stands on."""
+
+    configuration: Configuration
+    store: Store
+    desk: Desk
+    spool: Spool
+    tasks: Tasks
+    refusals: Refusals
+    bugs: Bugs
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """The parts that speak with partners."""
+
+    replies: Replies
+    dispatch: Dispatch
+    receiver: Receiver
+    inquiries: Inquiries
+    relay: Relay
+    questions: Questions
+    hand_overs: HandOvers
+    failure_notices: FailureNotices
+    growth: Growth
+
+
+def _join_sides(base: _Base, replies: Replies, transport: Transport) -> _Sides:
+    desk, spool, tasks, bugs = base.desk, base.spool, base.tasks, base.bugs
+    refusals, limits = base.refusals, base.configuration.limits
+    growth = Growth()
+    error_posts = ErrorPosts(per_hour=limits.error_posts_per_hour, clock=desk.clock)
+    signals = Signals(desk=desk, transport=transport)
+    questions = Questions(desk=desk, signals=signals, tasks=tasks)
+    failure_notices = FailureNotices(desk=desk, signals=signals, bugs=bugs)
+    dispatch = Dispatch(
+        desk=desk,
         spool=spool,
         transport=replies,
         questions=questions,
-        clock=clock,
-        failpoints=failpoints,
+        failure_notices=failure_notices,
         tasks=tasks,
         bugs=bugs,
     )
-    hand_overs = HandOvers(
-        store=store,
-        group=group,
-        agreements=agreements,
-        signals=signals,
-        rows=rows,
-        clock=clock,
-        failpoints=failpoints,
-        tasks=tasks,
-        bugs=bugs,
-        growth=growth,
-    )
-    reports = Reports(
-        sender=sender,
-        steps=steps,
-        dispatch=dispatch,
-        questions=questions,
-        store=store,
-        clock=clock,
-    )
-    upstream = Upstream(
-        signals=signals, group=group, rows=rows, clock=clock, our_uri=configuration.uri
-    )
-    whereabouts = Whereabouts(
-        routes=routes, upstream=upstream, signals=signals, group=group, clock=clock, tasks=tasks
-    )
+    hand_overs = HandOvers(desk=desk, signals=signals, tasks=tasks, bugs=bugs, growth=growth)
+    upstream = Upstream(desk=desk, signals=signals)
     inquiries = Inquiries(
-        group=group,
-        agreements=agreements,
+        desk=desk,
         dispatch=dispatch,
-        reports=reports,
+        reports=Reports(desk=desk, dispatch=dispatch, questions=questions),
         hand_overs=hand_overs,
-        whereabouts=whereabouts,
+        whereabouts=Whereabouts(desk=desk, upstream=upstream, tasks=tasks),
         signals=signals,
-        rows=rows,
-        clock=clock,
-        failpoints=failpoints,
         tasks=tasks,
         refusals=refusals,
-        our_uri=configuration.uri,
-    )
-    transits = Transits(
-        routes=routes,
-        upstream=upstream,
-        store=store,
-        group=group,
-        spool=spool,
-        transport=transport,
-        clock=clock,
-        failpoints=failpoints,
-        tasks=tasks,
-        bugs=bugs,
-    )
-    custody = Custody(
-        routes=routes,
-        store=store,
-        group=group,
-        dispatch=dispatch,
-        upstream=upstream,
-        clock=clock,
-        failpoints=failpoints,
-        tasks=tasks,
-        our_ids=configuration.party,
-        room=room,
     )
     relay = Relay(
-        routes=routes,
-        transits=transits,
-        custody=custody,
+        desk=desk,
+        transits=Transits(
+            desk=desk, upstream=upstream, spool=spool, transport=transport, tasks=tasks, bugs=bugs
+        ),
+        custody=Custodies(desk=desk, dispatch=dispatch, upstream=upstream, tasks=tasks),
         upstream=upstream,
         dispatch=dispatch,
-        clock=clock,
-        ids=ids,
         tasks=tasks,
         transport=transport,
         spool=spool,
         error_posts=error_posts,
-        our_uri=configuration.uri,
-        payload_bytes_max=configuration.payload_bytes_max,
+        payload_bytes_max=base.configuration.payload_bytes_max,
     )
-    arrivals = Arrivals(
-        store=store,
-        group=group,
-        dispatch=dispatch,
-        replies=replies,
-        hand_overs=hand_overs,
-        signals=signals,
-        rows=rows,
-        clock=clock,
-        failpoints=failpoints,
-        tasks=tasks,
-    )
-    failure_notices = FailureNotices(
-        store=store,
-        group=group,
-        agreements=agreements,
-        routes=routes,
-        signals=signals,
-        rows=rows,
-        clock=clock,
-        failpoints=failpoints,
-        bugs=bugs,
-        our_uri=configuration.uri,
-    )
-    dispatch.tell_from_party = failure_notices.release
     receiver = Receiver(
-        store=store,
-        group=group,
+        desk=desk,
         spool=spool,
-        agreements=agreements,
         dispatch=dispatch,
-        arrivals=arrivals,
+        arrivals=Arrivals(
+            desk=desk,
+            dispatch=dispatch,
+            replies=replies,
+            hand_overs=hand_overs,
+            signals=signals,
+            tasks=tasks,
+        ),
         hand_overs=hand_overs,
         failure_notices=failure_notices,
         replies=replies,
@@ -334,107 +286,91 @@ def join(
         error_posts=error_posts,
         doorstep=Doorstep(limits.unadmitted_bytes_max),
         bugs=bugs,
-        rows=rows,
-        clock=clock,
-        our_party=str(configuration.party[0]),
-        our_uris=our_uris(configuration),
-        payload_bytes_max=configuration.payload_bytes_max,
+        payload_bytes_max=base.configuration.payload_bytes_max,
         tasks=tasks,
     )
-    dispatch.receive = receiver.receive_reply
-    submissions = Submissions(
-        store=store,
-        group=group,
-        agreements=agreements,
-        dispatch=dispatch,
-        rows=rows,
-        clock=clock,
-        ids=ids,
-        replies=replies,
-        room=room,
+    dispatch.listen(receiver.receive_reply)
+    return _Sides(
+        replies,
+        dispatch,
+        receiver,
+        inquiries,
+        relay,
+        questions,
+        hand_overs,
+        failure_notices,
+        growth,
     )
-    jobs = Jobs(
-        store=store,
-        group=group,
-        agreements=agreements,
-        submissions=submissions,
-        dispatch=dispatch,
-        room=room,
-        rows=rows,
-        clock=clock,
-        tasks=tasks,
-    )
+
+
+class _ForApplication(TypedDict):
+    """The parts that applications and operators use."""
+
+    submissions: Submissions
+    jobs: Jobs
+    inbox: Inbox
+    operations: Operations
+    purge: Purge
+    api: Api
+    access: Access
+
+
+def _join_application(base: _Base, sides: _Sides) -> _ForApplication:
+    configuration, desk, dispatch = base.configuration, base.desk, sides.dispatch
+    submissions = Submissions(desk=desk, dispatch=dispatch, replies=sides.replies)
+    jobs = Jobs(desk=desk, submissions=submissions, dispatch=dispatch, tasks=base.tasks)
     inbox = Inbox(
-        store=store,
-        group=group,
-        agreements=agreements,
-        spool=spool,
-        rows=rows,
-        clock=clock,
-        growth=growth,
-        failure_notices=failure_notices,
+        desk=desk,
+        spool=base.spool,
+        growth=sides.growth,
+        failure_notices=sides.failure_notices,
     )
     operations = Operations(
         configuration=configuration,
-        store=store,
-        agreements=agreements,
+        desk=desk,
+        store=base.store,
         dispatch=dispatch,
-        steps=steps,
-        questions=questions,
-        inquiries=inquiries,
-        group=group,
-        receiver=receiver,
-        hand_overs=hand_overs,
-        relay=relay,
-        submissions=submissions,
-        bugs=bugs,
-        clock=clock,
-        failpoints=failpoints,
+        questions=sides.questions,
+        inquiries=sides.inquiries,
+        receiver=sides.receiver,
+        hand_overs=sides.hand_overs,
+        relay=sides.relay,
+        bugs=base.bugs,
     )
-    api = Api(
-        store=store,
-        spool=spool,
+    return _ForApplication(
         submissions=submissions,
         jobs=jobs,
         inbox=inbox,
         operations=operations,
-        payload_bytes_max=configuration.payload_bytes_max,
+        purge=Purge(
+            desk=desk, store=base.store, spool=base.spool, retention=_retention(configuration)
+        ),
+        api=Api(
+            store=base.store,
+            spool=base.spool,
+            submissions=submissions,
+            jobs=jobs,
+            inbox=inbox,
+            operations=operations,
+            payload_bytes_max=configuration.payload_bytes_max,
+        ),
+        access=Access(
+            api=configuration.api, token=configuration.api_token, hosts=configuration.api_hosts
+        ),
     )
-    purge = Purge(
-        store=store,
-        group=group,
-        spool=spool,
-        rows=rows,
-        clock=clock,
-        failpoints=failpoints,
-        retention=_retention(configuration),
-    )
-    access = Access(
-        api=configuration.api, token=configuration.api_token, hosts=configuration.api_hosts
-    )
-    return Gateway(
-        configuration=configuration,
-        store=store,
-        group=group,
-        spool=spool,
-        transport=replies,
-        dispatch=dispatch,
-        receiver=receiver,
-        automatic_mail=AutomaticMail(refusals=refusals, rows=rows, clock=clock),
-        refusals=refusals,
-        bugs=bugs,
-        inquiries=inquiries,
-        relay=relay,
-        submissions=submissions,
-        jobs=jobs,
-        inbox=inbox,
-        operations=operations,
-        purge=purge,
-        rows=rows,
-        clock=clock,
-        tasks=tasks,
-        api=api,
-        access=access,
+
+
+def house_of(configuration: Configuration) -> House:
+    """What the steps know of the configuration."""
+    return House(
+        party=configuration.party,
+        uri=configuration.uri,
+        uris=our_uris(configuration),
+        domain=domain_of(configuration.uri),
+        agreements=Agreements(configuration.agreements, map(as_agreement, configuration.routes)),
+        routes=Routes(configuration.routes, our_uris=our_uris(configuration)),
+        rows=Rows(str(configuration.party[0])),
+        queued_max=configuration.queued_max,
     )
 
 

@@ -9,7 +9,6 @@ from msgspec.structs import asdict
 
 from onceonly.gateway.receiving.inbox import WholeItem
 from onceonly.gateway.recovery.questions import Availability
-from onceonly.gateway.rows import outcome_of
 from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement
 from onceonly.message.event import OUTCOMES, Event
@@ -20,6 +19,7 @@ from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.outbound import NOT_DELIVERED
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import OutboundStatus
+from onceonly.steps.rows import outcome_of
 from onceonly.store.contract.entries import InboxItem, Incident, Notice, OutboundView, PairView
 from onceonly.store.contract.jobs import STAGED, Job, JobRow
 

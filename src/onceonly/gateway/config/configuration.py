@@ -23,11 +23,12 @@ from onceonly.gateway.config.transports import (
     smtp_of,
     tls_of,
 )
-from onceonly.gateway.config.values import entrance_of, is_loopback, is_wildcard
+from onceonly.gateway.config.values import is_loopback, is_wildcard
 from onceonly.message.agreement import Agreement, Route
 from onceonly.message.identity import PartyId
 from onceonly.message.profile import Profile
 from onceonly.message.terms import Intermediary
+from onceonly.steps.authority import entrance_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 from onceonly.gateway.config.agreement_keys import EBXML_METHOD_URI, WINDOW_2001
 from onceonly.gateway.config.file import Table
-from onceonly.gateway.config.values import entrance_of
 from onceonly.message.message import (
     AckRequested,
     DeliverySemantics,
@@ -28,6 +27,7 @@ from onceonly.message.terms import (
     Remedy,
     ResponseChoice,
 )
+from onceonly.steps.authority import entrance_of
 
 ONLY_2001 = (
     "reliable_messaging_method",

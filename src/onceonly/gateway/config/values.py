@@ -133,14 +133,6 @@ def entrances(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def entrance_of(uri: str) -> str:
-    """The entrance that an address of that scheme leads to."""
-    scheme = uri.partition(":")[0]
-    if scheme in ("smtp", "smtps"):
-        return "mail"
-    return "amqp" if scheme in ("amqp", "amqps") else "https"
-
-
 def uris(value: Any) -> tuple[str, ...]:
     """URIs, each once."""
     if not isinstance(value, list) or not value:

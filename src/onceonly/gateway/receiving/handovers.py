@@ -12,54 +12,29 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
 
-from onceonly.gateway.agreements import Agreements
 from onceonly.gateway.bugs import Bugs, words_for
-from onceonly.gateway.clock import Clock
-from onceonly.gateway.drill import Failpoints
+from onceonly.gateway.desk import Desk
 from onceonly.gateway.growth import Growth
-from onceonly.gateway.persistence import persist
 from onceonly.gateway.receiving.replies import IN_THE_ANSWER
-from onceonly.gateway.receiving.signals import Hop, Signals
-from onceonly.gateway.rows import Rows
+from onceonly.gateway.receiving.signals import Signals
 from onceonly.gateway.tasks import Tasks
-from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement
-from onceonly.message.digest import Digests
-from onceonly.message.errors import LocalError
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
-from onceonly.message.instant import Now
-from onceonly.message.message import AckRequested, Message
-from onceonly.message.word import Word, changed
-from onceonly.protocol import receiving
-from onceonly.protocol.effects import Effect, HandOver, Journal, SendReceipt, Withhold
+from onceonly.message.word import changed
+from onceonly.protocol.effects import Effect, HandOver, SendReceipt
 from onceonly.protocol.events import Outcome, Transmission
-from onceonly.protocol.receiving import InboundStatus, certainly_never_left
-from onceonly.store.contract.entries import InboundEntry, Role
-from onceonly.store.contract.store import Store, Transaction
-from onceonly.store.group import GroupCommit
+from onceonly.protocol.receiving import certainly_never_left
+from onceonly.steps import handing_over
+from onceonly.steps.handing_over import Debt, Ready
+from onceonly.steps.signals import Hop, outcome_row, receipt
+from onceonly.store.contract.entries import InboundEntry
 
 HANDING_OVER = "handing over"
 """Where a bug was met, in words for counts and rows."""
 
 HANDED_OVER_PER_STEP = 64
 """Messages of a pair in one step, where more are ready: some 6 ms in which no other step runs."""
-
-
-class Debt(Word):
-    """A stored message whose partner and whose application have to hear of it."""
-
-    key: MessageKey
-    agreement: Agreement
-    receipt: Hop | None = None
-    """The way of the delivery receipt that its sender asked for."""
-    may_have_left: bool = False
-    """An earlier life did not learn how its acknowledgement left (R-12)."""
-
-
-def wants_receipt(message: Message) -> bool:
-    """Whether the sender asked for a delivery receipt (seed 001 §2.1.1.1)."""
-    return message.delivery_receipt_requested not in (None, AckRequested.NONE)
 
 
 @dataclass(slots=True, eq=False)
@@ -99,27 +74,11 @@ class _Line:
 class HandOvers:
     """Acknowledges stored messages and puts them into the inbox."""
 
-    def __init__(  # noqa: PLR0913 - because two of the three durable steps are made here
-        self,
-        *,
-        store: Store,
-        group: GroupCommit,
-        agreements: Agreements,
-        signals: Signals,
-        rows: Rows,
-        clock: Clock,
-        failpoints: Failpoints,
-        tasks: Tasks,
-        bugs: Bugs,
-        growth: Growth,
+    def __init__(
+        self, *, desk: Desk, signals: Signals, tasks: Tasks, bugs: Bugs, growth: Growth
     ) -> None:
-        self._store = store
-        self._group = group
-        self._agreements = agreements
+        self._desk = desk
         self._signals = signals
-        self._rows = rows
-        self._clock = clock
-        self._failpoints = failpoints
         self._tasks = tasks
         self._bugs = bugs
         self._growth = growth
@@ -127,19 +86,17 @@ class HandOvers:
 
     async def start(self) -> None:
         """Take up what a stop or a crash left stored: acknowledge it again, hand it over."""
-        for entry in self._store.snapshot().list_stored():
+        for entry in self._desk.snapshot().list_stored():
             await self._bugs.contain(
                 HANDING_OVER,
                 self._take_up(entry),
-                partial(self._park, entry.key, self._agreements.find(entry.agreement_id)),
+                partial(self._park, entry.key),
                 message_id=entry.key.message_id,
             )
 
     async def _take_up(self, entry: InboundEntry) -> None:
-        snapshot = self._store.snapshot()
-        agreement = self._agreements.find(entry.agreement_id)
-        assert agreement is not None, f"{entry.key} names agreement {entry.agreement_id!r}"
-        response = snapshot.get_response(entry.key)
+        agreement = self._desk.house.agreement(entry.agreement_id)
+        response = self._desk.snapshot().get_response(entry.key)
         send = partial(self._signals.post, agreement.send_to, response)
         debt = self.debt_of(entry.key, agreement)
         self.acknowledge(changed(debt, may_have_left=not entry.is_withheld), send)
@@ -150,52 +107,18 @@ class HandOvers:
         What was parked, or waits for whatever reason; withheld it stays while no acknowledgement
         leaves (R-12). Raises `LocalError` (NotFound, NotParked) and `StoreFull`.
         """
-
-        def step(txn: Transaction) -> InboundEntry:
-            entry = txn.find_inbound(key)
-            if entry is None:
-                raise LocalError("NotFound", f"no message {key.message_id!r} is stored")
-            if entry.status is not InboundStatus.STORED:
-                raise LocalError("NotParked", f"the message is {entry.status}; nothing holds it up")
-            now = self._clock.now()
-            txn.put_parked(key, None)
-            txn.resolve_parked(Role.RECEIVER, key.pair, key.message_id, at=now.at)
-            agreement = self._agreements.find(entry.agreement_id)
-            assert agreement is not None, f"{key} names agreement {entry.agreement_id!r}"
-            row = Journal(Event.TAKEN_UP, reason=reason)
-            txn.append(self._records(Debt(key, agreement), (row,), entry.digests, now))
-            return entry
-
-        entry = await self._group.transact(step)
+        entry = await self._desk.transact(
+            lambda txn, ground: handing_over.take_up(txn, ground, key, reason)
+        )
         await self._take_up(entry)
 
-    async def _park(self, key: MessageKey, agreement: Agreement | None, bug: Exception) -> None:
-        """A bug of ours met it: it stays stored, its partner hears nothing else, an operator does.
-
-        Repeats of it are acknowledged as ever; what is behind it in its pair goes on (R-43).
-        """
+    async def _park(self, key: MessageKey, bug: Exception) -> None:
         reason = words_for(bug)
-
-        def step(txn: Transaction) -> None:
-            now = self._clock.now()
-            entry = txn.find_inbound(key)
-            if entry is None or entry.status is not InboundStatus.STORED:
-                return
-            txn.put_parked(key, reason)
-            text = f"{reason} ({key.message_id})"
-            txn.open_incident(Role.RECEIVER, key.pair, text, at=now.at, message_id=key.message_id)
-            if agreement is not None:
-                row = Journal(Event.PARKED, reason=reason)
-                txn.append(self._records(Debt(key, agreement), (row,), entry.digests, now))
-
-        await persist(self._group, step)
+        await self._desk.persist(lambda txn, ground: handing_over.park(txn, ground, key, reason))
 
     def debt_of(self, key: MessageKey, agreement: Agreement) -> Debt:
         """What is owed for a message of which no copy is at hand, only what the store knows."""
-        message = self._store.snapshot().find_inbound_message(key)
-        if message is None or not wants_receipt(message):
-            return Debt(key, agreement)
-        return Debt(key, agreement, self._signals.hop_to(agreement, message.conversation_id))
+        return handing_over.debt_of(self._desk.snapshot(), self._desk.house, key, agreement)
 
     def acknowledge(self, debt: Debt, send: Callable[[], Awaitable[Transmission]]) -> None:
         """Send the response and hand over beside the caller, in the order of calls per pair (I16).
@@ -206,7 +129,7 @@ class HandOvers:
         place = self._take_place(debt)
 
         async def leave() -> Transmission:
-            self._failpoints.reach("before-acknowledge")
+            self._desk.failpoints.reach("before-acknowledge")
             await self.expose(debt)
             return await send()
 
@@ -225,7 +148,7 @@ class HandOvers:
         Callers are cut only by the end of this process; then the next start takes the line up.
         """
         place = self._take_place(debt)
-        self._failpoints.reach("before-acknowledge")
+        self._desk.failpoints.reach("before-acknowledge")
         try:
             await self.expose(debt)
         finally:
@@ -238,7 +161,7 @@ class HandOvers:
 
     async def _serve_behind(self, place: _Place, transmission: Transmission) -> None:
         place.transmission = transmission
-        self._failpoints.reach("after-acknowledge")
+        self._desk.failpoints.reach("after-acknowledge")
         await self._serve(place.debt.key.pair)
 
     async def expose(self, debt: Debt) -> None:
@@ -248,11 +171,11 @@ class HandOvers:
         """
         if not debt.agreement.terms.strict_release:
             return
-        entry = self._store.snapshot().find_inbound(debt.key)
+        entry = self._desk.snapshot().find_inbound(debt.key)
         line = self._lines.get(debt.key.pair)
         is_being_served = line is not None and line.is_served
         if is_being_served or (entry is not None and entry.is_withheld):
-            await persist(self._group, lambda txn: _expose(txn, debt.key))
+            await self._desk.persist(lambda txn, _: handing_over.expose(txn, debt.key))
 
     async def _serve(self, pair: Pair) -> None:
         """Hand over what is ready; whoever becomes ready meanwhile goes in the next step."""
@@ -289,7 +212,7 @@ class HandOvers:
             await self._bugs.contain(
                 HANDING_OVER,
                 self._hand_over([(debt, left)]),
-                partial(self._park, debt.key, debt.agreement),
+                partial(self._park, debt.key),
                 message_id=debt.key.message_id,
             )
 
@@ -300,13 +223,12 @@ class HandOvers:
         A repeat of what was handed over overtakes nobody, and what is stored behind it is no
         concern of its acknowledgement.
         """
-        snapshot = self._store.snapshot()
+        snapshot = self._desk.snapshot()
         of_pair = [one for one in snapshot.list_stored() if one.key.pair == debt.key.pair]
         if all(one.key != debt.key for one in of_pair):
             return
         for entry in takewhile(lambda one: one.key != debt.key, of_pair):
-            agreement = self._agreements.find(entry.agreement_id)
-            assert agreement is not None, f"{entry.key} names agreement {entry.agreement_id!r}"
+            agreement = self._desk.house.agreement(entry.agreement_id)
             response = snapshot.get_response(entry.key)
             earlier = self.debt_of(entry.key, agreement)
             await self.expose(earlier)
@@ -317,7 +239,7 @@ class HandOvers:
 
     async def wait_for_earlier(self, pair: Pair) -> None:
         """Before a message is stored and handed over in one step: whoever is stored goes first."""
-        if any(entry.key.pair == pair for entry in self._store.snapshot().list_stored()):
+        if any(entry.key.pair == pair for entry in self._desk.snapshot().list_stored()):
             line = self._lines.get(pair)
             if line is not None:
                 await asyncio.wait((line.places[-1].left,))
@@ -328,37 +250,16 @@ class HandOvers:
         One step for all of them. A commit each would let a pair's inbox grow no faster than one
         message per fsync, while a group of them is stored by each.
         """
-
-        def step(txn: Transaction) -> list[tuple[Debt, tuple[Effect, ...]]]:
-            return [(debt, self._hand_over_one(txn, debt, left)) for debt, left in ready]
-
         for _ in ready:
-            self._failpoints.reach("before-hand-over")
-        for debt, effects in await persist(self._group, step):
-            self._failpoints.reach("after-hand-over")
-            self.handed_over(debt, effects)
-
-    def _hand_over_one(
-        self, txn: Transaction, debt: Debt, transmission: Transmission
-    ) -> tuple[Effect, ...]:
-        now = self._clock.now()
-        entry = txn.find_inbound(debt.key)
-        if entry is None or entry.parked is not None:
-            return ()  # Purged meanwhile, as a repeat may be; or an operator has to look first.
-        _, effects = receiving.acknowledged(
-            entry.status,
-            transmission,
-            debt.agreement.terms,
-            wants_receipt=debt.receipt is not None,
-            may_have_left=debt.may_have_left,
+            self._desk.failpoints.reach("before-hand-over")
+        handed_over = await self._desk.persist(
+            lambda txn, ground: handing_over.hand_over(
+                txn, ground, [Ready(one, left, self._is_asked_again(one)) for one, left in ready]
+            )
         )
-        if HandOver() in effects:
-            txn.hand_over(debt.key, at=now.at)
-        # What another copy asked for may be leaving in this moment; its own end comes behind.
-        if Withhold() in effects and not self._is_asked_again(debt):
-            txn.put_withheld(debt.key, is_withheld=True)
-        txn.append(self._records(debt, effects, entry.digests, now))
-        return effects
+        for debt, effects in handed_over:
+            self._desk.failpoints.reach("after-hand-over")
+            self.handed_over(debt, effects)
 
     def _is_asked_again(self, debt: Debt) -> bool:
         """Whether another acknowledgement of the message is in the line."""
@@ -375,47 +276,17 @@ class HandOvers:
                 assert debt.receipt is not None, "a receipt was asked for"
                 self._tasks.start(self._send_receipt(debt, debt.receipt))
 
-    def _records(
-        self, debt: Debt, effects: Iterable[Effect], digests: Digests | None, now: Now
-    ) -> list[Record]:
-        return [
-            self._rows.about_message(
-                debt.key,
-                debt.agreement,
-                Direction.IN,
-                effect,
-                now,
-                endpoint=debt.agreement.send_to if effect.outcome else None,
-                digests=digests,
-            )
-            for effect in effects
-            if isinstance(effect, Journal)
-        ]
-
     async def _send_receipt(self, debt: Debt, hop: Hop) -> None:
         """Seed 001 §2.1.1.2: the application has the message."""
-        package = self._signals.receipt(
-            hop, debt.key.message_id, debt.agreement.our_ids, self._clock.now()
-        )
-        self._failpoints.reach("before-receipt")
-        transmission = await self._signals.post(debt.agreement.send_to, package)
-        self._failpoints.reach("after-receipt")
-        sent = Journal(
-            Event.RECEIPT_SENT,
-            outcome=transmission.outcome.value,
-            status_code=transmission.status_code,
-            reason=transmission.detail or None,
-        )
-        records = self._records(debt, (sent,), None, self._clock.now())
-        await persist(self._group, lambda txn: txn.append(records))
+        ground, key, agreement = self._desk.ground(), debt.key, debt.agreement
+        package = receipt(ground, hop, key.message_id, agreement.our_ids)
+        self._desk.failpoints.reach("before-receipt")
+        transmission = await self._signals.post(agreement.send_to, package)
+        self._desk.failpoints.reach("after-receipt")
+        sent = outcome_row(Event.RECEIPT_SENT, transmission)
+        await self._desk.note(key, agreement, Direction.IN, sent, endpoint=agreement.send_to)
 
 
 async def _not_known(bug: Exception) -> Transmission:
     """Of an acknowledgement that met a bug on its way out."""
     return Transmission(Outcome.UNKNOWN, bytes_left=True, detail=words_for(bug))
-
-
-def _expose(txn: Transaction, key: MessageKey) -> None:
-    entry = txn.find_inbound(key)
-    if entry is not None and entry.is_withheld:
-        txn.put_withheld(key, is_withheld=False)

@@ -5,24 +5,13 @@ answer, leaves one journal row, and stores nothing. What becomes of a business m
 agreement is `arrivals`' to know.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
-from onceonly.gateway.agreements import Admitted, Agreements, refuse_signed
-from onceonly.gateway.authority import (
-    Answered,
-    Caller,
-    NotEntitled,
-    caller_of,
-    is_entitled,
-    is_previous_hop,
-    readings_by,
-    speaks_of_its_exchange,
-)
 from onceonly.gateway.bugs import Bugs
-from onceonly.gateway.clock import Clock
+from onceonly.gateway.desk import Desk
 from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.payloads import keep
-from onceonly.gateway.receiving.arrivals import Arrivals, Received
+from onceonly.gateway.receiving.arrivals import Arrivals
 from onceonly.gateway.receiving.doorstep import DOORSTEP_PIECE_BYTES, Doorstep, Place
 from onceonly.gateway.receiving.failure_notices import FailureNotices
 from onceonly.gateway.receiving.handovers import HandOvers
@@ -32,7 +21,6 @@ from onceonly.gateway.receiving.validation import Validation
 from onceonly.gateway.recovery.inquiries import Inquiries
 from onceonly.gateway.refusals import STRANGERS, Refusals
 from onceonly.gateway.relaying.relay import Relay
-from onceonly.gateway.rows import Rows, at_what_waits
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
@@ -52,12 +40,21 @@ from onceonly.message.signals import (
     Signal,
 )
 from onceonly.message.word import changed
-from onceonly.protocol import receiving
-from onceonly.protocol.effects import Journal
+from onceonly.steps.agreements import Admitted, refuse_signed
+from onceonly.steps.arrival import Received, resume_pair
+from onceonly.steps.authority import (
+    Answered,
+    Caller,
+    NotEntitled,
+    is_entitled,
+    is_previous_hop,
+    readings_by,
+    speaks_of_its_exchange,
+)
+from onceonly.steps.rows import at_what_waits
+from onceonly.steps.verdicts import is_acknowledged_by_another, is_ours
 from onceonly.store.contract.conditions import StoreExhausted, StoreFull
-from onceonly.store.contract.entries import Role, StoredPayload
-from onceonly.store.contract.store import Store, Transaction
-from onceonly.store.group import GroupCommit
+from onceonly.store.contract.entries import StoredPayload
 from onceonly.store.spool import Sink, Spool
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.transport.transport import Request, TransferBroken
@@ -72,13 +69,11 @@ TAKEN = TransportAnswer(204)
 class Receiver:
     """Takes in every package that comes to this gateway."""
 
-    def __init__(  # noqa: PLR0913 - because this is where the receiving side's parts meet
+    def __init__(  # noqa: PLR0913 - because it hands on whatever can come
         self,
         *,
-        store: Store,
-        group: GroupCommit,
+        desk: Desk,
         spool: Spool,
-        agreements: Agreements,
         dispatch: Dispatch,
         arrivals: Arrivals,
         hand_overs: HandOvers,
@@ -92,17 +87,12 @@ class Receiver:
         error_posts: ErrorPosts,
         doorstep: Doorstep,
         bugs: Bugs,
-        clock: Clock,
-        rows: Rows,
-        our_party: str,
-        our_uris: Collection[str],
         payload_bytes_max: int,
         tasks: Tasks,
     ) -> None:
-        self._store = store
-        self._group = group
+        self._desk = desk
+        self._house = desk.house
         self._spool = spool
-        self._agreements = agreements
         self._dispatch = dispatch
         self._arrivals = arrivals
         self._hand_overs = hand_overs
@@ -116,10 +106,6 @@ class Receiver:
         self._error_posts = error_posts
         self._doorstep = doorstep
         self._bugs = bugs
-        self._clock = clock
-        self._rows = rows
-        self._our_party = our_party
-        self._our_uris = our_uris
         self._payload_bytes_max = payload_bytes_max
         self._limits = Limits(package_bytes_max=payload_bytes_max + HEADERS_BYTES)
         self._tasks = tasks
@@ -131,7 +117,7 @@ class Receiver:
 
     async def receive(self, request: Request, chunks: AsyncIterator[bytes]) -> TransportAnswer:
         """The transport's `Receive`: take one package in and answer its transport."""
-        return await self._receive_contained(request, chunks, caller_of(request))
+        return await self._receive_contained(request, chunks, _caller_of(request))
 
     async def receive_reply(
         self, request: Request, chunks: AsyncIterator[bytes], answered: Answered
@@ -153,7 +139,7 @@ class Receiver:
                 _internal_error,
             )
         except StoreExhausted as error:
-            row = self._rows.about_gateway(Event.REJECTED, self._clock.now(), str(error))
+            row = self._desk.about_gateway(Event.REJECTED, str(error))
             await self._refusals.write(changed(row, endpoint=request.peer))
             return TransportAnswer(503, "Busy", reason=_COME_AGAIN)
         except StoreFull:
@@ -188,7 +174,7 @@ class Receiver:
             return await self._reject(error, decoder.about if decoder else None, request, caller)
         except TransferBroken as broken:
             reason = f"the transfer broke off: {broken}"
-            row = self._rows.about_gateway(Event.REJECTED, self._clock.now(), reason)
+            row = self._desk.about_gateway(Event.REJECTED, reason)
             await self._refusals.write(changed(row, endpoint=request.peer))
             return TransportAnswer(400, "TransferBroken", reason=_HALF)
         finally:
@@ -223,15 +209,15 @@ class Receiver:
             if not is_previous_hop(caller, route):
                 raise NotEntitled(f"does not show what route {route.id!r} asks of its callers")
             return route
-        agreement = self._agreements.find_ours(content.agreement_id)
+        agreement = self._house.agreements.find_ours(content.agreement_id)
         if agreement is not None and not is_entitled(caller, agreement):
             raise NotEntitled(f"does not show what agreement {agreement.id!r} asks of its callers")
-        return self._agreements.admit(
-            content, document.routing, profile=document.profile, our_uris=self._our_uris
+        return self._house.agreements.admit(
+            content, document.routing, profile=document.profile, our_uris=self._house.uris
         )
 
     def _admit_signal(self, signal: Signal, caller: Caller) -> None:
-        agreement = self._agreements.find_ours(signal.header.agreement_id)
+        agreement = self._house.agreements.find_ours(signal.header.agreement_id)
         if agreement is None or is_entitled(caller, agreement):
             return
         if not self._relay.knows(caller, agreement.id):
@@ -243,14 +229,14 @@ class Receiver:
         One without a name has the agreement of what it is about.
         """
         named = signal.header.agreement_id
-        is_known = not named or self._agreements.find_ours(named) is not None
+        is_known = not named or self._house.agreements.find_ours(named) is not None
         return not is_known and not self._relay.knows(caller, named)
 
     async def _refuse_caller(
         self, error: NotEntitled, about: About | None, request: Request, caller: Caller
     ) -> TransportAnswer:
         """Nobody is told by a message: the partner that is named there did not send this one."""
-        row = self._rows.about_gateway(Event.SECURITY_EVENT, self._clock.now(), str(error))
+        row = self._desk.about_gateway(Event.SECURITY_EVENT, str(error))
         row = changed(
             row,
             direction=Direction.IN,
@@ -302,7 +288,7 @@ class Receiver:
         for reading in readings_by(caller, signal):
             if await self._fits(reading, profile, caller):
                 return TAKEN
-        agreement = self._agreements.find_ours(signal.header.agreement_id)
+        agreement = self._house.agreements.find_ours(signal.header.agreement_id)
         if agreement is not None and agreement.profile is not profile:
             return await self._drop_orphan(
                 signal, "is of another profile than its agreement", caller
@@ -316,7 +302,8 @@ class Receiver:
             return "fits no message of ours and its peer"
         for reading in readings_by(caller, signal):
             assert isinstance(reading, Acknowledgment), "readings of one differ in their header"
-            if self._dispatch.is_acknowledged_by_another(reading, profile, caller):
+            snapshot = self._desk.snapshot()
+            if is_acknowledged_by_another(snapshot, self._house, reading, profile, caller):
                 whose = ", ".join(map(str, signal.element.from_ids))
                 return (
                     f"acknowledged by {whose}, who is not the partner; where an intermediary "
@@ -364,7 +351,7 @@ class Receiver:
         validator = admitted.agreement.validator
         if validator is None:
             return Assurance.STRUCTURE
-        if self._store.snapshot().find_inbound(admitted.message.key) is not None:
+        if self._desk.snapshot().find_inbound(admitted.message.key) is not None:
             return Assurance.STRUCTURE
         return await self._validation.assure(validator, payloads)
 
@@ -377,22 +364,7 @@ class Receiver:
 
     async def resume(self, pair: Pair) -> None:
         """Resume a quarantined receiving pair on an operator's word (R-11)."""
-
-        def step(txn: Transaction) -> None:
-            now = self._clock.now()
-            before = txn.get_receiving_pair(pair)
-            after, effects = receiving.resume(before)
-            if after == before:
-                return
-            txn.put_receiving_pair(pair, after)
-            txn.resolve_incidents(Role.RECEIVER, pair, at=now.at)
-            txn.append(
-                self._rows.about_pair(pair, None, Direction.IN, effect, now)
-                for effect in effects
-                if isinstance(effect, Journal)
-            )
-
-        await self._group.transact(step)
+        await self._desk.transact(lambda txn, ground: resume_pair(txn, ground, pair))
 
     async def _drop_orphan(
         self, signal: Acknowledgment | ErrorSignal, reason: str, caller: Caller
@@ -404,15 +376,16 @@ class Receiver:
             else Event.ERROR_RECEIVED
         )
         row = changed(
-            self._rows.about_gateway(event, self._clock.now(), reason),
+            self._desk.about_gateway(event, reason),
             direction=Direction.OUT,
             message_id=signal.header.ref_to_message_id,
             agreement_id=signal.header.agreement_id or None,
         )
-        known = self._agreements.find_ours(signal.header.agreement_id)
+        known = self._house.agreements.find_ours(signal.header.agreement_id)
         whose = STRANGERS if known is None else known.id
         await self._refusals.write(row, agreement_id=whose)
-        if self._dispatch.is_ours(signal.header.ref_to_message_id):
+        snapshot = self._desk.snapshot()
+        if is_ours(snapshot, self._house, signal.header.ref_to_message_id):
             # It speaks of what is ours, and is not from whoever may (R-39, R-44).
             alarm = changed(
                 row,
@@ -432,7 +405,7 @@ class Receiver:
         But not on the word of a caller who does not show what that agreement asks for, and not
         more often than [limits] say (R-45).
         """
-        row = self._rows.about_gateway(Event.REJECTED, self._clock.now(), error.description)
+        row = self._desk.about_gateway(Event.REJECTED, error.description)
         row = changed(
             row,
             direction=Direction.IN,
@@ -445,7 +418,7 @@ class Receiver:
                 row,
                 message_id=about.message_id,
                 from_party=None if not about.from_ids else str(about.from_ids[0]),
-                to_party=self._our_party,
+                to_party=str(self._house.party[0]),
                 agreement_id=about.agreement_id,
                 conversation_id=about.conversation_id,
             )
@@ -481,7 +454,7 @@ class Receiver:
             waiting = self._inquiries.asked_about(waiting) or waiting
         elif caller.answered is not None:
             waiting = caller.answered.message_id
-        entry = None if waiting is None else self._store.snapshot().find_outbound(waiting)
+        entry = None if waiting is None else self._desk.snapshot().find_outbound(waiting)
         own = changed(row, from_party=None, to_party=None) if is_signal else row
         if waiting is None or (entry is None and not is_signal):
             return [own]
@@ -493,9 +466,9 @@ class Receiver:
         if about.message_type != names.NORMAL or about.message_id is None or not about.from_ids:
             return None
         named = {str(party) for party in about.from_ids}
-        agreement = self._agreements.find_ours(about.agreement_id or "")
+        agreement = self._house.agreements.find_ours(about.agreement_id or "")
         if agreement is None or not named & set(map(str, agreement.their_ids)):
-            found = filter(None, map(self._agreements.find_with, sorted(named)))
+            found = filter(None, map(self._house.agreements.find_with, sorted(named)))
             agreement = next(found, None)
         if agreement is None or not is_entitled(caller, agreement):
             return None
@@ -511,6 +484,11 @@ class _Admission:
     def note(self, result: Admitted | Route | None) -> None:
         """Keep it for the end of the package."""
         self.result = result
+
+
+def _caller_of(request: Request) -> Caller:
+    """The caller of a package that came to one of our endpoints."""
+    return Caller(request.transport, request.peer, request.certificate)
 
 
 def _name_of(about: About | None) -> str:

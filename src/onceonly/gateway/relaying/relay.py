@@ -7,18 +7,14 @@ and nothing of it is stored (R-25).
 
 from collections.abc import Sequence
 
-from onceonly.gateway.authority import Caller
-from onceonly.gateway.clock import Clock
+from onceonly.gateway.desk import Desk
 from onceonly.gateway.error_posts import ErrorPosts
-from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.payloads import keep
-from onceonly.gateway.relaying.custody import Custody
-from onceonly.gateway.relaying.routes import Passage, Routes, is_accepted
+from onceonly.gateway.relaying.custody import Custodies
 from onceonly.gateway.relaying.transit import Transits
-from onceonly.gateway.relaying.upstream import Subject, Upstream
+from onceonly.gateway.relaying.upstream import Upstream
 from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.sending.package_body import PackageBody
-from onceonly.gateway.sending.sender import made_after
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.agreement import Route
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
@@ -30,6 +26,11 @@ from onceonly.message.profile import Profile
 from onceonly.message.signals import Acknowledgment, ErrorSignal
 from onceonly.message.word import changed
 from onceonly.protocol.effects import Answer, Journal
+from onceonly.steps import verdicts
+from onceonly.steps.authority import Caller
+from onceonly.steps.routes import Passage, is_accepted
+from onceonly.steps.transmission import made_after
+from onceonly.steps.upstream import Subject
 from onceonly.store.spool import Sink, Spool
 from onceonly.transport.transport import Answer as TransportAnswer
 from onceonly.transport.transport import Outgoing, Transport
@@ -42,35 +43,30 @@ TAKEN = TransportAnswer(204)
 class Relay:
     """Carries messages along the configured routes, and what is said about them back."""
 
-    def __init__(  # noqa: PLR0913 - because this is where the parts of an intermediary meet
+    def __init__(  # noqa: PLR0913 - because both modes and the refusals meet here
         self,
         *,
-        routes: Routes,
+        desk: Desk,
         transits: Transits,
-        custody: Custody,
+        custody: Custodies,
         upstream: Upstream,
         dispatch: Dispatch,
-        clock: Clock,
-        ids: Identifiers,
         tasks: Tasks,
         transport: Transport,
         spool: Spool,
         error_posts: ErrorPosts,
-        our_uri: str,
         payload_bytes_max: int,
     ) -> None:
-        self._routes = routes
+        self._desk = desk
+        self._routes = desk.house.routes
         self._transits = transits
         self._custody = custody
         self._upstream = upstream
         self._dispatch = dispatch
-        self._clock = clock
-        self._ids = ids
         self._tasks = tasks
         self._transport = transport
         self._spool = spool
         self._error_posts = error_posts
-        self._our_uri = our_uri
         self._payload_bytes_max = payload_bytes_max
 
     async def start(self) -> None:
@@ -122,7 +118,7 @@ class Relay:
     async def _hear_response(self, message: Message, caller: Caller) -> None:
         """A response shows its request to have arrived, whichever way we carried that one."""
         if not await self._dispatch.take(
-            lambda txn: self._dispatch.on_response(txn, message, self._clock.now(), caller),
+            lambda txn, ground: verdicts.respond(txn, ground, message, caller),
             waits_for_space=True,
         ):
             await self._transits.take_response(message, caller)
@@ -178,19 +174,20 @@ class Relay:
 
     def _package(self, route: Route, envelope: Envelope, message: Message) -> Package:
         """The message with our RoutingHeader behind the others, and otherwise as it came."""
+        ground, our_uri = self._desk.ground(), self._desk.house.uri
         previous = envelope.routing[-1]
         is_ours = is_accepted(route, message, previous)
         routing = RoutingHeader(
-            sender_uri=self._our_uri,
+            sender_uri=our_uri,
             receiver_uri=route.receiver_uri,
-            error_uri=self._our_uri if route.profile.has_error_uri else None,
-            timestamp_at=made_after(message, self._clock.at()),
+            error_uri=our_uri if route.profile.has_error_uri else None,
+            timestamp_at=made_after(message, ground.now.at),
             # End-to-end pairs: the number is the origin's, and so is its sequence (R-13).
             sequence_number=previous.sequence_number,
             reliable_messaging_method=previous.reliable_messaging_method,
             ack_requested=route.terms.ack_requested if is_ours else previous.ack_requested,
         )
-        token = self._ids.token()
+        token = ground.token(f"package {message.message_id}")
         # What was read can be written, and nobody foresees the token: a LocalError is our own bug.
         return forward(
             envelope, routing, boundary=boundary_for(token), root_content_id=f"header-{token}"

@@ -1,4 +1,4 @@
-"""Deadlines on the event loop: the monotonic instants that a machine asks for come true.
+"""Deadlines on the event loop: the monotonic instants that machines wait for come true.
 
 Knows the loop, the clock, and which deadlines are committed; must not know what is due. Deadlines
 are not durable: after a restart the machines are told of the restart instead.
@@ -9,51 +9,19 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from onceonly.gateway.clock import Clock
-from onceonly.store.contract.store import Transaction
+from onceonly.store.contract.waits import Machine
 
-
-class Waits:
-    """Until when each machine waits: what is committed, under what the open transaction says.
-
-    What a transaction said is forgotten with it: on a full disk its states go back to what they
-    were, and so do their deadlines.
-    """
-
-    def __init__(self) -> None:
-        self._committed: dict[str, int] = {}
-        self._open: dict[str, int | None] = {}
-        self._transaction: Transaction | None = None
-
-    def begin(self, txn: Transaction) -> None:
-        """A step runs in `txn`, perhaps behind others."""
-        if txn is not self._transaction:
-            self._transaction = txn
-            self._open.clear()
-
-    def find(self, key: str) -> int | None:
-        """The deadline of this machine, as a step sees it."""
-        return self._open[key] if key in self._open else self._committed.get(key)
-
-    def put(self, key: str, due_ns: int | None) -> None:
-        """In a step: the machine waits until then, or for nothing."""
-        self._open[key] = due_ns
-
-    def settle(self, key: str, due_ns: int | None) -> None:
-        """After the commit of the step that put it."""
-        if due_ns is None:
-            self._committed.pop(key, None)
-        else:
-            self._committed[key] = due_ns
+Key = tuple[Machine, str]
+"""A machine of the message with this MessageId."""
 
 
 class Deadlines:
-    """One timer per committed deadline of `waits`."""
+    """One timer per committed deadline."""
 
-    def __init__(self, clock: Clock, waits: Waits, reached: Callable[[str, int], None]) -> None:
+    def __init__(self, clock: Clock, reached: Callable[[Key, int], None]) -> None:
         self._clock = clock
-        self._waits = waits
         self._reached = reached
-        self._timers: dict[str, asyncio.Handle] = {}
+        self._timers: dict[Key, asyncio.Handle] = {}
         self._is_stopped = False
 
     def stop(self) -> None:
@@ -63,20 +31,19 @@ class Deadlines:
             timer.cancel()
         self._timers.clear()
 
-    def settle(self, deadlines: Mapping[str, int | None]) -> None:
+    def settle(self, waits: Mapping[Key, int | None]) -> None:
         """After the commit of a step that moved these."""
-        for key, due_ns in deadlines.items():
-            self._waits.settle(key, due_ns)
+        for key, due_ns in waits.items():
             self._set(key, due_ns)
 
-    def _set(self, key: str, due_ns: int | None) -> None:
+    def _set(self, key: Key, due_ns: int | None) -> None:
         timer = self._timers.pop(key, None)
         if timer is not None:
             timer.cancel()
         if due_ns is not None and not self._is_stopped:
             self._timers[key] = self._clock.call_at(due_ns, partial(self._ring, key, due_ns))
 
-    def _ring(self, key: str, due_ns: int) -> None:
+    def _ring(self, key: Key, due_ns: int) -> None:
         if self._clock.real_wait_s(due_ns) > 0:
             return self._set(key, due_ns)
         del self._timers[key]

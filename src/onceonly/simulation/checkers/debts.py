@@ -8,7 +8,6 @@ notice, or every try is used up. That the From Party takes it is `sender`'s matt
 from collections import Counter
 from collections.abc import Iterator
 
-from onceonly.gateway.receiving.failure_notices import RETRIES_MAX
 from onceonly.message.errors import ErrorCode
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S
@@ -23,6 +22,7 @@ from onceonly.simulation.checkers.sender import NOT_DELIVERED
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.simulation.plan import Line
+from onceonly.steps.notices import RETRIES_MAX
 
 CALM_NS = 90 * NS_PER_S
 """Time after healing for a try that is under way, with every wait of its transport."""

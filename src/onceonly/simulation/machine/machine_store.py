@@ -172,6 +172,9 @@ class MachineStore(Store):
         self.is_writing = False
         self._open.rollback()
 
+    def count_waiting(self) -> int:
+        return self._open.count_waiting()
+
     def snapshot(self) -> Snapshot:
         return self._open.snapshot()
 

@@ -12,9 +12,9 @@ from hashlib import blake2b
 from random import Random
 from typing import Any
 
+from onceonly.gateway.chance import Chance
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.drill import Failpoints
-from onceonly.gateway.ids import Identifiers
 from onceonly.gateway.life import Life
 from onceonly.gateway.wiring import Surroundings, join
 from onceonly.message.errors import LocalError
@@ -167,9 +167,7 @@ class Process:
         node.store.open()
         surroundings = Surroundings(
             clock=node.clock,
-            ids=_SeededIdentifiers(
-                node.configuration.uri, node.clock.at, f"{node.name}-{node.generation}"
-            ),
+            chance=_SeededChance(f"{node.name}-{node.generation}"),
             failpoints=_Points(self),
             transport=_Wire(node, self),
             spool=node.store.open_spool(),
@@ -321,18 +319,14 @@ class _Points(Failpoints):
         self._process.reach(point)
 
 
-class _SeededIdentifiers(Identifiers):
-    """Identifiers that nobody has drawn before, in no order that a restore could rewind."""
+class _SeededChance(Chance):
+    """Digits that nobody has drawn before, in no order that a restore could rewind."""
 
-    def __init__(self, uri: str, clock_at: Callable[[], int], prefix: str) -> None:
-        super().__init__(uri, clock_at)
+    def __init__(self, prefix: str) -> None:
         self._prefix = prefix
         self._count = 0
 
-    def message_id(self) -> str:
-        return f"{self.token()}@{self._domain}"
-
-    def token(self) -> str:
+    def draw(self) -> str:
         self._count += 1
         return blake2b(f"{self._prefix}-{self._count}".encode(), digest_size=16).hexdigest()
 

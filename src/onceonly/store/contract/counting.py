@@ -3,7 +3,7 @@
 from typing import Final
 
 from onceonly.protocol.receiving import InboundStatus
-from onceonly.protocol.sending import OutboundStatus
+from onceonly.protocol.sending import FINAL, OutboundStatus
 
 COUNTED_AS: Final = {
     InboundStatus.STORED: "stored",
@@ -12,6 +12,9 @@ COUNTED_AS: Final = {
     InboundStatus.CANCELLED: "cancelled_by_sender",
 }
 """The words of inbound messages; `cancelled` is an outbound one's word."""
+
+WAITING: Final = tuple(status for status in OutboundStatus if status not in FINAL)
+"""Statuses of outbound messages that wait for a verdict (R-27)."""
 
 COUNTED: Final = (*(word.value for word in OutboundStatus), *COUNTED_AS.values())
 """Every word of `Snapshot.count_by_status`."""

@@ -42,6 +42,7 @@ from onceonly.store.contract.entries import (
     TransitEntry,
 )
 from onceonly.store.contract.jobs import JobSnapshot, JobTransaction
+from onceonly.store.contract.waits import Waits
 
 
 class Snapshot(JobSnapshot, Protocol):
@@ -276,6 +277,18 @@ class Transaction(JobTransaction, Snapshot, Protocol):
         """Grows with every row written, so that a step that raised late is found out."""
         ...
 
+    @property
+    def waits(self) -> Waits:
+        """Until when machines wait; rolled back with this transaction."""
+        ...
+
+    def count_waiting(self) -> int:
+        """Outbound messages without a verdict, those included that this transaction added (R-27).
+
+        Kept by the store: it costs no read.
+        """
+        ...
+
     def add_outbound(  # noqa: PLR0913 - because these are the facts of one submission
         self,
         message: Message,
@@ -494,6 +507,10 @@ class Store(Protocol):
 
     def rollback(self) -> None:
         """Forget the transaction; harmless where there is none. Raises `StoreFailed`."""
+        ...
+
+    def count_waiting(self) -> int:
+        """Outbound messages without a verdict, as of the last commit; it costs no read."""
         ...
 
     def snapshot(self) -> Snapshot:

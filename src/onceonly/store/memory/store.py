@@ -11,7 +11,9 @@ from random import Random
 from onceonly.message.word import changed
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.contract.conditions import StoreFailed, StoreFull, StoreRefused
+from onceonly.store.contract.counting import WAITING
 from onceonly.store.contract.store import Store
+from onceonly.store.contract.waits import Waits
 from onceonly.store.memory.reading import MemorySnapshot
 from onceonly.store.memory.tables import PendingTables, Tables
 from onceonly.store.memory.writing import MemoryTransaction
@@ -52,6 +54,7 @@ class MemoryStore(Store):
         self._clock_at = clock_at
         self._opened_at = clock_at()
         self._pending: PendingTables | None = None
+        self._waits = Waits()
         self._is_closed = False
         self._is_failed = False
         self.is_full = False
@@ -69,7 +72,7 @@ class MemoryStore(Store):
         if self._is_closed or self._disk.epoch != self._epoch:
             raise StoreFailed("the store was closed, or opened again under another epoch")
         self._pending = self._disk.tables.pending()
-        return MemoryTransaction(self._pending, self._epoch)
+        return MemoryTransaction(self._pending, self._epoch, self._waits)
 
     def commit(self) -> None:
         assert self._pending is not None, "commit without begin"
@@ -78,14 +81,21 @@ class MemoryStore(Store):
             self._is_failed = True
             raise StoreFailed(_BROKEN)
         if self.is_full:
+            self._waits.drop()
             raise StoreFull("the disk is full")
         pending.settle()
+        self._waits.settle()
 
     def rollback(self) -> None:
         pending, self._pending = self._pending, None
+        self._waits.drop()
         if pending is not None and self.is_broken:
             self._is_failed = True
             raise StoreFailed(_BROKEN)
+
+    def count_waiting(self) -> int:
+        counts = self.snapshot().count_by_status()
+        return sum(counts[status] for status in WAITING)
 
     def snapshot(self) -> MemorySnapshot:
         return MemorySnapshot(self._disk.tables)

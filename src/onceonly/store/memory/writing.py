@@ -16,6 +16,7 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState, Receivin
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import FINAL, Outbound
 from onceonly.store.contract.conditions import StoreMisused
+from onceonly.store.contract.counting import WAITING
 from onceonly.store.contract.entries import (
     Incident,
     Notice,
@@ -25,6 +26,7 @@ from onceonly.store.contract.entries import (
     TransitEntry,
 )
 from onceonly.store.contract.store import Transaction
+from onceonly.store.contract.waits import Waits
 from onceonly.store.memory.jobs import MemoryJobWriting
 from onceonly.store.memory.reading import MemorySnapshot
 from onceonly.store.memory.tables import Incoming, Outgoing, Passing, Tables
@@ -36,9 +38,18 @@ from onceonly.store.spool import INLINE_BYTES_MAX
 class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
     """Writes over pending tables."""
 
-    def __init__(self, tables: Tables, epoch: int) -> None:
+    def __init__(self, tables: Tables, epoch: int, waits: Waits) -> None:
         super().__init__(tables)
         self._epoch = epoch
+        self._waits = waits
+
+    @property
+    def waits(self) -> Waits:
+        return self._waits
+
+    def count_waiting(self) -> int:
+        counts = self.count_by_status()
+        return sum(counts[status] for status in WAITING)
 
     @property
     def write_count(self) -> int:

@@ -29,7 +29,9 @@ from onceonly.store.contract.conditions import (
     StoreMisused,
     StoreRefused,
 )
+from onceonly.store.contract.counting import WAITING
 from onceonly.store.contract.store import Store
+from onceonly.store.contract.waits import Waits
 from onceonly.store.failures import from_commit, from_sqlite, from_system
 from onceonly.store.files import OPERATING_SYSTEM, FileSystem
 from onceonly.store.sqlite.migrate import migrate
@@ -105,9 +107,11 @@ class SqliteStore(Store):
         self._log_pages = 0
         self._pages_folded = 0
         self._commit_ns = 2 * COMMIT_QUICK_NS
+        self._waiting = 0
         self._is_closed = False
         self._failure: StoreFailed | None = None
         self._transaction: SqliteTransaction | None = None
+        self._waits = Waits()
         self._of_thread = threading.local()
         self._readers: list[apsw.Connection] = []
         try:
@@ -129,6 +133,11 @@ class SqliteStore(Store):
             self._epoch = _begin_epoch(self._writer, party, now_at)
             self._settle_log()
             self._journal_seq, self._chain_hash = verified_journal_end(self._writer)
+            self._waiting = sum(
+                count
+                for word, count in self._writer.execute(SQL["count_by_status"])
+                if word in WAITING
+            )
             self._sync_entry()
             undo.pop_all()
 
@@ -190,6 +199,8 @@ class SqliteStore(Store):
             epoch=self._epoch,
             journal_seq=self._journal_seq,
             chain_hash=self._chain_hash,
+            waits=self._waits,
+            waiting=self._waiting,
         )
         return self._transaction
 
@@ -218,6 +229,8 @@ class SqliteStore(Store):
             self.rollback()
             raise reason from error
         self._journal_seq, self._chain_hash = transaction.journal_seq, transaction.chain_hash
+        self._waiting = transaction.count_waiting()
+        self._waits.settle()
         self._transaction = None
         # The mean of some eight commits: one that was held up by chance is soon forgotten.
         took_ns = time.perf_counter_ns() - began_ns
@@ -234,11 +247,15 @@ class SqliteStore(Store):
 
     def rollback(self) -> None:
         self._transaction = None
+        self._waits.drop()
         try:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
         except apsw.Error as error:
             raise self._noted(from_sqlite(error)) from error
+
+    def count_waiting(self) -> int:
+        return self._waiting
 
     def snapshot(self) -> SqliteSnapshot:
         """Reads of committed rows; it belongs to the thread that asked for it."""

@@ -21,7 +21,7 @@ from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import FINAL, Outbound
-from onceonly.store.contract.counting import COUNTED_AS
+from onceonly.store.contract.counting import COUNTED_AS, WAITING
 from onceonly.store.contract.entries import (
     Notice,
     OutboundEntry,
@@ -31,6 +31,7 @@ from onceonly.store.contract.entries import (
     TransitEntry,
 )
 from onceonly.store.contract.store import Transaction
+from onceonly.store.contract.waits import Waits
 from onceonly.store.spool import INLINE_BYTES_MAX
 from onceonly.store.sqlite import rows
 from onceonly.store.sqlite.job_writing import SqliteJobWriting
@@ -73,7 +74,14 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
     """One write transaction, on the one writer connection."""
 
     def __init__(
-        self, connection: apsw.Connection, *, epoch: int, journal_seq: int, chain_hash: str
+        self,
+        connection: apsw.Connection,
+        *,
+        epoch: int,
+        journal_seq: int,
+        chain_hash: str,
+        waits: Waits,
+        waiting: int,
     ) -> None:
         super().__init__(connection)
         self._epoch = epoch
@@ -82,9 +90,18 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         self.chain_hash = chain_hash
         self._changes_before = connection.total_changes()
         self._last_offset: int | None = None
+        self._waits = waits
+        self._waiting = waiting
         self._counted: dict[str, int] = {}
         self._known: dict[str, tuple[int, str]] = {}
         """(position, status) of the outbound messages that this transaction has looked at."""
+
+    @property
+    def waits(self) -> Waits:
+        return self._waits
+
+    def count_waiting(self) -> int:
+        return self._waiting
 
     @property
     def write_count(self) -> int:
@@ -401,6 +418,8 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
 
     def _count(self, word: str, change: int) -> None:
         self._counted[word] = self._counted.get(word, 0) + change
+        if word in WAITING:
+            self._waiting += change
 
     def flush(self) -> None:
         """Write what was counted; the store calls it once, just before the commit."""

@@ -8,12 +8,10 @@ agreement asks for nothing, identity is what the network gives.
 Pure: a caller is a value, and the step that decides is handed it.
 """
 
-from onceonly.gateway.config.values import entrance_of
 from onceonly.message.agreement import Agreement, Route
 from onceonly.message.message import Message
 from onceonly.message.signals import Acknowledgment, ErrorSignal, Verdict, readings_of
 from onceonly.message.word import Word
-from onceonly.transport.transport import Request
 from onceonly.wire.envelope import Content
 
 ANSWERING = frozenset({"http", "https"})
@@ -49,9 +47,12 @@ class Caller(Word):
         return self.answered is None and self.transport in ANSWERING
 
 
-def caller_of(request: Request) -> Caller:
-    """The caller of a package that came to one of our endpoints."""
-    return Caller(request.transport, request.peer, request.certificate)
+def entrance_of(uri: str) -> str:
+    """The entrance that an address of that scheme leads to."""
+    scheme = uri.partition(":")[0]
+    if scheme in ("smtp", "smtps"):
+        return "mail"
+    return "amqp" if scheme in ("amqp", "amqps") else "https"
 
 
 def is_entitled(caller: Caller, agreement: Agreement) -> bool:

@@ -16,13 +16,12 @@ is overtaken, and its number is free (`store.jobs`).
 
 from collections.abc import Callable
 
-from onceonly.gateway.clock import Clock
-from onceonly.gateway.rows import Rows
-from onceonly.gateway.sending.submit import Submission, check_same
-from onceonly.gateway.sending.work import Draft
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.identity import checked_identifier
 from onceonly.message.word import Word, changed
+from onceonly.steps.ground import Ground
+from onceonly.steps.leaving import Draft
+from onceonly.steps.submission import Names, check_same
 from onceonly.store.contract.jobs import Job, JobRow, RowOutcome, Run
 from onceonly.store.contract.store import Transaction
 
@@ -38,14 +37,13 @@ BLOCK_BITS = 32
 """Numbers of one block: the rows of one task of a named run."""
 
 
-class StagedRow(Word):
-    """One row as it is handed over: what it asks for, or why it cannot be read."""
+class RowName(Word):
+    """What a row calls itself."""
 
-    asked: Submission | LocalError
     number: int | None = None
     """The caller's number for the row; None gives it the next, or its MessageId's own."""
     message_id: str | None = None
-    """What the row calls itself, whether or not it can be a message."""
+    """Whether or not it can be the id of a message."""
 
 
 class RowAnswer(Word):
@@ -60,7 +58,7 @@ class RowAnswer(Word):
 class Wanted(Word):
     """A row that can become a message."""
 
-    submission: Submission
+    names: Names
     draft: Draft
     digest: str
     fingerprint: str
@@ -69,12 +67,11 @@ class Wanted(Word):
 class Staging:
     """Rows of one run of a job in one step. Nothing here raises once something is written."""
 
-    def __init__(self, txn: Transaction, job: Job, run: Run, rows: Rows, clock: Clock) -> None:
+    def __init__(self, txn: Transaction, ground: Ground, job: Job, run: Run) -> None:
         self._txn = txn
         self._job = job
         self._run = run
-        self._rows = rows
-        self._clock = clock
+        self._ground = ground
         self._runs = {run.number: run}
         self._latest_release = txn.find_latest_release(job.job_id) if self._is_named else None
 
@@ -82,7 +79,7 @@ class Staging:
     def _is_named(self) -> bool:
         return self._run.name is not None
 
-    def take(self, row: StagedRow, wanted: Wanted | LocalError) -> RowAnswer:
+    def take(self, row: RowName, wanted: Wanted | LocalError) -> RowAnswer:
         """The outcome of the row, which is the one it had where it was here before."""
         if isinstance(wanted, LocalError):
             return self._refuse(row, wanted)
@@ -94,7 +91,7 @@ class Staging:
             return self._take_known(row, known, wanted)
         return self._take_over(row, known, wanted)
 
-    def _take_known(self, row: StagedRow, known: JobRow, wanted: Wanted) -> RowAnswer:
+    def _take_known(self, row: RowName, known: JobRow, wanted: Wanted) -> RowAnswer:
         if known.fingerprint != wanted.fingerprint:
             return self._taken(row, known)
         if self._is_released(known):
@@ -115,13 +112,13 @@ class Staging:
     def _is_released(self, row: JobRow) -> bool:
         return self._run_of(row).released_at is not None
 
-    def _gives_way(self, known: JobRow, row: StagedRow) -> bool:
+    def _gives_way(self, known: JobRow, row: RowName) -> bool:
         """Whether what waits there is of a run that is over, or of this row when it was another."""
         if known.run == self._run.number:
             return self._is_named and _is_at(known, row.number)
         return self._is_named or not self._run_of(known).is_open
 
-    def _take_over(self, row: StagedRow, known: JobRow, wanted: Wanted) -> RowAnswer:
+    def _take_over(self, row: RowName, known: JobRow, wanted: Wanted) -> RowAnswer:
         is_same = known.fingerprint == wanted.fingerprint
         if is_same and known.run == self._run.number:
             return self._adopt(row, known)
@@ -129,7 +126,7 @@ class Staging:
         self._txn.forget_row(self._job.job_id, known.row)
         return self._take_unknown(row, wanted)
 
-    def _adopt(self, row: StagedRow, known: JobRow) -> RowAnswer:
+    def _adopt(self, row: RowName, known: JobRow) -> RowAnswer:
         number = known.row
         if row.number is not None:
             number, _ = self._find_place(row.number, lambda before: before.row == known.row)
@@ -200,22 +197,22 @@ class Staging:
             self._txn.move_staged(self._job.job_id, before.row, to=aside)
         return True
 
-    def _take_unknown(self, row: StagedRow, wanted: Wanted) -> RowAnswer:
+    def _take_unknown(self, row: RowName, wanted: Wanted) -> RowAnswer:
         message = wanted.draft.message
         earlier = self._txn.find_outbound_view(message.message_id)
         if earlier is None:
             return self._put(row, wanted, RowOutcome.ACCEPTED)
         try:
-            check_same(earlier, message, wanted.digest, wanted.submission)
+            check_same(earlier, message, wanted.digest, wanted.names)
         except LocalError as error:
             return self._refuse(row, error)
         return self._put(row, wanted, RowOutcome.REPLAYED)
 
-    def _taken(self, row: StagedRow, known: JobRow) -> RowAnswer:
+    def _taken(self, row: RowName, known: JobRow) -> RowAnswer:
         text = f"the job has another message as {known.message_id!r}"
         return self._refuse(row, LocalError("MessageIdTaken", text))
 
-    def _put(self, row: StagedRow, wanted: Wanted, outcome: RowOutcome) -> RowAnswer:
+    def _put(self, row: RowName, wanted: Wanted, outcome: RowOutcome) -> RowAnswer:
         message, payloads = wanted.draft.message, wanted.draft.payloads
         kept = JobRow(0, self._run.number, outcome, message.message_id, wanted.fingerprint)
         number, before = self._find_place(
@@ -236,7 +233,7 @@ class Staging:
             self._txn.put_job_row(self._job.job_id, changed(row, run=self._run.number))
         return self._answer(row, row.outcome)
 
-    def _refuse(self, row: StagedRow, error: LocalError) -> RowAnswer:
+    def _refuse(self, row: RowName, error: LocalError) -> RowAnswer:
         message_id = row.message_id if is_identifier(row.message_id) else None
         refusal = (message_id, error.name, str(error))
 
@@ -268,8 +265,9 @@ class Staging:
         self._txn.put_job_row(self._job.job_id, refused)
         if not is_news:
             return
-        now, actor = self._clock.now(), actor_of(self._job)
-        self._txn.append((self._rows.refused_submission(row.message_id, error, actor, now),))
+        rows, actor = self._ground.house.rows, actor_of(self._job)
+        now = self._ground.now
+        self._txn.append((rows.refused_submission(row.message_id, error, actor, now),))
 
 
 def _is_refusal(row: JobRow) -> bool:

@@ -6,13 +6,51 @@ can decide that its content goes out once more. Must not know how it goes out; `
 
 from onceonly.message.agreement import Agreement
 from onceonly.message.errors import LocalError
-from onceonly.protocol.sending import OutboundStatus, has_way_on
-from onceonly.store.contract.entries import OutboundView
+from onceonly.protocol import pairing, schedule
+from onceonly.protocol.events import Requeued
+from onceonly.protocol.pairing import PairStatus, SendingPair
+from onceonly.protocol.sending import OutboundStatus, can_be_sent_again, has_way_on
+from onceonly.steps.ground import Ground
+from onceonly.steps.work import MessageWork, PairWork, Work
+from onceonly.store.contract.entries import OutboundEntry, OutboundView
+from onceonly.store.contract.store import Snapshot
 
 
 def goes_again_by_key(view: OutboundView) -> bool:
     """Whether a submission under its business key makes a new message of it."""
     return has_way_on(view.state) and view.resent_as is None
+
+
+def was_resent(snapshot: Snapshot, entry: OutboundEntry) -> bool:
+    """Whether a person has sent its content again; then no rule does that, too."""
+    view = snapshot.find_outbound_view(entry.message_id)
+    return view is not None and view.resent_as is not None
+
+
+def may_be_forgotten(snapshot: Snapshot, ground: Ground, entry: OutboundEntry) -> bool:
+    """Whether its receiver need not know the message any more, even if it had it."""
+    view = snapshot.find_outbound_view(entry.message_id)
+    assert view is not None, f"{entry.message_id} is not stored"
+    terms = ground.house.agreement(entry.agreement_id).terms
+    return schedule.may_be_forgotten(view.message.timestamp_at, ground.now, terms)
+
+
+def can_resend(snapshot: Snapshot, ground: Ground, entry: OutboundEntry) -> bool:
+    """Whether the message was given up and may be sent again under its id (S4-18, S4-24).
+
+    One that kept its turn goes on when its pair is resumed.
+    """
+    if can_be_sent_again(entry.state, ground.now):
+        return True
+    pair = snapshot.get_sending_pair(entry.pair)
+    return entry.message_id in pair.in_flight and pair.status is not PairStatus.OPEN
+
+
+def resend(entry: OutboundEntry, pair: SendingPair, reason: str) -> Work:
+    """What sends a message again that was given up: its pair's resume, or its turn anew."""
+    if entry.message_id in pair.in_flight:
+        return PairWork(entry.pair, pairing.ResumeRequested())
+    return MessageWork(entry.message_id, Requeued(reason))
 
 
 def check_way_on(

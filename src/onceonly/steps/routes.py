@@ -7,7 +7,6 @@ and 001 §1.3.4; invariant I38.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from onceonly.gateway.authority import Caller, is_next_hop, is_previous_hop
 from onceonly.message.agreement import Agreement, Route
 from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, RemoteError
@@ -25,6 +24,7 @@ from onceonly.message.profile import Profile
 from onceonly.message.signals import SignalHeader
 from onceonly.message.terms import Intermediary
 from onceonly.message.word import Word
+from onceonly.steps.authority import Caller, is_next_hop, is_previous_hop
 from onceonly.store.contract.entries import StoredPayload
 
 

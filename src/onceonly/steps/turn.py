@@ -7,28 +7,12 @@ write, a departure, a question, or a word for another machine. Must not await.
 
 from collections.abc import Sequence
 
-from onceonly.gateway.recovery.steps import Asker, Question, conversation_of, new_version
-from onceonly.gateway.rows import outcome_of
-from onceonly.gateway.sending.sender import UNSETTLED, Sender, endpoint_of, resend
-from onceonly.gateway.sending.work import (
-    AgainWork,
-    Departure,
-    Draft,
-    MessageWork,
-    NextWork,
-    Outcome,
-    PairWork,
-    RecoveryWork,
-    TakeUpWork,
-    Work,
-)
 from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement
 from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, Severity
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey, Pair
-from onceonly.message.instant import Now
 from onceonly.message.package import Package
 from onceonly.message.word import changed
 from onceonly.protocol import pairing, recovering, sending
@@ -72,10 +56,29 @@ from onceonly.protocol.events import (
 )
 from onceonly.protocol.pairing import PairStatus, SendingPair
 from onceonly.protocol.sending import Exposure, OutboundStatus
+from onceonly.steps.again import resend, was_resent
+from onceonly.steps.ground import Ground, House
+from onceonly.steps.leaving import Asker, Departure, Draft, Leaving, Question
+from onceonly.steps.recoveries import Recoveries, conversation_of, new_version
+from onceonly.steps.rows import outcome_of
+from onceonly.steps.transmission import endpoint_of, first_package
+from onceonly.steps.work import (
+    AgainWork,
+    MessageWork,
+    NextWork,
+    PairWork,
+    RecoveryWork,
+    TakeUpWork,
+    Work,
+)
 from onceonly.store.contract.conditions import StoreFailed, StoreFull
 from onceonly.store.contract.entries import Notice, OutboundEntry, OwedNotice, Role
 from onceonly.store.contract.store import Transaction
+from onceonly.store.contract.waits import Machine
 from onceonly.wire.header_digest import header_digest
+
+UNSETTLED = frozenset({OutboundStatus.SENDING, OutboundStatus.IN_DOUBT})
+"""Statuses in which word from the receiver that it has the message is news."""
 
 OUTCOMES_MAX = 100
 """Of the transmissions of a message, as many are looked at for three refusals in a row."""
@@ -84,29 +87,32 @@ OUTCOMES_MAX = 100
 class Turn:
     """The working memory of one run: each message and pair is read once and written once."""
 
-    def __init__(self, sender: Sender, txn: Transaction, now: Now, draft: Draft | None) -> None:
-        self._sender = sender
+    def __init__(self, txn: Transaction, ground: Ground, draft: Draft | None) -> None:
         self._txn = txn
-        self._now = now
+        self._ground = ground
+        self._house = ground.house
+        self._now = ground.now
         self._draft = draft
         self._entries: dict[str, OutboundEntry] = {}
         self._pairs: dict[Pair, pairing.SendingPair] = {}
         self._changed_entries: set[str] = set()
         self._changed_pairs: set[Pair] = set()
         self._package: Package | None = None
-        sender.waits.begin(txn)
-        self._recoveries = sender.recoveries(txn, now)
+        self._recoveries = Recoveries(txn, ground)
         self._pings: list[Question] = []
         self.records: list[Record] = []
         self._departures: list[Departure] = []
-        self._deadlines: dict[str, int | None] = {}
+        self._waits: dict[tuple[Machine, str], int | None] = {}
         self._owed: list[OwedNotice] = []
 
-    def outcome(self) -> Outcome:
+    def leaving(self) -> Leaving:
         """What is to leave after the commit."""
-        questions = (*self._pings, *self._recoveries.questions)
-        return Outcome(
-            self._departures, self._deadlines, questions, self._recoveries.deadlines, self._owed
+        recoveries = self._recoveries
+        return Leaving(
+            self._departures,
+            (*self._pings, *recoveries.questions),
+            self._owed,
+            self._waits | recoveries.waits,
         )
 
     def know(self, entry: OutboundEntry) -> None:
@@ -141,8 +147,8 @@ class Turn:
     def _step_message(self, message_id: str, event: SendingEvent) -> list[Work]:
         entry = self._entry(message_id)
         event = self._with_outcomes(entry, event)
-        agreement = self._sender.agreement(entry.agreement_id)
-        before, due_ns = entry.state, self._sender.waits.find(message_id)
+        agreement = self._house.agreement(entry.agreement_id)
+        before, due_ns = entry.state, self._txn.waits.find(Machine.MESSAGE, message_id)
         if before.due_ns != due_ns:
             before = changed(before, due_ns=due_ns)
         after, effects = sending.step(before, event, self._now, agreement.terms)
@@ -190,8 +196,8 @@ class Turn:
         return entry
 
     def _move_deadline(self, message_id: str, due_ns: int | None) -> None:
-        self._sender.waits.put(message_id, due_ns)
-        self._deadlines[message_id] = due_ns
+        self._txn.waits.put(Machine.MESSAGE, message_id, due_ns)
+        self._waits[Machine.MESSAGE, message_id] = due_ns
 
     def _prepare(self, entry: OutboundEntry, event: Admitted) -> Exception | None:
         """Make the package of the first transmission; what keeps us from it, it says (R-43)."""
@@ -205,11 +211,11 @@ class Turn:
 
     def _make_package(self, entry: OutboundEntry, event: Admitted) -> None:
         draft = self._draft_of(entry.message_id)
-        if entry.state.episode > 0 or self._sender.agreement(entry.agreement_id).is_route:
+        if entry.state.episode > 0 or self._house.agreement(entry.agreement_id).is_route:
             # Queued again after it was given up, or somebody else's: the stored bytes (R-04, R-13).
             self._package = self._txn.get_package(entry.message_id)
             return
-        self._package = self._sender.encode(draft.message, event.sequence_number, self._now)
+        self._package = first_package(self._ground, draft.message, event.sequence_number)
         self._txn.put_package(entry.message_id, self._package)
 
     def _draft_of(self, message_id: str) -> Draft:
@@ -245,7 +251,7 @@ class Turn:
     def _ping_before(self, entry: OutboundEntry, agreement: Agreement, effect: Inquire) -> Question:
         """Level 2: nobody knows of the message yet, but a trace should put the two together."""
         conversation_id = conversation_of(self._txn, entry.message_id)
-        inquiry_id = self._sender.fresh_id()
+        inquiry_id = self._ground.message_id(f"ping {entry.message_id}")
         return Question(
             inquiry_id, effect.kind, agreement, Asker.MESSAGE, entry.message_id, conversation_id
         )
@@ -265,7 +271,7 @@ class Turn:
         """What recovery has to know of its message; few messages have one."""
         message_id, after = entry.message_id, entry.state.status
         expects_response = agreement.terms.recovery.response_within_s is not None
-        is_at_rest = self._sender.recovery_waits.find(message_id) is None
+        is_at_rest = self._txn.waits.find(Machine.RECOVERY, message_id) is None
         if not expects_response and is_at_rest:
             return []
         if isinstance(event, Resumed | Requeued):
@@ -281,7 +287,7 @@ class Turn:
 
     def _step_recovery(self, message_id: str, event: recovering.RecoveryEvent) -> list[Work]:
         entry = self._entry(message_id)
-        agreement = self._sender.agreement(entry.agreement_id)
+        agreement = self._house.agreement(entry.agreement_id)
         follow: list[Work] = []
         for effect in self._recoveries.step(message_id, event, agreement):
             match effect:
@@ -321,7 +327,7 @@ class Turn:
 
     def _resend(self, entry: OutboundEntry) -> list[Work]:
         """By rule; a pair that an operator closed stays closed, and sends it when resumed."""
-        if self._was_resent(entry):
+        if was_resent(self._txn, entry):
             return []
         pair = self._pair(entry.pair)
         if entry.message_id in pair.in_flight and not _is_closed_by_doubt(pair):
@@ -331,7 +337,7 @@ class Turn:
     def _take_up(self, work: TakeUpWork) -> list[Work]:
         """The same message, if it may have left; its content as a new one, if it surely had not."""
         entry = self._entry(work.message_id)
-        agreement = self._sender.agreement(entry.agreement_id)
+        agreement = self._house.agreement(entry.agreement_id)
         self._txn.resolve_parked(Role.SENDER, entry.pair, entry.message_id, at=self._now.at)
         self._note(entry, agreement, Journal(Event.TAKEN_UP, reason=work.reason))
         if sending.can_be_sent_again(entry.state, self._now):
@@ -347,22 +353,17 @@ class Turn:
     def _send_again(self, work: AgainWork) -> list[Work]:
         """A certain end has a way on; one that is not, on somebody's word (R-41)."""
         entry = self._entry(work.message_id)
-        agreement = self._sender.agreement(entry.agreement_id)
-        message_id = self._sender.fresh_id()
+        agreement = self._house.agreement(entry.agreement_id)
+        message_id = self._ground.message_id(f"again {entry.message_id}")
         self._txn.resolve_parked(Role.SENDER, entry.pair, entry.message_id, at=self._now.at)
         row = Journal(Event.RESENT, reason=f"as {message_id}: {work.reason}")
         self._note(entry, agreement, row)
         return self._submit_again(entry, agreement, message_id, f"resend of {entry.message_id}")
 
-    def _was_resent(self, entry: OutboundEntry) -> bool:
-        """Whether a person has sent its content again; then no rule does that, too (R-41)."""
-        view = self._txn.find_outbound_view(entry.message_id)
-        return view is not None and view.resent_as is not None
-
     def _send_new_version(self, entry: OutboundEntry, agreement: Agreement) -> list[Work]:
-        if self._was_resent(entry):
+        if was_resent(self._txn, entry):
             return []
-        message_id = self._sender.fresh_id()
+        message_id = self._ground.message_id(f"again {entry.message_id}")
         self._recoveries.replace(entry.message_id, message_id)
         reason = f"new version of {entry.message_id}"
         return self._submit_again(entry, agreement, message_id, reason)
@@ -375,7 +376,6 @@ class Turn:
         payloads = self._txn.list_payloads(entry.message_id)
         message, state = new_version(view.message, message_id, agreement, self._now)
         digests = Digests(view.digest, header_digest(message, agreement.profile))
-        self._sender.room.take()
         self._txn.add_outbound(
             message,
             state,
@@ -391,7 +391,7 @@ class Turn:
             self._recoveries.expect(message.message_id, expected)
         submitted = Journal(Event.SUBMITTED, reason=reason)
         self.records.append(
-            self._sender.rows.submitted(message, agreement, submitted, self._now, digests)
+            self._house.rows.submitted(message, agreement, submitted, self._now, digests)
         )
         return [NextWork(entry.pair)]
 
@@ -400,7 +400,7 @@ class Turn:
             return  # Nobody is told here; the row of the notice that goes out says the same.
         key = MessageKey(*entry.pair, entry.message_id)
         endpoint = None if effect.attempt is None else endpoint_of(agreement, effect.attempt)
-        row = self._sender.rows.about_message(
+        row = self._house.rows.about_message(
             key, agreement, Direction.OUT, effect, self._now, endpoint=endpoint
         )
         self.records.append(row)
@@ -451,7 +451,7 @@ class Turn:
         if entry is None:
             return []
         self.know(entry)
-        return [self._sender.queued(entry)]
+        return [queued(self._house, entry)]
 
     def _pair(self, pair: Pair) -> SendingPair:
         return self._pairs.get(pair) or self._txn.get_sending_pair(pair)
@@ -483,7 +483,7 @@ class Turn:
                 case OpenIncident() | ResolveTrouble() | ResolveIncident():
                     self._tell_operator(pair, effect)
                 case Journal():
-                    row = self._sender.rows.about_pair(
+                    row = self._house.rows.about_pair(
                         pair, next(iter(state.in_flight), None), Direction.OUT, effect, self._now
                     )
                     self.records.append(row)
@@ -506,10 +506,17 @@ class Turn:
 
     def _size_bytes(self, message_id: str) -> int:
         """Size of the payloads, where the agreement pings before large messages (level 2)."""
-        agreement = self._sender.agreement(self._entry(message_id).agreement_id)
+        agreement = self._house.agreement(self._entry(message_id).agreement_id)
         if agreement.terms.recovery.ping_above_bytes is None:
             return 0
         return self._draft_of(message_id).message.size_bytes
+
+
+def queued(house: House, entry: OutboundEntry) -> PairWork:
+    """The word to the pair that the message waits for its turn."""
+    terms = house.agreement(entry.agreement_id).terms
+    event = pairing.MessageQueued(entry.message_id, terms.window, terms.numbers_messages)
+    return PairWork(entry.pair, event)
 
 
 def _told_by_message(entry: OutboundEntry, effect: Effect) -> Work:

@@ -1,0 +1,271 @@
+"""One business message that arrived and keeps to its agreement: stored, or refused, and answered.
+
+The decision is `protocol/receiving`'s; here is read what it needs, and written what it decided.
+"""
+
+from collections.abc import Sequence
+
+from onceonly.journal.record import Record
+from onceonly.message.agreement import Agreement
+from onceonly.message.digest import Digests
+from onceonly.message.event import Direction, Event
+from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.message import SyncReplyMode
+from onceonly.message.package import Package
+from onceonly.message.signals import AckStatus, Assurance
+from onceonly.message.terms import ResponseChoice
+from onceonly.message.word import Word, changed
+from onceonly.protocol import receiving, schedule
+from onceonly.protocol.effects import (
+    Acknowledge,
+    AcknowledgeAnew,
+    Answer,
+    Effect,
+    HandOver,
+    Journal,
+    OpenIncident,
+    SendReceipt,
+)
+from onceonly.protocol.outbound import Exposure
+from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Reception
+from onceonly.steps import verdicts
+from onceonly.steps.agreements import Admitted
+from onceonly.steps.authority import Caller
+from onceonly.steps.ground import Ground
+from onceonly.steps.handing_over import Debt, wants_receipt
+from onceonly.steps.known import find_known, stamp_of
+from onceonly.steps.leaving import Leaving
+from onceonly.steps.rows import at_what_waits
+from onceonly.steps.signals import acknowledgment, hop_back
+from onceonly.store.contract.entries import InboundEntry, Role, StoredPayload
+from onceonly.store.contract.store import Snapshot, Transaction
+
+Stored = Package | str
+"""What answers a repeat: our acknowledgement, or the MessageId of our business response."""
+
+
+class Received(Word):
+    """A message that keeps to its agreement, with its payloads at hand and kept."""
+
+    admitted: Admitted
+    payloads: Sequence[StoredPayload]
+    digests: Digests
+    assurance: Assurance
+    """How far it was looked at before it is stored (seed 004 level 0)."""
+    mode: SyncReplyMode
+    """What its sender awaits in the answer of a transport that can carry it."""
+    caller: Caller
+
+    @property
+    def key(self) -> MessageKey:
+        """Of the message, under the agreement's names."""
+        return self.admitted.message.key
+
+    @property
+    def debt(self) -> Debt:
+        """What the hand-over has to know of it."""
+        receipt = hop_back(self.admitted) if wants_receipt(self.admitted.message) else None
+        return Debt(self.admitted.message.key, self.admitted.agreement, receipt)
+
+
+class Verdict(Word):
+    """What was decided about an arrival, and what is to leave now that it is committed."""
+
+    case: Case
+    effects: Sequence[Effect]
+    response: Stored | None = None
+    awaits_response: bool = False
+    """Its caller waits for the application's response, on which the acknowledgement rides."""
+    leaving: Leaving | None = None
+    """What the message did to the one that it answers."""
+
+
+def store(txn: Transaction, ground: Ground, received: Received, *, is_awaited: bool) -> Verdict:
+    """Decide and store. Reads first, then writes.
+
+    `is_awaited`: somebody waits already for the application's response to this message.
+    """
+    admitted = received.admitted
+    message, key = admitted.message, received.key
+    entry = txn.find_inbound(key)
+    before = txn.get_receiving_pair(message.pair)
+    stored = None if entry is None else find_response(txn, admitted.agreement, key)
+    known = find_known(txn, key, entry, has_response=stored is not None)
+    # Nobody works on the first copy's response any more, where nobody waits for it.
+    mode = received.mode if entry is None or is_awaited else SyncReplyMode.NONE
+    reception = receiving.receive(
+        _arrival(received, mode),
+        known,
+        before,
+        ground.now,
+        admitted.terms,
+        is_cancelled=txn.is_cancelled(key),
+    )
+    verdict = Verdict(reception.case, reception.effects)
+    if reception.case is Case.NEW:
+        verdict = _keep(txn, ground, received, reception)
+    elif AcknowledgeAnew() in reception.effects:
+        response = _acknowledgment(ground, received, entry)
+        txn.put_response(key, response)
+        verdict = changed(verdict, response=response)
+    elif Acknowledge() in reception.effects:
+        verdict = changed(verdict, response=stored)
+    if reception.pair != before:
+        txn.put_receiving_pair(message.pair, reception.pair)
+    _carry_out(txn, ground, received, reception)
+    return verdict
+
+
+def acknowledge_anew(txn: Transaction, ground: Ground, received: Received) -> Package | None:
+    """No response in time: from here on the acknowledgement answers every repeat.
+
+    None where something answers already.
+    """
+    entry = txn.find_inbound(received.key)
+    if entry is None:
+        return None
+    if _is_on_its_way(txn, find_response(txn, received.admitted.agreement, received.key)):
+        return None
+    response = _acknowledgment(ground, received, entry)
+    txn.put_response(entry.key, response)
+    return response
+
+
+def resume_pair(txn: Transaction, ground: Ground, pair: Pair) -> None:
+    """Resume a quarantined receiving pair on an operator's word (R-11)."""
+    before = txn.get_receiving_pair(pair)
+    after, effects = receiving.resume(before)
+    if after == before:
+        return
+    txn.put_receiving_pair(pair, after)
+    txn.resolve_incidents(Role.RECEIVER, pair, at=ground.now.at)
+    txn.append(
+        ground.house.rows.about_pair(pair, None, Direction.IN, effect, ground.now)
+        for effect in effects
+        if isinstance(effect, Journal)
+    )
+
+
+def find_response(snapshot: Snapshot, agreement: Agreement, key: MessageKey) -> Stored | None:
+    """What answers a repeat (seed 001 §1.3.3 (9)): the first response to it, or the latest."""
+    try:
+        acknowledged = snapshot.get_response(key)
+    except KeyError:
+        acknowledged = None
+    is_most_recent = agreement.terms.response_choice is ResponseChoice.MOST_RECENT
+    if not agreement.profile.response_acknowledges or (
+        acknowledged is not None and not is_most_recent
+    ):
+        return acknowledged
+    response = snapshot.find_response(key.message_id, key.from_party, is_most_recent=is_most_recent)
+    return response or acknowledged
+
+
+def _arrival(received: Received, mode: SyncReplyMode) -> Arrival:
+    message, hop = received.admitted.message, received.admitted.hop
+    return Arrival(
+        message.message_id,
+        received.digests.payloads,
+        message.semantics,
+        message.timestamp_at,
+        hop.sequence_number,
+        message.time_to_live_at,
+        received.admitted.terms.method,
+        mode,
+        message.delivery_receipt_requested,
+        received.digests.header,
+        stamp_of(message, hop.ack_requested),
+    )
+
+
+def _keep(txn: Transaction, ground: Ground, received: Received, reception: Reception) -> Verdict:
+    message, terms = received.admitted.message, received.admitted.terms
+    response = None
+    if Acknowledge() in reception.effects:
+        response = _acknowledgment(ground, received, None)
+    txn.add_inbound(
+        message,
+        received.payloads,
+        response,
+        digest=received.digests.payloads,
+        header_digest=received.digests.header,
+        ack_requested=received.admitted.hop.ack_requested,
+        received_at=ground.now.at,
+        keep_until_at=schedule.forgettable_at(message.timestamp_at, ground.now, terms),
+        has_key=reception.is_remembered,
+    )
+    return Verdict(
+        reception.case,
+        reception.effects,
+        response,
+        received.mode.has_response and terms.is_acknowledged,
+        verdicts.respond(txn, ground, message, received.caller),
+    )
+
+
+def _acknowledgment(ground: Ground, received: Received, entry: InboundEntry | None) -> Package:
+    """What it says is true when it leaves: a message that is passed on was handed over."""
+    agreed = received.admitted.terms.ack_status
+    is_there = entry is None or entry.status is InboundStatus.HANDED_OVER
+    status = AckStatus(
+        _least(agreed.assurance, received.assurance), agreed.is_passed_on and is_there
+    )
+    return acknowledgment(ground, received.admitted, status=status)
+
+
+def _carry_out(txn: Transaction, ground: Ground, received: Received, reception: Reception) -> None:
+    records: list[Record] = []
+    message, now = received.admitted.message, ground.now
+    for effect in reception.effects:
+        match effect:
+            case Journal():
+                row = _row(ground, received, effect)
+                records += (row, *_at_what_it_answers(txn, row))
+            case HandOver():
+                if reception.is_remembered:
+                    txn.hand_over(message.key, at=now.at)
+            case OpenIncident(reason):
+                txn.open_incident(Role.RECEIVER, message.pair, reason, at=now.at)
+            case Acknowledge() | AcknowledgeAnew() | Answer() | SendReceipt():
+                pass  # These leave the house, after the commit.
+            case _:
+                raise AssertionError(f"{effect} is no effect of an arrival")
+    txn.append(records)
+
+
+def _row(ground: Ground, received: Received, effect: Journal) -> Record:
+    admitted = received.admitted
+    return ground.house.rows.with_header(
+        admitted.message,
+        admitted.agreement,
+        Direction.IN,
+        effect,
+        ground.now,
+        digests=received.digests,
+        ack_requested=admitted.hop.ack_requested,
+    )
+
+
+def _is_on_its_way(txn: Snapshot, response: Stored | None) -> bool:
+    """Whether something answers already; a business response may be held back, or never leave."""
+    if not isinstance(response, str):
+        return response is not None
+    entry = txn.find_outbound(response)
+    return entry is not None and entry.state.exposure is not Exposure.NEVER
+
+
+def _at_what_it_answers(txn: Transaction, row: Record) -> tuple[Record, ...]:
+    """Our message that waits for the response which is refused has a row of it, too."""
+    if row.event is not Event.REJECTED or row.ref_to_message_id is None:
+        return ()
+    entry = txn.find_outbound(row.ref_to_message_id)
+    if entry is None:
+        return ()
+    return (at_what_waits(row, entry.message_id, entry.pair, f"the response {row.message_id}"),)
+
+
+_ASSURANCES = tuple(Assurance)
+
+
+def _least(agreed: Assurance, reached: Assurance) -> Assurance:
+    return min(agreed, reached, key=_ASSURANCES.index)

@@ -1,0 +1,64 @@
+"""What a step knows besides its transaction: who this gateway is, the instant, and its chance."""
+
+from collections.abc import Collection
+from hashlib import sha256
+
+from onceonly.message.agreement import Agreement
+from onceonly.message.identity import PartyId
+from onceonly.message.instant import Now
+from onceonly.message.word import Word
+from onceonly.steps.agreements import Agreements
+from onceonly.steps.routes import Routes
+from onceonly.steps.rows import Rows
+
+
+class House(Word):
+    """Who we are and what was agreed, as the configuration has it."""
+
+    party: tuple[PartyId, ...]
+    """Our PartyIds; the first one owns the journal."""
+    uri: str
+    """What we call ourselves in headers."""
+    uris: Collection[str]
+    """Every URI that a partner may rightly call us by (S0-45)."""
+    domain: str
+    """Of the MessageIds that we make."""
+    agreements: Agreements
+    routes: Routes
+    rows: Rows
+    queued_max: int
+    """Most messages that may wait for a verdict (R-27)."""
+
+    def agreement(self, agreement_id: str) -> Agreement:
+        """The agreement of a message without a verdict; start-up has seen that it is configured."""
+        agreement = self.agreements.find(agreement_id)
+        assert agreement is not None, f"a stored message names agreement {agreement_id!r}"
+        return agreement
+
+
+class Ground(Word):
+    """The ground on which one run of a step stands."""
+
+    house: House
+    now: Now
+    chance: str
+    """Random digits that no other run has: fresh identifiers are made of them (I31)."""
+
+    def message_id(self, what: str) -> str:
+        """A globally unique MessageId; another one for each `what`."""
+        return new_message_id(self.now.at, self.token(what), self.house.domain)
+
+    def token(self, what: str) -> str:
+        """32 hexadecimal digits, for boundaries and Content-IDs; others for each `what`."""
+        return sha256(f"{self.chance} {what}".encode()).hexdigest()[:32]
+
+
+def new_message_id(at: int, digits: str, domain: str) -> str:
+    """A MessageId in the form local@domain, of 32 hexadecimal digits that no other id has.
+
+    It begins with the time, in 12 hexadecimal digits of milliseconds: in every index of both
+    parties' stores it then stands beside its contemporaries. Ids that are random from the start
+    would each take another page of an index of millions, to be read, logged and written. Unique it
+    is by the 128 bits behind the time, whatever the clock says.
+    """
+    return f"{at // 1000:012x}{digits}@{domain}"

@@ -1,0 +1,61 @@
+"""What a step wants to leave the house: said in the transaction, released after its commit."""
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+
+from onceonly.message.agreement import Agreement
+from onceonly.message.message import Message
+from onceonly.message.package import Package
+from onceonly.message.signals import InquiryKind
+from onceonly.message.word import Word
+from onceonly.store.contract.entries import OwedNotice, StoredPayload
+from onceonly.store.contract.waits import Machine
+
+
+class Draft(Word):
+    """A message that the step has at hand, so that it need not be read back."""
+
+    message: Message
+    payloads: Sequence[StoredPayload]
+
+
+class Departure(Word):
+    """One transmission to make once its step is committed."""
+
+    message_id: str
+    agreement: Agreement
+    attempt: int
+    package: Package | None
+    """At hand on the first transmission of a fresh submission; else read from the store."""
+    payloads: Sequence[StoredPayload] | None
+
+
+class Asker(Enum):
+    """Who wants to know, and so whom the answer is given to."""
+
+    MESSAGE = "the message, before it is sent (level 2)"
+    RECOVERY = "the recovery of the message (levels 3 to 5)"
+    OPERATOR = "an operator"
+
+
+class Question(Word):
+    """An inquiry to post once its step is committed."""
+
+    inquiry_id: str
+    kind: InquiryKind
+    agreement: Agreement
+    asker: Asker
+    message_id: str | None
+    """The message that it is about, or goes before; None where an operator pings."""
+    conversation_id: str
+
+
+class Leaving(Word):
+    """What is to leave, and which deadlines moved."""
+
+    departures: Sequence[Departure] = ()
+    questions: Sequence[Question] = ()
+    owed: Sequence[OwedNotice] = ()
+    """What other parties are to be told of messages that we sent for them (R-13)."""
+    waits: Mapping[tuple[Machine, str], int | None] = {}
+    """Deadlines that moved, by machine and MessageId; None where nothing is waited for any more."""

@@ -1,0 +1,79 @@
+"""DeliveryFailure notices to the From Party that are owed (seed 001 §1.6, ruling R-14).
+
+A notice is owed durably from the step that found the message undeliverable, until the transport
+took it or it was tried often enough, or until there is a newer one about its message.
+"""
+
+from onceonly.message.agreement import Agreement
+from onceonly.message.event import Direction, Event
+from onceonly.message.profile import Profile
+from onceonly.message.terms import DeliveryTerms
+from onceonly.message.word import changed
+from onceonly.protocol.effects import Journal
+from onceonly.protocol.events import Outcome, Transmission
+from onceonly.steps.ground import Ground, House
+from onceonly.steps.routes import as_previous_hop
+from onceonly.store.contract.entries import OwedNotice, Role
+from onceonly.store.contract.store import Snapshot, Transaction
+
+RETRIES_MAX = 60
+"""Of a notice, whatever Retries of its message: it is the last word about it. With the default
+RetryInterval they last an hour, more than a restart of the partner takes."""
+
+
+def are_sent(profile: Profile, terms: DeliveryTerms) -> bool:
+    """Whether notices go over the network at all: never under strict release."""
+    return terms.notifies_failures and not terms.strict_release and profile.has_failure_notices
+
+
+def agreement_of(snapshot: Snapshot, house: House, notice: OwedNotice) -> Agreement | None:
+    """The agreement with the From Party, or the way back to it along a route."""
+    route = house.routes.find(notice.agreement_id)
+    if route is None:
+        return house.agreements.find(notice.agreement_id)
+    entry = snapshot.find_inbound(notice.key)
+    agreement_id = route.id if entry is None else entry.agreement_id
+    return as_previous_hop(route, agreement_id, house.uri)
+
+
+def park(txn: Transaction, ground: Ground, notice: OwedNotice, reason: str) -> None:
+    """It met a bug of ours: it is owed no more, and an operator is told so (R-43)."""
+    if txn.find_owed_notice(notice.key) is None:
+        return
+    key, now = notice.key, ground.now
+    txn.remove_owed_notice(key)
+    text = f"{reason} ({key.message_id})"
+    txn.open_incident(Role.RECEIVER, key.pair, text, at=now.at, message_id=key.message_id)
+    row = ground.house.rows.about_gateway(Event.PARKED, now, reason)
+    txn.append((changed(row, message_id=key.message_id),))
+
+
+def note_posted(
+    txn: Transaction,
+    ground: Ground,
+    notice: OwedNotice,
+    agreement: Agreement,
+    transmission: Transmission,
+) -> bool:
+    """It was posted once more; whether it is still owed."""
+    tried = notice.attempts + 1
+    is_over = transmission.outcome is Outcome.ACCEPTED or tried > RETRIES_MAX
+    # What became owed about the message meanwhile stays owed.
+    is_latest = txn.find_owed_notice(notice.key) == notice
+    if is_latest and is_over:
+        txn.remove_owed_notice(notice.key)
+    elif is_latest:
+        txn.put_owed_notice(changed(notice, attempts=tried))
+    sent = Journal(
+        Event.FAILURE_NOTICE_SENT,
+        attempt=tried,
+        outcome=transmission.outcome.value,
+        status_code=transmission.status_code,
+        severity=notice.severity,
+        reason=notice.reason,
+    )
+    row = ground.house.rows.about_message(
+        notice.key, agreement, Direction.IN, sent, ground.now, endpoint=agreement.send_to
+    )
+    txn.append((row,))
+    return is_latest and not is_over

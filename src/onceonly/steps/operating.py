@@ -1,0 +1,140 @@
+"""What an operator asks for, as work for the machines of the messages and pairs that it is about.
+
+Each function looks inside the step whether that may be done, and says what there is to do. Raises
+`LocalError` before anything is written.
+"""
+
+from collections.abc import Sequence
+
+from onceonly.message.errors import LocalError
+from onceonly.message.identity import Pair
+from onceonly.protocol import pairing
+from onceonly.protocol.events import Cancelled
+from onceonly.protocol.recovering import CancelWanted, StatusWanted
+from onceonly.protocol.sending import Exposure, OutboundStatus
+from onceonly.steps.again import can_resend, check_way_on, may_be_forgotten, resend
+from onceonly.steps.ground import Ground
+from onceonly.steps.submission import check_room
+from onceonly.steps.work import (
+    AgainWork,
+    MessageWork,
+    PairWork,
+    RecoveryWork,
+    TakeUpWork,
+    Work,
+)
+from onceonly.store.contract.entries import Incident, OutboundEntry, Role
+from onceonly.store.contract.store import Transaction
+
+UNSENT_BATCH = 100
+"""Messages that go out again in one step: it stays short, however many failed."""
+
+_OVER = frozenset({OutboundStatus.FAILED, OutboundStatus.EXPIRED, OutboundStatus.CANCELLED})
+"""Statuses in which there is nothing left to take back."""
+
+
+def cancel(
+    txn: Transaction, ground: Ground, message_id: str, *, is_for_new_version: bool
+) -> Sequence[Work]:
+    """Take a message back: at once where nothing left, else by asking the receiver (R-08).
+
+    Raises `LocalError` (NotFound, NotCancellable).
+    """
+    entry = _found(txn, message_id)
+    _check_ours(ground, entry)
+    if is_unsent(entry) and not is_for_new_version:
+        return [MessageWork(message_id, Cancelled())]
+    if entry.state.status in _OVER:
+        raise LocalError("NotCancellable", f"the message is {entry.state.status} already")
+    if may_be_forgotten(txn, ground, entry):
+        raise LocalError(
+            "NotCancellable", "so old that the partner may have processed and forgotten it"
+        )
+    return [RecoveryWork(message_id, CancelWanted(is_for_new_version))]
+
+
+def is_unsent(entry: OutboundEntry) -> bool:
+    """Whether no byte of the message has left."""
+    return entry.state.exposure is Exposure.NEVER
+
+
+def send_again(
+    txn: Transaction, ground: Ground, message_id: str, reason: str, *, is_anyway: bool
+) -> Sequence[Work]:
+    """Send a message again that was given up, or its content as a new one (S4-24, R-41).
+
+    Raises `LocalError` (NotFound, NotResendable, QueueFull).
+    """
+    entry = _found(txn, message_id)
+    pair = txn.get_sending_pair(entry.pair)
+    view = txn.find_outbound_view(message_id)
+    assert view is not None, "its entry is there"
+    if can_resend(txn, ground, entry) and not is_anyway and view.resent_as is None:
+        return [resend(entry, pair, reason)]
+    agreement = ground.house.agreements.find(entry.agreement_id)
+    check_way_on(view, agreement, has_turn=message_id in pair.in_flight, is_anyway=is_anyway)
+    check_room(txn, ground.house)
+    return [AgainWork(message_id, reason)]
+
+
+def send_unsent(txn: Transaction, ground: Ground, agreement_id: str) -> Sequence[Work]:
+    """Send as new messages what failed or expired before a byte of it left (R-41).
+
+    Raises `LocalError` (QueueFull).
+    """
+    entries = txn.list_unsent(agreement_id, UNSENT_BATCH)
+    if entries:
+        entries = entries[: check_room(txn, ground.house)]
+    return [AgainWork(entry.message_id, "an operator resumed its partner") for entry in entries]
+
+
+def inquire(txn: Transaction, ground: Ground, message_id: str) -> Sequence[Work]:
+    """Ask the partner how the message stands. Raises `LocalError` (NotFound, NeverSent)."""
+    del ground
+    if is_unsent(_found(txn, message_id)):
+        raise LocalError("NeverSent", "no byte of the message has left this gateway")
+    return [RecoveryWork(message_id, StatusWanted())]
+
+
+def take_up(txn: Transaction, ground: Ground, message_id: str, reason: str) -> Sequence[Work]:
+    """Let what was parked on its way out go on (R-43). Raises `LocalError` (NotParked)."""
+    del ground
+    view = txn.find_outbound_view(message_id)
+    if view is not None and view.resent_as is not None:
+        raise LocalError("NotParked", f"its content was sent again already, as {view.resent_as}")
+    return [TakeUpWork(message_id, reason)]
+
+
+def note_parked(
+    txn: Transaction, ground: Ground, incident: Incident, message_id: str
+) -> Sequence[Work]:
+    """An operator has seen the incident of what nobody sends any more."""
+    at = ground.now.at
+    txn.resolve_parked(incident.role, incident.pair, message_id, at=at)
+    return ()
+
+
+def suspend(txn: Transaction, ground: Ground, pair: Pair, reason: str) -> Sequence[Work]:
+    """Suspend sending to a partner."""
+    del txn, ground
+    return [PairWork(pair, pairing.SuspendRequested(reason))]
+
+
+def resume(txn: Transaction, ground: Ground, pair: Pair) -> Sequence[Work]:
+    """Resume sending to a partner, whose incidents the operator has seen."""
+    txn.resolve_incidents(Role.SENDER, pair, at=ground.now.at, with_parked=True)
+    return [PairWork(pair, pairing.ResumeRequested())]
+
+
+def _found(txn: Transaction, message_id: str) -> OutboundEntry:
+    entry = txn.find_outbound(message_id)
+    if entry is None:
+        raise LocalError("NotFound", f"no outbound message {message_id!r}")
+    return entry
+
+
+def _check_ours(ground: Ground, entry: OutboundEntry) -> None:
+    """Only its From Party may take back what we carry for it, and hears of its end (I37)."""
+    agreement = ground.house.agreements.find(entry.agreement_id)
+    if agreement is not None and agreement.is_route:
+        raise LocalError("NotCancellable", f"the message is {entry.pair.from_party}'s, not ours")

@@ -1,0 +1,142 @@
+"""The application's progress with its inbox, as the steps of it write it (R-29, I44)."""
+
+from collections.abc import Sequence
+
+from onceonly.journal.record import Record
+from onceonly.message.agreement import Agreement
+from onceonly.message.errors import LocalError, Severity
+from onceonly.message.event import Direction, Event
+from onceonly.message.message import DeliverySemantics, Message
+from onceonly.protocol.effects import Journal
+from onceonly.protocol.keeping import may_follow, report_processing
+from onceonly.protocol.receiving import InboundStatus, ProcessingState
+from onceonly.steps.ground import Ground
+from onceonly.steps.notices import are_sent
+from onceonly.store.contract.entries import InboxItem, InboxStanding, OwedNotice
+from onceonly.store.contract.store import Snapshot, Transaction
+
+REPORTED_PER_STEP = 200
+"""Items whose state moves in one step: some 20 ms in which no other step runs."""
+
+
+def report(txn: Transaction, ground: Ground, item: InboxItem, processing: ProcessingState) -> None:
+    """Record the processing state of an item; it only moves forward.
+
+    Raises `LocalError` (NotFound, ProcessingWentBack, Cancelled, Refused, UnknownAgreement).
+    """
+    standing = standing_of(txn, item)
+    if standing.is_refused:
+        raise LocalError("Refused", f"{item.message.message_id!r} was refused by the application")
+    _put(txn, ground, item, processing, _reported(standing, processing))
+
+
+def report_some(
+    txn: Transaction, ground: Ground, after: int, up_to: int, processing: ProcessingState
+) -> tuple[int, int | None]:
+    """Record the state for the next items above `after`: how many it moved, and the last offset.
+
+    None where there are no more. What has come further stays as it is; what the application
+    refused, and whose agreement is configured no more, is left alone.
+    """
+    items = txn.list_unfinished(after, up_to, processing, REPORTED_PER_STEP)
+    count = sum(_move(txn, ground, item, processing) for item in items)
+    return count, items[-1].offset if items else None
+
+
+def refuse(txn: Transaction, ground: Ground, item: InboxItem, reason: str) -> OwedNotice | None:
+    """Record that the application will not process the message; the notice that is owed for it.
+
+    Refusing again changes nothing. Raises `LocalError` (NotFound, ProcessingWentBack, Cancelled,
+    UnknownAgreement).
+    """
+    standing = standing_of(txn, item)
+    if standing.is_refused:
+        return None
+    _reported(standing, ProcessingState.IN_PROGRESS)
+    refused = Journal(Event.APPLICATION_REFUSED, reason=reason)
+    txn.append(_records(ground, item.message, (refused,)))
+    txn.put_refused(item.offset)
+    notice = _notice(ground, item.message, reason)
+    if notice is not None:
+        txn.put_owed_notice(notice)
+    return notice
+
+
+def standing_of(snapshot: Snapshot, item: InboxItem) -> InboxStanding:
+    """How the item stands: that of its offset, since several may have its MessageId (R-16).
+
+    Raises `LocalError` (NotFound).
+    """
+    standing = snapshot.find_inbox_standing(item.offset)
+    if standing is None:
+        raise not_found(item.message.message_id, item.offset)
+    return standing
+
+
+def not_found(message_id: str | None, offset: int | None) -> LocalError:
+    """There is no such item."""
+    named = "message" if message_id is None else f"message {message_id!r}"
+    place = "" if offset is None else f" at offset {offset}"
+    return LocalError("NotFound", f"no {named} in the inbox{place}")
+
+
+def _move(txn: Transaction, ground: Ground, item: InboxItem, processing: ProcessingState) -> bool:
+    standing = standing_of(txn, item)
+    current = standing.processing
+    if standing.status is InboundStatus.CANCELLED or not may_follow(current, processing):
+        return False
+    is_known = ground.house.agreements.find(item.message.agreement_id) is not None
+    if not is_known or standing.is_refused:
+        return False
+    _put(txn, ground, item, processing, _reported(standing, processing))
+    return current is not processing
+
+
+def _put(
+    txn: Transaction,
+    ground: Ground,
+    item: InboxItem,
+    processing: ProcessingState,
+    rows: Sequence[Journal],
+) -> None:
+    # Made first: an agreement that is configured no more is found out before anything is written.
+    records = _records(ground, item.message, rows)
+    if records:
+        txn.put_processing(item.offset, processing)
+        txn.append(records)
+
+
+def _reported(standing: InboxStanding, processing: ProcessingState) -> tuple[Journal, ...]:
+    return report_processing(standing.status, standing.processing, processing)
+
+
+def _notice(ground: Ground, message: Message, reason: str) -> OwedNotice | None:
+    agreement = _agreement(ground, message)
+    is_reliable = message.semantics is not DeliverySemantics.BEST_EFFORT
+    if not is_reliable or not are_sent(agreement.profile, agreement.terms):
+        return None
+    return OwedNotice(
+        message.key,
+        agreement.id,
+        message.conversation_id,
+        message.semantics,
+        Severity.ERROR,
+        reason,
+    )
+
+
+def _records(ground: Ground, message: Message, rows: Sequence[Journal]) -> list[Record]:
+    agreement, house = _agreement(ground, message), ground.house
+    return [
+        house.rows.about_message(message.key, agreement, Direction.IN, row, ground.now)
+        for row in rows
+    ]
+
+
+def _agreement(ground: Ground, message: Message) -> Agreement:
+    agreement = ground.house.agreements.find(message.agreement_id)
+    if agreement is None:
+        raise LocalError(
+            "UnknownAgreement", f"agreement {message.agreement_id!r} is configured no more"
+        )
+    return agreement

@@ -1,0 +1,194 @@
+"""Signals, built and encoded (S0-66, R-20).
+
+Header values are those of seed 000 §2.2.2 and seed 001 §1.3.3.1: From is the ReceiverURI and To the
+SenderURI of the last RoutingHeader of the message that the signal is about; the agreement's id and
+the ConversationId are copied. A DeliveryFailure notice names the parties instead (seed 001 §1.6).
+"""
+
+from onceonly.message.agreement import Agreement
+from onceonly.message.errors import ErrorCode, RemoteError
+from onceonly.message.event import Event
+from onceonly.message.identity import MessageKey, PartyId, is_uri
+from onceonly.message.message import AcknowledgmentElement, AckRequested, RoutingHeader
+from onceonly.message.package import Package
+from onceonly.message.profile import Profile
+from onceonly.message.signals import (
+    PLAIN_ACK,
+    Acknowledgment,
+    AckStatus,
+    ErrorEntry,
+    ErrorSignal,
+    Signal,
+    SignalHeader,
+)
+from onceonly.message.word import Word
+from onceonly.protocol.effects import Answer, AnswerUpstream, Journal
+from onceonly.protocol.events import Transmission
+from onceonly.steps.agreements import Admitted
+from onceonly.steps.ground import Ground, House
+from onceonly.store.contract.entries import OwedNotice
+from onceonly.wire.envelope import About, boundary_for, encode
+
+
+class Hop(Word):
+    """Between which MSHs a signal travels, and what it copies from the message it is about."""
+
+    our_uri: str
+    their_uri: str
+    profile: Profile
+    agreement_id: str
+    conversation_id: str
+
+
+def hop_back(admitted: Admitted) -> Hop:
+    """The way of a signal about a message that was received (S0-61 to S0-63, S1-40)."""
+    return Hop(
+        admitted.hop.receiver_uri,
+        admitted.hop.sender_uri,
+        admitted.agreement.profile,
+        admitted.message.agreement_id,
+        admitted.message.conversation_id,
+    )
+
+
+def hop_to(house: House, agreement: Agreement, conversation_id: str) -> Hop:
+    """The way to the partner where no RoutingHeader is at hand: as was agreed."""
+    return Hop(house.uri, agreement.receiver_uri, agreement.profile, agreement.id, conversation_id)
+
+
+def hop_of_rejection(house: House, about: About, agreement: Agreement) -> Hop:
+    """The way of the word that what came could not be taken as a message at all."""
+    sender_uri = about.sender_uri if about.sender_uri and is_uri(about.sender_uri) else None
+    return Hop(
+        house.uri,
+        sender_uri or agreement.receiver_uri,
+        # Whoever does not speak the profile that was agreed hears why in his own.
+        about.profile or agreement.profile,
+        about.agreement_id or agreement.id,
+        about.conversation_id or "unknown",
+    )
+
+
+def acknowledgment(ground: Ground, admitted: Admitted, *, status: AckStatus = PLAIN_ACK) -> Package:
+    """The acknowledgement of a stored message, encoded; it answers every repeat (R-03)."""
+    hop = hop_back(admitted)
+    header = signal_header(ground, hop, admitted.message.message_id)
+    element = None
+    # Seed 001 §1.3.3.1: where ackRequested is Signed or Unsigned; Signed was refused before.
+    if admitted.terms.ack_requested is not AckRequested.NONE:
+        element = AcknowledgmentElement(
+            timestamp_at=ground.now.at, from_ids=admitted.agreement.our_ids
+        )
+    return encoded(ground, Acknowledgment(header, element, status), hop)
+
+
+def receipt(ground: Ground, hop: Hop, message_id: str, our_ids: tuple[PartyId, ...]) -> Package:
+    """The delivery receipt of a message that the application has, encoded."""
+    header = signal_header(ground, hop, message_id)
+    element = AcknowledgmentElement(timestamp_at=ground.now.at, from_ids=our_ids)
+    return encoded(ground, Acknowledgment(header, element, is_receipt=True), hop)
+
+
+def error(ground: Ground, hop: Hop, message_id: str, answer: Answer) -> Package:
+    """The error about a message that was refused, encoded."""
+    header = signal_header(ground, hop, message_id)
+    return encoded(ground, ErrorSignal(header, (entry_of(answer),)), hop)
+
+
+def failure_notice(ground: Ground, notice: OwedNotice, agreement: Agreement) -> Package:
+    """A DeliveryFailure notice from us to the From Party, encoded (S1-53 to S1-56)."""
+    hop = hop_to(ground.house, agreement, notice.conversation_id)
+    header = SignalHeader(
+        message_id=ground.message_id(f"notice {notice.key.message_id}"),
+        from_ids=agreement.our_ids,
+        to_ids=agreement.their_ids,
+        agreement_id=agreement.id,
+        conversation_id=notice.conversation_id,
+        timestamp_at=ground.now.at,
+        ref_to_message_id=notice.key.message_id,
+    )
+    entry = ErrorEntry(
+        code=ErrorCode.DELIVERY_FAILURE, severity=notice.severity, description=notice.reason
+    )
+    return encoded(ground, ErrorSignal(header, (entry,), notice.semantics.on_wire), hop)
+
+
+def signal_header(
+    ground: Ground, hop: Hop, ref_to_message_id: str, message_id: str | None = None
+) -> SignalHeader:
+    """A Header from MSH to MSH, under a fresh MessageId unless it has one."""
+    return SignalHeader(
+        message_id=message_id or ground.message_id(f"signal {ref_to_message_id}"),
+        from_ids=(PartyId(hop.our_uri),),
+        to_ids=(PartyId(hop.their_uri),),
+        agreement_id=hop.agreement_id,
+        conversation_id=hop.conversation_id,
+        timestamp_at=ground.now.at,
+        ref_to_message_id=ref_to_message_id,
+    )
+
+
+def encoded(ground: Ground, content: Signal, hop: Hop) -> Package:
+    """The signal as a package with a RoutingHeader of its own (S0-43)."""
+    routing = RoutingHeader(
+        sender_uri=hop.our_uri,
+        receiver_uri=hop.their_uri,
+        error_uri=hop.our_uri if hop.profile.has_error_uri else None,
+        timestamp_at=ground.now.at,
+    )
+    token = ground.token(f"package {content.header.message_id}")
+    return encode(
+        content,
+        routing,
+        profile=hop.profile,
+        boundary=boundary_for(token),
+        root_content_id=f"header-{token}",
+    )
+
+
+def whole(package: Package) -> bytes:
+    """The bytes of a package without payloads."""
+    return b"".join(package.segments)
+
+
+def entry_of(answer: Answer | AnswerUpstream) -> ErrorEntry:
+    """The answer as one entry of an ErrorList."""
+    return ErrorEntry(
+        code=answer.code,
+        severity=answer.severity,
+        description=answer.description,
+        min_retry_s=answer.min_retry_s,
+    )
+
+
+def answer_of(refusal: RemoteError) -> Answer:
+    """What a refusal says to whoever sent what was refused."""
+    return Answer(refusal.code, refusal.severity, refusal.description)
+
+
+def error_sent(answer: Answer, transmission: Transmission) -> Journal:
+    """The row about an error that was sent."""
+    return Journal(
+        Event.ERROR_SENT,
+        outcome=transmission.outcome.value,
+        status_code=transmission.status_code,
+        error_code=answer.code,
+        severity=answer.severity,
+        reason=answer.description,
+    )
+
+
+def outcome_row(event: Event, transmission: Transmission, reason: str | None = None) -> Journal:
+    """The row about how the transmission of a signal ended."""
+    return Journal(
+        event,
+        outcome=transmission.outcome.value,
+        status_code=transmission.status_code,
+        reason=reason or transmission.detail or None,
+    )
+
+
+def key_of_rejection(about: About, agreement: Agreement) -> MessageKey:
+    """The message that a package names which could not be taken as one."""
+    assert about.message_id is not None, "only what has a MessageId is answered"
+    return MessageKey(agreement.their_party, agreement.our_party, about.message_id)

@@ -1,0 +1,182 @@
+"""Jobs: messages that are staged in bulk, and queued once their job is released.
+
+Staging stores and sends nothing, so that whoever hands over many messages can be interrupted
+anywhere and come again. A row is known by its number: the same row again is the same row, another
+one with its MessageId is a replay, and each has one outcome. A release is one write; what it owes
+is moved to the queues in steps, and asked of the store again after every start.
+
+A caller that starts anew names its *run*. Of the named runs of a job the newest alone may stage:
+what it stages takes the place of what the others have staged under the same MessageId, and it is
+released without them. How its rows find their places is in `places`.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from onceonly.message.errors import LocalError
+from onceonly.message.word import Word, changed
+from onceonly.steps.ground import Ground
+from onceonly.steps.leaving import Draft, Leaving
+from onceonly.steps.places import RowAnswer, RowName, Staging, Wanted, actor_of
+from onceonly.steps.submission import enter_staged, room_left
+from onceonly.store.contract.entries import OutboundView
+from onceonly.store.contract.jobs import Job, RowOutcome, Run, StagedMessage
+from onceonly.store.contract.store import Transaction
+
+MOVED_PER_STEP = 100
+"""Messages queued in one step: some 20 ms in which no other step runs."""
+
+DROPPED_PER_STEP = 500
+"""Rows forgotten in one step: some 10 ms."""
+
+
+class Batch(Word):
+    """Rows of a job that are handed over together."""
+
+    job_id: str
+    run: str | None
+    claims: Mapping[int, int]
+    """The attempt by the blocks that it stages in."""
+    rows: Sequence[tuple[RowName, Wanted | LocalError]]
+
+
+def stage(txn: Transaction, ground: Ground, batch: Batch) -> list[RowAnswer]:
+    """What became of each row; nothing is sent. Raises `LocalError` (RunOver, AttemptOver)."""
+    at = ground.now.at
+    opened = _open_run(txn, batch.job_id, batch.run)  # Before a write, since it may refuse.
+    if opened is not None:
+        _check_latest(txn, opened, batch.claims)
+    job = txn.open_job(batch.job_id, at=at)
+    opened = opened or txn.open_run(batch.job_id, batch.run, at=at)
+    for block, claimant in batch.claims.items():
+        txn.put_block(opened.number, block, claimant)
+    staging = Staging(txn, ground, job, opened)
+    return [staging.take(name, wanted) for name, wanted in batch.rows]
+
+
+def release(
+    txn: Transaction, ground: Ground, job_id: str, run: str | None, staged: int | None
+) -> Job:
+    """Let what is staged go. Raises `LocalError` (NotFound, RunOver, JobChanged)."""
+    if txn.find_job(job_id) is None:
+        raise unknown_job(job_id)
+    for one in _to_release(txn, job_id, run, staged):
+        txn.release_run(one.number, at=ground.now.at)
+    job = txn.find_job(job_id)
+    assert job is not None, "a release forgets no job"
+    return job
+
+
+def close_runs(txn: Transaction, ground: Ground, job_id: str, run: str | None) -> None:
+    """Drop the run; without one, all runs of the job that are open."""
+    if run is not None and txn.find_run(job_id, run) is None:
+        txn.open_run(job_id, run, at=ground.now.at)  # Stragglers of it may come yet.
+    for one in txn.list_unreleased_runs(job_id):
+        if one.is_open and run in (None, one.name):
+            txn.drop_run(one.number, at=ground.now.at)
+
+
+def move_some(txn: Transaction, ground: Ground) -> list[Leaving | None]:
+    """Queue the next messages of released jobs, as far as there is room; None: it was none."""
+    most = min(MOVED_PER_STEP, room_left(txn, ground.house))
+    released = txn.list_released(most) if most else []
+    return [_move(txn, ground, staged) for staged in released]
+
+
+def _move(txn: Transaction, ground: Ground, staged: StagedMessage) -> Leaving | None:
+    job_id, number = staged.job.job_id, staged.row.row
+    try:
+        leaving = _submit(txn, ground, staged)
+        txn.remove_staged(job_id, number)
+    except LocalError as error:
+        txn.remove_staged(job_id, number)
+        run = txn.get_run(staged.row.run)
+        Staging(txn, ground, staged.job, run).reject(staged.row, error)
+        return None
+    if leaving is None:
+        txn.put_job_row(job_id, changed(staged.row, outcome=RowOutcome.REPLAYED))
+    return leaving
+
+
+def _submit(txn: Transaction, ground: Ground, staged: StagedMessage) -> Leaving | None:
+    """None where somebody else has submitted the same since it was staged."""
+    message = staged.message
+    if ground.house.agreements.find(message.agreement_id) is None:
+        raise LocalError(
+            "UnknownAgreement", f"agreement {message.agreement_id!r} is configured no more"
+        )
+    earlier = txn.find_outbound_view(message.message_id)
+    if earlier is not None:
+        _check_same_message(earlier, staged)
+        return None
+    payloads = txn.list_staged_payloads(staged.job.job_id, staged.row.row)
+    draft, actor = Draft(message, payloads), actor_of(staged.job)
+    return enter_staged(txn, ground, draft, staged.digest, actor=actor)
+
+
+def unknown_job(job_id: str) -> LocalError:
+    """There is no such job."""
+    return LocalError("NotFound", f"no job {job_id!r}")
+
+
+def _open_run(txn: Transaction, job_id: str, name: str | None) -> Run | None:
+    """The run, if there is one that is open. Raises `LocalError` (RunOver)."""
+    run = txn.find_run(job_id, name)
+    if name is None:
+        return run if run is not None and run.is_open else None
+    if run is not None and not run.is_open:
+        what = "dropped" if run.released_at is None else "released"
+        raise LocalError("RunOver", f"run {name!r} of job {job_id!r} is {what} already")
+    if run is not None:
+        _check_newest(txn, run)
+    return run
+
+
+def _check_latest(txn: Transaction, run: Run, claims: Mapping[int, int]) -> None:
+    """Raises `LocalError` (AttemptOver)."""
+    for block, attempt in claims.items():
+        latest = txn.find_block(run.number, block)
+        if latest is not None and latest > attempt:
+            text = (
+                f"attempt {latest} of block {block} in run {run.name!r} has begun after {attempt}"
+            )
+            raise LocalError("AttemptOver", text)
+
+
+def _check_newest(txn: Transaction, run: Run) -> None:
+    newest = txn.find_newest_run(run.job_id)
+    if newest is not None and newest.number > run.number:
+        text = f"run {newest.name!r} of job {run.job_id!r} began after run {run.name!r}"
+        raise LocalError("RunOver", text)
+
+
+def _to_release(
+    txn: Transaction, job_id: str, name: str | None, staged: int | None
+) -> Sequence[Run]:
+    if name is None:
+        return [run for run in txn.list_unreleased_runs(job_id) if run.is_open]
+    run = txn.find_run(job_id, name)
+    if run is None:
+        raise LocalError("NotFound", f"no run {name!r} of job {job_id!r}")
+    if run.released_at is not None:
+        return ()
+    if run.dropped_at is not None:
+        raise LocalError("RunOver", f"run {name!r} of job {job_id!r} is dropped already")
+    _check_newest(txn, run)
+    if staged is not None and run.staged < staged:
+        text = f"{run.staged} messages of {staged} are staged in run {name!r} of job {job_id!r}"
+        raise LocalError("JobChanged", text)
+    return (run,)
+
+
+def _check_same_message(earlier: OutboundView, staged: StagedMessage) -> None:
+    """As `check_same`, of a message whose submission is long over."""
+    then, now = earlier.message, staged.message
+    is_same = (earlier.digest, then.agreement_id, then.service, then.action) == (
+        staged.digest,
+        now.agreement_id,
+        now.service,
+        now.action,
+    )
+    if not is_same or then.ref_to_message_id != now.ref_to_message_id:
+        text = f"another message was submitted as {now.message_id!r} meanwhile"
+        raise LocalError("MessageIdTaken", text)

@@ -1,0 +1,62 @@
+"""What there is to do of itself: after a start, and when a time has passed."""
+
+from collections.abc import Sequence
+
+from onceonly.protocol import recovering
+from onceonly.protocol.events import Parked, Restarted, TimePassed
+from onceonly.protocol.sending import Exposure
+from onceonly.steps import sending
+from onceonly.steps.ground import Ground
+from onceonly.steps.leaving import Leaving
+from onceonly.steps.work import MessageWork, NextWork, RecoveryWork, Work
+from onceonly.store.contract.store import Snapshot, Transaction
+
+OVERDUE_BATCH = 200
+"""Messages per sweep step: keeps one step short while a backlog expires."""
+
+
+def left_under_way(snapshot: Snapshot) -> list[Work]:
+    """What a stop or a crash left in flight or unanswered, and the queues behind it."""
+    return [
+        *(MessageWork(entry.message_id, Restarted()) for entry in snapshot.list_in_flight()),
+        *(NextWork(pair) for pair in snapshot.list_waiting_pairs()),
+        *(RecoveryWork(message_id, Restarted()) for message_id in snapshot.list_recovering()),
+    ]
+
+
+def overdue(snapshot: Snapshot, at: int, limit: int = OVERDUE_BATCH) -> list[Work]:
+    """Messages whose time has passed (R-08)."""
+    entries = snapshot.list_overdue(at, limit)
+    return [MessageWork(entry.message_id, TimePassed()) for entry in entries]
+
+
+def unanswered(snapshot: Snapshot, at: int, limit: int = OVERDUE_BATCH) -> list[Work]:
+    """Messages whose response is overdue (level 5)."""
+    due = snapshot.list_responses_due(at, limit)
+    return [RecoveryWork(name, _response_time_passed(snapshot, name)) for name in due]
+
+
+def _response_time_passed(snapshot: Snapshot, message_id: str) -> recovering.ResponseTimePassed:
+    entry = snapshot.find_outbound(message_id)
+    assert entry is not None, f"{message_id} waits for a response and is not stored"
+    return recovering.ResponseTimePassed(has_left=entry.state.exposure is not Exposure.NEVER)
+
+
+def subject_of(snapshot: Snapshot, work: Work) -> str | None:
+    """The message that work is about; of a queue the one at its head."""
+    if isinstance(work, NextWork):
+        head = snapshot.find_next_queued(work.pair)
+        return None if head is None else head.message_id
+    return work.message_id if isinstance(work, MessageWork) else None
+
+
+def park(message_id: str, reason: str, *, bytes_left: bool) -> MessageWork:
+    """Set a message aside that met a bug on its way out (R-43)."""
+    return MessageWork(message_id, Parked(reason, bytes_left))
+
+
+def tell(txn: Transaction, ground: Ground, work: MessageWork | RecoveryWork) -> Leaving:
+    """Tell the machine of a message what happened; nothing, where it is forgotten by now (R-19)."""
+    entry = txn.find_outbound(work.message_id)
+    known: Sequence[Work] = () if entry is None else (work,)
+    return sending.run(txn, ground, known, entry=entry)

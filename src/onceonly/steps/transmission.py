@@ -1,0 +1,58 @@
+"""What a transmission consists of: the package of the first one, and where each one goes."""
+
+from onceonly.message.agreement import Agreement
+from onceonly.message.message import Message, RoutingHeader
+from onceonly.message.package import Package
+from onceonly.message.word import changed
+from onceonly.steps.ground import Ground
+from onceonly.wire.envelope import boundary_for, encode
+
+
+def first_package(ground: Ground, message: Message, sequence_number: int | None) -> Package:
+    """The package of the first transmission; every resend is its bytes (R-04)."""
+    agreement = ground.house.agreement(message.agreement_id)
+    made_at = made_after(message, ground.now.at)
+    token = ground.token(f"package {message.message_id}")
+    return encode(
+        message,
+        _routing(ground.house.uri, agreement, sequence_number, made_at),
+        profile=agreement.profile,
+        boundary=boundary_for(token),
+        root_content_id=f"header-{token}",
+    )
+
+
+def _routing(
+    our_uri: str, agreement: Agreement, sequence_number: int | None, made_at: int
+) -> RoutingHeader:
+    """The hop as the profile has it (seeds 000 §2.2.2, 001 §1.2.4 and §1.2.5)."""
+    hop = RoutingHeader(
+        sender_uri=our_uri,
+        receiver_uri=agreement.receiver_uri,
+        error_uri=our_uri if agreement.profile.has_error_uri else None,
+        timestamp_at=made_at,
+        sequence_number=sequence_number,
+    )
+    if not agreement.profile.header_has_parameters:
+        return hop
+    return changed(
+        hop,
+        reliable_messaging_method=agreement.terms.method,
+        ack_requested=agreement.terms.ack_requested,
+    )
+
+
+def made_after(message: Message, at: int) -> int:
+    """When a RoutingHeader is made by a clock that says `at`: never before its message (S0-47).
+
+    A clock that was set back since the message was written, or that of an intermediary, would else
+    make a header that every receiver refuses, and the message with it (I40).
+    """
+    return max(at, message.timestamp_at)
+
+
+def endpoint_of(agreement: Agreement, attempt: int) -> str:
+    """Where this transmission goes: a resend may take another way (seed 001 §1.3.3.3, S1-46)."""
+    if attempt > 1 and agreement.resend_to is not None:
+        return agreement.resend_to
+    return agreement.send_to

@@ -1,0 +1,108 @@
+"""What an intermediary says to the previous hop about a message that came from there.
+
+Such a signal is addressed hop by hop, from our URI to the SenderURI that brought the message. So an
+origin sees the same whether or not somebody stands between it and the destination (seed 001
+§1.3.4).
+"""
+
+from onceonly.journal.record import Record
+from onceonly.message.agreement import Route
+from onceonly.message.errors import ErrorCode
+from onceonly.message.event import Direction
+from onceonly.message.identity import MessageKey, PartyId
+from onceonly.message.message import AcknowledgmentElement, DeliverySemantics
+from onceonly.message.package import Package
+from onceonly.message.signals import PLAIN_ACK, Acknowledgment, AckStatus, ErrorSignal
+from onceonly.message.word import Word, changed
+from onceonly.protocol.effects import Answer, AnswerUpstream, Journal
+from onceonly.steps.ground import Ground, House
+from onceonly.steps.routes import Passage, as_agreement
+from onceonly.steps.signals import Hop, encoded, entry_of, signal_header
+
+
+class Subject(Word):
+    """A message of a route, as whatever is said about it upstream needs it."""
+
+    route: Route
+    key: MessageKey
+    agreement_id: str
+    """TPAId or CPAId of the message."""
+    conversation_id: str
+    upstream_uri: str
+    """SenderURI of the hop that brought it."""
+    hop: int
+    """Number of the RoutingHeader that we add to it."""
+
+
+def hop_upstream(house: House, subject: Subject) -> Hop:
+    """The way of a signal to the previous hop."""
+    return Hop(
+        house.uri,
+        subject.upstream_uri,
+        subject.route.profile,
+        subject.agreement_id,
+        subject.conversation_id,
+    )
+
+
+def acknowledgment_upstream(
+    ground: Ground,
+    subject: Subject,
+    *,
+    element: AcknowledgmentElement | None,
+    status: AckStatus = PLAIN_ACK,
+    is_receipt: bool = False,
+) -> Package:
+    """The acknowledgement of the message, encoded."""
+    hop = hop_upstream(ground.house, subject)
+    header = signal_header(ground, hop, subject.key.message_id)
+    return encoded(ground, Acknowledgment(header, element, status, is_receipt), hop)
+
+
+def error_upstream(
+    ground: Ground,
+    subject: Subject,
+    answer: Answer | AnswerUpstream,
+    semantics: DeliverySemantics,
+) -> Package:
+    """The error about the message, encoded."""
+    hop = hop_upstream(ground.house, subject)
+    header = signal_header(ground, hop, subject.key.message_id)
+    if answer.code is ErrorCode.DELIVERY_FAILURE and hop.profile.has_failure_notices:
+        # A notice names who found the problem and whose message it was (seed 001 §1.6).
+        header = changed(
+            header, from_ids=(PartyId(ground.house.uri),), to_ids=subject.route.from_ids
+        )
+    return encoded(ground, ErrorSignal(header, (entry_of(answer),), semantics), hop)
+
+
+def row(ground: Ground, subject: Subject, direction: Direction, effect: Journal) -> Record:
+    """A row about the message; `hop` says that an intermediary wrote it."""
+    route = subject.route
+    endpoint = route.back_to if direction is Direction.IN else route.send_to
+    return changed(
+        ground.house.rows.about_message(
+            subject.key,
+            changed(as_agreement(route), id=subject.agreement_id),
+            direction,
+            effect,
+            ground.now,
+            endpoint=endpoint if effect.outcome else None,
+        ),
+        hop=subject.hop,
+        conversation_id=subject.conversation_id,
+    )
+
+
+def row_with_header(ground: Ground, subject: Subject, passage: Passage, effect: Journal) -> Record:
+    """A row about an arrival, with everything of the header that evidence needs."""
+    record = ground.house.rows.with_header(
+        passage.message,
+        changed(as_agreement(subject.route), id=subject.agreement_id),
+        Direction.IN,
+        effect,
+        ground.now,
+        digests=passage.digests,
+        ack_requested=passage.previous.ack_requested,
+    )
+    return changed(record, hop=subject.hop, attempt=effect.attempt)

@@ -1,0 +1,220 @@
+"""What a partner says about a message of ours, taken to its machines (R-20, R-44)."""
+
+from onceonly.journal.record import Record
+from onceonly.message.agreement import Agreement
+from onceonly.message.event import Direction, Event
+from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.message import Message
+from onceonly.message.profile import Profile
+from onceonly.message.signals import (
+    PLAIN_ACK,
+    Acknowledgment,
+    ErrorEntry,
+    ErrorSignal,
+    SignalHeader,
+)
+from onceonly.message.terms import Intermediary
+from onceonly.message.word import changed
+from onceonly.protocol import recovering
+from onceonly.protocol.effects import Journal
+from onceonly.protocol.events import AckReceived, ErrorReceived
+from onceonly.protocol.outbound import sent_beside
+from onceonly.protocol.sending import Exposure, OutboundStatus
+from onceonly.steps import sending
+from onceonly.steps.authority import Caller, is_entitled
+from onceonly.steps.ground import Ground, House
+from onceonly.steps.leaving import Leaving
+from onceonly.steps.work import MessageWork, RecoveryWork, Work
+from onceonly.store.contract.entries import OutboundEntry
+from onceonly.store.contract.store import Snapshot, Transaction
+
+HEARS_RECEIPTS = frozenset(
+    {
+        OutboundStatus.QUEUED,
+        OutboundStatus.SENDING,
+        OutboundStatus.IN_DOUBT,
+        OutboundStatus.ACKNOWLEDGED,
+    }
+)
+"""Statuses to which the To Party's receipt adds something: also to another's acknowledgement."""
+
+
+def acknowledge(
+    txn: Transaction, ground: Ground, signal: Acknowledgment, profile: Profile, caller: Caller
+) -> Leaving | None:
+    """Take an acknowledgement or a receipt; None if it fits no message of ours (R-20)."""
+    entry = find_acknowledged(txn, ground.house, signal, profile, caller)
+    if entry is None:
+        return None
+    work = []
+    # A receipt alone shows as well that the message is there (seed 001 §2.1.1.2).
+    if not signal.is_receipt or entry.state.status in HEARS_RECEIPTS:
+        event = AckReceived(_detail(signal), is_from_to_party=signal.is_receipt)
+        work.append(MessageWork(entry.message_id, event))
+    if signal.is_receipt:
+        agreement = ground.house.agreement(entry.agreement_id)
+        received = Journal(Event.RECEIPT_RECEIVED)
+        txn.append((row_to_partner(ground, agreement, entry.message_id, received),))
+    return sending.run(txn, ground, work, entry=entry)
+
+
+def refuse(
+    txn: Transaction, ground: Ground, signal: ErrorSignal, profile: Profile, caller: Caller
+) -> Leaving | None:
+    """Take an ErrorList; None if it fits no message of ours (R-20)."""
+    entry = find_spoken_of(txn, ground.house, signal.header, profile, caller)
+    if entry is None:
+        return None
+    work = [MessageWork(entry.message_id, error_received(one)) for one in signal.errors]
+    return sending.run(txn, ground, work, entry=entry)
+
+
+def respond(txn: Transaction, ground: Ground, message: Message, caller: Caller) -> Leaving | None:
+    """In the step that stores an inbound message: what it says about the one it answers.
+
+    A business response shows that the request arrived (seed 001 §1.3.3 (8b); in `rm-2000` only the
+    acknowledgement does) and ends the wait for it (level 5). None where it answers none of ours.
+    """
+    if message.ref_to_message_id is None:
+        return None
+    entry = txn.find_outbound(message.ref_to_message_id)
+    if entry is None or message.pair != Pair(entry.pair.to_party, entry.pair.from_party):
+        return None  # What we carry for others is no answer to us, nor the other way round.
+    agreement = ground.house.agreements.find(entry.agreement_id)
+    if agreement is None or not is_entitled(caller, agreement):
+        return None  # The message stands under another agreement than what it answers (R-44).
+    work: list[Work] = []
+    is_known = entry.state.status is OutboundStatus.ACKNOWLEDGED and entry.state.has_arrived
+    is_news = not is_known and entry.state.exposure is not Exposure.NEVER
+    if is_news and agreement.profile.response_acknowledges:
+        detail = f"on the business response {message.message_id}"
+        work.append(MessageWork(entry.message_id, AckReceived(detail, is_from_to_party=True)))
+    if agreement.terms.recovery.response_within_s is not None:
+        work.append(RecoveryWork(entry.message_id, recovering.ResponseReceived()))
+    return sending.run(txn, ground, work, entry=entry) if work else None
+
+
+def send_beside(txn: Transaction, ground: Ground, message_id: str) -> bool:
+    """Before a copy leaves beside the machine: the state says that it may have (I24).
+
+    False where it may not leave any more, or the message is forgotten.
+    """
+    entry = txn.find_outbound(message_id)
+    after = None if entry is None else sent_beside(entry.state)
+    if after is not None:
+        txn.put_outbound(message_id, after, at=ground.now.at)
+    return after is not None
+
+
+def find_acknowledged(
+    snapshot: Snapshot, house: House, signal: Acknowledgment, profile: Profile, caller: Caller
+) -> OutboundEntry | None:
+    """The message, unless its Acknowledgment element says that a stranger has it (I29)."""
+    entry = find_spoken_of(snapshot, house, signal.header, profile, caller)
+    if entry is None:
+        return None
+    agreement = house.agreement(entry.agreement_id)
+    return entry if is_acknowledged_by_partner(signal, agreement) else None
+
+
+def is_acknowledged_by_another(
+    snapshot: Snapshot, house: House, signal: Acknowledgment, profile: Profile, caller: Caller
+) -> bool:
+    """Whether it fits a message of ours, but for who has it: a stranger (I29)."""
+    return (
+        find_spoken_of(snapshot, house, signal.header, profile, caller) is not None
+        and find_acknowledged(snapshot, house, signal, profile, caller) is None
+    )
+
+
+def find_spoken_of(
+    snapshot: Snapshot, house: House, header: SignalHeader, profile: Profile, caller: Caller
+) -> OutboundEntry | None:
+    """The message that the signal is about, if its caller may speak about it (R-20, R-44).
+
+    RefToMessageId, the names, the profile and what the caller shows must fit the agreement of the
+    message; and the signal names that agreement, or none.
+    """
+    entry = snapshot.find_outbound(header.ref_to_message_id)
+    agreement = None if entry is None else house.agreements.find(entry.agreement_id)
+    if entry is None or agreement is None:
+        return None  # Nobody's, or settled under an agreement that is configured no more.
+    fits = (
+        agreement.profile is profile
+        and is_from_partner(header, agreement)
+        and is_entitled(caller, agreement)
+        and header.agreement_id in ("", _name_on_wire(snapshot, entry, agreement))
+    )
+    return entry if fits else None
+
+
+def is_ours(snapshot: Snapshot, house: House, message_id: str) -> bool:
+    """Whether a message of ours has this id, under an agreement that is configured."""
+    entry = snapshot.find_outbound(message_id)
+    return entry is not None and house.agreements.find(entry.agreement_id) is not None
+
+
+def is_from_partner(header: SignalHeader, agreement: Agreement) -> bool:
+    """Whether the signal names the agreement's partner as its sender (R-20).
+
+    Signals name the MSH's URI (seed 000 §2.2.2, seed 001 §1.3.3.1), some the party.
+    """
+    return {str(party) for party in header.from_ids} <= _names_of_partner(agreement)
+
+
+def is_acknowledged_by_partner(signal: Acknowledgment, agreement: Agreement) -> bool:
+    """Whether the Acknowledgment element is the partner's, if there is one that says whose it is.
+
+    Only an intermediary that accepts acknowledges in a name of its own (seed 001 §1.3.4.2); that
+    the application has the message is the To Party's word wherever it comes from.
+    """
+    if signal.element is None:
+        return True
+    if agreement.terms.intermediary is Intermediary.ACCEPT and not signal.is_receipt:
+        return True
+    return set(map(str, signal.element.from_ids)) <= _names_of_partner(agreement)
+
+
+def row_to_partner(
+    ground: Ground,
+    agreement: Agreement,
+    message_id: str | None,
+    effect: Journal,
+    *,
+    endpoint: str | None = None,
+) -> Record:
+    """A row about our message to the partner, or about the pair where there is none."""
+    pair = Pair(agreement.our_party, agreement.their_party)
+    key = MessageKey(*pair, message_id or "")
+    row = ground.house.rows.about_message(
+        key, agreement, Direction.OUT, effect, ground.now, endpoint=endpoint
+    )
+    return row if message_id else changed(row, message_id=None)
+
+
+def error_received(entry: ErrorEntry) -> ErrorReceived:
+    """An entry of an ErrorList, as the machines hear it."""
+    text = ": ".join(part for part in (entry.code_text, entry.description) if part)
+    return ErrorReceived(entry.code, entry.severity, entry.min_retry_s, text)
+
+
+def _names_of_partner(agreement: Agreement) -> set[str]:
+    return {agreement.receiver_uri, agreement.send_to, *map(str, agreement.their_ids)}
+
+
+def _name_on_wire(snapshot: Snapshot, entry: OutboundEntry, agreement: Agreement) -> str:
+    """TPAId or CPAId of the message: of what we send for others its own, not our route's."""
+    if not agreement.is_route:
+        return agreement.id
+    taken_over = snapshot.find_inbound(MessageKey(*entry.pair, entry.message_id))
+    return agreement.id if taken_over is None else taken_over.agreement_id
+
+
+def _detail(signal: Acknowledgment) -> str | None:
+    """What the acknowledgement says beyond "received and persisted" (seed 004 level 0)."""
+    if signal.is_receipt:
+        return "delivery receipt"
+    if signal.status == PLAIN_ACK:
+        return None
+    said = signal.status.assurance.value
+    return f"{said}, passed on" if signal.status.is_passed_on else said
