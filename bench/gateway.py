@@ -13,10 +13,10 @@ from bench.bodies import bodies
 from bench.counts import Counts
 from bench.side import Cost, Task, main, receive, send, until
 from bench.workload import messages_of
+from onceonly.gateway.application.submissions import Part, Submission
 from onceonly.gateway.collector import look_seldom
 from onceonly.gateway.config import read_configuration
 from onceonly.gateway.life import Life
-from onceonly.gateway.sending.submit import Part, Submission
 from onceonly.gateway.transports import Listeners
 from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
 
@@ -62,10 +62,10 @@ async def running_gateway(path: Path) -> AsyncIterator[Gateway]:
         await life.take_up()
         yield gateway
     finally:
-        gateway.dispatch.drain()
+        gateway.desk.drain()
         await listeners.close(0)
         await gateway.tasks.end(END_S)
-        await gateway.transport.close()
+        await gateway.desk.close()
         await gateway.group.drain()
         store.close()
 

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.requests import Request
 
 from onceonly.gateway.api import reading
-from onceonly.gateway.sending.submit import Submission
+from onceonly.gateway.application.submissions import Submission
 
 
 def read(data: bytes) -> None:

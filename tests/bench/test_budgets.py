@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from budgets import BUDGETS, ROOM
 
-from onceonly.gateway.sending.submit import Submission, Submissions
+from onceonly.gateway.application.submissions import Submission, Submissions
 from onceonly.store.sqlite.store import SqliteStore
 from onceonly.store.sqlite.writing import SqliteTransaction
 

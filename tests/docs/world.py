@@ -225,7 +225,7 @@ class World:
         """Set the clock forward by what the gateway waits for, and let it act."""
         self.recording.pause(seconds, gateway.name)
         self.clock.set_forward(seconds)
-        await gateway.parts.dispatch.sweep()
+        await gateway.parts.desk.sweep()
         await self.settle()
 
     async def stop(self, gateway: RecordedGateway, *, has_left: bool, text: str) -> None:

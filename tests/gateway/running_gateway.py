@@ -16,8 +16,9 @@ from onceonly.gateway.api.endpoint import served
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration, read_configuration
 from onceonly.gateway.supervise import api_address
+from onceonly.gateway.surroundings import Surroundings
 from onceonly.gateway.transports import Listeners
-from onceonly.gateway.wiring import Gateway, Surroundings, clock_of, join, open_store
+from onceonly.gateway.wiring import Gateway, clock_of, join, open_store
 from onceonly.journal.record import Record
 from onceonly.message.event import Event
 from onceonly.message.identity import Pair
@@ -183,7 +184,7 @@ class RunningGateway:
             transport=httpx.ASGITransport(self.parts.api.application(self.parts.access)),
             base_url=self.configuration.api,
         )
-        await self.parts.dispatch.start()
+        await self.parts.desk.start()
         await self.parts.relay.start()
         self.parts.jobs.sweep()
         self.parts.operations.is_ready = True
@@ -202,11 +203,11 @@ class RunningGateway:
 
     async def stop(self, grace_s: float = 2.0) -> None:
         """Stop; with no grace, whatever was under way is cut where it stands."""
-        self.parts.dispatch.drain()
+        self.parts.desk.drain()
         await self._listeners.close(grace_s)
         await self.parts.tasks.end(grace_s)
         await self.parts.group.drain()
-        await self.parts.transport.close()
+        await self.parts.desk.close()
         await self.api.aclose()
         self.store.close()
         assert bool(self._failures) == self.store.is_broken, self._failures

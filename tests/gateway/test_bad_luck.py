@@ -211,7 +211,7 @@ async def test_time_to_live_ends_every_wait_behind_a_fence(tmp_path, peer):
         await gateway.until_row(Event.TRANSMITTED)
 
         offset.write_text("90")
-        await gateway.parts.dispatch.sweep()
+        await gateway.parts.desk.sweep()
         assert gateway.state_of(doubtful) == "in_doubt"
         assert gateway.state_of(queued) == "expired"
         assert gateway.notices() == [
@@ -220,7 +220,7 @@ async def test_time_to_live_ends_every_wait_behind_a_fence(tmp_path, peer):
         ]
 
         offset.write_text("200")
-        await gateway.parts.dispatch.sweep()
+        await gateway.parts.desk.sweep()
         assert gateway.state_of(doubtful) == "failed"
         assert len(gateway.notices()) == 2
 
@@ -234,7 +234,7 @@ async def test_a_jump_of_the_wall_clock_moves_no_wait(tmp_path, peer):
         await peer.hear("Normal")
         for jump in ("3600", "-3600"):
             offset.write_text(jump)
-            await gateway.parts.dispatch.sweep()
+            await gateway.parts.desk.sweep()
         await peer.acknowledge(message_id)
         assert gateway.state_of(message_id) == "acknowledged"
         assert len(peer.arrivals) == 1
@@ -276,10 +276,10 @@ async def test_no_copy_leaves_that_the_store_does_not_know_of(gateway, peer):
     await gateway.until_row(Event.TRANSMITTED)
     await peer.listen()
     gateway.store.is_full = True
-    assert await gateway.parts.dispatch.send_again(message_id) is None
+    assert await gateway.parts.desk.send_again(message_id) is None
     assert not peer.arrivals
     gateway.store.is_full = False
-    assert await gateway.parts.dispatch.send_again(message_id) is not None
+    assert await gateway.parts.desk.send_again(message_id) is not None
     assert (await peer.hear("Normal")).message_id == message_id
 
 

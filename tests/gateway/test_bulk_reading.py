@@ -11,7 +11,7 @@ from peer import Peer
 from running_gateway import RunningGateway, running
 
 from onceonly.gateway.api.arrow import INBOX_SCHEMA, MEDIA_TYPE
-from onceonly.gateway.receiving import inbox as inbox_module
+from onceonly.gateway.application import inbox as inbox_module
 from onceonly.journal.segment import SEGMENT_SCHEMA, to_records
 from onceonly.message.event import Event
 

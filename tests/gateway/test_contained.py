@@ -9,7 +9,8 @@ from running_gateway import RunningGateway, write_configuration
 
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import read_configuration
-from onceonly.gateway.wiring import Surroundings, surroundings_of
+from onceonly.gateway.surroundings import Surroundings
+from onceonly.gateway.wiring import surroundings_of
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Event
 from onceonly.transport.transport import Outgoing, Transmission, Transport

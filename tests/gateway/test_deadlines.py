@@ -3,7 +3,7 @@
 import asyncio
 
 from onceonly.gateway.clock import Clock
-from onceonly.gateway.sending.deadlines import Deadlines, Key
+from onceonly.gateway.outgoing.deadlines import Deadlines, Key
 from onceonly.message.instant import NS_PER_S
 from onceonly.store.contract.waits import Machine
 

@@ -61,7 +61,7 @@ async def test_a_release_that_a_crash_cut_off_goes_on(gateway, peer):
     """What is owed is asked of the store at the next start."""
     rows = [a_row(peer, f"m-{n:03}", n) for n in range(MOVED_PER_STEP + 1)]
     await staged(gateway, *rows)
-    gateway.parts.dispatch.drain()  # Nothing moves any more, as in a process that is killed.
+    gateway.parts.desk.drain()  # Nothing moves any more, as in a process that is killed.
     await release(gateway)
     assert known(gateway) == []
     await gateway.restart()
@@ -99,10 +99,10 @@ async def test_a_release_waits_for_no_disk(gateway, peer):
 async def test_moving_gives_way_to_a_full_disk(gateway, peer):
     """The steps behind the release meet a full disk: the sweep tries again."""
     await staged(gateway, a_row(peer, "m-1", 0))
-    gateway.parts.dispatch.is_draining = True
+    gateway.parts.desk.is_draining = True
     await release(gateway)
     await gateway.everything_said()
-    gateway.parts.dispatch.is_draining = False
+    gateway.parts.desk.is_draining = False
     gateway.store.is_full = True
     gateway.parts.jobs.sweep()
     gateway.parts.jobs.sweep()

@@ -353,7 +353,7 @@ class Spooled:
         self.failures: list[BaseException] = []
         self.group = GroupCommit(self.store, on_failure=self.failures.append, thread=False)
         self.purge = Purge(
-            desk=desk_over(self.store, self.group, self.clock, OUR_PARTY),
+            office=desk_over(self.store, self.group, self.clock, OUR_PARTY, self.spool),
             store=self.store,
             spool=self.spool,
             retention=Retention({"tpa": 10 * UNMENTIONED_S}),

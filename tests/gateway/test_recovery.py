@@ -322,7 +322,7 @@ async def overdue(gateway: RunningGateway, peer: Peer) -> tuple[str, Arrival]:
     await peer.acknowledge(message_id)
     await gateway.until_state(message_id, "acknowledged")
     (gateway.configuration.path.parent / "offset").write_text("7200", "ascii")
-    await gateway.parts.dispatch.sweep()
+    await gateway.parts.desk.sweep()
     return message_id, await peer.hear("StatusRequest")
 
 
@@ -388,7 +388,7 @@ async def test_a_response_in_time_is_not_asked_for(tmp_path, peer):
         await peer.acknowledge(message_id)
         await peer.send("r-1@a.example.com", 1, edit=_answering(message_id))
         await peer.hear("Acknowledgement")
-        await gateway.parts.dispatch.sweep()
+        await gateway.parts.desk.sweep()
         assert (await recovery(gateway, message_id))["response"] == "received"
         assert not peer.has_unheard()
 

@@ -182,4 +182,4 @@ async def hour_passes(gateway: RunningGateway, message_id: str) -> None:
         txn.put_recovery(message_id, changed(txn.get_recovery(message_id), response_due_at=0))
 
     await gateway.parts.group.transact(make_late)
-    await gateway.parts.dispatch.sweep()
+    await gateway.parts.desk.sweep()

@@ -9,7 +9,7 @@ from peer import Peer
 from running_gateway import RunningGateway, running, write_configuration
 
 from onceonly.gateway.config import Limits, read_configuration
-from onceonly.gateway.receiving.doorstep import HEADER_BYTES_MAX
+from onceonly.gateway.incoming.doorstep import HEADER_BYTES_MAX
 from onceonly.message.word import changed
 from onceonly.transport.transport import Request
 

@@ -57,7 +57,7 @@ async def fenced(gateway: RunningGateway, peer: Peer2001, **header: Any) -> str:
     """A message that was in doubt until the last copy was too old."""
     message_id = await doubtful(gateway, peer, **header)
     (gateway.configuration.path.parent / "offset").write_text("90000", "ascii")
-    await gateway.parts.dispatch.sweep()
+    await gateway.parts.desk.sweep()
     await gateway.until_state(message_id, "failed")
     return message_id
 

@@ -32,11 +32,12 @@ from starlette.responses import JSONResponse, Response
 
 from onceonly.gateway.api import shapes
 from onceonly.gateway.api.arrow import inbox_stream, journal_stream
+from onceonly.gateway.application.inbox import WholeItem
 from onceonly.gateway.clock import Clock
+from onceonly.gateway.incoming.errors import Errors
 from onceonly.gateway.mail import MailTransport
-from onceonly.gateway.receiving.inbox import WholeItem
-from onceonly.gateway.receiving.signals import BytesBody, Signals
-from onceonly.gateway.sending.package_body import PackageBody
+from onceonly.gateway.office import BytesBody
+from onceonly.gateway.outgoing.package_body import PackageBody
 from onceonly.journal.record import Record
 from onceonly.journal.segment import to_parquet, to_records, to_table
 from onceonly.message.agreement import Agreement
@@ -76,6 +77,7 @@ from onceonly.store.contract.entries import OwedNotice, StoredPayload, TransitEn
 from onceonly.store.contract.store import Store, Transaction
 from onceonly.store.group import GroupCommit
 from onceonly.store.memory.store import MemoryStore
+from onceonly.store.spool import Spool
 from onceonly.store.sqlite.store import SqliteStore, open_sqlite
 from onceonly.transport.broker import client as amqp_client
 from onceonly.transport.http.client import HttpTransport
@@ -352,27 +354,26 @@ def whole_ms(content: Any) -> Any:
 # --- Spoken about --------------------------------------------------------------------------------
 
 
-async def assert_spoken_about(packages: Sequence[Odd], store: Store) -> None:
+async def assert_spoken_about(packages: Sequence[Odd], store: Store, directory: Path) -> None:
     """Every signal that there is about what came, posted where it is posted."""
     group = GroupCommit(store, on_failure=_raise, thread=False)
-    desk = desk_over(store, group, Clock(), US)
-    signals = Signals(desk=desk, transport=Outlet())
+    desk = desk_over(store, group, Clock(), US, Spool(directory), Outlet())
     surprises = Surprises()
     for package in packages:
         let = at_the_door(package)
         with surprises.of(let):
-            await speak(let, signals, desk.ground())
+            await speak(let, Errors(desk), desk.ground())
     await group.drain()
     surprises.assert_none()
 
 
-async def speak(let: Let, signals: Signals, ground: Ground) -> None:
+async def speak(let: Let, errors: Errors, ground: Ground) -> None:
     received = admitted(let)
     if received is not None:
         message, agreement = received.message, received.agreement
         acknowledgment(ground, received)
         answer = Answer(ErrorCode.NOT_SUPPORTED, Severity.ERROR, message.action)
-        await signals.send_error(received, answer)
+        await errors.send_error(received, answer)
         if agreement.profile is Profile.RM_2001:
             receipt(ground, hop_back(received), message.message_id, agreement.our_ids)
             notice = OwedNotice(
@@ -388,7 +389,7 @@ async def speak(let: Let, signals: Signals, ground: Ground) -> None:
     if let.about is not None and let.about.message_id and let.about.message_type == "Normal":
         profile = profile_named(KINDS[let.package[0]].profile)
         refusal = let.refusal or RemoteError(ErrorCode.NOT_SUPPORTED, "no")
-        await signals.send_rejection(let.about, agreement_like(let.about, profile), refusal)
+        await errors.send_rejection(let.about, agreement_like(let.about, profile), refusal)
     if let.envelope is not None and isinstance(let.envelope.content, Inquiry):
         say_how_it_stands(let.envelope.content, let.envelope.profile, ground)
 
@@ -423,7 +424,9 @@ def _raise(error: BaseException) -> None:
 
 
 def assert_all_spoken_about(packages: Sequence[Odd]) -> None:
-    asyncio.run(assert_spoken_about(packages, MemoryStore(party=US, clock_at=Clock().at)))
+    with TemporaryDirectory() as directory:
+        store = MemoryStore(party=US, clock_at=Clock().at)
+        asyncio.run(assert_spoken_about(packages, store, Path(directory)))
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.listener import QueryTerminatedEvent
 
 from onceonly.client import Document
 from onceonly.gateway.api.arrow import INBOX_SCHEMA
-from onceonly.gateway.receiving.inbox import PAYLOAD_BYTES_INLINE_MAX
+from onceonly.gateway.application.inbox import PAYLOAD_BYTES_INLINE_MAX
 from onceonly.message.errors import LocalError
 from pyspark_onceonly import ProcessingListener, report_progress
 from pyspark_onceonly.inbox import InboxRows, InboxStream, inbox_schema

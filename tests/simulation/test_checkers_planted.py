@@ -3,8 +3,8 @@
 import pytest
 from recorded import NUMBERED, WINDOWED, found, plan, ran, submits
 
-from onceonly.gateway.receiving.failure_notices import FailureNotices
-from onceonly.gateway.receiving.handovers import HandOvers
+from onceonly.gateway.incoming.handovers import HandOvers
+from onceonly.gateway.outgoing.failure_notices import FailureNotices
 from onceonly.message.event import Event
 from onceonly.message.message import AckRequested, DeliverySemantics
 from onceonly.message.terms import Intermediary, OnExhausted, RecoveryTerms

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from onceonly.gateway.desk import Desk
+from onceonly.gateway.office import Office
 from onceonly.gateway.refusals import Refusals
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.event import Event
@@ -36,13 +36,13 @@ class Bugs:
     def __init__(
         self,
         *,
-        desk: Desk,
+        office: Office,
         refusals: Refusals,
         tasks: Tasks,
         on_failure: Callable[[StoreFailed], None],
         on_bug: OnBug | None = None,
     ) -> None:
-        self._desk = desk
+        self._office = office
         self._refusals = refusals
         self._tasks = tasks
         self._on_failure = on_failure
@@ -102,7 +102,7 @@ class Bugs:
 
     async def _write(self, place: str, bug: BaseException, message_id: str | None) -> None:
         reason = f"a bug of onceonly while {place}: {words_for(bug)}"
-        row = self._desk.about_gateway(Event.INTERNAL_ERROR, reason)
+        row = self._office.about_gateway(Event.INTERNAL_ERROR, reason)
         if await self._refusals.write(changed(row, message_id=message_id)):
             log.error("bug", place=place, message_id=message_id, exc_info=bug)
 

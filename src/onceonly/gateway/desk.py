@@ -1,35 +1,57 @@
-"""Where steps are run: each gets its ground, and nothing that it says leaves before its commit."""
+"""The desk: steps come to it, and what they say is to leave goes from here, after the commit.
 
-import asyncio
-from collections.abc import Callable
+Nothing else releases a `Leaving`, and nothing else holds the transports. So "nothing leaves before
+it is durable" (R-02, I3, I14) is not for each caller to keep: a step has no way to send, and what
+it returns comes past here when its commit has returned.
+
+Deadlines are not durable: after a restart everything in flight gets `Restarted` instead, and is
+transmitted or asked again at once.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
-from onceonly.gateway.chance import Chance
-from onceonly.gateway.clock import Clock
-from onceonly.gateway.drill import Failpoints
-from onceonly.journal.record import Record
+from onceonly.gateway.bugs import Bugs, words_for
+from onceonly.gateway.office import Office, Step
+from onceonly.gateway.outgoing.deadlines import Deadlines, Key
+from onceonly.gateway.outgoing.failure_notices import FailureNotices
+from onceonly.gateway.outgoing.package_body import PackageBody, read_package
+from onceonly.gateway.outgoing.questions import Questions
+from onceonly.gateway.outgoing.replies import Replies
+from onceonly.gateway.surroundings import Surroundings
+from onceonly.gateway.tasks import Tasks
 from onceonly.message.agreement import Agreement
-from onceonly.message.event import Direction, Event
-from onceonly.message.identity import MessageKey
-from onceonly.protocol.effects import Journal
+from onceonly.message.errors import LocalError
+from onceonly.message.message import SyncReplyMode
+from onceonly.message.package import Package
+from onceonly.protocol.events import DeadlineReached, Outcome, Transmission, Transmitted
+from onceonly.protocol.outbound import sent_beside
+from onceonly.steps import sending, taking_up, verdicts
+from onceonly.steps.authority import Answered
 from onceonly.steps.ground import Ground, House
-from onceonly.store.contract.conditions import StoreFailed, StoreFull
+from onceonly.steps.leaving import Departure, Leaving, Released
+from onceonly.steps.transmission import endpoint_of
+from onceonly.steps.work import MessageWork, RecoveryWork, Work
+from onceonly.store.contract.conditions import StoreFull
+from onceonly.store.contract.entries import OutboundEntry, StoredPayload
 from onceonly.store.contract.store import Snapshot, Store, Transaction
+from onceonly.store.contract.waits import Machine
 from onceonly.store.group import GroupCommit
+from onceonly.transport.transport import Answer, Outgoing, Request, TakeReply
 
 T = TypeVar("T")
 
-Step = Callable[[Transaction, Ground], T]
+ReceiveReply = Callable[[Request, AsyncIterator[bytes], Answered], Awaitable[Answer]]
+"""Takes a package that came in the answer to that POST of ours."""
 
-FULL_STORE_PAUSE_S = 1.0
-"""Between attempts to write what happened while the disk is full."""
-
-PATIENCE_S = 0.002
-"""How long a step that nobody waits for looks out for company: about one fsync."""
+SENDING = "sending a message"
+OVERDUE = "ending what is overdue"
+"""Where a bug was met, in words for counts and rows."""
 
 
-class Desk:
-    """Runs the steps of one gateway in the shared transactions of its store."""
+class Desk(Office):
+    """Runs steps and releases what they say is to leave."""
 
     def __init__(
         self,
@@ -37,85 +59,265 @@ class Desk:
         house: House,
         store: Store,
         group: GroupCommit,
-        clock: Clock,
-        chance: Chance,
-        failpoints: Failpoints,
+        around: Surroundings,
+        tasks: Tasks,
+        bugs: Bugs,
     ) -> None:
-        self.house = house
-        self.clock = clock
-        self.failpoints = failpoints
-        self._store = store
-        self._group = group
-        self._chance = chance
+        super().__init__(house=house, store=store, group=group, around=around)
+        self._spool = around.spool
+        self._tasks = tasks
+        self._bugs = bugs
+        self._deadlines = Deadlines(around.clock, self._is_due)
+        self._receive: ReceiveReply | None = None
+        self.replies = Replies(around.transport)
+        """Exchanges that wait for the application's answer."""
+        self.questions = Questions(office=self, tasks=tasks)
+        self.failure_notices = FailureNotices(office=self, bugs=bugs)
+        self.is_draining = False
+        """Begins no further transmission."""
 
-    def ground(self) -> Ground:
-        """The ground of a run that begins now, or of what is made outside any step."""
-        return Ground(self.house, self.clock.now(), self._chance.draw())
+    def listen(self, receive: ReceiveReply) -> None:
+        """Give packages that come back in the answer of a transport to `receive`.
 
-    def snapshot(self) -> Snapshot:
-        """Reads of committed rows; it belongs to the thread that asks for it."""
-        return self._store.snapshot()
+        The answers to our own calls are one more entrance (syncReplyMode).
+        """
+        self._receive = receive
 
-    def count_waiting(self) -> int:
-        """Messages of ours without a verdict, as of the last commit."""
-        return self._store.count_waiting()
+    async def start(self) -> None:
+        """Take up what a stop or a crash left in flight or unanswered, and the queues behind it."""
+        await self._run_apart("taking up what was under way", taking_up.left_under_way)
 
-    @property
-    def failure(self) -> StoreFailed | None:
-        """Why the store cannot be trusted any more; None as long as it can."""
-        return self._group.failure
+    async def sweep(self) -> None:
+        """Tell messages that their time has passed (R-08), or that of their response (level 5)."""
+        at = self.clock.at()
+        snapshot = self.snapshot()
+        if taking_up.overdue(snapshot, at, 1):
+            await self._run_apart(OVERDUE, partial(taking_up.overdue, at=at))
+        # Behind it, since what expired before it left has no response to ask about.
+        if taking_up.unanswered(snapshot, at, 1):
+            await self._run_apart(OVERDUE, partial(taking_up.unanswered, at=at))
+
+    def drain(self) -> None:
+        """Begin no further transmission; those under way may end."""
+        self.is_draining = True
+        self._deadlines.stop()
+
+    async def close(self) -> None:
+        """Cut what is under way, and send no more."""
+        await self.replies.close()
 
     async def transact(
         self, step: Step[T], *, point: str | None = None, patience_s: float = 0.0
     ) -> T:
-        """The result of `step`, once everything that it wrote is durable.
+        """The result of `step`, once it is durable, and what it says is to leave is on its way.
 
-        `point` names it in a drill, if it has a result: `before-POINT` is reached in its
-        transaction, `after-POINT` after the commit. Raises as `GroupCommit.transact` does.
+        Raises as `Office.transact` does.
         """
-
-        def run(txn: Transaction) -> T:
-            result = step(txn, self.ground())
-            if point is not None and result is not None:
-                self.failpoints.reach(f"before-{point}")
-            return result
-
-        result = await self._group.transact(run, patience_s=patience_s)
-        if point is not None and result is not None:
-            self.failpoints.reach(f"after-{point}")
+        result = await super().transact(step, point=point, patience_s=patience_s)
+        if isinstance(result, Leaving):
+            self._release(result)
+        elif isinstance(result, Released) and result.leaving is not None:
+            self._release(result.leaving)
         return result
 
-    async def persist(self, step: Step[T], *, point: str | None = None) -> T:
-        """The same with patience, for what must be written although the disk is full (R-28).
+    async def run(self, work: Callable[[Transaction, Ground], Sequence[Work]]) -> None:
+        """Carry out, in one step, what `work` finds there is to do.
 
-        It waits for space as long as it takes.
+        Raises what `work` raises (`LocalError`, before it writes) and `StoreFull`.
         """
-        while True:
-            try:
-                return await self.transact(step, point=point, patience_s=PATIENCE_S)
-            except StoreFull:
-                await asyncio.sleep(FULL_STORE_PAUSE_S)
+        await self.transact(lambda txn, ground: sending.run(txn, ground, work(txn, ground)))
 
-    def about_gateway(self, event: Event, reason: str | None = None) -> Record:
-        """A row about the gateway itself."""
-        return self.house.rows.about_gateway(event, self.clock.now(), reason)
+    def _release(self, leaving: Leaving) -> None:
+        if leaving.departures:
+            self.failpoints.reach("after-commit")
+        self._deadlines.settle(leaving.waits)
+        if self.is_draining:
+            return
+        for notice in leaving.owed:
+            self.failure_notices.release(notice)
+        for departure in leaving.departures:
+            self._tasks.start(self._transmit_contained(departure), place=SENDING)
+        for question in leaving.questions:
+            self.questions.ask(question)
 
-    async def write(self, *rows: Record) -> None:
-        """Write journal rows that are made already, once there is space."""
-        await self.persist(lambda txn, _: txn.append(rows))
-
-    async def note(
+    def check(
         self,
-        key: MessageKey,
-        agreement: Agreement,
-        direction: Direction,
-        effect: Journal,
-        *,
-        endpoint: str | None = None,
+        endpoint: str,
+        package: Package,
+        payloads: Sequence[StoredPayload],
+        message_id: str,
     ) -> None:
-        """Write a row about a message, once there is space."""
-        now = self.clock.now()
-        rows = self.house.rows
-        await self.write(
-            rows.about_message(key, agreement, direction, effect, now, endpoint=endpoint)
+        """Raise `LocalError` for what the transport can never carry there (R-43)."""
+        body = PackageBody(package, payloads, self._spool)
+        self._transport.check(Outgoing(endpoint, package.content_type, body, message_id))
+
+    async def forward(
+        self,
+        endpoint: str,
+        package: Package,
+        payloads: Sequence[StoredPayload],
+        message_id: str = "",
+        *,
+        leaves_once: bool = False,
+    ) -> Transmission:
+        """Transmit once what is not a message of ours: somebody else's, or a bare payload."""
+        body = PackageBody(package, payloads, self._spool)
+        outgoing = Outgoing(
+            endpoint, package.content_type, body, message_id, leaves_once=leaves_once
         )
+        return await self._transport.send(outgoing)
+
+    async def send_again(self, message_id: str) -> Transmission | None:
+        """Transmit the stored package of a message once more, beside the machine of the message.
+
+        For a response that the partner asks for again; None where it was purged meanwhile, or
+        where the application was told that it will not arrive.
+        """
+        snapshot = self.snapshot()
+        entry = snapshot.find_outbound(message_id)
+        if entry is None or not await self._may_leave_again(entry):
+            return None
+        package, payloads = read_package(snapshot, message_id)
+        agreement = self.house.agreement(entry.agreement_id)
+        return await self._send(agreement, agreement.send_to, message_id, package, payloads)
+
+    async def _may_leave_again(self, entry: OutboundEntry) -> bool:
+        """Before a copy leaves, the state says that it may have (I24); on a full disk none does."""
+        if sent_beside(entry.state) == entry.state:
+            return True
+        try:
+            return await self.transact(
+                lambda txn, ground: verdicts.send_beside(txn, ground, entry.message_id)
+            )
+        except StoreFull:
+            return False
+
+    async def _send(
+        self,
+        agreement: Agreement,
+        endpoint: str,
+        message_id: str,
+        package: Package,
+        payloads: Sequence[StoredPayload],
+        take_reply: TakeReply | None = None,
+    ) -> Transmission:
+        outgoing = Outgoing(
+            endpoint,
+            package.content_type,
+            PackageBody(package, payloads, self._spool),
+            message_id,
+            take_reply,
+            leaves_once=agreement.terms.leaves_once,
+        )
+        return await self.replies.send(outgoing)
+
+    async def _transmit_contained(self, departure: Departure) -> None:
+        """Whatever the bytes of the message or the answer of its partner meet ends here."""
+        await self._bugs.contain(
+            SENDING,
+            self._transmit(departure),
+            partial(self._park, departure.message_id),
+            message_id=departure.message_id,
+        )
+
+    async def _transmit(self, departure: Departure) -> None:
+        self.failpoints.reach("before-transmit")
+        package, payloads = departure.package, departure.payloads
+        if package is None or payloads is None:
+            package, payloads = read_package(self.snapshot(), departure.message_id)
+        agreement, message_id = departure.agreement, departure.message_id
+        endpoint = endpoint_of(agreement, departure.attempt)
+        reply = None if agreement.terms.sync_reply_mode is SyncReplyMode.NONE else _Reply()
+        take = None if reply is None else reply.take
+        try:
+            transmission = await self._send(
+                agreement, endpoint, message_id, package, payloads, take
+            )
+        except StoreFull as full:
+            # A payload could not be read for now: what left of it is not known.
+            transmission = Transmission(Outcome.UNKNOWN, bytes_left=True, detail=str(full))
+        self.failpoints.reach("after-transmit")
+        await self._tell(MessageWork(message_id, Transmitted(departure.attempt, transmission)))
+        if reply is not None and transmission.outcome is Outcome.ACCEPTED:
+            await self._take_reply(endpoint, reply, Answered(message_id, agreement.id))
+
+    async def _take_reply(self, endpoint: str, reply: "_Reply", answered: Answered) -> None:
+        """What came back in the answer is a package like any other (seed 001 §1.2.2).
+
+        But it may speak of the message that was posted alone (R-44).
+        """
+        if reply.content_type is None or self._receive is None:
+            return
+        scheme = endpoint.partition(":")[0]
+        request = Request(reply.content_type, len(reply.body), endpoint, scheme)
+        await self._receive(request, reply.chunks(), answered)
+
+    async def _tell(self, work: MessageWork | RecoveryWork) -> None:
+        """Tell the machine what happened; it has to know, if need be once there is space."""
+        await self.persist(lambda txn, ground: taking_up.tell(txn, ground, work))
+
+    def _is_due(self, key: Key, due_ns: int) -> None:
+        machine, message_id = key
+        event = DeadlineReached(due_ns)
+        work: MessageWork | RecoveryWork = (
+            MessageWork(message_id, event)
+            if machine is Machine.MESSAGE
+            else RecoveryWork(message_id, event)
+        )
+        self._bugs.start(
+            "waiting for a partner",
+            partial(self._tell, work),
+            partial(self._park_subject, work),
+            message_id=message_id,
+        )
+
+    async def _run_apart(self, place: str, work: Callable[[Snapshot], Sequence[Work]]) -> None:
+        """Carry out, in one step, what `work` finds; where that meets a bug, each by itself (R-43).
+
+        Then only what the bug is in is left behind: a message of it is parked.
+        """
+        await self._bugs.contain(
+            place, self.run(lambda txn, _: work(txn)), partial(self._run_each, place, work)
+        )
+
+    async def _run_each(
+        self, place: str, work: Callable[[Snapshot], Sequence[Work]], bug: Exception
+    ) -> None:
+        del bug
+        for one in work(self.snapshot()):
+            await self._bugs.contain(
+                place, self.run(partial(_only, one)), partial(self._park_subject, one)
+            )
+
+    async def _park_subject(self, work: Work, bug: Exception) -> None:
+        """What the bug is in; of a queue the message at its head, so that the others go on."""
+        message_id = taking_up.subject_of(self.snapshot(), work)
+        if message_id is not None:
+            await self._park(message_id, bug)
+
+    async def _park(self, message_id: str, bug: Exception) -> None:
+        """Set a message aside that met a bug on its way out (R-43).
+
+        What a transport will not carry it says before a byte leaves, by a `LocalError`.
+        """
+        left = not isinstance(bug, LocalError)
+        await self._tell(taking_up.park(message_id, words_for(bug), bytes_left=left))
+
+
+def _only(work: Work, txn: Transaction, ground: Ground) -> list[Work]:
+    del txn, ground
+    return [work]
+
+
+class _Reply:
+    """A package that came back in the answer of a transport."""
+
+    def __init__(self) -> None:
+        self.content_type: str | None = None
+        self.body = b""
+
+    def take(self, content_type: str, body: bytes) -> None:
+        self.content_type, self.body = content_type, body
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        yield self.body

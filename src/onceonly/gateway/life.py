@@ -37,7 +37,7 @@ class Life:
 
     async def take_up(self) -> None:
         """Once packages can come in: let what waits go on its way."""
-        await self._gateway.dispatch.start()
+        await self._gateway.desk.start()
         await self._gateway.relay.start()
         self._gateway.operations.is_ready = True
 
@@ -61,11 +61,11 @@ class Life:
                 purge_at = loop.time() + self._configuration.purge_interval_s
                 gateway.tasks.start(self._purge(), place="purging")
         gateway.operations.is_ready = False
-        gateway.dispatch.drain()
+        gateway.desk.drain()
 
     async def _sweep(self) -> None:
         gateway = self._gateway
-        await gateway.dispatch.sweep()
+        await gateway.desk.sweep()
         gateway.jobs.sweep()
         await gateway.refusals.sweep()
 
@@ -76,7 +76,7 @@ class Life:
         with contextlib.suppress(StoreFull):
             await gateway.desk.transact(lambda txn, _: txn.append((stopped,)))
         await self._publish()
-        await gateway.transport.close()
+        await gateway.desk.close()
         await gateway.group.drain()
 
     async def _announce(self) -> None:

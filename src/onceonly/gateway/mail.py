@@ -6,9 +6,9 @@ comes in needs nothing: the parts say their encoding, and the decoder undoes it.
 
 from collections.abc import AsyncIterator, Iterable, Iterator
 
-from onceonly.gateway.desk import Desk
+from onceonly.gateway.office import Office
+from onceonly.gateway.outgoing.package_body import PackageBody
 from onceonly.gateway.refusals import Refusals
-from onceonly.gateway.sending.package_body import PackageBody
 from onceonly.message.event import Direction, Event
 from onceonly.message.package import Package
 from onceonly.message.word import changed
@@ -83,14 +83,14 @@ class AutomaticMail:
     of the partner's MSH (R-05). An operator finds them in the journal.
     """
 
-    def __init__(self, *, desk: Desk, refusals: Refusals) -> None:
-        self._desk = desk
+    def __init__(self, *, office: Office, refusals: Refusals) -> None:
+        self._office = office
         self._refusals = refusals
 
     async def drop(self, peer: str, kind: str) -> Answer:
         """Note one that came from `peer`; its sender's mail system is told that it was taken."""
         row = changed(
-            self._desk.about_gateway(Event.REJECTED, f"automatic mail ({kind}), dropped"),
+            self._office.about_gateway(Event.REJECTED, f"automatic mail ({kind}), dropped"),
             direction=Direction.IN,
             endpoint=peer,
             transport="smtp",

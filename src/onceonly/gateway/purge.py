@@ -16,7 +16,7 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from onceonly.gateway.desk import Desk, Step
+from onceonly.gateway.office import Office, Step
 from onceonly.message.instant import NS_PER_S, US_PER_S, Now
 from onceonly.message.word import Word
 from onceonly.steps import purge
@@ -68,8 +68,8 @@ class Retention(Word):
 class Purge:
     """Forgets for one gateway. `sweep` is called from time to time, never twice at once."""
 
-    def __init__(self, *, desk: Desk, store: Store, spool: Spool, retention: Retention) -> None:
-        self._desk = desk
+    def __init__(self, *, office: Office, store: Store, spool: Spool, retention: Retention) -> None:
+        self._office = office
         self._store = store
         self._spool = spool
         self._retention = retention
@@ -83,7 +83,7 @@ class Purge:
         Raises `StoreFull` (what was forgotten until then stays forgotten) and `StoreFailed`.
         """
         async with self._sweeping:
-            before_at = self._desk.clock.at() - self._retention.archive_duration_s * US_PER_S
+            before_at = self._office.clock.at() - self._retention.archive_duration_s * US_PER_S
             outbound = 0
             for agreement_id, duration_s in self._retention.persist_duration_s.items():
                 settled_before_at = before_at - duration_s * US_PER_S
@@ -108,14 +108,14 @@ class Purge:
         return await self._repeat(forget, f"sent under {agreement_id}")
 
     async def _forget_jobs(self) -> int:
-        if not self._desk.snapshot().list_jobs(0, 1):
+        if not self._office.snapshot().list_jobs(0, 1):
             return 0  # As in most gateways, which need no step for it.
-        before_at = self._desk.clock.at() - self._retention.forget_job_after_s * US_PER_S
+        before_at = self._office.clock.at() - self._retention.forget_job_after_s * US_PER_S
         forgotten, after = 0, 0
         while True:
             purged = await self._step(partial(purge.purge_jobs, before_at=before_at, after=after))
             if purged.forgotten:
-                self._desk.failpoints.reach("after-purge")
+                self._office.failpoints.reach("after-purge")
             forgotten += purged.forgotten
             if purged.after is None:
                 return forgotten
@@ -125,27 +125,27 @@ class Purge:
         def step(txn: Transaction, ground: Ground) -> int:
             count = purge.purge(txn, ground, forget, what)
             if count:
-                self._desk.failpoints.reach("before-purge")
+                self._office.failpoints.reach("before-purge")
             return count
 
         forgotten = 0
         while count := await self._step(step):
-            self._desk.failpoints.reach("after-purge")
+            self._office.failpoints.reach("after-purge")
             forgotten += count
         return forgotten
 
     async def _step(self, step: Step[T]) -> T:
-        return await self._desk.transact(step, patience_s=PATIENCE_S)
+        return await self._office.transact(step, patience_s=PATIENCE_S)
 
     async def _forget_pairs(self) -> int:
         after_s = self._retention.forget_pair_after_s
         if after_s is None:
             return 0
-        before_at = self._desk.clock.at() - after_s * US_PER_S
+        before_at = self._office.clock.at() - after_s * US_PER_S
         return await self._step(partial(purge.forget_pairs, before_at=before_at))
 
     async def _clear_spool(self) -> int:
-        now = self._desk.clock.now()
+        now = self._office.clock.now()
         files = self._spool.list_kept()
         removed, kept = 0, set()
         while looked := await asyncio.to_thread(self._look_at_some, files, now):
@@ -153,7 +153,7 @@ class Purge:
             kept |= looked.unmentioned
         self._marked = {file: at_ns for file, at_ns in self._marked.items() if file in kept}
         if removed:
-            self._desk.failpoints.reach("after-clear")
+            self._office.failpoints.reach("after-clear")
             await self._step(partial(purge.note, count=removed, what="files of the spool"))
         return removed
 

@@ -7,7 +7,7 @@ with it, nor to bury the rows of messages. So rows are rationed, and what got no
 row of its own once the hour is over (ruling R-45).
 """
 
-from onceonly.gateway.desk import Desk
+from onceonly.gateway.office import Office
 from onceonly.gateway.ration import Ration
 from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
@@ -22,9 +22,9 @@ STRANGERS = ""
 class Refusals:
     """Writes one row per refusal, `rows_per_hour` at most and one more that counts the others."""
 
-    def __init__(self, *, desk: Desk, tasks: Tasks, rows_per_hour: int) -> None:
-        self._desk = desk
-        self._clock = desk.clock
+    def __init__(self, *, office: Office, tasks: Tasks, rows_per_hour: int) -> None:
+        self._office = office
+        self._clock = office.clock
         self._tasks = tasks
         self._rows_per_hour = rows_per_hour
         self._rations: dict[str, Ration] = {}
@@ -33,7 +33,7 @@ class Refusals:
     def note(self, peer: str, transport: str, reason: str) -> None:
         """The endpoints' `NoteRefusal`."""
         text = f"refused by the {transport} endpoint: {reason}"
-        row = self._desk.about_gateway(Event.SECURITY_EVENT, text)
+        row = self._office.about_gateway(Event.SECURITY_EVENT, text)
         row = changed(row, direction=Direction.IN, endpoint=peer, transport=transport)
         self._tasks.start(self.write(row))
 
@@ -54,7 +54,7 @@ class Refusals:
         for agreement_id, ration in tuple(self._rations.items()):
             held_back = ration.take_held_back()
             if held_back:
-                row = self._desk.about_gateway(Event.SECURITY_EVENT, _more(held_back))
+                row = self._office.about_gateway(Event.SECURITY_EVENT, _more(held_back))
                 row = changed(row, direction=Direction.IN, agreement_id=agreement_id or None)
                 await self._append(row, ration, counts=held_back)
 
@@ -63,7 +63,7 @@ class Refusals:
 
     async def _append(self, row: Record, ration: Ration, *, counts: int) -> None:
         try:
-            await self._desk.transact(lambda txn, _: txn.append((row,)))
+            await self._office.transact(lambda txn, _: txn.append((row,)))
         except StoreFull:
             ration.hold_back(counts)
 

@@ -12,8 +12,8 @@ from onceonly.gateway.certificates import calling_tls, listening_tls
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Amqp, Configuration, Smtp, StartTls, Tls
 from onceonly.gateway.descriptors import shares
+from onceonly.gateway.incoming.receiver import HEADERS_BYTES
 from onceonly.gateway.mail import MailTransport
-from onceonly.gateway.receiving.inbound import HEADERS_BYTES
 from onceonly.transport.broker.client import AmqpTransport
 from onceonly.transport.broker.consumer import consume_amqp
 from onceonly.transport.broker.link import AmqpAccess

@@ -3,10 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
 
 from onceonly.gateway.api.access import Access
 from onceonly.gateway.api.application import Api
+from onceonly.gateway.application.inbox import Inbox
+from onceonly.gateway.application.jobs import Jobs
+from onceonly.gateway.application.operations import Operations
+from onceonly.gateway.application.submissions import Submissions
 from onceonly.gateway.bugs import Bugs, OnBug
 from onceonly.gateway.chance import Chance, domain_of
 from onceonly.gateway.clock import Clock
@@ -16,33 +19,26 @@ from onceonly.gateway.desk import Desk
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.growth import Growth
+from onceonly.gateway.incoming.arrivals import Arrivals
+from onceonly.gateway.incoming.doorstep import Doorstep
+from onceonly.gateway.incoming.errors import Errors
+from onceonly.gateway.incoming.handovers import HandOvers
+from onceonly.gateway.incoming.inquiries import Inquiries
+from onceonly.gateway.incoming.receiver import Receiver
+from onceonly.gateway.incoming.validation import Validation
 from onceonly.gateway.lake_files import make_folders, reader_of
 from onceonly.gateway.mail import AutomaticMail
+from onceonly.gateway.office import Office
 from onceonly.gateway.open_files import spool_of
-from onceonly.gateway.operations import Operations
 from onceonly.gateway.publish import publish
 from onceonly.gateway.purge import Purge, Retention
-from onceonly.gateway.receiving.arrivals import Arrivals
-from onceonly.gateway.receiving.doorstep import Doorstep
-from onceonly.gateway.receiving.failure_notices import FailureNotices
-from onceonly.gateway.receiving.handovers import HandOvers
-from onceonly.gateway.receiving.inbound import Receiver
-from onceonly.gateway.receiving.inbox import Inbox
-from onceonly.gateway.receiving.replies import Replies
-from onceonly.gateway.receiving.signals import Signals
-from onceonly.gateway.receiving.validation import Validation
-from onceonly.gateway.recovery.inquiries import Inquiries
-from onceonly.gateway.recovery.questions import Questions
-from onceonly.gateway.recovery.reports import Reports
 from onceonly.gateway.refusals import Refusals
-from onceonly.gateway.relaying.custody import Custodies
+from onceonly.gateway.relaying.custodies import Custodies
 from onceonly.gateway.relaying.relay import Relay
-from onceonly.gateway.relaying.transit import Transits
+from onceonly.gateway.relaying.transits import Transits
 from onceonly.gateway.relaying.upstream import Upstream
 from onceonly.gateway.relaying.whereabouts import Whereabouts
-from onceonly.gateway.sending.dispatch import Dispatch
-from onceonly.gateway.sending.jobs import Jobs
-from onceonly.gateway.sending.submit import Submissions
+from onceonly.gateway.surroundings import Surroundings
 from onceonly.gateway.tasks import Tasks
 from onceonly.gateway.transports import sending_transport
 from onceonly.steps.agreements import Agreements
@@ -56,7 +52,6 @@ from onceonly.store.group import GroupCommit
 from onceonly.store.spool import Spool
 from onceonly.store.sqlite.store import SqliteStore, open_sqlite
 from onceonly.transport.broker.address import publish_uri
-from onceonly.transport.transport import Transport
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +63,6 @@ class Gateway:
     group: GroupCommit
     desk: Desk
     spool: Spool
-    transport: Transport
-    dispatch: Dispatch
     receiver: Receiver
     automatic_mail: AutomaticMail
     refusals: Refusals
@@ -115,17 +108,6 @@ def clock_of(configuration: Configuration) -> Clock:
     return Clock(rate=drill.clock_rate, offset_file=drill.clock_offset_file)
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a gateway has from outside besides its store: time, chance, network, files, faults."""
-
-    clock: Clock
-    chance: Chance
-    failpoints: Failpoints
-    transport: Transport
-    spool: Spool
-
-
 def surroundings_of(configuration: Configuration, clock: Clock) -> Surroundings:
     """The real ones. Raises `OSError` for certificates that cannot be used."""
     drill = configuration.drill
@@ -157,197 +139,51 @@ def join(
     house = house_of(configuration)
     _check_agreements(store, house.agreements)
     group = GroupCommit(store, on_failure=on_failure)
-    desk = Desk(
-        house=house,
-        store=store,
-        group=group,
-        clock=around.clock,
-        chance=around.chance,
-        failpoints=around.failpoints,
-    )
+    # Who notes what goes wrong at the desk does not stand there.
+    office = Office(house=house, store=store, group=group, around=around)
     tasks = Tasks()
-    ration = configuration.limits.refusal_rows_per_hour
-    refusals = Refusals(desk=desk, tasks=tasks, rows_per_hour=ration)
-    bugs = Bugs(desk=desk, refusals=refusals, tasks=tasks, on_failure=on_failure, on_bug=on_bug)
+    limits = configuration.limits
+    refusals = Refusals(office=office, tasks=tasks, rows_per_hour=limits.refusal_rows_per_hour)
+    bugs = Bugs(office=office, refusals=refusals, tasks=tasks, on_failure=on_failure, on_bug=on_bug)
     tasks.on_error = bugs.note
-    base = _Base(configuration, store, desk, around.spool, tasks, refusals, bugs)
-    sides = _join_sides(base, Replies(around.transport), around.transport)
+    desk = Desk(house=house, store=store, group=group, around=around, tasks=tasks, bugs=bugs)
+    incoming = _join_incoming(configuration, desk, around.spool, tasks, refusals, bugs)
+    submissions = Submissions(desk)
+    jobs = Jobs(desk=desk, submissions=submissions, tasks=tasks)
+    inbox = Inbox(desk=desk, spool=around.spool, growth=incoming.growth)
+    operations = Operations(
+        configuration=configuration,
+        desk=desk,
+        store=store,
+        inquiries=incoming.inquiries,
+        hand_overs=incoming.hand_overs,
+        relay=incoming.relay,
+        bugs=bugs,
+    )
     return Gateway(
         configuration=configuration,
         store=store,
         group=group,
         desk=desk,
         spool=around.spool,
-        transport=sides.replies,
-        dispatch=sides.dispatch,
-        receiver=sides.receiver,
-        automatic_mail=AutomaticMail(desk=desk, refusals=refusals),
+        receiver=incoming.receiver,
+        automatic_mail=AutomaticMail(office=office, refusals=refusals),
         refusals=refusals,
         bugs=bugs,
-        inquiries=sides.inquiries,
-        relay=sides.relay,
-        clock=around.clock,
-        tasks=tasks,
-        **_join_application(base, sides),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Base:
-    """What every part stands on."""
-
-    configuration: Configuration
-    store: Store
-    desk: Desk
-    spool: Spool
-    tasks: Tasks
-    refusals: Refusals
-    bugs: Bugs
-
-
-@dataclass(frozen=True, slots=True)
-class _Sides:
-    """The parts that speak with partners."""
-
-    replies: Replies
-    dispatch: Dispatch
-    receiver: Receiver
-    inquiries: Inquiries
-    relay: Relay
-    questions: Questions
-    hand_overs: HandOvers
-    failure_notices: FailureNotices
-    growth: Growth
-
-
-def _join_sides(base: _Base, replies: Replies, transport: Transport) -> _Sides:
-    desk, spool, tasks, bugs = base.desk, base.spool, base.tasks, base.bugs
-    refusals, limits = base.refusals, base.configuration.limits
-    growth = Growth()
-    error_posts = ErrorPosts(per_hour=limits.error_posts_per_hour, clock=desk.clock)
-    signals = Signals(desk=desk, transport=transport)
-    questions = Questions(desk=desk, signals=signals, tasks=tasks)
-    failure_notices = FailureNotices(desk=desk, signals=signals, bugs=bugs)
-    dispatch = Dispatch(
-        desk=desk,
-        spool=spool,
-        transport=replies,
-        questions=questions,
-        failure_notices=failure_notices,
-        tasks=tasks,
-        bugs=bugs,
-    )
-    hand_overs = HandOvers(desk=desk, signals=signals, tasks=tasks, bugs=bugs, growth=growth)
-    upstream = Upstream(desk=desk, signals=signals)
-    inquiries = Inquiries(
-        desk=desk,
-        dispatch=dispatch,
-        reports=Reports(desk=desk, dispatch=dispatch, questions=questions),
-        hand_overs=hand_overs,
-        whereabouts=Whereabouts(desk=desk, upstream=upstream, tasks=tasks),
-        signals=signals,
-        tasks=tasks,
-        refusals=refusals,
-    )
-    relay = Relay(
-        desk=desk,
-        transits=Transits(
-            desk=desk, upstream=upstream, spool=spool, transport=transport, tasks=tasks, bugs=bugs
-        ),
-        custody=Custodies(desk=desk, dispatch=dispatch, upstream=upstream, tasks=tasks),
-        upstream=upstream,
-        dispatch=dispatch,
-        tasks=tasks,
-        transport=transport,
-        spool=spool,
-        error_posts=error_posts,
-        payload_bytes_max=base.configuration.payload_bytes_max,
-    )
-    receiver = Receiver(
-        desk=desk,
-        spool=spool,
-        dispatch=dispatch,
-        arrivals=Arrivals(
-            desk=desk,
-            dispatch=dispatch,
-            replies=replies,
-            hand_overs=hand_overs,
-            signals=signals,
-            tasks=tasks,
-        ),
-        hand_overs=hand_overs,
-        failure_notices=failure_notices,
-        replies=replies,
-        validation=Validation(transport=transport, spool=spool),
-        inquiries=inquiries,
-        relay=relay,
-        signals=signals,
-        refusals=refusals,
-        error_posts=error_posts,
-        doorstep=Doorstep(limits.unadmitted_bytes_max),
-        bugs=bugs,
-        payload_bytes_max=base.configuration.payload_bytes_max,
-        tasks=tasks,
-    )
-    dispatch.listen(receiver.receive_reply)
-    return _Sides(
-        replies,
-        dispatch,
-        receiver,
-        inquiries,
-        relay,
-        questions,
-        hand_overs,
-        failure_notices,
-        growth,
-    )
-
-
-class _ForApplication(TypedDict):
-    """The parts that applications and operators use."""
-
-    submissions: Submissions
-    jobs: Jobs
-    inbox: Inbox
-    operations: Operations
-    purge: Purge
-    api: Api
-    access: Access
-
-
-def _join_application(base: _Base, sides: _Sides) -> _ForApplication:
-    configuration, desk, dispatch = base.configuration, base.desk, sides.dispatch
-    submissions = Submissions(desk=desk, dispatch=dispatch, replies=sides.replies)
-    jobs = Jobs(desk=desk, submissions=submissions, dispatch=dispatch, tasks=base.tasks)
-    inbox = Inbox(
-        desk=desk,
-        spool=base.spool,
-        growth=sides.growth,
-        failure_notices=sides.failure_notices,
-    )
-    operations = Operations(
-        configuration=configuration,
-        desk=desk,
-        store=base.store,
-        dispatch=dispatch,
-        questions=sides.questions,
-        inquiries=sides.inquiries,
-        receiver=sides.receiver,
-        hand_overs=sides.hand_overs,
-        relay=sides.relay,
-        bugs=base.bugs,
-    )
-    return _ForApplication(
+        inquiries=incoming.inquiries,
+        relay=incoming.relay,
         submissions=submissions,
         jobs=jobs,
         inbox=inbox,
         operations=operations,
         purge=Purge(
-            desk=desk, store=base.store, spool=base.spool, retention=_retention(configuration)
+            office=office, store=store, spool=around.spool, retention=_retention(configuration)
         ),
+        clock=around.clock,
+        tasks=tasks,
         api=Api(
-            store=base.store,
-            spool=base.spool,
+            store=store,
+            spool=around.spool,
             submissions=submissions,
             jobs=jobs,
             inbox=inbox,
@@ -358,6 +194,67 @@ def _join_application(base: _Base, sides: _Sides) -> _ForApplication:
             api=configuration.api, token=configuration.api_token, hosts=configuration.api_hosts
         ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Incoming:
+    """The parts that take in what partners send."""
+
+    receiver: Receiver
+    inquiries: Inquiries
+    relay: Relay
+    hand_overs: HandOvers
+    growth: Growth
+
+
+def _join_incoming(
+    configuration: Configuration,
+    desk: Desk,
+    spool: Spool,
+    tasks: Tasks,
+    refusals: Refusals,
+    bugs: Bugs,
+) -> _Incoming:
+    limits, bytes_max = configuration.limits, configuration.payload_bytes_max
+    growth = Growth()
+    error_posts = ErrorPosts(per_hour=limits.error_posts_per_hour, clock=desk.clock)
+    errors = Errors(desk)
+    hand_overs = HandOvers(desk=desk, tasks=tasks, bugs=bugs, growth=growth)
+    upstream = Upstream(desk)
+    inquiries = Inquiries(
+        desk=desk,
+        hand_overs=hand_overs,
+        whereabouts=Whereabouts(office=desk, upstream=upstream, tasks=tasks),
+        tasks=tasks,
+        refusals=refusals,
+    )
+    relay = Relay(
+        desk=desk,
+        transits=Transits(desk=desk, upstream=upstream, tasks=tasks, bugs=bugs),
+        custody=Custodies(desk=desk, upstream=upstream, tasks=tasks),
+        upstream=upstream,
+        tasks=tasks,
+        error_posts=error_posts,
+        payload_bytes_max=bytes_max,
+    )
+    receiver = Receiver(
+        desk=desk,
+        spool=spool,
+        arrivals=Arrivals(desk=desk, hand_overs=hand_overs, errors=errors, tasks=tasks),
+        hand_overs=hand_overs,
+        validation=Validation(desk),
+        inquiries=inquiries,
+        relay=relay,
+        errors=errors,
+        refusals=refusals,
+        error_posts=error_posts,
+        doorstep=Doorstep(limits.unadmitted_bytes_max),
+        bugs=bugs,
+        payload_bytes_max=bytes_max,
+        tasks=tasks,
+    )
+    desk.listen(receiver.receive_reply)
+    return _Incoming(receiver, inquiries, relay, hand_overs, growth)
 
 
 def house_of(configuration: Configuration) -> House:

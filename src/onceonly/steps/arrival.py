@@ -34,7 +34,7 @@ from onceonly.steps.authority import Caller
 from onceonly.steps.ground import Ground
 from onceonly.steps.handing_over import Debt, wants_receipt
 from onceonly.steps.known import find_known, stamp_of
-from onceonly.steps.leaving import Leaving
+from onceonly.steps.leaving import Released
 from onceonly.steps.rows import at_what_waits
 from onceonly.steps.signals import acknowledgment, hop_back
 from onceonly.store.contract.entries import InboundEntry, Role, StoredPayload
@@ -68,16 +68,14 @@ class Received(Word):
         return Debt(self.admitted.message.key, self.admitted.agreement, receipt)
 
 
-class Verdict(Word):
-    """What was decided about an arrival, and what is to leave now that it is committed."""
+class Verdict(Released):
+    """What was decided about an arrival, and what it did to the message that it answers."""
 
     case: Case
     effects: Sequence[Effect]
     response: Stored | None = None
     awaits_response: bool = False
     """Its caller waits for the application's response, on which the acknowledgement rides."""
-    leaving: Leaving | None = None
-    """What the message did to the one that it answers."""
 
 
 def store(txn: Transaction, ground: Ground, received: Received, *, is_awaited: bool) -> Verdict:
@@ -199,7 +197,7 @@ def _keep(txn: Transaction, ground: Ground, received: Received, reception: Recep
         reception.effects,
         response,
         received.mode.has_response and terms.is_acknowledged,
-        verdicts.respond(txn, ground, message, received.caller),
+        leaving=verdicts.respond(txn, ground, message, received.caller),
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.message import AcknowledgmentElement
 from onceonly.message.package import Package
-from onceonly.message.word import Word, changed
+from onceonly.message.word import changed
 from onceonly.protocol import receiving, schedule
 from onceonly.protocol.effects import Acknowledge, Answer, Journal
 from onceonly.protocol.receiving import Arrival, Case, InboundStatus, ReceivingPair
@@ -19,19 +19,18 @@ from onceonly.protocol.sending import Outbound
 from onceonly.steps import sending
 from onceonly.steps.ground import Ground
 from onceonly.steps.known import find_known, stamp_of
-from onceonly.steps.leaving import Draft, Leaving
+from onceonly.steps.leaving import Draft, Leaving, Released
 from onceonly.steps.routes import Passage
 from onceonly.steps.submission import room_left
 from onceonly.steps.upstream import Subject, acknowledgment_upstream, row_with_header
 from onceonly.store.contract.store import Transaction
 
 
-class Custody(Word):
-    """What was decided about an arrival, and what is to leave now that it is committed."""
+class Custody(Released):
+    """What was decided about an arrival: what is said upstream, and what goes on as ours."""
 
     acknowledge: Package | None
     answers: Sequence[Answer]
-    leaving: Leaving | None
 
 
 def take(txn: Transaction, ground: Ground, passage: Passage, subject: Subject) -> Custody:
@@ -59,7 +58,7 @@ def take(txn: Transaction, ground: Ground, passage: Passage, subject: Subject) -
         if isinstance(effect, Journal)
     )
     answers = [effect for effect in reception.effects if isinstance(effect, Answer)]
-    return Custody(response, answers, leaving)
+    return Custody(response, answers, leaving=leaving)
 
 
 def _response(ground: Ground, subject: Subject) -> Package:

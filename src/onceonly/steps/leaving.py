@@ -51,7 +51,7 @@ class Question(Word):
 
 
 class Leaving(Word):
-    """What is to leave, and which deadlines moved."""
+    """What is to leave, and which deadlines moved. The desk releases it, and nobody else."""
 
     departures: Sequence[Departure] = ()
     questions: Sequence[Question] = ()
@@ -59,3 +59,23 @@ class Leaving(Word):
     """What other parties are to be told of messages that we sent for them (R-13)."""
     waits: Mapping[tuple[Machine, str], int | None] = {}
     """Deadlines that moved, by machine and MessageId; None where nothing is waited for any more."""
+
+
+class Released(Word, kw_only=True):
+    """What a step answers to whoever runs it, where something is to leave as well."""
+
+    leaving: Leaving | None = None
+    """Released after the commit, before the answer is given."""
+
+
+def together(leavings: Sequence[Leaving]) -> Leaving:
+    """What several runs in one transaction want to leave."""
+    waits: dict[tuple[Machine, str], int | None] = {}
+    for one in leavings:
+        waits.update(one.waits)
+    return Leaving(
+        [departure for one in leavings for departure in one.departures],
+        [question for one in leavings for question in one.questions],
+        [notice for one in leavings for notice in one.owed],
+        waits,
+    )

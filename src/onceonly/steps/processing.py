@@ -11,6 +11,7 @@ from onceonly.protocol.effects import Journal
 from onceonly.protocol.keeping import may_follow, report_processing
 from onceonly.protocol.receiving import InboundStatus, ProcessingState
 from onceonly.steps.ground import Ground
+from onceonly.steps.leaving import Leaving
 from onceonly.steps.notices import are_sent
 from onceonly.store.contract.entries import InboxItem, InboxStanding, OwedNotice
 from onceonly.store.contract.store import Snapshot, Transaction
@@ -43,23 +44,24 @@ def report_some(
     return count, items[-1].offset if items else None
 
 
-def refuse(txn: Transaction, ground: Ground, item: InboxItem, reason: str) -> OwedNotice | None:
-    """Record that the application will not process the message; the notice that is owed for it.
+def refuse(txn: Transaction, ground: Ground, item: InboxItem, reason: str) -> Leaving:
+    """Record that the application will not process the message; a notice may be owed for it.
 
     Refusing again changes nothing. Raises `LocalError` (NotFound, ProcessingWentBack, Cancelled,
     UnknownAgreement).
     """
     standing = standing_of(txn, item)
     if standing.is_refused:
-        return None
+        return Leaving()
     _reported(standing, ProcessingState.IN_PROGRESS)
     refused = Journal(Event.APPLICATION_REFUSED, reason=reason)
     txn.append(_records(ground, item.message, (refused,)))
     txn.put_refused(item.offset)
     notice = _notice(ground, item.message, reason)
-    if notice is not None:
-        txn.put_owed_notice(notice)
-    return notice
+    if notice is None:
+        return Leaving()
+    txn.put_owed_notice(notice)
+    return Leaving(owed=(notice,))
 
 
 def standing_of(snapshot: Snapshot, item: InboxItem) -> InboxStanding:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from onceonly.message.errors import LocalError
 from onceonly.message.word import Word, changed
 from onceonly.steps.ground import Ground
-from onceonly.steps.leaving import Draft, Leaving
+from onceonly.steps.leaving import Draft, Leaving, Released, together
 from onceonly.steps.places import RowAnswer, RowName, Staging, Wanted, actor_of
 from onceonly.steps.submission import enter_staged, room_left
 from onceonly.store.contract.entries import OutboundView
@@ -75,11 +75,20 @@ def close_runs(txn: Transaction, ground: Ground, job_id: str, run: str | None) -
             txn.drop_run(one.number, at=ground.now.at)
 
 
-def move_some(txn: Transaction, ground: Ground) -> list[Leaving | None]:
-    """Queue the next messages of released jobs, as far as there is room; None: it was none."""
+class Moved(Released):
+    """How many rows of released jobs were looked at, and how many became messages."""
+
+    rows: int
+    messages: int
+
+
+def move_some(txn: Transaction, ground: Ground) -> Moved:
+    """Queue the next messages of released jobs, as far as there is room."""
     most = min(MOVED_PER_STEP, room_left(txn, ground.house))
     released = txn.list_released(most) if most else []
-    return [_move(txn, ground, staged) for staged in released]
+    moved = [_move(txn, ground, staged) for staged in released]
+    leavings = [leaving for leaving in moved if leaving is not None]
+    return Moved(len(moved), len(leavings), leaving=together(leavings))
 
 
 def _move(txn: Transaction, ground: Ground, staged: StagedMessage) -> Leaving | None:

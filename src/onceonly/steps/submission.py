@@ -23,7 +23,7 @@ from onceonly.protocol.sending import Outbound
 from onceonly.steps import sending
 from onceonly.steps.again import goes_again_by_key
 from onceonly.steps.ground import Ground, House
-from onceonly.steps.leaving import Draft, Leaving
+from onceonly.steps.leaving import Draft, Leaving, Released
 from onceonly.steps.work import AgainWork
 from onceonly.store.contract.entries import OutboundView
 from onceonly.store.contract.store import Transaction
@@ -47,12 +47,10 @@ class Receipt(Word):
     """The same submission was made before; nothing was added."""
 
 
-class Submitted(Word):
-    """What became of a submission."""
+class Submitted(Released):
+    """What became of a submission; nothing leaves where nothing was stored."""
 
     receipt: Receipt
-    leaving: Leaving | None = None
-    """None where nothing was stored."""
 
 
 def submit(txn: Transaction, ground: Ground, draft: Draft, names: Names) -> Submitted:
@@ -70,7 +68,7 @@ def submit(txn: Transaction, ground: Ground, draft: Draft, names: Names) -> Subm
         return Submitted(Receipt(earlier_id, is_replayed=True))
     check_room(txn, ground.house)
     leaving = enter(txn, ground, draft, digest, key=names.idempotency_key)
-    return Submitted(Receipt(draft.message.message_id, is_replayed=False), leaving)
+    return Submitted(Receipt(draft.message.message_id, is_replayed=False), leaving=leaving)
 
 
 def _submit_again(txn: Transaction, ground: Ground, earlier: str) -> Submitted:
@@ -83,7 +81,7 @@ def _submit_again(txn: Transaction, ground: Ground, earlier: str) -> Submitted:
     view = txn.find_outbound_view(earlier)
     assert view is not None, "it was found in this step"
     assert view.resent_as is not None, "it was sent again in this step"
-    return Submitted(Receipt(view.resent_as, is_replayed=False), leaving)
+    return Submitted(Receipt(view.resent_as, is_replayed=False), leaving=leaving)
 
 
 def enter_staged(

@@ -42,6 +42,10 @@ class Body(Protocol):
         ...
 
 
+TakeReply = Callable[[str, bytes], None]
+"""Takes Content-Type and body of a package that came back in an answer."""
+
+
 class Outgoing(Word):
     """One package on its way out."""
 
@@ -51,7 +55,7 @@ class Outgoing(Word):
     body: Body
     message_id: str = ""
     """MessageId of the package, for transports whose envelope names what it carries."""
-    take_reply: "Callable[[str, bytes], None] | None" = None
+    take_reply: TakeReply | None = None
     """Called with Content-Type and body of the answer, at most once and before `send` returns,
     where the agreement lets a package come back in it (syncReplyMode); without it a body in the
     answer is read over and forgotten."""

@@ -45,10 +45,10 @@ from onceonly.gateway.api.reading import (
     too_large,
     whole,
 )
-from onceonly.gateway.operations import Operations
-from onceonly.gateway.receiving.inbox import Inbox
-from onceonly.gateway.sending.jobs import Jobs
-from onceonly.gateway.sending.submit import Part, Submission, Submissions
+from onceonly.gateway.application.inbox import Inbox
+from onceonly.gateway.application.jobs import Jobs
+from onceonly.gateway.application.operations import Operations
+from onceonly.gateway.application.submissions import Part, Submission, Submissions
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import Pair
 from onceonly.protocol.receiving import ProcessingState

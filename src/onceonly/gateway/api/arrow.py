@@ -9,7 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from onceonly.gateway.receiving.inbox import WholeItem
+from onceonly.gateway.application.inbox import WholeItem
 from onceonly.journal.record import Record
 from onceonly.journal.segment import to_table
 from onceonly.message.message import Payload

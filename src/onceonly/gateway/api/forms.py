@@ -14,7 +14,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from onceonly.gateway.api.answers import shown
-from onceonly.gateway.sending.submit import PAYLOADS_MAX
+from onceonly.gateway.application.submissions import PAYLOADS_MAX
 from onceonly.message.errors import LocalError
 
 HEADER_BYTES_MAX: Final = 1 << 16

@@ -16,8 +16,8 @@ from onceonly.gateway.api import shapes
 from onceonly.gateway.api.answers import Json, shown
 from onceonly.gateway.api.bounds import announced, read_on
 from onceonly.gateway.api.reading import limit_of, parsed, submission_of, too_large, whole
-from onceonly.gateway.sending.jobs import Jobs, StagedRow
-from onceonly.gateway.sending.submit import Part, Submission
+from onceonly.gateway.application.jobs import Jobs, StagedRow
+from onceonly.gateway.application.submissions import Part, Submission
 from onceonly.message.errors import LocalError
 from onceonly.steps.places import NUMBER_BITS, RowAnswer
 from onceonly.store.contract.jobs import RowOutcome

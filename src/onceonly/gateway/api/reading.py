@@ -15,7 +15,7 @@ from starlette.requests import Request
 from onceonly.gateway.api.answers import shown
 from onceonly.gateway.api.forms import HEADER_BYTES_MAX
 from onceonly.gateway.api.openapi import Operation, members_of
-from onceonly.gateway.sending.submit import Part, Submission
+from onceonly.gateway.application.submissions import Part, Submission
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.identity import checked_key, checked_text
 

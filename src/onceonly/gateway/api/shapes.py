@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from onceonly.gateway.receiving.inbox import WholeItem
-from onceonly.gateway.recovery.questions import Availability
+from onceonly.gateway.application.inbox import WholeItem
+from onceonly.gateway.outgoing.questions import Availability
 from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement
 from onceonly.message.event import OUTCOMES, Event

@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.error_posts import ErrorPosts
 from onceonly.gateway.payloads import keep
-from onceonly.gateway.relaying.custody import Custodies
-from onceonly.gateway.relaying.transit import Transits
+from onceonly.gateway.relaying.custodies import Custodies
+from onceonly.gateway.relaying.transits import Transits
 from onceonly.gateway.relaying.upstream import Upstream
-from onceonly.gateway.sending.dispatch import Dispatch
-from onceonly.gateway.sending.package_body import PackageBody
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.agreement import Route
 from onceonly.message.errors import ErrorCode, LocalError, RemoteError
@@ -31,9 +29,8 @@ from onceonly.steps.authority import Caller
 from onceonly.steps.routes import Passage, is_accepted
 from onceonly.steps.transmission import made_after
 from onceonly.steps.upstream import Subject
-from onceonly.store.spool import Sink, Spool
+from onceonly.store.spool import Sink
 from onceonly.transport.transport import Answer as TransportAnswer
-from onceonly.transport.transport import Outgoing, Transport
 from onceonly.wire.envelope import Envelope, boundary_for, forward
 from onceonly.wire.header_digest import digests_of
 
@@ -50,10 +47,7 @@ class Relay:
         transits: Transits,
         custody: Custodies,
         upstream: Upstream,
-        dispatch: Dispatch,
         tasks: Tasks,
-        transport: Transport,
-        spool: Spool,
         error_posts: ErrorPosts,
         payload_bytes_max: int,
     ) -> None:
@@ -62,10 +56,7 @@ class Relay:
         self._transits = transits
         self._custody = custody
         self._upstream = upstream
-        self._dispatch = dispatch
         self._tasks = tasks
-        self._transport = transport
-        self._spool = spool
         self._error_posts = error_posts
         self._payload_bytes_max = payload_bytes_max
 
@@ -117,10 +108,10 @@ class Relay:
 
     async def _hear_response(self, message: Message, caller: Caller) -> None:
         """A response shows its request to have arrived, whichever way we carried that one."""
-        if not await self._dispatch.take(
-            lambda txn, ground: verdicts.respond(txn, ground, message, caller),
-            waits_for_space=True,
-        ):
+        leaving = await self._desk.persist(
+            lambda txn, ground: verdicts.respond(txn, ground, message, caller), point="verdict"
+        )
+        if leaving is None:
             await self._transits.take_response(message, caller)
 
     async def take_signal(
@@ -135,15 +126,9 @@ class Relay:
 
     def _check_transport(self, passage: Passage) -> None:
         """What the next hop's transport can never carry is refused before it is stored (R-43)."""
-        body = PackageBody(passage.package, passage.payloads, self._spool)
-        outgoing = Outgoing(
-            passage.route.send_to,
-            passage.package.content_type,
-            body,
-            passage.message.message_id,
-        )
+        send_to, message_id = passage.route.send_to, passage.message.message_id
         try:
-            self._transport.check(outgoing)
+            self._desk.check(send_to, passage.package, passage.payloads, message_id)
         except LocalError as error:
             raise RemoteError(
                 ErrorCode.NOT_SUPPORTED, f"the way to the next hop cannot carry it: {error}"

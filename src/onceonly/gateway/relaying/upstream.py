@@ -3,8 +3,7 @@
 Must not know when something is to be said; `transit` and `custody` do.
 """
 
-from onceonly.gateway.desk import Desk
-from onceonly.gateway.receiving.signals import Signals
+from onceonly.gateway.office import Office
 from onceonly.message.event import Direction, Event
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.package import Package
@@ -18,13 +17,12 @@ from onceonly.steps.upstream import Subject, error_upstream, row
 class Upstream:
     """Posts what goes to previous hops, and writes the rows about it."""
 
-    def __init__(self, *, desk: Desk, signals: Signals) -> None:
-        self._desk = desk
-        self._signals = signals
+    def __init__(self, office: Office) -> None:
+        self._office = office
 
     async def post(self, subject: Subject, package: Package) -> Transmission:
         """Transmit a signal once."""
-        return await self._signals.post(subject.route.back_to, package)
+        return await self._office.post(subject.route.back_to, package)
 
     async def send(self, subject: Subject, package: Package, event: Event) -> None:
         """Transmit a signal once, and note how that ended as `event`."""
@@ -38,7 +36,7 @@ class Upstream:
         semantics: DeliverySemantics = DeliverySemantics.BEST_EFFORT,
     ) -> None:
         """Tell the previous hop of an error about the message, and note it as `event`."""
-        package = error_upstream(self._desk.ground(), subject, answer, semantics)
+        package = error_upstream(self._office.ground(), subject, answer, semantics)
         sent = changed(
             outcome_row(event, await self.post(subject, package)),
             error_code=answer.code,
@@ -49,12 +47,12 @@ class Upstream:
 
     async def note(self, subject: Subject, effect: Journal) -> None:
         """Write a row about something that went to the previous hop, once there is space."""
-        await self._desk.persist(
+        await self._office.persist(
             lambda txn, ground: txn.append((row(ground, subject, Direction.IN, effect),))
         )
 
     async def note_rejection(self, subject: Subject, effect: Journal) -> None:
         """Write the row of what may not pass, before anything is said. Raises `StoreFull`."""
-        await self._desk.transact(
+        await self._office.transact(
             lambda txn, ground: txn.append((row(ground, subject, Direction.IN, effect),))
         )

@@ -1,6 +1,6 @@
 """Inquiries of previous hops, answered after the commit (`steps.whereabouts`)."""
 
-from onceonly.gateway.desk import Desk
+from onceonly.gateway.office import Office
 from onceonly.gateway.relaying.upstream import Upstream
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.event import Event
@@ -21,8 +21,8 @@ FIRST_HOP = 2
 class Whereabouts:
     """Answers inquiries of previous hops."""
 
-    def __init__(self, *, desk: Desk, upstream: Upstream, tasks: Tasks) -> None:
-        self._desk = desk
+    def __init__(self, *, office: Office, upstream: Upstream, tasks: Tasks) -> None:
+        self._office = office
         self._upstream = upstream
         self._tasks = tasks
 
@@ -33,7 +33,7 @@ class Whereabouts:
         may be no URI at all. Raises `StoreFull`.
         """
         header = inquiry.header
-        route = self._desk.house.routes.find_from(header, profile, caller)
+        route = self._office.house.routes.find_from(header, profile, caller)
         if route is None:
             return False
         subject = Subject(
@@ -44,7 +44,7 @@ class Whereabouts:
             route.sender_uri,
             FIRST_HOP,
         )
-        status, acknowledgment = await self._desk.transact(
+        status, acknowledgment = await self._office.transact(
             lambda txn, ground: whereabouts.look(txn, ground, inquiry, subject)
         )
         self._tasks.start(self._answer(inquiry, subject, status, acknowledgment))
@@ -59,7 +59,7 @@ class Whereabouts:
     ) -> None:
         if acknowledgment is not None and inquiry.kind is InquiryKind.STATUS:
             await self._upstream.send(subject, acknowledgment, Event.ACK_SENT)
-        package = whereabouts.report(self._desk.ground(), inquiry, subject, status)
+        package = whereabouts.report(self._office.ground(), inquiry, subject, status)
         ended = await self._upstream.post(subject, package)
         sent = changed(outcome_row(Event.REPORT_SENT, ended), reason=inquiry.kind.value)
         await self._upstream.note(subject, sent)

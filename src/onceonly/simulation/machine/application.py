@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from onceonly.gateway.sending.submit import Part, Submission
+from onceonly.gateway.application.submissions import Part, Submission
 from onceonly.gateway.wiring import Gateway
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Event

@@ -16,7 +16,8 @@ from onceonly.gateway.chance import Chance
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.life import Life
-from onceonly.gateway.wiring import Surroundings, join
+from onceonly.gateway.surroundings import Surroundings
+from onceonly.gateway.wiring import join
 from onceonly.message.errors import LocalError
 from onceonly.protocol.events import Transmission
 from onceonly.simulation.chance import stream

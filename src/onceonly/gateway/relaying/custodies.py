@@ -5,7 +5,6 @@ The step that takes a message over is `steps.custody`.
 
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.relaying.upstream import Upstream
-from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
@@ -24,9 +23,8 @@ from onceonly.store.contract.conditions import StoreFull
 class Custodies:
     """Takes messages over and hands them to the sending side."""
 
-    def __init__(self, *, desk: Desk, dispatch: Dispatch, upstream: Upstream, tasks: Tasks) -> None:
+    def __init__(self, *, desk: Desk, upstream: Upstream, tasks: Tasks) -> None:
         self._desk = desk
-        self._dispatch = dispatch
         self._upstream = upstream
         self._tasks = tasks
 
@@ -44,8 +42,6 @@ class Custodies:
             self._tasks.start(self._acknowledge(subject, taken.acknowledge))
         for answer in taken.answers:
             self._tasks.start(self._upstream.send_error(subject, answer, Event.ERROR_SENT))
-        if taken.leaving is not None:
-            self._dispatch.release(taken.leaving)
 
     def pass_receipt(self, signal: Acknowledgment) -> None:
         """Send a delivery receipt on to the previous hop, if the message was taken over."""

@@ -15,8 +15,7 @@ from itertools import takewhile
 from onceonly.gateway.bugs import Bugs, words_for
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.growth import Growth
-from onceonly.gateway.receiving.replies import IN_THE_ANSWER
-from onceonly.gateway.receiving.signals import Signals
+from onceonly.gateway.outgoing.replies import IN_THE_ANSWER
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.agreement import Agreement
 from onceonly.message.event import Direction, Event
@@ -74,11 +73,8 @@ class _Line:
 class HandOvers:
     """Acknowledges stored messages and puts them into the inbox."""
 
-    def __init__(
-        self, *, desk: Desk, signals: Signals, tasks: Tasks, bugs: Bugs, growth: Growth
-    ) -> None:
+    def __init__(self, *, desk: Desk, tasks: Tasks, bugs: Bugs, growth: Growth) -> None:
         self._desk = desk
-        self._signals = signals
         self._tasks = tasks
         self._bugs = bugs
         self._growth = growth
@@ -97,7 +93,7 @@ class HandOvers:
     async def _take_up(self, entry: InboundEntry) -> None:
         agreement = self._desk.house.agreement(entry.agreement_id)
         response = self._desk.snapshot().get_response(entry.key)
-        send = partial(self._signals.post, agreement.send_to, response)
+        send = partial(self._desk.post, agreement.send_to, response)
         debt = self.debt_of(entry.key, agreement)
         self.acknowledge(changed(debt, may_have_left=not entry.is_withheld), send)
 
@@ -232,7 +228,7 @@ class HandOvers:
             response = snapshot.get_response(entry.key)
             earlier = self.debt_of(entry.key, agreement)
             await self.expose(earlier)
-            transmission = await self._signals.post(agreement.send_to, response)
+            transmission = await self._desk.post(agreement.send_to, response)
             await self._hand_over([(earlier, transmission)])
             if certainly_never_left(transmission):
                 return
@@ -281,7 +277,7 @@ class HandOvers:
         ground, key, agreement = self._desk.ground(), debt.key, debt.agreement
         package = receipt(ground, hop, key.message_id, agreement.our_ids)
         self._desk.failpoints.reach("before-receipt")
-        transmission = await self._signals.post(agreement.send_to, package)
+        transmission = await self._desk.post(agreement.send_to, package)
         self._desk.failpoints.reach("after-receipt")
         sent = outcome_row(Event.RECEIPT_SENT, transmission)
         await self._desk.note(key, agreement, Direction.IN, sent, endpoint=agreement.send_to)

@@ -8,12 +8,10 @@ inquiry is the only signal that is ever answered (R-20), and only to an address 
 import asyncio
 
 from onceonly.gateway.desk import Desk
-from onceonly.gateway.receiving.handovers import HandOvers
-from onceonly.gateway.receiving.signals import Signals
-from onceonly.gateway.recovery.reports import Reports
+from onceonly.gateway.incoming.handovers import HandOvers
+from onceonly.gateway.incoming.reports import Reports
 from onceonly.gateway.refusals import STRANGERS, Refusals
 from onceonly.gateway.relaying.whereabouts import Whereabouts
-from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.agreement import Agreement
 from onceonly.message.event import Direction, Event
@@ -36,24 +34,19 @@ TAKEN = TransportAnswer(204)
 class Inquiries:
     """Answers partners' inquiries and takes their reports."""
 
-    def __init__(  # noqa: PLR0913 - because an answer may need any part of both sides
+    def __init__(
         self,
         *,
         desk: Desk,
-        dispatch: Dispatch,
-        reports: Reports,
         hand_overs: HandOvers,
         whereabouts: Whereabouts,
-        signals: Signals,
         tasks: Tasks,
         refusals: Refusals,
     ) -> None:
         self._desk = desk
-        self._dispatch = dispatch
-        self._reports = reports
+        self._reports = Reports(desk)
         self._hand_overs = hand_overs
         self._whereabouts = whereabouts
-        self._signals = signals
         self._tasks = tasks
         self._refusals = refusals
         self.is_draining = False
@@ -148,7 +141,7 @@ class Inquiries:
             has_room = True
         except StoreFull:
             has_room = False
-        is_available = has_room and not self.is_draining and not self._dispatch.is_draining
+        is_available = has_room and not self.is_draining and not self._desk.is_draining
         self._tasks.start(self._send(asked, Reply(is_accepted=is_available)))
         return TAKEN
 
@@ -158,11 +151,11 @@ class Inquiries:
         self._desk.failpoints.reach("before-report")
         if reply.acknowledgment is not None:
             await self._acknowledge(asked, reply.acknowledgment)
-        sent = await self._signals.post(endpoint, report(self._desk.ground(), asked, reply))
+        sent = await self._desk.post(endpoint, report(self._desk.ground(), asked, reply))
         self._desk.failpoints.reach("after-report")
         await self._note(asked, outcome_row(Event.REPORT_SENT, sent, asked.inquiry.kind.value))
         if reply.response_id is not None:
-            again = await self._dispatch.send_again(reply.response_id)
+            again = await self._desk.send_again(reply.response_id)
             if again is not None:
                 reason = f"the response again: {reply.response_id}"
                 await self._note(asked, outcome_row(Event.REPORT_SENT, again, reason))
@@ -173,7 +166,7 @@ class Inquiries:
 
         async def send() -> Transmission:
             try:
-                return await self._signals.post(asked.agreement.send_to, acknowledgment)
+                return await self._desk.post(asked.agreement.send_to, acknowledgment)
             finally:
                 is_sent.set_result(None)
 

@@ -9,10 +9,9 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from onceonly.gateway.desk import Desk
-from onceonly.gateway.receiving.handovers import HandOvers
-from onceonly.gateway.receiving.replies import IN_THE_ANSWER, Exchange, Replies
-from onceonly.gateway.receiving.signals import Signals
-from onceonly.gateway.sending.dispatch import Dispatch
+from onceonly.gateway.incoming.errors import Errors
+from onceonly.gateway.incoming.handovers import HandOvers
+from onceonly.gateway.outgoing.replies import IN_THE_ANSWER, Exchange
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.agreement import Agreement
 from onceonly.message.errors import ErrorCode
@@ -43,17 +42,14 @@ class Arrivals:
         self,
         *,
         desk: Desk,
-        dispatch: Dispatch,
-        replies: Replies,
         hand_overs: HandOvers,
-        signals: Signals,
+        errors: Errors,
         tasks: Tasks,
     ) -> None:
         self._desk = desk
-        self._dispatch = dispatch
-        self._replies = replies
+        self._replies = desk.replies
         self._hand_overs = hand_overs
-        self._signals = signals
+        self._errors = errors
         self._tasks = tasks
 
     async def take(self, received: Received) -> TransportAnswer:
@@ -66,9 +62,7 @@ class Arrivals:
             await self._hand_overs.wait_for_earlier(key.pair)
         open_before = self._replies.find(key)
         try:
-            verdict, exchange = await self._desk.transact(
-                partial(self._store, received), point="commit"
-            )
+            verdict = await self._desk.transact(partial(self._store, received), point="commit")
         except StoreFull:
             opened = self._replies.find(key)
             if opened is not None and opened is not open_before:
@@ -76,29 +70,24 @@ class Arrivals:
             # A repeat of what is stored can be acknowledged without a write (fault D4).
             await self._acknowledge_known(received)
             raise
-        if verdict.leaving is not None:
-            self._dispatch.release(verdict.leaving)
         if verdict.case is Case.NEW:
             self._hand_overs.handed_over(received.debt, verdict.effects)
-        return await self._answer(received, verdict, exchange)
+        return await self._answer(received, verdict)
 
-    def _store(
-        self, received: Received, txn: Transaction, ground: Ground
-    ) -> tuple[Verdict, Exchange | None]:
+    def _store(self, received: Received, txn: Transaction, ground: Ground) -> Verdict:
         """The step; the exchange opens in it, so that a copy in the same batch finds it open."""
         is_awaited = self._replies.find(received.key) is not None
         verdict = arrival.store(txn, ground, received, is_awaited=is_awaited)
-        if not verdict.awaits_response:
-            return verdict, None
-        wants_element = received.admitted.terms.ack_requested is not AckRequested.NONE
-        return verdict, self._replies.open(received.key, wants_element=wants_element)
+        if verdict.awaits_response:
+            wants_element = received.admitted.terms.ack_requested is not AckRequested.NONE
+            self._replies.open(received.key, wants_element=wants_element)
+        return verdict
 
-    async def _answer(
-        self, received: Received, verdict: Verdict, exchange: Exchange | None
-    ) -> TransportAnswer:
+    async def _answer(self, received: Received, verdict: Verdict) -> TransportAnswer:
         for effect in verdict.effects:
             if isinstance(effect, Answer):
                 return await self._refuse(received, effect)
+        exchange = self._replies.find(received.key) if verdict.awaits_response else None
         if exchange is not None:
             return await self._await_response(received, exchange)
         if verdict.response is not None:
@@ -152,8 +141,8 @@ class Arrivals:
 
     async def _send(self, agreement: Agreement, key: MessageKey, response: Stored) -> Transmission:
         if isinstance(response, Package):
-            return await self._signals.post(agreement.send_to, response)
-        transmission = await self._dispatch.send_again(response)
+            return await self._desk.post(agreement.send_to, response)
+        transmission = await self._desk.send_again(response)
         if transmission is not None:
             detail = f"by the business response {response}"
             return changed(transmission, detail=transmission.detail or detail)
@@ -167,7 +156,7 @@ class Arrivals:
         admitted = received.admitted
         code, reason = answer.code.value, answer.description
         if received.mode not in _WITH_SIGNALS:
-            self._tasks.start(self._signals.send_error(admitted, answer))
+            self._tasks.start(self._errors.send_error(admitted, answer))
             return changed(TAKEN, error=code, reason=reason)
         ground = self._desk.ground()
         package = error(ground, hop_back(admitted), received.key.message_id, answer)
@@ -193,7 +182,7 @@ class Arrivals:
             lambda txn, ground: arrival.acknowledge_anew(txn, ground, received)
         )
         if response is not None:
-            send = partial(self._signals.post, received.admitted.agreement.send_to, response)
+            send = partial(self._desk.post, received.admitted.agreement.send_to, response)
             self._hand_overs.acknowledge(received.debt, send)
 
     async def _note(self, received: Received, effect: Journal) -> None:

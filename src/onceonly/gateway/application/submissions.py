@@ -6,9 +6,8 @@ Must not know when a message leaves.
 from collections.abc import Sequence
 
 from onceonly.gateway.desk import Desk
+from onceonly.gateway.outgoing.replies import Exchange
 from onceonly.gateway.payloads import keep
-from onceonly.gateway.receiving.replies import Exchange, Replies
-from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.message.agreement import Agreement
 from onceonly.message.errors import LocalError, RemoteError
 from onceonly.message.identity import MessageKey, checked_text
@@ -68,10 +67,9 @@ class Submission(Word):
 class Submissions:
     """Takes submissions in."""
 
-    def __init__(self, *, desk: Desk, dispatch: Dispatch, replies: Replies) -> None:
+    def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._dispatch = dispatch
-        self._replies = replies
+        self._replies = desk.replies
 
     async def submit(self, submission: Submission) -> Receipt:
         """Store the message and queue it on its pair.
@@ -91,15 +89,12 @@ class Submissions:
         def step(txn: Transaction, ground: Ground) -> Submitted:
             submitted = submit(txn, ground, draft, submission.names)
             if submitted.leaving is not None:
+                if exchange is not None:
+                    self._replies.expect(submitted.receipt.message_id, exchange)
                 self._desk.failpoints.reach("before-commit")
             return submitted
 
-        submitted = await self._desk.transact(step)
-        if submitted.leaving is not None:
-            if exchange is not None:
-                self._replies.expect(submitted.receipt.message_id, exchange)
-            self._dispatch.release(submitted.leaving)
-        return submitted.receipt
+        return (await self._desk.transact(step)).receipt
 
     async def draft(self, submission: Submission) -> Draft:
         """The message that the submission asks for, its payloads kept; nothing is stored yet.

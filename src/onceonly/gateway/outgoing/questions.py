@@ -7,8 +7,7 @@ Knows how an inquiry is addressed and which ones are open. What an answer means 
 import asyncio
 from collections import OrderedDict
 
-from onceonly.gateway.desk import Desk
-from onceonly.gateway.receiving.signals import Signals
+from onceonly.gateway.office import Office
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.agreement import Agreement
 from onceonly.message.event import Event
@@ -38,9 +37,8 @@ class Availability(Word):
 class Questions:
     """Posts inquiries and knows which are open."""
 
-    def __init__(self, *, desk: Desk, signals: Signals, tasks: Tasks) -> None:
-        self._desk = desk
-        self._signals = signals
+    def __init__(self, *, office: Office, tasks: Tasks) -> None:
+        self._office = office
         self._tasks = tasks
         self._open: OrderedDict[str, Question] = OrderedDict()
         self._pongs: dict[str, asyncio.Future[bool]] = {}
@@ -68,7 +66,7 @@ class Questions:
 
     async def ping(self, agreement: Agreement, wait_s: float) -> Availability:
         """Ping on an operator's word and wait for the answer, at most `wait_s` seconds."""
-        inquiry_id = self._desk.ground().message_id("ping")
+        inquiry_id = self._office.ground().message_id("ping")
         question = Question(
             inquiry_id, InquiryKind.PING, agreement, Asker.OPERATOR, None, inquiry_id
         )
@@ -85,10 +83,10 @@ class Questions:
             self._open.pop(inquiry_id, None)
 
     async def _post(self, question: Question) -> Transmission:
-        package = _package(self._desk.ground(), question)
-        self._desk.failpoints.reach("before-inquire")
-        transmission = await self._signals.post(question.agreement.send_to, package)
-        self._desk.failpoints.reach("after-inquire")
+        package = _package(self._office.ground(), question)
+        self._office.failpoints.reach("before-inquire")
+        transmission = await self._office.post(question.agreement.send_to, package)
+        self._office.failpoints.reach("after-inquire")
         is_ping = question.kind is InquiryKind.PING
         sent = outcome_row(
             Event.PING_SENT if is_ping else Event.INQUIRY_SENT,
@@ -96,7 +94,7 @@ class Questions:
             None if is_ping else question.kind.value,
         )
         agreement = question.agreement
-        await self._desk.persist(
+        await self._office.persist(
             lambda txn, ground: txn.append(
                 (
                     row_to_partner(

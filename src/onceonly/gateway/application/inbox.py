@@ -6,7 +6,6 @@ from functools import partial
 
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.growth import Growth
-from onceonly.gateway.receiving.failure_notices import FailureNotices
 from onceonly.message.errors import LocalError
 from onceonly.message.word import Word
 from onceonly.protocol.keeping import taken_back
@@ -36,13 +35,10 @@ class WholeItem(Word):
 class Inbox:
     """Reads and progress of one gateway's inbox."""
 
-    def __init__(
-        self, *, desk: Desk, spool: Spool, growth: Growth, failure_notices: FailureNotices
-    ) -> None:
+    def __init__(self, *, desk: Desk, spool: Spool, growth: Growth) -> None:
         self._desk = desk
         self._spool = spool
         self._growth = growth
-        self._failure_notices = failure_notices
 
     async def read(self, after: int, limit: int, wait_s: float) -> Sequence[InboxItem]:
         """Items above the offset; waits up to `wait_s` seconds while there are none."""
@@ -159,9 +155,7 @@ class Inbox:
         ProcessingWentBack, Cancelled).
         """
         item = self.find(message_id, offset)
-        notice = await self._desk.transact(lambda txn, ground: refuse(txn, ground, item, reason))
-        if notice is not None:
-            self._failure_notices.release(notice)
+        await self._desk.transact(lambda txn, ground: refuse(txn, ground, item, reason))
         return self.find(None, item.offset)
 
 

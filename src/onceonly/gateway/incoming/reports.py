@@ -5,8 +5,6 @@ An answer belongs to an inquiry by the inquiry's MessageId, by what it is about,
 """
 
 from onceonly.gateway.desk import Desk
-from onceonly.gateway.recovery.questions import Questions
-from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.message.profile import Profile
 from onceonly.message.signals import Report
 from onceonly.steps import reports
@@ -19,10 +17,9 @@ from onceonly.store.contract.store import Snapshot, Transaction
 class Reports:
     """Takes the reports of partners."""
 
-    def __init__(self, *, desk: Desk, dispatch: Dispatch, questions: Questions) -> None:
+    def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._dispatch = dispatch
-        self._questions = questions
+        self._questions = desk.questions
 
     async def take(self, report: Report, profile: Profile, caller: Caller) -> bool:
         """Take the answer to an inquiry of ours; False if it fits none (R-20)."""
@@ -37,7 +34,9 @@ class Reports:
             question = find(txn)
             return None if question is None else reports.take(txn, ground, question, report)
 
-        if find(self._desk.snapshot()) is None or not await self._dispatch.take(step):
+        if find(self._desk.snapshot()) is None:
+            return False
+        if await self._desk.transact(step, point="verdict") is None:
             return False
         self._questions.close(report.header.ref_to_message_id, is_available=report.is_accepted)
         return True

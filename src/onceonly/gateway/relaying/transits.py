@@ -10,7 +10,6 @@ from functools import partial
 from onceonly.gateway.bugs import Bugs, words_for
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.relaying.upstream import Upstream
-from onceonly.gateway.sending.package_body import PackageBody
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Event
@@ -38,8 +37,6 @@ from onceonly.steps.upstream import Subject, acknowledgment_upstream
 from onceonly.store.contract.conditions import StoreFull
 from onceonly.store.contract.entries import StoredPayload, TransitEntry
 from onceonly.store.contract.store import Transaction
-from onceonly.store.spool import Spool
-from onceonly.transport.transport import Outgoing, Transport
 
 FORWARDING = "sending a message on"
 """Where a bug was met, in words for counts and rows."""
@@ -61,15 +58,11 @@ class Transits:
         *,
         desk: Desk,
         upstream: Upstream,
-        spool: Spool,
-        transport: Transport,
         tasks: Tasks,
         bugs: Bugs,
     ) -> None:
         self._desk = desk
         self._upstream = upstream
-        self._spool = spool
-        self._transport = transport
         self._tasks = tasks
         self._bugs = bugs
         self._forwards = asyncio.Semaphore(FORWARDS_MAX)
@@ -215,15 +208,14 @@ class Transits:
                 return None  # Its time passed while it waited for its turn: it is forgotten (R-19).
             package = snapshot.get_transit_package(*place)
             payloads = snapshot.list_transit_payloads(*place)
-        outgoing = Outgoing(
+        transmission = await self._desk.forward(
             self._subject(entry).route.send_to,
-            package.content_type,
-            PackageBody(package, payloads, self._spool),
+            package,
+            payloads,
             entry.key.message_id,
             # Nobody upstream waits for an answer to it, so nobody would send it again.
             leaves_once=entry.state.status is TransitStatus.SENT,
         )
-        transmission = await self._transport.send(outgoing)
         self._desk.failpoints.reach("after-transmit")
         return transmission
 

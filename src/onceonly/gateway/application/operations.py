@@ -11,20 +11,18 @@ from onceonly.gateway.api.shapes import partner_shape, ping_shape
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.desk import Desk
+from onceonly.gateway.incoming.handovers import HandOvers
+from onceonly.gateway.incoming.inquiries import Inquiries
 from onceonly.gateway.lake_files import reader_of
 from onceonly.gateway.metrics import render
 from onceonly.gateway.publish import publish
-from onceonly.gateway.receiving.handovers import HandOvers
-from onceonly.gateway.receiving.inbound import Receiver
-from onceonly.gateway.recovery.inquiries import Inquiries
-from onceonly.gateway.recovery.questions import Questions
 from onceonly.gateway.relaying.relay import Relay
-from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.sending import OutboundStatus, has_way_on, was_parked
 from onceonly.steps import operating
+from onceonly.steps.arrival import resume_pair
 from onceonly.steps.ground import Ground
 from onceonly.steps.work import MessageWork, Work
 from onceonly.store.contract.entries import Incident, PairView, Role
@@ -43,10 +41,7 @@ class Operations:
         configuration: Configuration,
         desk: Desk,
         store: Store,
-        dispatch: Dispatch,
-        questions: Questions,
         inquiries: Inquiries,
-        receiver: Receiver,
         hand_overs: HandOvers,
         relay: Relay,
         bugs: Bugs,
@@ -55,10 +50,7 @@ class Operations:
         self._desk = desk
         self._store = store
         self._agreements = desk.house.agreements
-        self._dispatch = dispatch
-        self._questions = questions
         self._inquiries = inquiries
-        self._receiver = receiver
         self._hand_overs = hand_overs
         self._relay = relay
         self._bugs = bugs
@@ -88,7 +80,7 @@ class Operations:
             asked = operating.cancel(txn, ground, message_id, is_for_new_version=is_for_new_version)
             return asked
 
-        await self._dispatch.run(work)
+        await self._desk.run(work)
         return any(isinstance(one, MessageWork) for one in asked)
 
     async def resend(self, message_id: str, *, reason: str = "", is_anyway: bool = False) -> None:
@@ -100,7 +92,7 @@ class Operations:
         """
         why = f"{ASKED}: {reason}" if reason else ASKED
 
-        await self._dispatch.run(
+        await self._desk.run(
             lambda txn, ground: operating.send_again(
                 txn, ground, message_id, why, is_anyway=is_anyway
             )
@@ -157,7 +149,7 @@ class Operations:
             return None
         if await self._relay.take_up_parked(key, reason):
             return "forwarded"
-        await self._dispatch.run(
+        await self._desk.run(
             partial(operating.note_parked, incident=incident, message_id=message_id)
         )
         return "noted"
@@ -168,9 +160,7 @@ class Operations:
             was_parked(entry.state) or entry.state.status is OutboundStatus.IN_DOUBT
         )
         if is_parked:
-            await self._dispatch.run(
-                partial(operating.take_up, message_id=message_id, reason=reason)
-            )
+            await self._desk.run(partial(operating.take_up, message_id=message_id, reason=reason))
         return "sent" if is_parked else None
 
     def note_bug(self, place: str, bug: Exception) -> None:
@@ -182,7 +172,7 @@ class Operations:
 
         Raises `LocalError` (NotFound, NeverSent).
         """
-        await self._dispatch.run(partial(operating.inquire, message_id=message_id))
+        await self._desk.run(partial(operating.inquire, message_id=message_id))
 
     async def ping(self, partner: str, wait_s: float) -> list[dict[str, Any]]:
         """Ask a partner under each agreement whether it takes messages (level 2).
@@ -193,7 +183,7 @@ class Operations:
         if not agreements:
             raise LocalError("UnknownPartner", f"no agreement is with {partner!r}")
         return [
-            ping_shape(one, await self._questions.ping(one, wait_s), self._desk.clock.at())
+            ping_shape(one, await self._desk.questions.ping(one, wait_s), self._desk.clock.at())
             for one in agreements
         ]
 
@@ -221,7 +211,7 @@ class Operations:
     async def suspend(self, partner: str, reason: str) -> list[dict[str, Any]]:
         """Suspend sending to a partner. Raises `LocalError` (UnknownPartner)."""
         for pair in self._pairs_with(partner):
-            await self._dispatch.run(partial(operating.suspend, pair=pair, reason=reason))
+            await self._desk.run(partial(operating.suspend, pair=pair, reason=reason))
         return self._partner(partner)
 
     async def resume(self, partner: str) -> list[dict[str, Any]]:
@@ -230,8 +220,9 @@ class Operations:
         Raises `LocalError` (UnknownPartner).
         """
         for pair in self._pairs_with(partner):
-            await self._dispatch.run(partial(operating.resume, pair=pair))
-            await self._receiver.resume(Pair(pair.to_party, pair.from_party))
+            await self._desk.run(partial(operating.resume, pair=pair))
+            back = Pair(pair.to_party, pair.from_party)
+            await self._desk.transact(partial(resume_pair, pair=back))
         return self._partner(partner)
 
     async def resend_unsent(self, partner: str) -> int:
@@ -257,7 +248,7 @@ class Operations:
             count = len(again)
             return again
 
-        await self._dispatch.run(work)
+        await self._desk.run(work)
         return count
 
     def _pairs_with(self, partner: str) -> list[Pair]:

@@ -6,9 +6,8 @@ What the steps do is in `steps.staging`.
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
+from onceonly.gateway.application.submissions import Submission, Submissions
 from onceonly.gateway.desk import Desk
-from onceonly.gateway.sending.dispatch import Dispatch
-from onceonly.gateway.sending.submit import Submission, Submissions
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.digest import content_digest
 from onceonly.message.errors import LocalError
@@ -16,7 +15,7 @@ from onceonly.message.identity import JOB_NAME, is_job_name
 from onceonly.message.word import Word
 from onceonly.steps import staging
 from onceonly.steps.ground import Ground
-from onceonly.steps.leaving import Draft, Leaving
+from onceonly.steps.leaving import Draft
 from onceonly.steps.places import BLOCK_BITS, RowAnswer, RowName, Wanted, is_identifier
 from onceonly.store.contract.conditions import StoreFull
 from onceonly.store.contract.jobs import Job
@@ -41,12 +40,9 @@ class StagedRow(Word):
 class Jobs:
     """Takes, releases and drops the jobs of one gateway."""
 
-    def __init__(
-        self, *, desk: Desk, submissions: Submissions, dispatch: Dispatch, tasks: Tasks
-    ) -> None:
+    def __init__(self, *, desk: Desk, submissions: Submissions, tasks: Tasks) -> None:
         self._desk = desk
         self._submissions = submissions
-        self._dispatch = dispatch
         self._tasks = tasks
         self._is_moving = False
 
@@ -134,23 +130,18 @@ class Jobs:
 
     async def _move(self) -> None:
         try:
-            while not self._dispatch.is_draining:
-                moved = await self._desk.transact(self._move_some)
-                for leaving in moved:
-                    if leaving is not None:
-                        self._dispatch.release(leaving)
-                if not moved:
+            while not self._desk.is_draining:
+                if not (await self._desk.transact(self._move_some)).rows:
                     return
         except StoreFull:
             return  # The sweep comes again.
         finally:
             self._is_moving = False
 
-    def _move_some(self, txn: Transaction, ground: Ground) -> list[Leaving | None]:
+    def _move_some(self, txn: Transaction, ground: Ground) -> staging.Moved:
         moved = staging.move_some(txn, ground)
-        for leaving in moved:
-            if leaving is not None:
-                self._desk.failpoints.reach("before-commit")
+        for _ in range(moved.messages):
+            self._desk.failpoints.reach("before-commit")
         return moved
 
 

@@ -8,13 +8,12 @@ and then the acknowledgement says less.
 import asyncio
 from collections.abc import Sequence
 
-from onceonly.gateway.sending.package_body import PackageBody
+from onceonly.gateway.desk import Desk
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.package import Package
 from onceonly.message.signals import Assurance
 from onceonly.store.contract.entries import StoredPayload
-from onceonly.store.spool import Spool
-from onceonly.transport.transport import Outcome, Outgoing, Transmission, Transport
+from onceonly.transport.transport import Outcome, Transmission
 
 WAIT_S_MAX = 10.0
 """For all payloads of one message: the partner waits for the end of its exchange meanwhile, most
@@ -24,12 +23,9 @@ clients no longer than 20 s."""
 class Validation:
     """Asks validators."""
 
-    def __init__(
-        self, *, transport: Transport, spool: Spool, wait_s_max: float = WAIT_S_MAX
-    ) -> None:
-        self._transport = transport
+    def __init__(self, desk: Desk, *, wait_s_max: float = WAIT_S_MAX) -> None:
+        self._desk = desk
         self._wait_s_max = wait_s_max
-        self._spool = spool
 
     async def assure(self, validator: str, payloads: Sequence[StoredPayload]) -> Assurance:
         """How far the message was looked at: the structure always, the content if we could.
@@ -46,8 +42,8 @@ class Validation:
         return Assurance.CONTENT
 
     async def _is_valid(self, validator: str, number: int, stored: StoredPayload) -> bool:
-        body = PackageBody(Package(stored.payload.content_type, (b"", b"")), (stored,), self._spool)
-        said = await self._transport.send(Outgoing(validator, stored.payload.content_type, body))
+        bare = Package(stored.payload.content_type, (b"", b""))
+        said = await self._desk.forward(validator, bare, (stored,))
         if _is_invalid(said):
             reason = f": {said.detail}" if said.detail else ""
             raise RemoteError(

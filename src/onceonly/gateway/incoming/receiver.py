@@ -10,25 +10,22 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.error_posts import ErrorPosts
+from onceonly.gateway.incoming.arrivals import Arrivals
+from onceonly.gateway.incoming.doorstep import DOORSTEP_PIECE_BYTES, Doorstep, Place
+from onceonly.gateway.incoming.errors import Errors
+from onceonly.gateway.incoming.handovers import HandOvers
+from onceonly.gateway.incoming.inquiries import Inquiries
+from onceonly.gateway.incoming.validation import Validation
 from onceonly.gateway.payloads import keep
-from onceonly.gateway.receiving.arrivals import Arrivals
-from onceonly.gateway.receiving.doorstep import DOORSTEP_PIECE_BYTES, Doorstep, Place
-from onceonly.gateway.receiving.failure_notices import FailureNotices
-from onceonly.gateway.receiving.handovers import HandOvers
-from onceonly.gateway.receiving.replies import Replies
-from onceonly.gateway.receiving.signals import Signals
-from onceonly.gateway.receiving.validation import Validation
-from onceonly.gateway.recovery.inquiries import Inquiries
 from onceonly.gateway.refusals import STRANGERS, Refusals
 from onceonly.gateway.relaying.relay import Relay
-from onceonly.gateway.sending.dispatch import Dispatch
 from onceonly.gateway.tasks import Tasks
 from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement, Route
 from onceonly.message.digest import Digests
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.message.event import Direction, Event
-from onceonly.message.identity import MessageKey, Pair
+from onceonly.message.identity import MessageKey
 from onceonly.message.message import Message, SyncReplyMode
 from onceonly.message.profile import Profile
 from onceonly.message.signals import (
@@ -41,7 +38,7 @@ from onceonly.message.signals import (
 )
 from onceonly.message.word import changed
 from onceonly.steps.agreements import Admitted, refuse_signed
-from onceonly.steps.arrival import Received, resume_pair
+from onceonly.steps.arrival import Received
 from onceonly.steps.authority import (
     Answered,
     Caller,
@@ -52,7 +49,14 @@ from onceonly.steps.authority import (
     speaks_of_its_exchange,
 )
 from onceonly.steps.rows import at_what_waits
-from onceonly.steps.verdicts import is_acknowledged_by_another, is_ours
+from onceonly.steps.verdicts import (
+    acknowledge,
+    find_acknowledged,
+    find_spoken_of,
+    is_acknowledged_by_another,
+    is_ours,
+    refuse,
+)
 from onceonly.store.contract.conditions import StoreExhausted, StoreFull
 from onceonly.store.contract.entries import StoredPayload
 from onceonly.store.spool import Sink, Spool
@@ -74,15 +78,12 @@ class Receiver:
         *,
         desk: Desk,
         spool: Spool,
-        dispatch: Dispatch,
         arrivals: Arrivals,
         hand_overs: HandOvers,
-        failure_notices: FailureNotices,
-        replies: Replies,
         validation: Validation,
         inquiries: Inquiries,
         relay: Relay,
-        signals: Signals,
+        errors: Errors,
         refusals: Refusals,
         error_posts: ErrorPosts,
         doorstep: Doorstep,
@@ -93,15 +94,12 @@ class Receiver:
         self._desk = desk
         self._house = desk.house
         self._spool = spool
-        self._dispatch = dispatch
         self._arrivals = arrivals
         self._hand_overs = hand_overs
-        self._failure_notices = failure_notices
-        self._replies = replies
         self._validation = validation
         self._inquiries = inquiries
         self._relay = relay
-        self._signals = signals
+        self._errors = errors
         self._refusals = refusals
         self._error_posts = error_posts
         self._doorstep = doorstep
@@ -113,7 +111,7 @@ class Receiver:
     async def start(self) -> None:
         """Take up what a stop or a crash left owed to partners and to the application."""
         await self._hand_overs.start()
-        await self._failure_notices.start()
+        await self._desk.failure_notices.start()
 
     async def receive(self, request: Request, chunks: AsyncIterator[bytes]) -> TransportAnswer:
         """The transport's `Receive`: take one package in and answer its transport."""
@@ -316,12 +314,32 @@ class Receiver:
     ) -> bool:
         """Take the signal for what it is about; False where that is nothing of ours."""
         if isinstance(signal, Acknowledgment):
-            fits = await self._dispatch.on_acknowledgment(signal, profile, caller)
+            fits = await self._take_acknowledgment(signal, profile, caller)
             if fits and signal.is_receipt:
                 self._relay.pass_receipt(signal)
         else:
-            fits = await self._dispatch.on_error(signal, profile, caller)
+            fits = await self._take_error(signal, profile, caller)
         return fits or await self._relay.take_signal(signal, profile, caller)
+
+    async def _take_acknowledgment(
+        self, signal: Acknowledgment, profile: Profile, caller: Caller
+    ) -> bool:
+        snapshot = self._desk.snapshot()
+        if find_acknowledged(snapshot, self._house, signal, profile, caller) is None:
+            return False
+        leaving = await self._desk.transact(
+            lambda txn, ground: acknowledge(txn, ground, signal, profile, caller), point="verdict"
+        )
+        return leaving is not None
+
+    async def _take_error(self, signal: ErrorSignal, profile: Profile, caller: Caller) -> bool:
+        snapshot = self._desk.snapshot()
+        if find_spoken_of(snapshot, self._house, signal.header, profile, caller) is None:
+            return False
+        leaving = await self._desk.transact(
+            lambda txn, ground: refuse(txn, ground, signal, profile, caller), point="verdict"
+        )
+        return leaving is not None
 
     async def _keep(
         self, admitted: Admitted, digests: Digests, sinks: Sequence[Sink], caller: Caller
@@ -358,13 +376,9 @@ class Receiver:
     def _mode_of(self, admitted: Admitted, caller: Caller) -> SyncReplyMode:
         """What can go back in the answer: nothing where nobody could carry or await it."""
         mode = admitted.terms.sync_reply_mode
-        if not caller.awaits_an_answer or (mode.has_response and not self._replies.has_room):
+        if not caller.awaits_an_answer or (mode.has_response and not self._desk.replies.has_room):
             return SyncReplyMode.NONE
         return mode
-
-    async def resume(self, pair: Pair) -> None:
-        """Resume a quarantined receiving pair on an operator's word (R-11)."""
-        await self._desk.transact(lambda txn, ground: resume_pair(txn, ground, pair))
 
     async def _drop_orphan(
         self, signal: Acknowledgment | ErrorSignal, reason: str, caller: Caller
@@ -439,7 +453,7 @@ class Receiver:
                 _status_of(error.code), error.code.value, reason=error.description
             )
         self._tasks.start(
-            self._signals.send_rejection(about, agreement, error), place="posting an error"
+            self._errors.send_rejection(about, agreement, error), place="posting an error"
         )
         return changed(TAKEN, error=error.code.value, reason=error.description)
 

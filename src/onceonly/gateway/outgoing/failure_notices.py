@@ -9,8 +9,7 @@ import asyncio
 from functools import partial
 
 from onceonly.gateway.bugs import Bugs, words_for
-from onceonly.gateway.desk import Desk
-from onceonly.gateway.receiving.signals import Signals
+from onceonly.gateway.office import Office
 from onceonly.message.agreement import Agreement
 from onceonly.message.instant import NS_PER_S
 from onceonly.message.word import changed
@@ -22,16 +21,15 @@ from onceonly.store.contract.entries import OwedNotice
 class FailureNotices:
     """Posts the notices of this gateway, as the receiver or as an accepting intermediary."""
 
-    def __init__(self, *, desk: Desk, signals: Signals, bugs: Bugs) -> None:
-        self._desk = desk
-        self._signals = signals
+    def __init__(self, *, office: Office, bugs: Bugs) -> None:
+        self._office = office
         self._bugs = bugs
 
     async def start(self) -> None:
         """Take up what a stop or a crash left owed."""
-        snapshot = self._desk.snapshot()
+        snapshot = self._office.snapshot()
         for notice in snapshot.list_owed_notices():
-            if notices.agreement_of(snapshot, self._desk.house, notice) is not None:
+            if notices.agreement_of(snapshot, self._office.house, notice) is not None:
                 self.release(notice)
 
     def release(self, notice: OwedNotice) -> None:
@@ -45,12 +43,12 @@ class FailureNotices:
 
     async def _park(self, notice: OwedNotice, bug: Exception) -> None:
         reason = f"a DeliveryFailure notice was not sent: {words_for(bug)}"
-        await self._desk.persist(lambda txn, ground: notices.park(txn, ground, notice, reason))
+        await self._office.persist(lambda txn, ground: notices.park(txn, ground, notice, reason))
 
     async def _post_until_taken(self, notice: OwedNotice) -> None:
-        agreement = notices.agreement_of(self._desk.snapshot(), self._desk.house, notice)
+        agreement = notices.agreement_of(self._office.snapshot(), self._office.house, notice)
         assert agreement is not None, f"an owed notice names {notice.agreement_id!r}"
-        clock = self._desk.clock
+        clock = self._office.clock
         while await self._post(notice, agreement):
             notice = changed(notice, attempts=notice.attempts + 1)
             due_ns = clock.now().monotonic_ns + agreement.terms.retry_interval_s * NS_PER_S
@@ -58,12 +56,12 @@ class FailureNotices:
 
     async def _post(self, notice: OwedNotice, agreement: Agreement) -> bool:
         """Post it once; whether it is still owed afterwards."""
-        if self._desk.snapshot().find_owed_notice(notice.key) != notice:
+        if self._office.snapshot().find_owed_notice(notice.key) != notice:
             return False  # A newer one has somebody else who posts it.
-        package = failure_notice(self._desk.ground(), notice, agreement)
-        self._desk.failpoints.reach("before-notice")
-        sent = await self._signals.post(agreement.send_to, package)
-        self._desk.failpoints.reach("after-notice")
-        return await self._desk.persist(
+        package = failure_notice(self._office.ground(), notice, agreement)
+        self._office.failpoints.reach("before-notice")
+        sent = await self._office.post(agreement.send_to, package)
+        self._office.failpoints.reach("after-notice")
+        return await self._office.persist(
             lambda txn, ground: notices.note_posted(txn, ground, notice, agreement, sent)
         )

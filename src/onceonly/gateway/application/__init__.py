@@ -1,0 +1,1 @@
+"""What applications and operators ask of the gateway: submissions, jobs, the inbox, operations."""

@@ -1,0 +1,141 @@
+"""Where steps are run and signals are posted: each step gets its ground, and its commit."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import TypeVar
+
+from onceonly.gateway.surroundings import Surroundings
+from onceonly.journal.record import Record
+from onceonly.message.agreement import Agreement
+from onceonly.message.event import Direction, Event
+from onceonly.message.identity import MessageKey
+from onceonly.message.package import Package
+from onceonly.protocol.effects import Journal
+from onceonly.protocol.events import Transmission
+from onceonly.steps.ground import Ground, House
+from onceonly.steps.signals import whole
+from onceonly.store.contract.conditions import StoreFailed, StoreFull
+from onceonly.store.contract.store import Snapshot, Store, Transaction
+from onceonly.store.group import GroupCommit
+from onceonly.transport.transport import Outgoing
+
+T = TypeVar("T")
+
+Step = Callable[[Transaction, Ground], T]
+
+FULL_STORE_PAUSE_S = 1.0
+"""Between attempts to write what happened while the disk is full."""
+
+PATIENCE_S = 0.002
+"""How long a step that nobody waits for looks out for company: about one fsync."""
+
+
+class BytesBody:
+    """A small body in memory."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    @property
+    def size_bytes(self) -> int:
+        """Length of the content."""
+        return len(self._content)
+
+    def whole(self) -> bytes:
+        """All of it."""
+        return self._content
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """All of it, in one piece."""
+        yield self._content
+
+
+class Office:
+    """Runs the steps of one gateway in the shared transactions of its store, and posts signals."""
+
+    def __init__(
+        self, *, house: House, store: Store, group: GroupCommit, around: Surroundings
+    ) -> None:
+        self.house = house
+        self.clock = around.clock
+        self.failpoints = around.failpoints
+        self._store = store
+        self._group = group
+        self._transport = around.transport
+        self._chance = around.chance
+
+    def ground(self) -> Ground:
+        """The ground of a run that begins now, or of what is made outside any step."""
+        return Ground(self.house, self.clock.now(), self._chance.draw())
+
+    def snapshot(self) -> Snapshot:
+        """Reads of committed rows; it belongs to the thread that asks for it."""
+        return self._store.snapshot()
+
+    def count_waiting(self) -> int:
+        """Messages of ours without a verdict, as of the last commit."""
+        return self._store.count_waiting()
+
+    @property
+    def failure(self) -> StoreFailed | None:
+        """Why the store cannot be trusted any more; None as long as it can."""
+        return self._group.failure
+
+    async def transact(
+        self, step: Step[T], *, point: str | None = None, patience_s: float = 0.0
+    ) -> T:
+        """The result of `step`, once everything that it wrote is durable.
+
+        `point` names it in a drill, if it has a result: `before-POINT` is reached in its
+        transaction, `after-POINT` after the commit. Raises as `GroupCommit.transact` does.
+        """
+
+        def run(txn: Transaction) -> T:
+            result = step(txn, self.ground())
+            if point is not None and result is not None:
+                self.failpoints.reach(f"before-{point}")
+            return result
+
+        result = await self._group.transact(run, patience_s=patience_s)
+        if point is not None and result is not None:
+            self.failpoints.reach(f"after-{point}")
+        return result
+
+    async def persist(self, step: Step[T], *, point: str | None = None) -> T:
+        """The same with patience, for what must be written although the disk is full (R-28).
+
+        It waits for space as long as it takes.
+        """
+        while True:
+            try:
+                return await self.transact(step, point=point, patience_s=PATIENCE_S)
+            except StoreFull:
+                await asyncio.sleep(FULL_STORE_PAUSE_S)
+
+    async def post(self, endpoint: str, signal: Package) -> Transmission:
+        """Transmit a signal once (R-20)."""
+        body = BytesBody(whole(signal))
+        return await self._transport.send(Outgoing(endpoint, signal.content_type, body))
+
+    def about_gateway(self, event: Event, reason: str | None = None) -> Record:
+        """A row about the gateway itself."""
+        return self.house.rows.about_gateway(event, self.clock.now(), reason)
+
+    async def write(self, *rows: Record) -> None:
+        """Write journal rows that are made already, once there is space."""
+        await self.persist(lambda txn, _: txn.append(rows))
+
+    async def note(
+        self,
+        key: MessageKey,
+        agreement: Agreement,
+        direction: Direction,
+        effect: Journal,
+        *,
+        endpoint: str | None = None,
+    ) -> None:
+        """Write a row about a message, once there is space."""
+        now, rows = self.clock.now(), self.house.rows
+        await self.write(
+            rows.about_message(key, agreement, direction, effect, now, endpoint=endpoint)
+        )

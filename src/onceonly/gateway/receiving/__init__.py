@@ -1,1 +1,0 @@
-"""The receiving side: from a partner's package to the application's inbox, and what is answered."""

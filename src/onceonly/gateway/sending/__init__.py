@@ -1,1 +1,0 @@
-"""The sending side: from the application's hand to a verdict."""

@@ -1,0 +1,20 @@
+"""What a gateway has from outside besides its store: time, chance, network, files, faults."""
+
+from dataclasses import dataclass
+
+from onceonly.gateway.chance import Chance
+from onceonly.gateway.clock import Clock
+from onceonly.gateway.drill import Failpoints
+from onceonly.store.spool import Spool
+from onceonly.transport.transport import Transport
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The real ones, or those of a simulation."""
+
+    clock: Clock
+    chance: Chance
+    failpoints: Failpoints
+    transport: Transport
+    spool: Spool
