@@ -40,6 +40,7 @@ from onceonly.simulation.world import World
 LOST = {"A>B#1": Fate.LOST}
 TWICE = {"A>B#1": Fate.TWICE}
 REWRITTEN = {"A>B#1": Fate.REWRITTEN}
+ALL_REWRITTEN = {f"A>B#{number}": Fate.REWRITTEN for number in range(1, 4)}
 UNANSWERED = {f"B>A#{number}": Fate.LOST for number in range(1, 4)}
 """Every acknowledgement of the first message is lost until its retries are used up."""
 
@@ -213,6 +214,7 @@ BREAKS = (
     ),
     Break("I2", plan(), partial(alter, event=Event.STORED, name="m0", header_digest="of another")),
     Break("I2", plan(fates=REWRITTEN), _tell_alike),
+    Break("I2", plan(NUMBERED, *SET_BACK_BEFORE, fates=ALL_REWRITTEN), _tell_alike),
     Break(
         "I9",
         plan(changed(NUMBERED, time_to_live_s=600)),

@@ -439,13 +439,25 @@ class Case:
 
         Not by what an impostor brought in its name.
         """
-        brought = [one for one in course.taken if one.source in self.machines]
-        for letters in (course.sent, brought or course.taken):
+        for letters in (course.sent, self._brought(course) or course.taken):
             if letters:
                 return letters[0].letter.timestamp_at
         row = course.first_out(Event.SUBMITTED)
         calls = [one.called_at for one in self.history.accepted if one.key == course.key]
         return None if row is None else min([row.record.at, *calls])
+
+    def copy_made_at(self, course: Course, row: Row) -> int | None:
+        """Timestamp of the copy that a receiver's row is about: the last that had come before it.
+
+        Where the sender's store was set back, the message may have been submitted again since its
+        first copy came, with another Timestamp (C7).
+        """
+        before = [one for one in self._brought(course) if one.order < row.order]
+        return before[-1].letter.timestamp_at if before else self.made_at(course)
+
+    def _brought(self, course: Course) -> list[Coming]:
+        """The copies that came from machines of the world."""
+        return [one for one in course.taken if one.source in self.machines]
 
     def is_held(self, course: Course, order: int) -> bool:
         """Whether somebody further on had stored the message for good before `order`.

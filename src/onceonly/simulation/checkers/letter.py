@@ -8,6 +8,7 @@ import re
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
+from itertools import chain
 
 from onceonly.message.word import Word
 
@@ -62,6 +63,16 @@ class Letter(Word):
         return tuple(part.partition(b"\r\n\r\n")[2] for part in self.parts)
 
     @property
+    def header_content(self) -> tuple[bytes, ...]:
+        """What the From Party says beside the payloads' bytes (R-37), as it stands.
+
+        Without Timestamp and TimeToLive: a message that is submitted again has others.
+        """
+        said = _CONTENT.findall(self.header.partition(b"<RoutingHeader")[0])
+        types = (_CONTENT_TYPE.findall(part.partition(b"\r\n\r\n")[0]) for part in self.parts)
+        return (*said, *chain.from_iterable(types))
+
+    @property
     def timestamp_at(self) -> int:
         """The Timestamp in microseconds; 0 where it is none."""
         return _instant(self.timestamp)
@@ -81,6 +92,11 @@ _TYPE = re.compile(rb' MessageType="([^"]*)"')
 _ERROR = re.compile(rb'<Error [a-zA-Z]*[cC]ode="([^"]*)" [a-zA-Z]*[sS]everity="([^"]*)"')
 _REPORT = re.compile(rb"<Report xmlns=\"[^\"]*\" ([^>]*)/>")
 _ATTRIBUTE = re.compile(rb'([a-zA-Z]+)="([^"]*)"')
+_CONTENT = re.compile(
+    rb"<(?:From|To|PartyId|TPAId|CPAId|ConversationId|ServiceInterface|Service|Action|MessageId"
+    rb'|RefToMessageId|DeliverySemantics)[ />][^<]*|deliverySemantics="[^"]*"'
+)
+_CONTENT_TYPE = re.compile(rb"^Content-Type:[^\r]*", re.MULTILINE)
 _SIGNALS_OF_2001 = b"http://www.ebxml.org/namespaces/messageService/"
 
 _KINDS = {

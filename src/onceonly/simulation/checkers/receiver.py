@@ -19,7 +19,7 @@ from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.acknowledging import SIGNALS, owes_answer, was_long_awake
 from onceonly.simulation.checkers.case import NEVER, Case
 from onceonly.simulation.checkers.course import Coming, Course
-from onceonly.simulation.checkers.letter import Kind, Letter
+from onceonly.simulation.checkers.letter import Kind
 from onceonly.simulation.checkers.sender import NOT_DELIVERED, is_fence
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Delivered, Row
@@ -135,23 +135,35 @@ def _told_apart(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
     What was rewritten on the way nobody but the two journals together can know.
     """
     origin = case.at(name_of(course.key[0]), course.key)
-    submitted = None if origin is None else origin.first_out(Event.SUBMITTED)
-    before = [one for one in course.taken if one.order < stored.order and one.letter.header]
-    if origin is None or submitted is None or not origin.sent or not before:
+    written = {} if origin is None else _written(origin)
+    came = [
+        one.letter.header_content
+        for one in course.taken
+        if one.order < stored.order and one.letter.header
+    ]
+    if not written or not came:
         return
-    written = said(origin.sent[0].letter)
-    came_as_written = {said(one.letter) == written for one in before}
-    is_told_alike = submitted.record.header_digest == stored.record.header_digest
-    if is_told_alike not in came_as_written:
-        text = "a header that came as it was written is told as another"
-        if is_told_alike:
-            text = "a header that was rewritten on the way is told as the one that was written"
-        yield _at("I2", course, text, stored.order)
+    told, digests = stored.record.header_digest, set(written.values())
+    if any(told == written[one] if one in written else told not in digests for one in came):
+        return
+    text = "a header that came as it was written is told as another"
+    if told in digests:
+        text = "a header that was rewritten on the way is told as the one that was written"
+    yield _at("I2", course, text, stored.order)
 
 
-def said(letter: Letter) -> bytes:
-    """What the From Party said in the header: everything before the first RoutingHeader."""
-    return letter.header.partition(b"<RoutingHeader")[0]
+def _written(origin: Course) -> dict[tuple[bytes, ...], str | None]:
+    """The content of each header that left its sender, and the digest journalled there for it.
+
+    A sender whose store was set back may submit other content under the same id (C7).
+    """
+    submitted = [row for row in origin.out if row.record.event is Event.SUBMITTED]
+    return {
+        one.letter.header_content: row.record.header_digest
+        for row in submitted
+        for one in origin.sent
+        if row.order < one.order
+    }
 
 
 def _digests(row: Row) -> tuple[str | None, str | None]:
@@ -204,7 +216,7 @@ def _known_is_known(case: Case, course: Course, stored: Row) -> Iterator[Violati
 def _in_time(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
     """I9, I10: by the receiver's own wall clock, within the accuracy that was agreed."""
     terms = course.terms
-    made_at = case.made_at(course)
+    made_at = case.copy_made_at(course, stored)
     if made_at is None or terms.semantics is DeliverySemantics.EXACTLY_ONCE:
         return
     for lives_s, invariant in (
@@ -223,9 +235,8 @@ def _refused_in_time(case: Case, course: Course) -> Iterator[Violation]:
     """R-18: an unseen message in its time is not refused for its age; ExactlyOnce has no end."""
     terms = course.terms
     lives_s = min(terms.persist_duration_s, terms.time_to_live_s or terms.persist_duration_s)
-    made_at = case.made_at(course)
     for row in course.into:
-        record = row.record
+        record, made_at = row.record, case.copy_made_at(course, row)
         is_late = record.error_code == ErrorCode.TIME_TO_LIVE_EXPIRED
         if record.event is not Event.REJECTED or not is_late or made_at is None:
             continue
@@ -237,7 +248,7 @@ def _refused_in_time(case: Case, course: Course) -> Iterator[Violation]:
 
 def _from_the_future(case: Case, course: Course, row: Row) -> bool:
     """R-19: whether its Timestamp is further ahead of the clock there than was agreed."""
-    terms, made_at = course.terms, case.made_at(course)
+    terms, made_at = course.terms, case.copy_made_at(course, row)
     if made_at is None or terms.semantics is DeliverySemantics.EXACTLY_ONCE:
         return False
     most_s = terms.timestamp_ahead_max_s + terms.msh_time_accuracy_s
