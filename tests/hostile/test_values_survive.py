@@ -30,7 +30,7 @@ from odd_packages import KINDS, Fields, parcel, values_for
 from odd_stage import MAILBOX, Neighbour, trouble_of
 from starlette.responses import JSONResponse, Response
 
-from onceonly.gateway.api import shapes
+from onceonly.gateway import shapes
 from onceonly.gateway.api.arrow import inbox_stream, journal_stream
 from onceonly.gateway.application.inbox import WholeItem
 from onceonly.gateway.clock import Clock

@@ -49,6 +49,34 @@ PLANTED = [
         "from onceonly.store.sqlite.reading import SqliteSnapshot",
         "onceonly.gateway.purge -> onceonly.store.sqlite.reading",
     ),
+    ("steps/arrival.py", "import asyncio", "onceonly.steps.arrival -> asyncio"),
+    ("steps/ground.py", "import secrets", "onceonly.steps.ground -> secrets"),
+    ("steps/sending.py", "import time", "onceonly.steps.sending -> time"),
+    (
+        "steps/transit.py",
+        "from onceonly.transport.transport import Outgoing",
+        "onceonly.steps.transit -> onceonly.transport.transport",
+    ),
+    (
+        "steps/custody.py",
+        "from onceonly.gateway.desk import Desk",
+        "onceonly.steps.custody -> onceonly.gateway.desk",
+    ),
+    (
+        "gateway/desk.py",
+        "from onceonly.gateway.incoming.receiver import Receiver",
+        "onceonly.gateway.desk -> onceonly.gateway.incoming.receiver",
+    ),
+    (
+        "gateway/incoming/arrivals.py",
+        "from onceonly.store.group import GroupCommit",
+        "onceonly.gateway.incoming.arrivals -> onceonly.store.group",
+    ),
+    (
+        "gateway/relaying/relay.py",
+        "from onceonly.transport.http.client import HttpTransport",
+        "onceonly.gateway.relaying.relay -> onceonly.transport.http.client",
+    ),
     (
         "gateway/chance.py",
         "from onceonly.cli.exits import Exit",

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from starlette.responses import JSONResponse
 
-from onceonly.gateway.api.shapes import error_shape
+from onceonly.gateway.shapes import error_shape
 
 UNKNOWN_TYPE: Final = "application/octet-stream"
 _TYPE: Final = re.compile(r"[!-~]+(?: [!-~]+)*")

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from onceonly.gateway.api import shapes
+from onceonly.gateway import shapes
 from onceonly.gateway.api.access import Access
 from onceonly.gateway.api.answers import Json, refusal, sendable_type, shown
 from onceonly.gateway.api.arrow import MEDIA_TYPE, inbox_stream, journal_stream

@@ -12,7 +12,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from onceonly.gateway.api import shapes
+from onceonly.gateway import shapes
 from onceonly.gateway.api.answers import Json, shown
 from onceonly.gateway.api.bounds import announced, read_on
 from onceonly.gateway.api.reading import limit_of, parsed, submission_of, too_large, whole

@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Any
 
 from onceonly import __version__
-from onceonly.gateway.api.shapes import partner_shape, ping_shape
 from onceonly.gateway.bugs import Bugs
 from onceonly.gateway.config import Configuration
 from onceonly.gateway.desk import Desk
@@ -17,6 +16,7 @@ from onceonly.gateway.lake_files import reader_of
 from onceonly.gateway.metrics import render
 from onceonly.gateway.publish import publish
 from onceonly.gateway.relaying.relay import Relay
+from onceonly.gateway.shapes import partner_shape, ping_shape
 from onceonly.message.errors import LocalError
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.terms import DeliveryTerms
