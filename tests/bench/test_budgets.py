@@ -104,7 +104,7 @@ def one_more_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     submit = Submissions.submit
 
     async def submit_twice(self: Submissions, submission: Submission) -> Any:
-        await self._group.transact(lambda txn: txn.last_offset())
+        await self._desk.transact(lambda txn, _: txn.last_offset())
         return await submit(self, submission)
 
     monkeypatch.setattr(Submissions, "submit", submit_twice)

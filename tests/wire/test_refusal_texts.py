@@ -18,7 +18,7 @@ SOURCE = Path(onceonly.__file__).parent
 PLACES = (
     *sorted((SOURCE / "wire").rglob("*.py")),
     SOURCE / "message" / "identity.py",
-    SOURCE / "gateway" / "agreements.py",
+    SOURCE / "steps" / "agreements.py",
     SOURCE / "protocol" / "receiving.py",
 )
 MAKERS = {
@@ -99,7 +99,7 @@ def test_no_refusal_is_missed():
         "wire/mime.py",
         "wire/rm2000/reading.py",
         "wire/rm2001/reading.py",
-        "gateway/agreements.py",
+        "steps/agreements.py",
         "protocol/receiving.py",
         "message/identity.py",
     }

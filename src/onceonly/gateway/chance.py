@@ -3,7 +3,7 @@
 Random, never a counter: a restored backup must not be able to use an id twice (invariant I31).
 """
 
-import secrets
+import os
 from urllib.parse import urlsplit
 
 
@@ -12,7 +12,7 @@ class Chance:
 
     def draw(self) -> str:
         """32 random hexadecimal digits, which nobody has drawn before."""
-        return secrets.token_hex(16)
+        return os.urandom(16).hex()
 
 
 def domain_of(uri: str) -> str:

@@ -10,10 +10,9 @@ transmitted or asked again at once.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
-from typing import TypeVar
 
 from onceonly.gateway.bugs import Bugs, words_for
-from onceonly.gateway.office import Office, Step
+from onceonly.gateway.office import Office
 from onceonly.gateway.outgoing.deadlines import Deadlines, Key
 from onceonly.gateway.outgoing.failure_notices import FailureNotices
 from onceonly.gateway.outgoing.package_body import PackageBody, read_package
@@ -40,8 +39,6 @@ from onceonly.store.contract.waits import Machine
 from onceonly.store.group import GroupCommit
 from onceonly.transport.transport import Answer, Outgoing, Request, TakeReply
 
-T = TypeVar("T")
-
 ReceiveReply = Callable[[Request, AsyncIterator[bytes], Answered], Awaitable[Answer]]
 """Takes a package that came in the answer to that POST of ours."""
 
@@ -51,7 +48,7 @@ OVERDUE = "ending what is overdue"
 
 
 class Desk(Office):
-    """Runs steps and releases what they say is to leave."""
+    """Runs steps as the office does, and releases what they say is to leave."""
 
     def __init__(
         self,
@@ -106,20 +103,6 @@ class Desk(Office):
         """Cut what is under way, and send no more."""
         await self.replies.close()
 
-    async def transact(
-        self, step: Step[T], *, point: str | None = None, patience_s: float = 0.0
-    ) -> T:
-        """The result of `step`, once it is durable, and what it says is to leave is on its way.
-
-        Raises as `Office.transact` does.
-        """
-        result = await super().transact(step, point=point, patience_s=patience_s)
-        if isinstance(result, Leaving):
-            self._release(result)
-        elif isinstance(result, Released) and result.leaving is not None:
-            self._release(result.leaving)
-        return result
-
     async def run(self, work: Callable[[Transaction, Ground], Sequence[Work]]) -> None:
         """Carry out, in one step, what `work` finds there is to do.
 
@@ -127,7 +110,11 @@ class Desk(Office):
         """
         await self.transact(lambda txn, ground: sending.run(txn, ground, work(txn, ground)))
 
-    def _release(self, leaving: Leaving) -> None:
+    def _release(self, result: Leaving | Released) -> None:
+        """After the commit of a step that says so: set the timers, and let go what is to leave."""
+        leaving = result if isinstance(result, Leaving) else result.leaving
+        if leaving is None:
+            return
         if leaving.departures:
             self.failpoints.reach("after-commit")
         self._deadlines.settle(leaving.waits)

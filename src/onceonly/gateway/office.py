@@ -13,6 +13,7 @@ from onceonly.message.package import Package
 from onceonly.protocol.effects import Journal
 from onceonly.protocol.events import Transmission
 from onceonly.steps.ground import Ground, House
+from onceonly.steps.leaving import Leaving, Released
 from onceonly.steps.signals import whole
 from onceonly.store.contract.conditions import StoreFailed, StoreFull
 from onceonly.store.contract.store import Snapshot, Store, Transaction
@@ -99,7 +100,13 @@ class Office:
         result = await self._group.transact(run, patience_s=patience_s)
         if point is not None and result is not None:
             self.failpoints.reach(f"after-{point}")
+        if isinstance(result, Leaving | Released):
+            self._release(result)
         return result
+
+    def _release(self, result: Leaving | Released) -> None:
+        """Where nobody lets anything leave, a step must not want it."""
+        raise AssertionError(f"a step of the office wants something to leave: {result}")
 
     async def persist(self, step: Step[T], *, point: str | None = None) -> T:
         """The same with patience, for what must be written although the disk is full (R-28).

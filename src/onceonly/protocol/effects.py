@@ -2,8 +2,8 @@
 
 `Journal`, `Notify`, `HandOver`, the incidents and what one machine tells another are carried out
 inside the transaction of the step. `Transmit`, `Acknowledge`, `Answer`, `Inquire`, `Forward` and
-their like leave the house, so the shell releases them only when the store says *committed*:
-"acknowledge before the fsync" cannot be expressed.
+their like leave the house, so the desk releases them only when the store says *committed*: who runs
+the steps has nothing that sends (the import rule of `steps`, `tests/repo/test_rings.py`).
 """
 
 from enum import StrEnum

@@ -78,7 +78,7 @@ class Transits:
             if route is None:
                 continue  # A relay owes nothing: the origin sends again, by another way (S3-22).
             _, effects = relaying.step(entry.state, Restarted(), route.terms)
-            self._release(Heard(entry, effects))
+            self._carry_out(Heard(entry, effects))
 
     async def take(self, passage: Passage) -> None:
         """Store one copy and let it go on. Raises `RemoteError` or `StoreFull`."""
@@ -87,7 +87,7 @@ class Transits:
         heard = await self._desk.transact(
             lambda txn, ground: transit.arrive(txn, ground, passage), point="commit"
         )
-        self._release(heard, package=passage.package, payloads=passage.payloads)
+        self._carry_out(heard, package=passage.package, payloads=passage.payloads)
 
     async def take_signal(
         self, signal: Acknowledgment | ErrorSignal, profile: Profile, caller: Caller
@@ -109,7 +109,7 @@ class Transits:
             return False
         if isinstance(signal, Acknowledgment) and signal.is_receipt:
             self._tasks.start(self._relay_receipt(heard.entry, signal))
-        self._release(heard, signal=signal)
+        self._carry_out(heard, signal=signal)
         return True
 
     async def take_response(self, response: Message, caller: Caller) -> None:
@@ -121,7 +121,7 @@ class Transits:
             lambda txn, ground: transit.hear_response(txn, ground, response, caller)
         )
 
-    def _release(
+    def _carry_out(
         self,
         heard: Heard,
         *,
@@ -182,7 +182,7 @@ class Transits:
             )
         )
         if heard is not None:
-            self._release(heard)
+            self._carry_out(heard)
 
     async def take_up_parked(self, key: MessageKey, reason: str) -> bool:
         """On an operator's word: send the stored copy on once more; False where there is none.
@@ -194,7 +194,7 @@ class Transits:
         )
         if heard is None:
             return False
-        self._release(heard)
+        self._carry_out(heard)
         return True
 
     async def _transmit(

@@ -277,10 +277,8 @@ class Transaction(JobTransaction, Snapshot, Protocol):
         """Grows with every row written, so that a step that raised late is found out."""
         ...
 
-    @property
-    def waits(self) -> Waits:
-        """Until when machines wait; rolled back with this transaction."""
-        ...
+    waits: Waits
+    """Until when machines wait; rolled back with this transaction."""
 
     def count_waiting(self) -> int:
         """Outbound messages without a verdict, those included that this transaction added (R-27).

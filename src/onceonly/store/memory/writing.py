@@ -41,11 +41,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
     def __init__(self, tables: Tables, epoch: int, waits: Waits) -> None:
         super().__init__(tables)
         self._epoch = epoch
-        self._waits = waits
-
-    @property
-    def waits(self) -> Waits:
-        return self._waits
+        self.waits = waits
 
     def count_waiting(self) -> int:
         counts = self.count_by_status()

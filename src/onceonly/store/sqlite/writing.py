@@ -90,15 +90,11 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         self.chain_hash = chain_hash
         self._changes_before = connection.total_changes()
         self._last_offset: int | None = None
-        self._waits = waits
+        self.waits = waits
         self._waiting = waiting
         self._counted: dict[str, int] = {}
         self._known: dict[str, tuple[int, str]] = {}
         """(position, status) of the outbound messages that this transaction has looked at."""
-
-    @property
-    def waits(self) -> Waits:
-        return self._waits
 
     def count_waiting(self) -> int:
         return self._waiting
