@@ -12,9 +12,9 @@ from onceonly.journal.segment import party_folder
 from onceonly.lake import invariants, model, progress, runner, verdicts, wholeness
 from onceonly.lake.catalogue import HOUR_US, Evidence
 from onceonly.lake.ingest.segments import AT_MAX
+from onceonly.lake.page.findings import CHAIN, PAIRS_LISTED, InvariantResult, Judged
 from onceonly.lake.reports import reconciliation
 from onceonly.lake.reports.budgets import Terms
-from onceonly.lake.reports.findings import CHAIN, PAIRS_LISTED, InvariantResult, Judged
 from onceonly.lake.reports.sla import Target
 from onceonly.lake.verdicts import Policy, Verdict
 from onceonly.lake.wholeness import Wholeness

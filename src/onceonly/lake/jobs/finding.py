@@ -11,11 +11,11 @@ from onceonly.lake import catalogue, progress, runner
 from onceonly.lake.catalogue import Evidence
 from onceonly.lake.expressions import is_event, subject
 from onceonly.lake.jobs.case import Case
-from onceonly.lake.reports import selection
+from onceonly.lake.page import selection
+from onceonly.lake.page.cards import availability, clocks, verdicts
+from onceonly.lake.page.findings import Extract, Findings, Judged
 from onceonly.lake.reports.columns import ended, is_there
 from onceonly.lake.reports.error_pareto import DEFINITION as ERRORS
-from onceonly.lake.reports.findings import Extract, Findings, Judged
-from onceonly.lake.reports.page import availability, clocks, verdicts
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.reports.volume import DEFINITION as VOLUME
 from onceonly.lake.schemas import KEY

@@ -15,8 +15,8 @@ from onceonly.lake.jobs.finding import find
 from onceonly.lake.jobs.reporting import write_report
 from onceonly.lake.jobs.session import Lakes, directories, start
 from onceonly.lake.jobs.tabling import TABLES_FOLDER, folder, write_tables
+from onceonly.lake.page.findings import InvariantResult, Judged
 from onceonly.lake.reports.budgets import Terms
-from onceonly.lake.reports.findings import InvariantResult, Judged
 from onceonly.lake.reports.sla import Target as SlaTarget
 from onceonly.lake.tables import delivery_ledger
 from onceonly.lake.verdicts import Policy

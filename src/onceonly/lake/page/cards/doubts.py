@@ -5,13 +5,14 @@ from typing import Any, Final
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from onceonly.lake.reports import in_doubt, in_doubt_ages, plots, words
+from onceonly.lake.page import plots, words
+from onceonly.lake.page.bins import starts_of
+from onceonly.lake.page.card import Card
+from onceonly.lake.page.findings import Findings, Rows
+from onceonly.lake.page.listing import PAIR, behind, listing
+from onceonly.lake.page.markup import Html
+from onceonly.lake.reports import in_doubt, in_doubt_ages
 from onceonly.lake.reports.columns import AGES
-from onceonly.lake.reports.findings import Findings, Rows
-from onceonly.lake.reports.markup import Html
-from onceonly.lake.reports.page.bins import starts_of
-from onceonly.lake.reports.page.card import Card
-from onceonly.lake.reports.page.listing import PAIR, behind, listing
 
 _REGISTER: Final = (
     *("suggested_action", "partner_evidence", "age_us", PAIR, "message_id", "verdict"),

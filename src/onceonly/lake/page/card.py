@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from onceonly.lake.reports.markup import Html, between, join, link, tag
+from onceonly.lake.page.markup import Html, between, join, link, tag
 from onceonly.lake.tables.definition import Definition
 
 

@@ -5,12 +5,13 @@ from typing import Any, Final
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from onceonly.lake.reports import backlog, plots, words
-from onceonly.lake.reports.findings import Extract, Findings, Row, Rows
-from onceonly.lake.reports.markup import Html
-from onceonly.lake.reports.page.bins import every_bin
-from onceonly.lake.reports.page.card import Card
-from onceonly.lake.reports.page.listing import PAIR, behind
+from onceonly.lake.page import plots, words
+from onceonly.lake.page.bins import every_bin
+from onceonly.lake.page.card import Card
+from onceonly.lake.page.findings import Extract, Findings, Row, Rows
+from onceonly.lake.page.listing import PAIR, behind
+from onceonly.lake.page.markup import Html
+from onceonly.lake.reports import backlog
 from onceonly.lake.tables import channel_intervals
 
 LINES_DRAWN: Final = 10

@@ -25,8 +25,8 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
-from onceonly.lake.reports import words
-from onceonly.lake.reports.markup import Html, named, tag
+from onceonly.lake.page import words
+from onceonly.lake.page.markup import Html, named, tag
 
 _STAND_INS: Final = {
     "ink": "#010101",

@@ -2,11 +2,11 @@
 
 from typing import Final
 
+from onceonly.lake.page.card import Card
+from onceonly.lake.page.findings import Findings
+from onceonly.lake.page.listing import PAIR, listing
+from onceonly.lake.page.markup import Html
 from onceonly.lake.reports import failure_notices, late_acks
-from onceonly.lake.reports.findings import Findings
-from onceonly.lake.reports.markup import Html
-from onceonly.lake.reports.page.card import Card
-from onceonly.lake.reports.page.listing import PAIR, listing
 
 _TOLD: Final = (
     *("day", PAIR, "failures", "told", "missing", "notices_error", "notices_warning"),

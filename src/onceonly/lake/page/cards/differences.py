@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
-from onceonly.lake.reports import differences, words
-from onceonly.lake.reports.findings import Findings, Row
-from onceonly.lake.reports.markup import Html, cell, foreign, head, join, pair, table, tag
-from onceonly.lake.reports.page.card import Card
+from onceonly.lake.page import words
+from onceonly.lake.page.card import Card
+from onceonly.lake.page.findings import Findings, Row
+from onceonly.lake.page.markup import Html, cell, foreign, head, join, pair, table, tag
+from onceonly.lake.reports import differences
 from onceonly.lake.verdicts import STANDING_OF, Verdict
 
 DEFINITION: Final = differences.DEFINITION

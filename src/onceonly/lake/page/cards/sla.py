@@ -4,11 +4,12 @@ from typing import Final
 
 from matplotlib.figure import Figure
 
-from onceonly.lake.reports import plots, sla, words
-from onceonly.lake.reports.findings import Findings, Row
-from onceonly.lake.reports.markup import Html
-from onceonly.lake.reports.page.card import Card
-from onceonly.lake.reports.page.listing import PAIR, listing
+from onceonly.lake.page import plots, words
+from onceonly.lake.page.card import Card
+from onceonly.lake.page.findings import Findings, Row
+from onceonly.lake.page.listing import PAIR, listing
+from onceonly.lake.page.markup import Html
+from onceonly.lake.reports import sla
 
 DEFINITION: Final = sla.DEFINITION
 BARS: Final = 12

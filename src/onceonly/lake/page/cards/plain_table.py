@@ -2,6 +2,9 @@
 
 from typing import Final, NamedTuple
 
+from onceonly.lake.page.card import Card
+from onceonly.lake.page.findings import Findings
+from onceonly.lake.page.listing import PAIR, listing
 from onceonly.lake.reports import (
     budgets,
     bulk_jobs,
@@ -12,9 +15,6 @@ from onceonly.lake.reports import (
     retention,
     sequence_gaps,
 )
-from onceonly.lake.reports.findings import Findings
-from onceonly.lake.reports.page.card import Card
-from onceonly.lake.reports.page.listing import PAIR, listing
 from onceonly.lake.tables.definition import Definition
 
 

@@ -1,4 +1,4 @@
-"""The HTML report: one file, no network, light and dark, made to be printed.
+"""The whole page: one file, no network, light and dark, made to be printed.
 
 Knows findings and in which order they are shown; no Spark. Everything that came from a message or
 a configuration is text (`markup`), never markup.
@@ -10,15 +10,12 @@ from importlib.resources import files
 from typing import Final, NamedTuple
 
 from onceonly import __version__
-from onceonly.lake.reports import words
-from onceonly.lake.reports.findings import Findings, Judged
-from onceonly.lake.reports.markup import Html, link, tag
-from onceonly.lake.reports.page import (
-    actions,
+from onceonly.lake.page import actions, definitions, outcome, words
+from onceonly.lake.page.card import Card, grid
+from onceonly.lake.page.cards import (
     availability,
     backlog,
     clocks,
-    definitions,
     differences,
     doubts,
     duplicates,
@@ -26,8 +23,7 @@ from onceonly.lake.reports.page import (
     hops,
     journals,
     notices,
-    outcome,
-    plain,
+    plain_table,
     promise,
     retries,
     sheet,
@@ -36,7 +32,8 @@ from onceonly.lake.reports.page import (
     verdicts,
     volume,
 )
-from onceonly.lake.reports.page.card import Card, grid
+from onceonly.lake.page.findings import Findings, Judged
+from onceonly.lake.page.markup import Html, link, tag
 
 _HEAD: Final = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -77,10 +74,10 @@ CHAPTERS: Final = (
         (
             doubts.register,
             doubts.ages,
-            partial(plain.card, plain.OPEN),
+            partial(plain_table.card, plain_table.OPEN),
             notices.told,
             notices.late,
-            partial(plain.card, plain.OPERATORS),
+            partial(plain_table.card, plain_table.OPERATORS),
         ),
     ),
     Chapter(
@@ -95,8 +92,8 @@ CHAPTERS: Final = (
             duplicates.card,
             sla.card,
             volume.card,
-            partial(plain.card, plain.JOBS),
-            partial(plain.card, plain.REJECTS),
+            partial(plain_table.card, plain_table.JOBS),
+            partial(plain_table.card, plain_table.REJECTS),
         ),
     ),
     Chapter(
@@ -110,16 +107,16 @@ CHAPTERS: Final = (
             errors.trend,
             hops.card,
             clocks.card,
-            partial(plain.card, plain.SEQUENCES),
+            partial(plain_table.card, plain_table.SEQUENCES),
         ),
     ),
     Chapter(
         "keeping",
         "Terms and keeping",
         (
-            partial(plain.card, plain.BUDGETS),
-            partial(plain.card, plain.RETENTION),
-            partial(plain.card, plain.PURGES),
+            partial(plain_table.card, plain_table.BUDGETS),
+            partial(plain_table.card, plain_table.RETENTION),
+            partial(plain_table.card, plain_table.PURGES),
         ),
     ),
 )
@@ -137,7 +134,7 @@ def render(found: Findings) -> str:
         _part("definitions", "Definitions", definitions.chapter(declared)),
         _footer(found.judged),
     )
-    style = files("onceonly.lake.reports").joinpath("style.css").read_text(encoding="utf-8")
+    style = files("onceonly.lake.page").joinpath("style.css").read_text(encoding="utf-8")
     style += _on_every_sheet(found.judged)
     skip = tag("a", "To what there is to act on", href="#act", kind="skip")
     body = f"<body>{skip}{tag('main', *parts)}</body></html>\n"

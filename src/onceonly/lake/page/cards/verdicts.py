@@ -7,8 +7,9 @@ from typing import Any, Final
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from onceonly.lake.reports import plots, reconciliation_days, words
-from onceonly.lake.reports.findings import (
+from onceonly.lake.page import plots, words
+from onceonly.lake.page.card import Card
+from onceonly.lake.page.findings import (
     PAIRS_LISTED,
     Extract,
     Findings,
@@ -16,9 +17,9 @@ from onceonly.lake.reports.findings import (
     Row,
     Rows,
 )
-from onceonly.lake.reports.markup import Html, cell, folded, head, pair, table, tag
-from onceonly.lake.reports.page.card import Card
-from onceonly.lake.reports.page.listing import PAIR, behind
+from onceonly.lake.page.listing import PAIR, behind
+from onceonly.lake.page.markup import Html, cell, folded, head, pair, table, tag
+from onceonly.lake.reports import reconciliation_days
 from onceonly.lake.verdicts import CLASSES, Standing, VerdictClass
 
 DEFINITION: Final = reconciliation_days.DEFINITION

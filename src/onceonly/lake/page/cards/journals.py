@@ -2,11 +2,12 @@
 
 from typing import Final
 
-from onceonly.lake.reports import journal_quality, words
-from onceonly.lake.reports.findings import Findings, Row
-from onceonly.lake.reports.markup import Html, cell, foreign, head, table, tag
-from onceonly.lake.reports.page.card import Card
-from onceonly.lake.reports.page.listing import listing
+from onceonly.lake.page import words
+from onceonly.lake.page.card import Card
+from onceonly.lake.page.findings import Findings, Row
+from onceonly.lake.page.listing import listing
+from onceonly.lake.page.markup import Html, cell, foreign, head, table, tag
+from onceonly.lake.reports import journal_quality
 
 DEFINITION: Final = journal_quality.DEFINITION
 _CHAIN: Final = (

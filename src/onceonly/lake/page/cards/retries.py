@@ -4,11 +4,12 @@ from typing import Any, Final
 
 from matplotlib.figure import Figure
 
-from onceonly.lake.reports import plots, retries, words
-from onceonly.lake.reports.findings import Findings, Row, Rows
-from onceonly.lake.reports.markup import Html
-from onceonly.lake.reports.page.card import Card
-from onceonly.lake.reports.page.listing import behind
+from onceonly.lake.page import plots, words
+from onceonly.lake.page.card import Card
+from onceonly.lake.page.findings import Findings, Row, Rows
+from onceonly.lake.page.listing import behind
+from onceonly.lake.page.markup import Html
+from onceonly.lake.reports import retries
 
 DEFINITION: Final = retries.DEFINITION
 BARS: Final = 10

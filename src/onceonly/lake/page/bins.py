@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from onceonly.lake.reports.findings import Row, Rows
+from onceonly.lake.page.findings import Row, Rows
 from onceonly.lake.tables.definition import Definition
 
 BINS_DRAWN: Final = 400

@@ -6,11 +6,12 @@ from typing import Final
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from onceonly.lake.reports import plots, turnaround, turnaround_bins, turnaround_heat, words
-from onceonly.lake.reports.findings import Findings, Row, Rows
-from onceonly.lake.reports.markup import Html
-from onceonly.lake.reports.page.card import Card
-from onceonly.lake.reports.page.listing import PAIR, behind
+from onceonly.lake.page import plots, words
+from onceonly.lake.page.card import Card
+from onceonly.lake.page.findings import Findings, Row, Rows
+from onceonly.lake.page.listing import PAIR, behind
+from onceonly.lake.page.markup import Html
+from onceonly.lake.reports import turnaround, turnaround_bins, turnaround_heat
 
 PAIRS_DRAWN: Final = 3
 """Pairs with a curve of their own beside that of all; the table has every pair."""

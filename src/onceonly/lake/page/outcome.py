@@ -3,10 +3,11 @@
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from onceonly.lake.reports import journal_quality, words
-from onceonly.lake.reports.findings import PAIRS_LISTED, Findings, Judged
-from onceonly.lake.reports.markup import Html, between, foreign, join, tag
-from onceonly.lake.reports.page.verdicts import ORDER, pairs_of
+from onceonly.lake.page import words
+from onceonly.lake.page.cards.verdicts import ORDER, pairs_of
+from onceonly.lake.page.findings import PAIRS_LISTED, Findings, Judged
+from onceonly.lake.page.markup import Html, between, foreign, join, tag
+from onceonly.lake.reports import journal_quality
 from onceonly.lake.verdicts import CLASSES, Standing, Verdict
 
 PARTIES_NAMED: Final = 3

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any, Final
 
-from onceonly.lake.reports.words import short
+from onceonly.lake.page.words import short
 
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Unicode's classes of what is not seen and may turn around, hide or break what is around it."""

@@ -2,10 +2,11 @@
 
 from typing import Final
 
-from onceonly.lake.reports import once_only, words
-from onceonly.lake.reports.findings import Findings, InvariantResult
-from onceonly.lake.reports.markup import Html, cell, foreign, head, join, table, tag
-from onceonly.lake.reports.page.card import Card
+from onceonly.lake.page import words
+from onceonly.lake.page.card import Card
+from onceonly.lake.page.findings import Findings, InvariantResult
+from onceonly.lake.page.markup import Html, cell, foreign, head, join, table, tag
+from onceonly.lake.reports import once_only
 
 DEFINITION: Final = once_only.DEFINITION
 

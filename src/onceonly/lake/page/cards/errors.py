@@ -4,12 +4,13 @@ from typing import Final
 
 from matplotlib.figure import Figure
 
-from onceonly.lake.reports import error_pareto, error_trend, plots, words
-from onceonly.lake.reports.findings import Findings, Rows
-from onceonly.lake.reports.markup import Html
-from onceonly.lake.reports.page.bins import starts_of
-from onceonly.lake.reports.page.card import Card
-from onceonly.lake.reports.page.listing import behind
+from onceonly.lake.page import plots, words
+from onceonly.lake.page.bins import starts_of
+from onceonly.lake.page.card import Card
+from onceonly.lake.page.findings import Findings, Rows
+from onceonly.lake.page.listing import behind
+from onceonly.lake.page.markup import Html
+from onceonly.lake.reports import error_pareto, error_trend
 
 BARS: Final = 9
 """Bars in the picture, with one more for the rest."""

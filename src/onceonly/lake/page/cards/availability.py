@@ -5,11 +5,12 @@ from typing import Final
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from onceonly.lake.reports import availability, outages, plots, words
-from onceonly.lake.reports.findings import Findings, Row, Rows
-from onceonly.lake.reports.markup import Html
-from onceonly.lake.reports.page.card import Card
-from onceonly.lake.reports.page.listing import behind, listing
+from onceonly.lake.page import plots, words
+from onceonly.lake.page.card import Card
+from onceonly.lake.page.findings import Findings, Row, Rows
+from onceonly.lake.page.listing import behind, listing
+from onceonly.lake.page.markup import Html
+from onceonly.lake.reports import availability, outages
 
 LINES_DRAWN: Final = 12
 """Lines of partners in the picture: those with the longest times down."""

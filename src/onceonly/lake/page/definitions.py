@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from onceonly.lake.reports.markup import Html, cell, head, join, table, tag
-from onceonly.lake.reports.page.card import definition_anchor
+from onceonly.lake.page.card import definition_anchor
+from onceonly.lake.page.markup import Html, cell, head, join, table, tag
 from onceonly.lake.tables.definition import Column, Definition
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from onceonly.lake.reports import words
-from onceonly.lake.reports.findings import Extract, Row
-from onceonly.lake.reports.markup import (
+from onceonly.lake.page import words
+from onceonly.lake.page.findings import Extract, Row
+from onceonly.lake.page.markup import (
     Html,
     cell,
     folded,

@@ -5,12 +5,13 @@ from typing import Any, Final
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from onceonly.lake.reports import plots, promise, words
-from onceonly.lake.reports.findings import Extract, Findings, Row
-from onceonly.lake.reports.markup import Html
-from onceonly.lake.reports.page.bins import every_bin
-from onceonly.lake.reports.page.card import Card
-from onceonly.lake.reports.page.listing import behind
+from onceonly.lake.page import plots, words
+from onceonly.lake.page.bins import every_bin
+from onceonly.lake.page.card import Card
+from onceonly.lake.page.findings import Extract, Findings, Row
+from onceonly.lake.page.listing import behind
+from onceonly.lake.page.markup import Html
+from onceonly.lake.reports import promise
 
 DEFINITION: Final = promise.DEFINITION
 _BEHIND: Final = (

@@ -6,10 +6,11 @@ from typing import Any, Final
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from onceonly.lake.reports import hop_waterfall, plots, words
-from onceonly.lake.reports.findings import Findings, Row, Rows
-from onceonly.lake.reports.page.card import Card
-from onceonly.lake.reports.page.listing import PAIR, listing
+from onceonly.lake.page import plots, words
+from onceonly.lake.page.card import Card
+from onceonly.lake.page.findings import Findings, Row, Rows
+from onceonly.lake.page.listing import PAIR, listing
+from onceonly.lake.reports import hop_waterfall
 
 DEFINITION: Final = hop_waterfall.DEFINITION
 PAIRS_DRAWN: Final = 3

@@ -4,11 +4,12 @@ from typing import Final
 
 from matplotlib.figure import Figure
 
-from onceonly.lake.reports import duplicate_causes, plots, words
-from onceonly.lake.reports.findings import Findings, Rows
-from onceonly.lake.reports.markup import Html
-from onceonly.lake.reports.page.card import Card
-from onceonly.lake.reports.page.listing import PAIR, behind
+from onceonly.lake.page import plots, words
+from onceonly.lake.page.card import Card
+from onceonly.lake.page.findings import Findings, Rows
+from onceonly.lake.page.listing import PAIR, behind
+from onceonly.lake.page.markup import Html
+from onceonly.lake.reports import duplicate_causes
 
 DEFINITION: Final = duplicate_causes.DEFINITION
 CAUSES: Final = {

@@ -7,6 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+from onceonly.lake.page import words
+from onceonly.lake.page.cards.verdicts import pairs_of
+from onceonly.lake.page.findings import Findings, InvariantResult
+from onceonly.lake.page.markup import Html, between, foreign, join, link, pair, tag
 from onceonly.lake.reports import (
     availability,
     budgets,
@@ -17,11 +21,7 @@ from onceonly.lake.reports import (
     journal_quality,
     late_acks,
     sla,
-    words,
 )
-from onceonly.lake.reports.findings import Findings, InvariantResult
-from onceonly.lake.reports.markup import Html, between, foreign, join, link, pair, tag
-from onceonly.lake.reports.page.verdicts import pairs_of
 from onceonly.lake.tables import channel_intervals
 from onceonly.lake.tables.definition import Definition
 from onceonly.lake.verdicts import CLASSES, Standing, Verdict

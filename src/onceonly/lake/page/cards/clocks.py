@@ -6,11 +6,12 @@ from typing import Any, Final
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from onceonly.lake.reports import clock_skew, plots, words
-from onceonly.lake.reports.findings import Findings, Row, Rows
-from onceonly.lake.reports.markup import Html
-from onceonly.lake.reports.page.card import Card
-from onceonly.lake.reports.page.listing import PAIR, behind
+from onceonly.lake.page import plots, words
+from onceonly.lake.page.card import Card
+from onceonly.lake.page.findings import Findings, Row, Rows
+from onceonly.lake.page.listing import PAIR, behind
+from onceonly.lake.page.markup import Html
+from onceonly.lake.reports import clock_skew
 
 DEFINITION: Final = clock_skew.DEFINITION
 PAIRS_DRAWN: Final = 4
