@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pyspark_onceonly.options import Options
-from pyspark_onceonly.rows import shape_of
+from pyspark_onceonly.row_shape import shape_of
 
 FIXED = {"to": "urn:b", "service": "Ordering", "action": "NewOrder"}
 

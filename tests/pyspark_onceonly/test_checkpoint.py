@@ -13,7 +13,7 @@ from pyspark.sql.streaming.listener import QueryTerminatedEvent
 
 from onceonly.demo.gateways import free_ports
 from onceonly.message.errors import LocalError
-from pyspark_onceonly.progress import (
+from pyspark_onceonly.checkpoint import (
     ProcessingListener,
     Progress,
     read_progress,

@@ -24,8 +24,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.journal.segment import party_folder
-from onceonly.lake import checks, compaction, manifest, model, runner, schemas, storage
-from onceonly.lake.ingest import kept, register, seams, segments
+from onceonly.lake import compaction, hash_chain, manifest, model, runner, schemas, storage
+from onceonly.lake.ingest import register, remainder, seams, segments
 from onceonly.lake.ingest.change import Change, decide
 from onceonly.lake.ingest.intake import Intake, url
 from onceonly.lake.ingest.register import GONE, Entry, Known
@@ -316,7 +316,7 @@ def _write_batch(spark: SparkSession, before: Known, change: Change, name: str) 
     rows = _rows(spark, before, change)
     written = manifest.count(ranges)
     fork = None
-    # Of rows that are kept, others may stand under the same numbers (`kept`).
+    # Of rows that are kept, others may stand under the same numbers (`remainder`).
     together = manifest.count(manifest.joined((*known.ranges, *ranges)))
     if change.is_rebuilt or together < known.numbers + written:
         published = runner.folders(spark, "journal", before.shelf.paths(known, "journal"))
@@ -342,7 +342,7 @@ def _rows(spark: SparkSession, before: Known, change: Change) -> DataFrame:
     if not change.kept:
         return _read(spark, fresh)
     journal = runner.folders(spark, "journal", before.shelf.paths(before.manifest, "journal"))
-    stay = kept.rows(journal, change.kept, change.dropped)
+    stay = remainder.rows(journal, change.kept, change.dropped)
     return stay.unionByName(_read(spark, fresh)) if fresh else stay
 
 
@@ -362,9 +362,9 @@ def _read(spark: SparkSession, places: Sequence[str]) -> DataFrame:
 
 def _unseen(rows: DataFrame, published: DataFrame, ranges: Sequence[Range]) -> DataFrame:
     """The rows that no batch has yet: a publisher that died may publish a row in two segments."""
-    same = list(checks.LINK_AND_CONTENT)
-    seen = checks.with_content(_within(published, ranges)).select(*same)
-    fresh = checks.with_content(rows).dropDuplicates(same).join(seen, same, "left_anti")
+    same = list(hash_chain.LINK_AND_CONTENT)
+    seen = hash_chain.with_content(_within(published, ranges)).select(*same)
+    fresh = hash_chain.with_content(rows).dropDuplicates(same).join(seen, same, "left_anti")
     return fresh.select(*rows.columns)
 
 

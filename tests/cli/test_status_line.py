@@ -11,8 +11,8 @@ from typing import BinaryIO
 import pytest
 
 from onceonly.cli.output import say
-from onceonly.cli.progress import of_spark
-from onceonly.lake.progress import Progress
+from onceonly.cli.status_line import of_spark
+from onceonly.lake.activity import Progress
 
 CLEAR = "\x1b[2K"
 QUARANTINED = "quarantined journal/party=one/segment-1.parquet: edited"

@@ -57,7 +57,7 @@ def links(journal: DataFrame) -> DataFrame:
     )
 
 
-def wholeness(journal: DataFrame) -> DataFrame:
+def by_party(journal: DataFrame) -> DataFrame:
     """Per party: rows, gaps (missing numbers), edited rows, forks, and the first bad number."""
     bad = F.col("is_edited") | F.col("is_fork") | (F.col("missing") > F.lit(0))
     return (

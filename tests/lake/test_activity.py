@@ -6,7 +6,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from onceonly.lake import progress
+from onceonly.lake import activity
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ def test_a_step_is_named_while_it_runs_with_its_tasks(spark: SparkSession, tmp_p
             opened.read()
 
     def work() -> str:
-        with progress.step(spark, "delivery_ledger"):
+        with activity.step(spark, "delivery_ledger"):
             spark.sparkContext.parallelize([1], 1).foreach(wait)
             return str(spark.sparkContext.getLocalProperty("spark.job.description"))
 
@@ -32,9 +32,9 @@ def test_a_step_is_named_while_it_runs_with_its_tasks(spark: SparkSession, tmp_p
         working = pool.submit(work)
         # To open this end takes until the task has opened the other one.
         with gate.open("w"):
-            assert progress.now() == progress.Progress(("delivery_ledger",), 0, 1)
+            assert activity.now() == activity.Progress(("delivery_ledger",), 0, 1)
         assert working.result() == "delivery_ledger"
-    assert progress.now().steps == ()
+    assert activity.now().steps == ()
 
 
 def test_a_step_within_another_gives_its_words_back(spark: SparkSession):
@@ -42,9 +42,9 @@ def test_a_step_within_another_gives_its_words_back(spark: SparkSession):
     context = spark.sparkContext
     context.setJobDescription("batch 3")
     try:
-        with progress.step(spark, "outer"):
-            with progress.step(spark, "inner"):
-                assert progress.now().steps == ("outer", "inner")
+        with activity.step(spark, "outer"):
+            with activity.step(spark, "inner"):
+                assert activity.now().steps == ("outer", "inner")
             assert context.getLocalProperty("spark.job.description") == "outer"
         assert context.getLocalProperty("spark.job.description") == "batch 3"
     finally:

@@ -15,7 +15,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake import checks, manifest
+from onceonly.lake import hash_chain, manifest
 from onceonly.lake.expressions import never
 from onceonly.lake.ingest import segments
 from onceonly.lake.ingest.segments import Look
@@ -33,7 +33,7 @@ def rows(journal: DataFrame, kept: Sequence[Look], dropped: Sequence[Look]) -> D
     is_doubtful = _within(dropped) & ~_within(one for one in shared if not one.is_plain)
     traced = [row for one in plain for row in _traced(journal, one)]
     right = journal.sparkSession.createDataFrame(traced, _TRACED)
-    told = checks.with_content(found.where(is_doubtful)).join(right, right.columns, "left_semi")
+    told = hash_chain.with_content(found.where(is_doubtful)).join(right, right.columns, "left_semi")
     return found.where(~is_doubtful).unionByName(told.select(*journal.columns))
 
 

@@ -30,7 +30,7 @@ def counted(what: str, wanted: int) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def of_spark(verb: str, ask: Callable[[], Any]) -> Iterator[None]:
-    """What a job of the lake is at; `ask` gives it (`lake.progress.now`), whenever it is drawn."""
+    """What a job of the lake is at; `ask` gives it (`lake.activity.now`), whenever it is drawn."""
     if not talk().is_terminal:
         yield
         return

@@ -5,25 +5,25 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from onceonly.demo import progress
-from onceonly.demo.progress import Display, Tally
+from onceonly.demo import display
+from onceonly.demo.display import Display, Tally
 
 TALLY = Tally(total=10, handed_over=4, settled=3, kills=1, faults=7)
 
 
 def shown(*, is_terminal: bool) -> str:
     file = StringIO()
-    display = Display(Console(file=file, force_terminal=is_terminal, width=120))
-    display.tell("seed 7")
-    with display.exchange(10):
-        display.show(TALLY)
-        display.show(TALLY)
+    screen = Display(Console(file=file, force_terminal=is_terminal, width=120))
+    screen.tell("seed 7")
+    with screen.exchange(10):
+        screen.show(TALLY)
+        screen.show(TALLY)
     return file.getvalue()
 
 
 def test_elsewhere_there_are_plain_lines_only(monkeypatch):
     """A log gets text without control characters, one line for each thing told."""
-    monkeypatch.setattr(progress, "LINE_EVERY_S", 0.0)
+    monkeypatch.setattr(display, "LINE_EVERY_S", 0.0)
     lines = shown(is_terminal=False).splitlines()
     assert "\x1b" not in "".join(lines)
     assert lines[0].endswith("seed 7")

@@ -8,7 +8,7 @@ import pytest
 from journals import DAWN, SECOND, Ledger, upgraded
 
 from onceonly.journal.record import SCHEMA_VERSION, Record, chain
-from onceonly.lake import checks
+from onceonly.lake import hash_chain
 from onceonly.message.event import Event
 from onceonly.message.word import changed
 
@@ -70,7 +70,7 @@ def test_every_touch_shows_and_order_of_files_does_not_matter(frame: Frame):
     rows: list[Record] = []
     for name, touch in TOUCHED.items():
         rows += touch(ledger_of(name))
-    found = {row["party"]: tuple(row)[1:] for row in checks.wholeness(frame(rows)).collect()}
+    found = {row["party"]: tuple(row)[1:] for row in hash_chain.by_party(frame(rows)).collect()}
     assert {name: found[name] for name in EXPECTED} == EXPECTED
     count, missing, _, forks, first_bad = found["forked"]
     assert (count, missing, forks) == (7, 0, 1)
@@ -105,7 +105,7 @@ def test_a_journal_that_changes_its_version_is_verified_on_both_sides(frame: Fra
         )
     found = {
         row["party"]: (row["edited"], row["first_bad_seq"])
-        for row in checks.wholeness(frame(rows)).collect()
+        for row in hash_chain.by_party(frame(rows)).collect()
     }
     assert found == {"whole": (0, None)} | {name: (1, seq) for name, (seq, _) in EDITS.items()}
 
@@ -113,5 +113,5 @@ def test_a_journal_that_changes_its_version_is_verified_on_both_sides(frame: Fra
 def test_rows_of_another_version_are_not_called_edited(frame: Frame):
     """Not all of its columns are here; a newer partner is no forger."""
     newer = [changed(row, schema_version=SCHEMA_VERSION + 1) for row in ledger_of("newer")]
-    [row] = checks.wholeness(frame(newer)).collect()
+    [row] = hash_chain.by_party(frame(newer)).collect()
     assert (row["rows"], row["edited"], row["forks"]) == (6, 0, 0)
