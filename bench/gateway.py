@@ -50,16 +50,18 @@ async def running_gateway(path: Path) -> AsyncIterator[Gateway]:
     configuration = read_configuration(path)
     store = open_store(configuration, clock_of(configuration))
     gateway = join(configuration, store, fail)
-    life, listeners = Life(gateway), Listeners()
-    try:
-        await life.begin()
+    listeners = Listeners()
+
+    async def listen() -> None:
         await listeners.open(
             configuration,
             gateway.receiver.receive,
             gateway.automatic_mail.drop,
             gateway.refusals.note,
         )
-        await life.take_up()
+
+    try:
+        await Life(gateway).start(listen)
         yield gateway
     finally:
         gateway.desk.drain()

@@ -5,8 +5,8 @@ to a gateway's application API and knows nothing of its inside. `template` build
 `report_progress` and `ProcessingListener` tell the gateway how far a pipeline has come.
 """
 
+from pyspark_onceonly.checkpoint import ProcessingListener, report_progress
 from pyspark_onceonly.payloads import template
-from pyspark_onceonly.progress import ProcessingListener, report_progress
 from pyspark_onceonly.source import DefaultSource
 
 __all__ = ["DefaultSource", "ProcessingListener", "report_progress", "template"]

@@ -31,7 +31,7 @@ from onceonly.message.errors import LocalError
 from pyspark_onceonly import rejects
 from pyspark_onceonly.options import Gateway
 from pyspark_onceonly.patience import PAUSE_S_MAX, patiently
-from pyspark_onceonly.rows import RowShape
+from pyspark_onceonly.row_shape import RowShape
 
 ROW_BITS = 32
 """A row's number in the job is its task's partition, then its place in it: 2^32 rows a task."""

@@ -24,7 +24,7 @@ from pyspark_onceonly.options import (
     ROWS_PER_REQUEST_MAX,
     Options,
 )
-from pyspark_onceonly.rows import HEADER_FIELDS, shape_of
+from pyspark_onceonly.row_shape import HEADER_FIELDS, shape_of
 from pyspark_onceonly.sink import BatchWriter, Sink, StreamWriter
 
 _ALWAYS = frozenset({"api", "token", "patience_s"})

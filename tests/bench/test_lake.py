@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from onceonly.lake import checks, runner
+from onceonly.lake import hash_chain, runner
 
 ROOT = Path(__file__).parents[2]
 WANTED = 40_000
@@ -49,7 +49,7 @@ def test_a_generated_journal_is_whole(bench: Any, spark: Any, lake: Any):
     """Hash chains and row numbers run through all parties' journals and on into the next day."""
     first = bench.journals.frame(spark, lake.path)
     rows = first.union(bench.journals.frame(spark, lake.next_path))
-    whole = checks.wholeness(rows).collect()
+    whole = hash_chain.by_party(rows).collect()
     assert [row["rows"] > 0 for row in whole] == [True] * 3
     assert {(row["missing"], row["edited"], row["forks"]) for row in whole} == {(0, 0, 0)}
 

@@ -30,7 +30,7 @@ from onceonly.cli.output import (
     say,
     waiting,
 )
-from onceonly.cli.progress import counted
+from onceonly.cli.status_line import counted
 
 NASTY = "\x9b2J\x1b[31m two\nlines [/bold] [red]x"
 INERT = "\\x9b2J\\x1b[31m two\\nlines [/bold] [red]x"
@@ -196,7 +196,7 @@ def is_printing(node: ast.AST, module: str) -> bool:
         case ast.Attribute(attr="echo" | "secho" | "echo_via_pager" | "stdout" | "stderr"):
             return True
         case ast.ImportFrom(module=str(name)) if name.split(".")[0] == "rich":
-            return module != "progress.py" or name == "rich.markup"
+            return module != "status_line.py" or name == "rich.markup"
         case ast.Import(names=names):
             return any(alias.name.split(".")[0] == "rich" for alias in names)
     return False

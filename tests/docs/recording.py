@@ -78,8 +78,10 @@ class Recording:
         self.steps.append({"pause": seconds, "at": place})
 
     def commit(self, place: str, rows: Sequence[Record]) -> None:
-        """One transaction became durable at a gateway."""
-        self.steps.append({"commit": [self._row(row) for row in rows], "at": place})
+        """One transaction became durable at a gateway; a note tells of starts, where it matters."""
+        told = [self._row(row) for row in rows if row.event is not Event.STARTED]
+        if told:
+            self.steps.append({"commit": told, "at": place})
 
     def passage(self, passage: Passage, fate: Fate) -> None:
         """Something went over a link, or was lost on it."""

@@ -106,13 +106,13 @@ class RecordedGateway(RunningGateway):
             await super().stop(grace_s)
             self.is_alive = False
 
-    def _listen(self) -> None:
+    def _await_commit(self) -> None:
         self.store.next_commit().add_done_callback(lambda _: self._committed())
 
     def _committed(self) -> None:
         if not self.is_alive:
             return
-        self._listen()
+        self._await_commit()
         rows = self.store.snapshot().list_journal(self._heard_seq, 1000)
         if rows:
             self._heard_seq = rows[-1].seq

@@ -5,6 +5,7 @@ import json
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,6 +16,7 @@ from peer import PATIENCE_S, Peer
 from onceonly.gateway.api.endpoint import served
 from onceonly.gateway.clock import Clock
 from onceonly.gateway.config import Configuration, read_configuration
+from onceonly.gateway.life import Life
 from onceonly.gateway.supervise import api_address
 from onceonly.gateway.surroundings import Surroundings
 from onceonly.gateway.transports import Listeners
@@ -172,22 +174,34 @@ class RunningGateway:
             clock=clock,
             surroundings=self.surroundings(clock),
         )
-        await self.parts.receiver.start()
         self._listeners = Listeners()
+        self.api = httpx.AsyncClient(
+            transport=httpx.ASGITransport(self.parts.api.application(self.parts.access)),
+            base_url=self.configuration.api,
+        )
+        await Life(self.parts).start(self.listen)
+
+    async def listen(self) -> None:
+        """Let packages in; the start calls it once."""
         await self._listeners.open(
             self.configuration,
             self.parts.receiver.receive,
             self.parts.automatic_mail.drop,
             self.parts.refusals.note,
         )
-        self.api = httpx.AsyncClient(
-            transport=httpx.ASGITransport(self.parts.api.application(self.parts.access)),
-            base_url=self.configuration.api,
-        )
-        await self.parts.desk.start()
-        await self.parts.relay.start()
-        self.parts.jobs.sweep()
-        self.parts.operations.is_ready = True
+
+    async def live_a_round(self, **keys: Any) -> None:
+        """Look once for what is due, as a supervised gateway does every second.
+
+        `keys` stand in the place of the configuration's own.
+        """
+        configuration = replace(self.configuration, **keys)
+        life = Life(replace(self.parts, configuration=configuration), sweep_s=0.001)
+        stop = asyncio.Event()
+        # A round that has begun is a whole one, so told to stop at once it does just one.
+        asyncio.get_running_loop().call_soon(stop.set)
+        await life.live(stop)
+        await self.everything_said()
 
     def surroundings(self, clock: Clock) -> Surroundings | None:
         """Something else than the real ones, where a test has planted a bug there."""

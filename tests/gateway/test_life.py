@@ -1,30 +1,78 @@
-"""What a gateway does while it runs, when something is in the way."""
+"""What a gateway does at its start, in which order, and while it runs with something in the way."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
-from running_gateway import RunningGateway, running
+from peer import Manners
+from running_gateway import BRIEF, RunningGateway, running, write_configuration
 from structlog.testing import capture_logs
 
-from onceonly.gateway.life import Life
+from onceonly.gateway.config import read_configuration
 from onceonly.message.event import Event
 from onceonly.store.contract.conditions import StoreFailed
 
 pytestmark = pytest.mark.anyio
 
 
+class Watched(RunningGateway):
+    """A gateway that notes what it had done by the time it listens."""
+
+    async def listen(self) -> None:
+        await self.everything_said()
+        self.done_before = [row.event for row in self.rows()]
+        self.was_ready = self.parts.operations.is_ready
+        await super().listen()
+
+
+@pytest.fixture
+async def watched(tmp_path, peer):
+    gateway = Watched(read_configuration(write_configuration(tmp_path, [peer])))
+    peer.gateway_uri = gateway.uri
+    await gateway.start()
+    yield gateway
+    await gateway.stop(0.0)
+
+
 async def one_round(gateway: RunningGateway) -> list[str]:
     """Sweep, publish and purge once; what the log had to say."""
-    configuration = replace(gateway.configuration, publish_interval_s=0, purge_interval_s=0)
-    life = Life(replace(gateway.parts, configuration=configuration), sweep_s=0.001)
-    stop = asyncio.Event()
-    # A round that has begun is a whole one, so told to stop at once it does just one.
-    asyncio.get_running_loop().call_soon(stop.set)
     with capture_logs() as said:
-        await life.live(stop)
-        await gateway.everything_said()
+        await gateway.live_a_round(publish_interval_s=0, purge_interval_s=0)
     return [line["event"] for line in said]
+
+
+async def test_a_start_is_the_first_thing_in_the_journal(gateway):
+    """And that its times and faults are not real is the second."""
+    assert [row.event for row in gateway.rows()] == [Event.STARTED, Event.DRILL]
+
+
+async def test_a_start_gives_what_is_owed_listens_and_only_then_sends(watched, peer):
+    """What was stored goes to the application before the first package, what waits out after it."""
+    peer.answer(Manners.SILENCE)
+    await peer.send("m-1@a.example.com", 1)
+    await peer.hear("Acknowledgement")
+    await watched.submit(b"<Order/>", to=peer)
+    await peer.hear("Normal")
+    assert watched.inbox_ids() == []
+    await watched.restart()
+    assert watched.done_before.count(Event.STARTED) == 2
+    assert watched.done_before.count(Event.HANDED_OVER) == 1
+    assert watched.done_before.count(Event.TRANSMITTING) == 1
+    assert not watched.was_ready
+    assert (await watched.call("GET", "/readyz")).status == 200
+    await watched.until_row(Event.TRANSMITTING, 2)
+
+
+async def test_what_is_overdue_ends_before_a_gateway_is_ready(tmp_path, peer):
+    """Its time passed while the gateway was stopped; nothing of its pair moves by itself."""
+    terms = {**BRIEF, "retries": 0, "time_to_live": "PT10M"}
+    drill = {"clock_offset_file": "offset"}
+    async with running(tmp_path, peer, terms=terms, drill=drill) as gateway:
+        await gateway.submit(b"<Order/>", to=peer)
+        await gateway.until_row(Event.PAIR_SUSPENDED)
+        waiting = await gateway.submit(b"<Order/>", to=peer)
+        (tmp_path / "offset").write_text("900")
+        await gateway.restart()
+        assert gateway.state_of(waiting) == "expired"
 
 
 async def test_a_full_store_delays_what_is_due(tmp_path, peer):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from journals import MUCH_LATER, PLANTS, Exchange, Ledger, Passage, plant, two_parties
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake import checks, model
+from onceonly.lake import hash_chain, model
 from onceonly.lake.catalogue import TABLES, Evidence
 from onceonly.lake.verdicts import Policy, verdict
 from onceonly.message.terms import DeliveryTerms
@@ -33,7 +33,7 @@ def evidence(
     coverage = model.coverage(journal)
     judged = verdict(model.partial(journal), coverage, as_of=as_of, policy=allowed)
     whole = (
-        checks.wholeness(journal)
+        hash_chain.by_party(journal)
         .withColumnRenamed("edited", "quarantined")
         .join(journal.groupBy("party").agg(*_tail()), "party")
     )

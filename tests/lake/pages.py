@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from journals import BUYER, DAWN, SECOND, SELLER
 
 from onceonly.lake.catalogue import TABLES
+from onceonly.lake.page.findings import Extract, Findings, InvariantResult, Judged
+from onceonly.lake.page.selection import ALL_PAIRS
 from onceonly.lake.reports import hop_waterfall, turnaround
 from onceonly.lake.reports.columns import AGES
-from onceonly.lake.reports.findings import Extract, Findings, InvariantResult, Judged
-from onceonly.lake.reports.selection import ALL_PAIRS
 from onceonly.lake.verdicts import CLASSES, STANDING_OF, Policy, Verdict
 
 if TYPE_CHECKING:

@@ -11,6 +11,8 @@ from journals import BUYER, DAWN, SECOND, SELLER, Exchange, Ledger, Passage, two
 from onceonly.journal.segment import party_folder
 from onceonly.lake.jobs.case import Case, judge
 from onceonly.lake.jobs.finding import find, rows_on_differences
+from onceonly.lake.page.cards import hops
+from onceonly.lake.page.findings import Findings
 from onceonly.lake.reports import (
     error_pareto,
     failure_notices,
@@ -18,8 +20,6 @@ from onceonly.lake.reports import (
     reconciliation_days,
     volume,
 )
-from onceonly.lake.reports.findings import Findings
-from onceonly.lake.reports.page import hops
 from onceonly.lake.wholeness import Wholeness
 from onceonly.message.event import Direction, Event
 from onceonly.message.word import changed

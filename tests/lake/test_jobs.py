@@ -15,7 +15,7 @@ from journals import BUYER, BUYER_TOML, MUCH_LATER, PLANTS, SECOND, SELLER, heal
 
 from onceonly.cli.main import cli
 from onceonly.lake import jobs, manifest, runner, storage
-from onceonly.lake.reports import words
+from onceonly.lake.page import words
 from onceonly.lake.verdicts import DIFFERENCES, Verdict
 from onceonly.message.errors import LocalError
 from onceonly.message.event import Event

@@ -14,9 +14,10 @@ from pages import HOSTILE, PARTIES, findings, judged_of
 
 from onceonly import __version__
 from onceonly.lake.catalogue import TABLES
-from onceonly.lake.reports import page, reconciliation_days
-from onceonly.lake.reports.findings import Extract
-from onceonly.lake.reports.page import verdicts
+from onceonly.lake.page.cards import verdicts
+from onceonly.lake.page.chapters import render
+from onceonly.lake.page.findings import Extract
+from onceonly.lake.reports import reconciliation_days
 from onceonly.lake.verdicts import Verdict
 
 VOID = {"meta", "wbr", "br"}
@@ -58,7 +59,7 @@ class Reader(HTMLParser):
 @pytest.fixture(scope="module")
 def full() -> str:
     """Every section has something to show."""
-    return page.render(
+    return render(
         findings(
             counts={Verdict.MATCHED: 4, Verdict.DELIVERED_TWICE: 1, Verdict.ACK_LOST: 2},
             broken=["I1"],
@@ -73,13 +74,13 @@ def hostile() -> str:
     """Every text of every report comes from somebody who means harm."""
     names = [HOSTILE, "_under\nscore", "urn:" + "very-long:" * 200]
     counts = {Verdict.MATCHED: 4, Verdict.CONTENT_MISMATCH: 1}
-    return page.render(findings(parties=names, foreign=HOSTILE, counts=counts, faults=["x"]))
+    return render(findings(parties=names, foreign=HOSTILE, counts=counts, faults=["x"]))
 
 
 @pytest.fixture(scope="module")
 def empty() -> str:
     """A lake in which nothing is."""
-    return page.render(findings(0, parties=[], counts={}))
+    return render(findings(0, parties=[], counts={}))
 
 
 def test_what_came_from_outside_is_text(hostile: str):
@@ -124,7 +125,7 @@ def test_the_page_needs_no_network(full: str):
 
 def test_the_same_findings_give_the_same_page():
     """A report can be compared byte for byte."""
-    assert page.render(findings(2)) == page.render(findings(2))
+    assert render(findings(2)) == render(findings(2))
 
 
 def test_every_id_is_there_once_and_every_jump_arrives(full: str):
@@ -205,7 +206,7 @@ def test_an_empty_lake_has_a_page(empty: str):
 
 def test_one_message_is_enough():
     """One bin, one bar, one dot: every picture can be drawn of one row."""
-    shown = page.render(findings(1, counts={Verdict.MATCHED: 1}))
+    shown = render(findings(1, counts={Verdict.MATCHED: 1}))
     assert "1 of 1 message agreed" not in shown
     assert "2 of 2 messages agreed" in shown
 
@@ -213,7 +214,7 @@ def test_one_message_is_enough():
 def test_forty_parties_fit():
     """Of many pairs the page has the worst, and says how many there are."""
     parties = [f"urn:party:{number}" for number in range(40)]
-    shown = page.render(findings(2, parties=parties, counts={Verdict.MATCHED: 25_000}))
+    shown = render(findings(2, parties=parties, counts={Verdict.MATCHED: 25_000}))
     assert "40 parties, 40 pairs" in shown
     assert "The classes of 40 pairs" in shown
 
@@ -230,7 +231,7 @@ def test_the_columns_of_the_matrix_add_up_to_its_last_one():
 def test_of_more_pairs_than_are_told_apart_the_heading_claims_no_number():
     """Two hundred pairs are told apart, however many there are."""
     judged = judged_of([f"urn:party:{number}" for number in range(200)], {Verdict.MATCHED: 1})
-    shown = page.render(replace(findings(0), judged=judged))
+    shown = render(replace(findings(0), judged=judged))
     assert "At least 200 parties, 200 pairs" in shown
 
 

@@ -9,9 +9,10 @@ import pytest
 from pages import PARTIES, extract_of, findings
 
 from onceonly.lake.catalogue import find
-from onceonly.lake.reports.findings import Extract, Findings
-from onceonly.lake.reports.page import actions, journals, outcome, verdicts
-from onceonly.lake.reports.page.outcome import Outcome
+from onceonly.lake.page import actions, outcome
+from onceonly.lake.page.cards import journals, verdicts
+from onceonly.lake.page.findings import Extract, Findings
+from onceonly.lake.page.outcome import Outcome
 from onceonly.lake.verdicts import CLASSES, Standing, Verdict
 
 MATCHED = {Verdict.MATCHED: 3}

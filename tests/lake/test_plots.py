@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from onceonly.lake.reports import plots
+from onceonly.lake.page import plots
 
 GAP = "\u202f"
 S, H, DAY = 1_000_000, 3_600_000_000, 86_400_000_000

@@ -9,7 +9,8 @@ import pytest
 from journals import DAWN
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.reports import reconciliation, selection, volume
+from onceonly.lake.page import selection
+from onceonly.lake.reports import reconciliation, volume
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from onceonly.lake.reports import words
-from onceonly.lake.reports.markup import TEXT_MAX, Html, between, foreign, join, pair, tag, text
+from onceonly.lake.page import words
+from onceonly.lake.page.markup import TEXT_MAX, Html, between, foreign, join, pair, tag, text
 
 GAP = "\u202f"
 

@@ -21,7 +21,7 @@ from onceonly.client import Client
 from onceonly.gateway.api.job_calls import BULK_BYTES_MAX, ROWS_MAX
 from onceonly.message.errors import LocalError
 from pyspark_onceonly.options import ROWS_PER_REQUEST_MAX, Options
-from pyspark_onceonly.rows import shape_of
+from pyspark_onceonly.row_shape import shape_of
 from pyspark_onceonly.sink import (
     LINE_BYTES_MAX,
     Sink,

@@ -18,10 +18,10 @@ from onceonly.gateway.api.arrow import INBOX_SCHEMA
 from onceonly.gateway.application.inbox import PAYLOAD_BYTES_INLINE_MAX
 from onceonly.message.errors import LocalError
 from pyspark_onceonly import ProcessingListener, report_progress
+from pyspark_onceonly.checkpoint import Progress
 from pyspark_onceonly.inbox import InboxRows, InboxStream, inbox_schema
 from pyspark_onceonly.offsets import Numbered, Range
 from pyspark_onceonly.options import Gateway
-from pyspark_onceonly.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -35,6 +35,11 @@ PLANTED = [
         "onceonly.lake.manifest -> onceonly.gateway.clock",
     ),
     (
+        "lake/reports/volume.py",
+        "from onceonly.lake.page import plots",
+        "onceonly.lake.reports.volume -> onceonly.lake.page.plots",
+    ),
+    (
         "gateway/refusals.py",
         "from onceonly.wire.rm2001 import names",
         "onceonly.gateway.refusals -> onceonly.wire.rm2001.names",

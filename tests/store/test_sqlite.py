@@ -36,9 +36,9 @@ from onceonly.protocol.sending import Exposure, OutboundStatus, Silence
 from onceonly.store.contract.conditions import StoreFailed, StoreFull, StoreRefused
 from onceonly.store.contract.entries import Role
 from onceonly.store.contract.jobs import RowOutcome
+from onceonly.store.sqlite.mapping import Way
 from onceonly.store.sqlite.migrate import get_version, read_migrations
 from onceonly.store.sqlite.queries import SQL, SQL_FILES, parse_queries
-from onceonly.store.sqlite.rows import Way
 from onceonly.store.sqlite.store import LogLimits, SqliteStore, check_version, open_sqlite
 from query_plans import count_bindings
 

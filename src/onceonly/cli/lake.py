@@ -14,7 +14,7 @@ from onceonly.cli.gateway_option import (
     load_configuration,
 )
 from onceonly.cli.output import output_option, print_json, print_rows, put, say
-from onceonly.cli.progress import of_spark
+from onceonly.cli.status_line import of_spark
 from onceonly.client import Client, GatewayUnreachable
 from onceonly.message.errors import LocalError
 from onceonly.message.terms import DeliveryTerms
@@ -136,7 +136,7 @@ def with_spark(job: Callable[[Any], Any]) -> Any:
     context = click.get_current_context(silent=True)
     verb = (context and context.info_name) or "lake"
     try:
-        with of_spark(verb, jobs.progress.now):
+        with of_spark(verb, jobs.activity.now):
             return job(jobs)
     except LocalError as error:
         code = Exit.UNEXPECTED if error.name in jobs.NOT_THE_CALLERS else Exit.USAGE

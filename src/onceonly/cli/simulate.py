@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from onceonly.cli.exits import Exit, Failure
 from onceonly.cli.output import output_option, print_json, put, put_lines, say
-from onceonly.cli.progress import counted
+from onceonly.cli.status_line import counted
 from onceonly.message.errors import LocalError
 
 if TYPE_CHECKING:

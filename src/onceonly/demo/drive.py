@@ -12,13 +12,13 @@ from rich.console import Console
 
 from onceonly.demo import results
 from onceonly.demo.applications import Posting
+from onceonly.demo.display import Display
 from onceonly.demo.documents import Document, files_of, order, order_response
 from onceonly.demo.exchange import Observations, Side, exchange
 from onceonly.demo.gateways import DemoFailed, Site
 from onceonly.demo.interruption import run_until_told, terminable
 from onceonly.demo.layout import Layout, prepare, tidy
 from onceonly.demo.options import DemoOptions
-from onceonly.demo.progress import Display
 from onceonly.demo.proof import disagreements, prove, publish
 from onceonly.demo.results import EXIT_HELD, Results
 from onceonly.demo.spark import start_spark

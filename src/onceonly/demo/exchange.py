@@ -13,11 +13,11 @@ from functools import partial
 from threading import Event
 
 from onceonly.demo.applications import Posting, Program, Reader, Sender
+from onceonly.demo.display import Display, Tally
 from onceonly.demo.gateways import DemoFailed, GatewayProcess, Site, configuration
 from onceonly.demo.kills import kill_again_and_again
 from onceonly.demo.link import Fault, FaultyLink
 from onceonly.demo.options import DemoOptions
-from onceonly.demo.progress import Display, Tally
 from onceonly.demo.verdict import Delivery, Sent
 from onceonly.message.profile import Profile
 

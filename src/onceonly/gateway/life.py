@@ -6,6 +6,7 @@ then do the queues move. Must not know processes, sockets or signals.
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import structlog
@@ -23,23 +24,28 @@ log: Any = structlog.get_logger("onceonly")
 
 
 class Life:
-    """The life of one joined gateway; each part is called once, in the order of this class."""
+    """The life of one joined gateway: `start`, `live`, `end`, each called once, in this order."""
 
     def __init__(self, gateway: Gateway, *, sweep_s: float = SWEEP_S) -> None:
         self._gateway = gateway
         self._sweep_s = sweep_s
         self._configuration = gateway.configuration
 
-    async def begin(self) -> None:
-        """Before the first package arrives, so that what is owed keeps its place before it."""
-        await self._announce()
-        await self._gateway.receiver.start()
+    async def start(self, listen: Callable[[], Awaitable[None]]) -> None:
+        """Take up what a stop or a crash left, let packages in by `listen`, and say ready.
 
-    async def take_up(self) -> None:
-        """Once packages can come in: let what waits go on its way."""
-        await self._gateway.desk.start()
-        await self._gateway.relay.start()
-        self._gateway.operations.is_ready = True
+        What is owed to partners and the application comes before the first package, so that it
+        keeps its place. The queues move once an answer can come in. Raises what `listen` raises,
+        and `StoreFull` where not even the row of the start can be written.
+        """
+        gateway = self._gateway
+        await self._announce()
+        await gateway.receiver.start()
+        await listen()
+        await gateway.desk.start()
+        await gateway.relay.start()
+        await self._look_for_what_is_due()
+        gateway.operations.is_ready = True
 
     async def live(self, stop: asyncio.Event) -> None:
         """Look for what is due, publish and purge, until `stop` is set; then begin nothing more."""
@@ -50,10 +56,7 @@ class Life:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._sweep_s):
                     await stop.wait()
-            try:
-                await gateway.bugs.contain("looking for what is due", self._sweep(), _go_on)
-            except StoreFull as error:
-                log.warning("store full", error=str(error))
+            await self._look_for_what_is_due()
             if loop.time() >= publish_at:
                 publish_at = loop.time() + self._configuration.publish_interval_s
                 gateway.tasks.start(self._publish(), place="publishing")
@@ -62,6 +65,12 @@ class Life:
                 gateway.tasks.start(self._purge(), place="purging")
         gateway.operations.is_ready = False
         gateway.desk.drain()
+
+    async def _look_for_what_is_due(self) -> None:
+        try:
+            await self._gateway.bugs.contain("looking for what is due", self._sweep(), _go_on)
+        except StoreFull as error:
+            log.warning("store full", error=str(error))
 
     async def _sweep(self) -> None:
         gateway = self._gateway

@@ -146,17 +146,20 @@ class _Supervisor:
         gateway = join(self._configuration, self._store, self._fail)
         self._bugs = gateway.bugs
         life = Life(gateway)
-        await life.begin()
         listeners = Listeners()
         try:
-            await listeners.open(
-                self._configuration,
-                gateway.receiver.receive,
-                gateway.automatic_mail.drop,
-                gateway.refusals.note,
-            )
-            async with self._api(gateway):
-                await life.take_up()
+            async with contextlib.AsyncExitStack() as api:
+
+                async def listen() -> None:
+                    await listeners.open(
+                        self._configuration,
+                        gateway.receiver.receive,
+                        gateway.automatic_mail.drop,
+                        gateway.refusals.note,
+                    )
+                    await api.enter_async_context(self._api(gateway))
+
+                await life.start(listen)
                 look_seldom()
                 log.info("ready", listen=self._configuration.listen, api=self._configuration.api)
                 await life.live(self._stop)

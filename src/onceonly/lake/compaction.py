@@ -12,7 +12,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from onceonly.lake import manifest, model, progress, runner, storage
+from onceonly.lake import activity, manifest, model, runner, storage
 from onceonly.lake.ingest import register
 from onceonly.lake.manifest import Manifest, Shelf
 from onceonly.lake.storage import Listed
@@ -39,7 +39,7 @@ def compact(
             if storage.size(f"{shelf.root}/{name}") < small_bytes
         ]
         if len(small) > 1:
-            with progress.step(spark, f"{product} of {shelf.folder}"):
+            with activity.step(spark, f"{product} of {shelf.folder}"):
                 known = _fold(spark, shelf, product, small)
     return _sweep(shelf, keep_s)
 

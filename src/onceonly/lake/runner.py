@@ -1,7 +1,7 @@
 """The only place of the lake that reads, writes, counts or starts anything.
 
 Everything that it carries between storage and storage is made by the pure functions of `model`,
-`verdicts`, `invariants`, `checks`, `tables` and `reports`.
+`verdicts`, `invariants`, `hash_chain`, `tables` and `reports`.
 """
 
 import os

@@ -2,7 +2,7 @@
 
 Every row was verified when its segment was taken in, so nothing has to be read again: the manifests
 say which numbers are in, which are missing, which stand twice, and which segments are kept apart.
-`checks` asks the same of the rows themselves.
+`hash_chain` asks the same of the rows themselves.
 """
 
 from collections.abc import Mapping, Sequence

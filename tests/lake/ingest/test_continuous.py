@@ -17,7 +17,7 @@ from journals import BUYER, SELLER, healthy, publish
 
 from onceonly.journal.segment import party_folder
 from onceonly.lake import jobs, manifest, runner
-from onceonly.lake.ingest import taking
+from onceonly.lake.ingest import batch
 from onceonly.lake.ingest.intake import Intake, intakes
 from onceonly.lake.ingest.stream import Run
 from onceonly.lake.jobs.prerequisites import not_ingested
@@ -103,8 +103,8 @@ def test_a_segment_that_is_still_being_written_waits_and_ends_nothing(
     """It changes at each of the tries; that is said, and it is taken when it is at rest."""
     there, _ = healthy(seed=15, messages=8)
     path = publish(tmp_path, there.sender, last=20)
-    decide, shelf = taking.decide, Shelf(str(tmp_path), party_folder(BUYER))
-    ages = iter(range(1, taking.TRIES_MAX + 1))
+    decide, shelf = batch.decide, Shelf(str(tmp_path), party_folder(BUYER))
+    ages = iter(range(1, batch.TRIES_MAX + 1))
 
     def grow_and_decide(before: Known, found: list[Look], aside: Distrusted | None) -> Change:
         for age in itertools.islice(ages, 1):
@@ -116,7 +116,7 @@ def test_a_segment_that_is_still_being_written_waits_and_ends_nothing(
             raise DoneError
         return intakes(str(tmp_path), str(tmp_path))
 
-    monkeypatch.setattr(taking, "decide", grow_and_decide)
+    monkeypatch.setattr(batch, "decide", grow_and_decide)
     warned: list[str] = []
     with pytest.raises(DoneError):
         Run(spark, find, lambda *_: None, warned.append).go_on(1)

@@ -21,7 +21,7 @@ from journals import BUYER, SELLER, Ledger, chained, healthy, publish
 
 from onceonly.journal.segment import party_folder, segment_name
 from onceonly.lake import jobs, manifest, runner
-from onceonly.lake.ingest import taking
+from onceonly.lake.ingest import batch
 from onceonly.lake.ingest.intake import Intake
 from onceonly.lake.lease import ingesting
 from onceonly.message.errors import LocalError
@@ -151,15 +151,15 @@ def test_what_another_ingest_published_meanwhile_is_not_published_again(
     path = publish(tmp_path, ledger, first=1, last=20)
     other = publish(tmp_path, ledger, first=21, last=40)
     intake = Intake(manifest.Shelf(str(tmp_path), party_folder(BUYER)), str(path.parent))
-    decide = taking.decide
+    decide = batch.decide
 
     def overtaken(before: Known, found: list[Look], aside: Distrusted | None) -> Change:
         monkeypatch.undo()
-        taking.take(spark, intake, [path.name])
+        batch.take(spark, intake, [path.name])
         return decide(before, found, aside)
 
-    monkeypatch.setattr(taking, "decide", overtaken)
-    taking.take(spark, intake, [path.name, other.name])
+    monkeypatch.setattr(batch, "decide", overtaken)
+    batch.take(spark, intake, [path.name, other.name])
     found = manifest.load(intake.shelf)
     assert (found.rows, found.ranges, found.forks) == (40, ((1, 40),), 0)
     assert rows_in(spark, tmp_path) == set(ledger.records[:40])
@@ -269,18 +269,18 @@ def test_a_file_that_never_rests_keeps_no_segment_out(
     path = publish(tmp_path, ledger, first=1, last=20)
     log = path.with_name("copied.log")
     log.touch()
-    look_at, ages = taking.look_at, itertools.count(1)
+    look_at, ages = batch.look_at, itertools.count(1)
 
     def write_and_look(*asked: Any) -> list[Look]:
         age = next(ages)
         os.utime(log, (age, age))
         return look_at(*asked)
 
-    monkeypatch.setattr(taking, "look_at", write_and_look)
+    monkeypatch.setattr(batch, "look_at", write_and_look)
     intake = Intake(manifest.Shelf(str(tmp_path), party_folder(BUYER)), str(path.parent))
     with pytest.raises(LocalError, match="change while they are read") as refused:
-        taking.take(spark, intake, [log.name, path.name])
-    assert refused.value.name == taking.RESTLESS
+        batch.take(spark, intake, [log.name, path.name])
+    assert refused.value.name == batch.RESTLESS
     found = manifest.load(intake.shelf)
     assert (found.rows, found.quarantined) == (20, ())
 
@@ -300,5 +300,5 @@ def test_a_batch_that_cannot_be_written_leaves_nothing_behind(
 
     monkeypatch.setattr(runner, "write", full)
     with pytest.raises(OSError, match="no space"):
-        taking.take(spark, intake, [path.name])
+        batch.take(spark, intake, [path.name])
     assert not [one for one in Path(intake.shelf.root).rglob("*") if one.is_file()]

@@ -24,8 +24,8 @@ from journals import BUYER, SELLER, Ledger, chained, healthy, publish, upgraded
 from onceonly.cli.main import cli
 from onceonly.journal.record import chain, younger_than
 from onceonly.journal.segment import party_folder, to_records, to_table
-from onceonly.lake import checks, jobs, manifest, runner
-from onceonly.lake.ingest import register, segments, taking
+from onceonly.lake import hash_chain, jobs, manifest, runner
+from onceonly.lake.ingest import batch, register, segments
 from onceonly.lake.ingest.intake import Intake
 from onceonly.lake.ingest.stream import Run
 from onceonly.lake.jobs.case import open_case
@@ -175,7 +175,7 @@ def test_an_edit_is_found_on_both_sides_of_a_change_of_version(spark: SparkSessi
         for name, row in edits.items()
     }
     journal = runner.journal(spark, [str(tmp_path / "lake")])
-    [whole] = checks.wholeness(journal.where("party = 'whole'")).collect()
+    [whole] = hash_chain.by_party(journal.where("party = 'whole'")).collect()
     assert (whole["edited"], whole["missing"], whole["forks"]) == (0, 0, 0)
 
 
@@ -340,7 +340,7 @@ def test_a_refused_segment_is_looked_at_again_before_it_counts(spark: SparkSessi
     before.unlink()
     publish(tmp_path, one, first=1, last=20)
     rewrite(behind, lambda table: with_value(table, "at", 3, 5))
-    taking.take(spark, intake, [before.name])
+    batch.take(spark, intake, [before.name])
     found = manifest.load(intake.shelf)
     assert behind.name in [Path(entry.segment).name for entry in found.quarantined]
     assert not rows_in(spark, tmp_path) & set(one.records[20:])
@@ -421,7 +421,7 @@ def test_a_storage_that_is_away_while_rows_are_read_keeps_nothing_apart(
     _, second, _ = in_three(tmp_path, ledger)
     right, at = second.read_bytes(), second.stat().st_mtime_ns
     away = tmp_path / "away"
-    decide, write, honest, name = taking.decide, register.write, segments.look, second.name
+    decide, write, honest, name = batch.decide, register.write, segments.look, second.name
 
     def put(content: bytes) -> None:
         second.write_bytes(content)
@@ -447,7 +447,7 @@ def test_a_storage_that_is_away_while_rows_are_read_keeps_nothing_apart(
         monkeypatch.undo()
         put(right)
 
-    monkeypatch.setattr(taking, "decide", go_then_decide)
+    monkeypatch.setattr(batch, "decide", go_then_decide)
     monkeypatch.setattr(segments, "look", killed)
     monkeypatch.setattr(register, "write", come_back_then_write)
     intake = Intake(manifest.Shelf(str(tmp_path), party_folder(BUYER)), str(second.parent))
@@ -462,14 +462,14 @@ def test_a_segment_that_is_harmed_while_it_is_read_is_kept_apart(
     """It was whole when it was looked at; none of its rows count, all others do."""
     ledger = healthy(seed=11, messages=8)[0].sender
     _, second, _ = in_three(tmp_path, ledger)
-    decide = taking.decide
+    decide = batch.decide
 
     def harm_then_decide(before: Known, found: list[Look], aside: Distrusted | None) -> Change:
         if second.stat().st_size > 5:
             second.write_bytes(b"noise")
         return decide(before, found, aside)
 
-    monkeypatch.setattr(taking, "decide", harm_then_decide)
+    monkeypatch.setattr(batch, "decide", harm_then_decide)
     [found] = jobs.ingest(str(tmp_path)).manifests.values()
     assert [one.fault[:10] for one in found.quarantined] == ["unreadable"]
     assert found.missing == [(21, 40)]
@@ -538,7 +538,7 @@ def test_a_job_that_is_cancelled_is_held_against_no_segment(
     intake = Intake(manifest.Shelf(str(tmp_path), party_folder(BUYER)), str(path.parent))
     files = sorted(one.name for one in path.parent.iterdir())
     context = spark.sparkContext
-    write, look_at = runner.write, taking.look_at
+    write, look_at = runner.write, batch.look_at
 
     def cancelled(frame: DataFrame, place: str) -> None:
         group = uuid.uuid4().hex
@@ -552,11 +552,11 @@ def test_a_job_that_is_cancelled_is_held_against_no_segment(
 
     with monkeypatch.context() as patch:
         patch.setattr(runner, "write", cancelled)
-        patch.setattr(taking, "look_at", look_in_peace)
+        patch.setattr(batch, "look_at", look_in_peace)
         with pytest.raises(Py4JJavaError, match="SPARK_JOB_CANCELLED"):
-            taking.take(spark, intake, files)
+            batch.take(spark, intake, files)
     context.setJobGroup("", "")
     assert manifest.load(intake.shelf) == Manifest()
-    taking.take(spark, intake, files)
+    batch.take(spark, intake, files)
     found = manifest.load(intake.shelf)
     assert (found.rows, found.quarantined) == (len(ledger.records), ())

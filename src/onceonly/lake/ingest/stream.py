@@ -1,4 +1,4 @@
-"""Structured Streaming around `taking`: one query per party, which streams the *names* of segments.
+"""Structured Streaming around `batch`: one query per party, which streams the *names* of segments.
 
 What is in a segment is read only once it is known to be whole, so the query itself never opens
 one. A query tells each path once; segments that were looked at and changed since are found by the
@@ -21,10 +21,10 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from onceonly.lake import progress, storage
-from onceonly.lake.ingest import register, taking
+from onceonly.lake import activity, storage
+from onceonly.lake.ingest import batch, register
+from onceonly.lake.ingest.batch import DISTURBED, RESTLESS
 from onceonly.lake.ingest.intake import Intake, changed
-from onceonly.lake.ingest.taking import DISTURBED, RESTLESS
 from onceonly.lake.manifest import Quarantined, Shelf
 from onceonly.message.errors import LocalError
 
@@ -201,8 +201,8 @@ class Run:
 
         def take(some: Sequence[str]) -> None:
             shelf, what = intake.shelf, f"{len(some)} segments of {intake.shelf.folder}"
-            with self._turns[shelf], progress.step(self._spark, what):
-                taking.take(self._spark, intake, some, partial(self._tell, shelf))
+            with self._turns[shelf], activity.step(self._spark, what):
+                batch.take(self._spark, intake, some, partial(self._tell, shelf))
 
         starts = range(0, len(files), SEGMENTS_PER_BATCH)
         parts = [files[start : start + SEGMENTS_PER_BATCH] for start in starts]
@@ -230,7 +230,7 @@ class Run:
             seen = register.read(intake.shelf).seen(intake.prefix)
             present = storage.listed(intake.journal)
             if seen:
-                taking.forget(intake, [one.name for one in present])
+                batch.forget(intake, [one.name for one in present])
         names = {one.name for one in seen}
         is_told = intake in self._queries
         return [one.name for one in changed(present, seen) if is_told or one.name in names]

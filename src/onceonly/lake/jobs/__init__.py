@@ -3,7 +3,7 @@
 Here frames become numbers, and the clock is read; the rules are in the pure modules around.
 """
 
-from onceonly.lake import progress
+from onceonly.lake import activity
 from onceonly.lake.advice import Goal
 from onceonly.lake.formats import target
 from onceonly.lake.jobs.advising import TodaysTerms, advise
@@ -38,13 +38,13 @@ __all__ = [
     "SlaTarget",
     "TodaysTerms",
     "Verification",
+    "activity",
     "advise",
     "compact",
     "distrust",
     "ingest",
     "main",
     "pack",
-    "progress",
     "reconcile",
     "report",
     "target",

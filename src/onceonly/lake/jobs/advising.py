@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from onceonly.lake import advice, progress, runner
+from onceonly.lake import activity, advice, runner
 from onceonly.lake.advice import AGREEMENT, Goal
 from onceonly.lake.jobs import prerequisites
 from onceonly.lake.jobs.case import ROWS_MAX
@@ -58,11 +58,11 @@ def advise(
     known = advice.measured(advice.exchanges(journal)).persist()
     terms = [(name, *one[:3]) for name, one in (today or {}).items()]
     agreed = spark.createDataFrame(terms, advice.TERMS_SCHEMA)
-    with progress.step(spark, "round trips"):
+    with activity.step(spark, "round trips"):
         found = runner.rows(known.orderBy(*AGREEMENT), ROWS_MAX)
-    with progress.step(spark, "today's terms"):
+    with activity.step(spark, "today's terms"):
         now = {_key(row): row for row in runner.rows(advice.today(known, agreed), ROWS_MAX)}
-    with progress.step(spark, "proposed terms"):
+    with activity.step(spark, "proposed terms"):
         better = {_key(row): row for row in runner.rows(advice.proposed(known, goal), ROWS_MAX)}
     known.unpersist()
     return [_entry(row, now.get(_key(row)), better.get(_key(row)), today or {}) for row in found]

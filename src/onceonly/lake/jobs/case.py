@@ -9,12 +9,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.journal.segment import party_folder
-from onceonly.lake import invariants, model, progress, runner, verdicts, wholeness
+from onceonly.lake import activity, invariants, model, runner, verdicts, wholeness
 from onceonly.lake.catalogue import HOUR_US, Evidence
 from onceonly.lake.ingest.segments import AT_MAX
+from onceonly.lake.page.findings import CHAIN, PAIRS_LISTED, InvariantResult, Judged
 from onceonly.lake.reports import reconciliation
 from onceonly.lake.reports.budgets import Terms
-from onceonly.lake.reports.findings import CHAIN, PAIRS_LISTED, InvariantResult, Judged
 from onceonly.lake.reports.sla import Target
 from onceonly.lake.verdicts import Policy, Verdict
 from onceonly.lake.wholeness import Wholeness
@@ -72,7 +72,7 @@ def open_case(spark: SparkSession, lakes: Sequence[str], as_of: int | None, poli
         when = "of long ago" if as_of < AS_OF_MIN else "of the far future"
         text = f"an instant of judgement is in microseconds since 1970, and {as_of} is {when}"
         raise LocalError("NotMicroseconds", text)
-    with progress.step(spark, "evidence"):
+    with activity.step(spark, "evidence"):
         held = runner.evidence(spark, lakes)
         journal = held.read("journal")
         coverage = model.merge_coverage(held.read("coverage")).persist()
@@ -99,11 +99,11 @@ def judge(case: Case) -> Judged:
     """Count the verdicts and fill in the once-and-only-once sheet."""
     whole = case.wholeness
     spark = case.judged.sparkSession
-    with progress.step(spark, "verdicts"):
+    with activity.step(spark, "verdicts"):
         totals = runner.rows(reconciliation.totals(case.judged), len(Verdict))
         matrix = reconciliation.matrix(case.judged, PAIRS_LISTED)
         pairs = runner.rows(matrix, PAIRS_LISTED * len(Verdict))
-    with progress.step(spark, "once-and-only-once sheet"):
+    with activity.step(spark, "once-and-only-once sheet"):
         sheet = (*_sheet(case), _chain(whole, _told_by_others(case)))
     return Judged(
         as_of=case.as_of,

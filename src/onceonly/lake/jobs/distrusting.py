@@ -1,7 +1,7 @@
 """`distrust`: what was taken in and is not to be believed, set aside by hand and with a reason."""
 
-from onceonly.lake import lease, manifest, progress, storage
-from onceonly.lake.ingest import register, taking
+from onceonly.lake import activity, lease, manifest, storage
+from onceonly.lake.ingest import batch, register
 from onceonly.lake.jobs.ingesting import IngestSummary, summary
 from onceonly.lake.jobs.session import start
 from onceonly.lake.manifest import INGESTED_FOLDER, Shelf
@@ -22,8 +22,8 @@ def distrust(lake: str, segment: str, *, reason: str, master: str | None = None)
     place = storage.lake_url(lake)
     shelf = _shelf_of(place, segment)
     spark = start([place], master)
-    with lease.ingesting(f"{place}/{INGESTED_FOLDER}"), progress.step(spark, f"without {segment}"):
-        taking.set_aside(spark, shelf, segment, reason.strip())
+    with lease.ingesting(f"{place}/{INGESTED_FOLDER}"), activity.step(spark, f"without {segment}"):
+        batch.set_aside(spark, shelf, segment, reason.strip())
     return summary([place])
 
 

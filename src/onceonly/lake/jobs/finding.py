@@ -7,15 +7,15 @@ from typing import Any, Final, NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake import catalogue, progress, runner
+from onceonly.lake import activity, catalogue, runner
 from onceonly.lake.catalogue import Evidence
 from onceonly.lake.expressions import is_event, subject
 from onceonly.lake.jobs.case import Case
-from onceonly.lake.reports import selection
+from onceonly.lake.page import selection
+from onceonly.lake.page.cards import availability, clocks, verdicts
+from onceonly.lake.page.findings import Extract, Findings, Judged
 from onceonly.lake.reports.columns import ended, is_there
 from onceonly.lake.reports.error_pareto import DEFINITION as ERRORS
-from onceonly.lake.reports.findings import Extract, Findings, Judged
-from onceonly.lake.reports.page import availability, clocks, verdicts
 from onceonly.lake.reports.reconciliation import PAIR
 from onceonly.lake.reports.volume import DEFINITION as VOLUME
 from onceonly.lake.schemas import KEY
@@ -275,7 +275,7 @@ def _extracts(
 
     def extract(ask: Ask) -> Extract:
         width_us = widths.get(ask.table, evidence.width_us)
-        with progress.step(evidence.journal.sparkSession, ask.table):
+        with activity.step(evidence.journal.sparkSession, ask.table):
             return _extract(ask, evidence._replace(width_us=width_us))
 
     with ThreadPoolExecutor(AT_ONCE) as pool:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from onceonly.journal.segment import party_folder
-from onceonly.lake import invariants, model, progress, runner, schemas
+from onceonly.lake import activity, invariants, model, runner, schemas
 from onceonly.lake.jobs.case import ROWS_MAX, Case, open_case
 from onceonly.lake.jobs.session import APP_NAME, Lakes, directories, start
 from onceonly.lake.packs import agreement, bounds, contents, seal, summary
@@ -128,12 +128,12 @@ def pack(  # noqa: PLR0913 - because each is one choice of its caller's
     if not holders:
         text = f"no journal of {pair.one} or {pair.other} is in the lakes"
         raise LocalError("NoEvidence", text)
-    with progress.step(spark, "rows of the pair"):
+    with activity.step(spark, "rows of the pair"):
         _write_rows(spark, lakes, case, pair, out)
     held = _opened(spark, out)
     judged = _judged(spark, held.lives, holders, case.as_of, case.policy)
     breaches = {one.folder: one.breaches for one in case.wholeness}
-    with progress.step(spark, "counts"):
+    with activity.step(spark, "counts"):
         counts = _count(held.rows, judged, case.as_of, case.policy)
     found = Summary(
         pair,
@@ -250,7 +250,7 @@ def verify(
         return Verification(claimed, [*found, *strange], signed, 0)
     spark = runner.session(master, APP_NAME, journal_bytes=None)
     try:
-        with progress.step(spark, "rows, lives and verdicts anew"):
+        with activity.step(spark, "rows, lives and verdicts anew"):
             differing, unchained = _compare(spark, where, claimed, allow_unchained=allow_unchained)
     except (PySparkException, Py4JError) as error:
         what = f"cannot be read: {' '.join(str(error).split())[:200]}"

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from onceonly.lake import catalogue, progress, runner
+from onceonly.lake import activity, catalogue, runner
 from onceonly.lake.catalogue import NAMES
 from onceonly.lake.formats import TableFormat, Target
 from onceonly.lake.jobs import prerequisites
@@ -15,8 +15,8 @@ from onceonly.lake.jobs.finding import find
 from onceonly.lake.jobs.reporting import write_report
 from onceonly.lake.jobs.session import Lakes, directories, start
 from onceonly.lake.jobs.tabling import TABLES_FOLDER, folder, write_tables
+from onceonly.lake.page.findings import InvariantResult, Judged
 from onceonly.lake.reports.budgets import Terms
-from onceonly.lake.reports.findings import InvariantResult, Judged
 from onceonly.lake.reports.sla import Target as SlaTarget
 from onceonly.lake.tables import delivery_ledger
 from onceonly.lake.verdicts import Policy
@@ -116,7 +116,7 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     case = open_case(spark, lakes, as_of, policy)._replace(terms=terms, sla=sla)
     pending = prerequisites.not_ingested(lakes)
     ledger = target.place(out or folder(lakes[0], LEDGER), LEDGER)
-    with progress.step(spark, LEDGER):
+    with activity.step(spark, LEDGER):
         runner.write_table(
             delivery_ledger.table(case.judged, case.journal), ledger, target.table_format
         )

@@ -7,9 +7,9 @@ from onceonly.lake.jobs import prerequisites
 from onceonly.lake.jobs.case import judge, open_case
 from onceonly.lake.jobs.finding import find
 from onceonly.lake.jobs.session import Lakes, directories, start
-from onceonly.lake.reports import page
+from onceonly.lake.page.chapters import render
+from onceonly.lake.page.findings import Findings
 from onceonly.lake.reports.budgets import Terms
-from onceonly.lake.reports.findings import Findings
 from onceonly.lake.reports.sla import Target
 from onceonly.lake.verdicts import Policy
 
@@ -42,4 +42,4 @@ def report(  # noqa: PLR0913 - because each is one choice of its caller's
 def write_report(found: Findings, out: Path) -> None:
     """Render the page to `out`."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(page.render(found), encoding="utf-8")
+    out.write_text(render(found), encoding="utf-8")

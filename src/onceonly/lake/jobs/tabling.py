@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from onceonly.lake import catalogue, progress, runner, storage
+from onceonly.lake import activity, catalogue, runner, storage
 from onceonly.lake.catalogue import Table
 from onceonly.lake.formats import Target
 from onceonly.lake.jobs.case import Case
@@ -30,7 +30,7 @@ def write_tables(
     places = {table.name: target.place(folder(lake, table.name), table.name) for table in tables}
 
     def write(table: Table) -> None:
-        with progress.step(case.journal.sparkSession, table.name):
+        with activity.step(case.journal.sparkSession, table.name):
             runner.write_table(table.make(evidence), places[table.name], target.table_format)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:

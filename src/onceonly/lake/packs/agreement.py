@@ -9,7 +9,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake import checks, model
+from onceonly.lake import hash_chain, model
 from onceonly.lake.expressions import holder
 from onceonly.lake.packs.contents import PREVIOUS, Pair, gives_its_hash, is_unchained, sender
 from onceonly.lake.schemas import KEY
@@ -26,7 +26,7 @@ def strangers(rows: DataFrame, pair: Pair) -> DataFrame:
 
 def repeats(rows: DataFrame) -> DataFrame:
     """Rows that are in the pack more than once."""
-    often = rows.groupBy(*checks.LINK).count().where(F.col("count") > F.lit(1))
+    often = rows.groupBy(*hash_chain.LINK).count().where(F.col("count") > F.lit(1))
     return _told(often, "is in the pack more than once")
 
 
@@ -49,7 +49,7 @@ def breaks(rows: DataFrame) -> DataFrame:
         F.col("chain_hash").alias("hash_before"),
     )
     fits = F.max((F.col("hash_before") == F.col(PREVIOUS)).cast("int"))
-    found = rows.join(before, ["party", "seq"]).groupBy(*checks.LINK).agg(fits.alias("fits"))
+    found = rows.join(before, ["party", "seq"]).groupBy(*hash_chain.LINK).agg(fits.alias("fits"))
     return _told(found.where(F.coalesce("fits", F.lit(0)) == F.lit(0)), "does not follow the last")
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
 from onceonly.journal.record import CHAIN_START
-from onceonly.lake import checks
+from onceonly.lake import hash_chain
 from onceonly.lake.expressions import US_PER_S, chain_hash, is_true, subject
 from onceonly.lake.schemas import KEY
 
@@ -91,16 +91,16 @@ def with_links(chosen: DataFrame, journal: DataFrame, odd: DataFrame) -> DataFra
     first = F.when(F.col("seq") == F.lit(1), F.lit(CHAIN_START))
     linked = linked.withColumn(PREVIOUS, F.coalesce(PREVIOUS, first))
     # Where a number stands twice, the row before is the one that this row follows.
-    best = Window.partitionBy(*checks.LINK).orderBy(F.desc(gives_its_hash()), PREVIOUS)
+    best = Window.partitionBy(*hash_chain.LINK).orderBy(F.desc(gives_its_hash()), PREVIOUS)
     linked = linked.withColumn("rank", F.row_number().over(best)).where("rank = 1").drop("rank")
     within = (linked["party"] == odd["odd_party"]) & linked["seq"].between(
         odd["odd_first"], odd["odd_last"]
     )
-    marks = linked.join(F.broadcast(odd), within, "left_semi").select(*checks.LINK)
-    marks = marks.dropDuplicates(list(checks.LINK)).withColumn("is_odd", F.lit(1))
+    marks = linked.join(F.broadcast(odd), within, "left_semi").select(*hash_chain.LINK)
+    marks = marks.dropDuplicates(list(hash_chain.LINK)).withColumn("is_odd", F.lit(1))
     is_chained = F.col("is_odd").isNull() & F.col(PREVIOUS).isNotNull()
     return (
-        linked.join(F.broadcast(marks), list(checks.LINK), "left")
+        linked.join(F.broadcast(marks), list(hash_chain.LINK), "left")
         .withColumn(IS_CHAINED, is_chained)
         .select(*chosen.columns, PREVIOUS, IS_CHAINED)
         .orderBy("at", "party", "seq")

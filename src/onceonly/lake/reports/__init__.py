@@ -1,4 +1,4 @@
-"""Reports for operators and auditors: pure functions to small frames, and a page that shows them.
+"""Reports for operators and auditors: one table per file, each a pure function to a small frame.
 
-Nothing here reads, writes or counts; `jobs` carries the frames' rows to the page.
+Nothing here reads, writes or counts. `lake.page` shows their rows.
 """

@@ -187,12 +187,13 @@ class Process:
         self.call(self._live(Life(self.gateway, sweep_s=SWEEP_S)), self._end)
 
     async def _live(self, life: Life) -> None:
-        await life.begin()
-        self.is_listening = True
-        await life.take_up()
+        await life.start(self._listen)
         self.is_ready = True
         self._node.history.happen(self._node.timeline.now_ns, self._node.name, "ready")
         await life.live(asyncio.Event())
+
+    async def _listen(self) -> None:
+        self.is_listening = True
 
     def _end(self, result: object, error: BaseException | None) -> None:
         """End the process, since its life ended in an error, such as a full disk at the start."""

@@ -14,7 +14,7 @@ from onceonly.message.message import Payload
 from onceonly.store.contract.conditions import StoreFailed
 from onceonly.store.contract.entries import StoredPayload
 from onceonly.store.failures import from_sqlite
-from onceonly.store.sqlite import rows
+from onceonly.store.sqlite import mapping
 from onceonly.store.sqlite.queries import SQL
 
 
@@ -44,7 +44,7 @@ class SqliteQuestions:
         bodies: dict[int, bytes] = dict(self._list(bodies_query, position))
         return [
             StoredPayload(payload, _undamaged(payload, bodies.get(number)))
-            for number, payload in enumerate(rows.decode_payloads(payloads))
+            for number, payload in enumerate(mapping.decode_payloads(payloads))
         ]
 
 

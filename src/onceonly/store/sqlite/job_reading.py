@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from onceonly.store.contract.entries import StoredPayload
 from onceonly.store.contract.jobs import Job, JobRow, Run, StagedMessage
-from onceonly.store.sqlite import rows
+from onceonly.store.sqlite import mapping
 from onceonly.store.sqlite.asking import SqliteQuestions
 
 
@@ -47,18 +47,18 @@ class SqliteJobReading(SqliteQuestions):
 
     def find_job_row(self, job_id: str, row: int) -> JobRow | None:
         found = self._get("find_job_row", job_id, row)
-        return None if found is None else rows.to_job_row(found)
+        return None if found is None else mapping.to_job_row(found)
 
     def find_accepted_row(self, job_id: str, message_id: str) -> JobRow | None:
         found = self._get("find_accepted_row", job_id, message_id)
-        return None if found is None else rows.to_job_row(found)
+        return None if found is None else mapping.to_job_row(found)
 
     def last_job_row(self, job_id: str) -> int:
         found: int | None = self._get("last_job_row", job_id)
         return -1 if found is None else found
 
     def list_rejects(self, job_id: str, after: int, limit: int) -> Sequence[JobRow]:
-        return [rows.to_job_row(row) for row in self._list("list_rejects", job_id, after, limit)]
+        return [mapping.to_job_row(row) for row in self._list("list_rejects", job_id, after, limit)]
 
     def count_job(self, job_id: str) -> dict[str, int]:
         return dict(self._list("count_job", job_id))
@@ -67,14 +67,14 @@ class SqliteJobReading(SqliteQuestions):
         found: list[StagedMessage] = []
         for (number,) in self._list("list_released_runs"):
             released = self._list("list_released_of", number, limit - len(found))
-            found += map(rows.to_staged, released)
+            found += map(mapping.to_staged, released)
             if len(found) == limit:
                 break
         return found
 
     def find_staged(self, job_id: str, row: int) -> StagedMessage | None:
         found = self._get("find_staged", job_id, row)
-        return None if found is None else rows.to_staged(found)
+        return None if found is None else mapping.to_staged(found)
 
     def list_staged_payloads(self, job_id: str, row: int) -> Sequence[StoredPayload]:
         found = self._get("list_staged_payloads", job_id, row)

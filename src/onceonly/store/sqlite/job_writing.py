@@ -16,7 +16,7 @@ from onceonly.store.contract.entries import StoredPayload
 from onceonly.store.contract.jobs import JOBS_PER_PURGE, Job, JobPurge, JobRow, Run
 from onceonly.store.failures import from_sqlite
 from onceonly.store.spool import INLINE_BYTES_MAX
-from onceonly.store.sqlite import rows
+from onceonly.store.sqlite import mapping
 from onceonly.store.sqlite.job_reading import SqliteJobReading
 from onceonly.store.sqlite.queries import SQL
 
@@ -74,12 +74,12 @@ class SqliteJobWriting(SqliteJobReading):
         number = self._number_of(job_id)
         self._write("put_job_row", number, *astuple(row))
         names = (number, row.run, row.row, message.message_id, message.agreement_id)
-        self._write("add_staged", *names, *rows.from_message(message), digest)
+        self._write("add_staged", *names, *mapping.from_message(message), digest)
         position = self._connection.last_insert_rowid()
         self._write("count_staged", row.run, 1)
         assert len(payloads) == len(message.payloads), "one stored payload for each described one"
         for part, one in enumerate(payloads):
-            place, body = rows.place(position, part), one.body
+            place, body = mapping.place(position, part), one.body
             if body is None:
                 self._write("add_staged_spooled", place, one.payload.digest)
             else:

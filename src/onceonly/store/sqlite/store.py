@@ -2,7 +2,7 @@
 
 Knows how a database is opened so that a commit is durable (ruling R-22), how one process keeps
 others out (R-23), and when the log is folded back into the file. What the rows mean stands in
-`rows`, `reading` and `writing`. Must not know messages, decisions or event loops.
+`mapping`, `reading` and `writing`. Must not know messages, decisions or event loops.
 
 Why the pragmas: WAL with synchronous=FULL is one fsync per commit, and the one fsync covers every
 message of the batch. Both are set and *read back*, since SQLite answers a wish that it cannot

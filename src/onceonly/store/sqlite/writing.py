@@ -33,10 +33,10 @@ from onceonly.store.contract.entries import (
 from onceonly.store.contract.store import Transaction
 from onceonly.store.contract.waits import Waits
 from onceonly.store.spool import INLINE_BYTES_MAX
-from onceonly.store.sqlite import rows
+from onceonly.store.sqlite import mapping
 from onceonly.store.sqlite.job_writing import SqliteJobWriting
+from onceonly.store.sqlite.mapping import Way
 from onceonly.store.sqlite.reading import SqliteSnapshot
-from onceonly.store.sqlite.rows import Way
 
 _NO_RESPONSE = (None, None, None)
 _ADD_BODY = {
@@ -108,14 +108,14 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         if row is None:
             return None
         self._known[message_id] = (row[0], row[5])
-        return rows.to_outbound_entry(row)
+        return mapping.to_outbound_entry(row)
 
     def find_next_queued(self, pair: Pair) -> OutboundEntry | None:
         row = self._get("find_next_queued", *pair)
         if row is None:
             return None
         self._known[row[1]] = (row[0], row[5])
-        return rows.to_outbound_entry(row)
+        return mapping.to_outbound_entry(row)
 
     def add_outbound(  # noqa: PLR0913 - because these are the facts of one submission
         self,
@@ -141,7 +141,7 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         self._write(
             "add_outbound_message",
             position,
-            *rows.from_message(message),
+            *mapping.from_message(message),
             digest,
             submitted_at,
             idempotency_key,
@@ -162,7 +162,7 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
     ) -> None:
         assert len(payloads) == len(described), "one stored payload for each described one"
         for number, one in enumerate(payloads):
-            place, body = rows.place(position, number), one.body
+            place, body = mapping.place(position, number), one.body
             if body is None:
                 self._write("add_spooled", one.payload.digest, way, place)
             else:
@@ -194,10 +194,10 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
 
     def put_package(self, message_id: str, package: Package) -> None:
         position, _ = self._position_of(message_id)
-        self._write("put_package", position, *rows.from_package(package))
+        self._write("put_package", position, *mapping.from_package(package))
 
     def put_sending_pair(self, pair: Pair, state: SendingPair, *, at: int) -> None:
-        turns = rows.encode_turns(state.in_flight)
+        turns = mapping.encode_turns(state.in_flight)
         self._write(
             "put_sending_pair",
             *pair,
@@ -237,14 +237,14 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         position = self._connection.last_insert_rowid()
         if has_key:
             self._write("add_inbound_key", *names, position)
-        answer = _NO_RESPONSE if response is None else rows.from_package(response)
-        self._write("add_inbound_message", position, *rows.from_message(message), *answer)
+        answer = _NO_RESPONSE if response is None else mapping.from_package(response)
+        self._write("add_inbound_message", position, *mapping.from_message(message), *answer)
         self._add_bodies(Way.IN, position, message.payloads, payloads)
         self._count(COUNTED_AS[status], 1)
 
     def put_response(self, key: MessageKey, response: Package) -> None:
         position, _, _ = self._inbound_position(key)
-        self._write("put_response", *rows.from_package(response), position)
+        self._write("put_response", *mapping.from_package(response), position)
 
     def hand_over(self, key: MessageKey, *, at: int) -> int:
         position, status, offset = self._inbound_position(key)
@@ -305,7 +305,7 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
 
     def put_recovery(self, message_id: str, recovery: Recovery) -> None:
         position, _ = self._position_of(message_id)
-        self._write("put_recovery", position, *rows.from_recovery(recovery))
+        self._write("put_recovery", position, *mapping.from_recovery(recovery))
 
     def add_transit(
         self,
@@ -321,19 +321,19 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
             key.message_id,
             entry.route_id,
             *key.pair,
-            *rows.from_transit(entry),
+            *mapping.from_transit(entry),
             keep_until_at,
         )
         position = self._connection.last_insert_rowid()
         described = [one.payload for one in payloads]
-        text = rows.encode_payloads(described)
-        self._write("add_transit_package", position, *rows.from_package(package), text)
+        text = mapping.encode_payloads(described)
+        self._write("add_transit_package", position, *mapping.from_package(package), text)
         self._add_bodies(Way.THROUGH, position, described, payloads)
 
     def put_transit(self, entry: TransitEntry) -> None:
         before = self.write_count
         names = (entry.key.message_id, entry.route_id)
-        self._write("put_transit", *rows.from_transit(entry), *names)
+        self._write("put_transit", *mapping.from_transit(entry), *names)
         assert self.write_count > before, f"{names} was never added"
 
     def put_owed_notice(self, notice: OwedNotice) -> None:

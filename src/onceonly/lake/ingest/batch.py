@@ -1,0 +1,417 @@
+"""A batch of segments into a lake: looked at, laid beside what is there, its rows written.
+
+A batch's rows become three folders of Parquet (journal rows, folded lives, coverage), and what was
+found in its segments goes into the register. All of it counts once the party's manifest names it,
+at once; a job may die anywhere before that, and nothing has happened.
+
+A segment that cannot be trusted is quarantined: none of its rows count, the manifest names it with
+its fault, and it is looked at again when it has changed. Of a look that was disturbed nothing is
+kept: the next ingest looks again.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark import cloudpickle
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
+
+from onceonly.journal.segment import party_folder
+from onceonly.lake import compaction, hash_chain, manifest, model, runner, schemas, storage
+from onceonly.lake.ingest import register, remainder, seams, segments
+from onceonly.lake.ingest.change import Change, decide
+from onceonly.lake.ingest.intake import Intake, url
+from onceonly.lake.ingest.register import GONE, Entry, Known
+from onceonly.lake.ingest.segments import Look
+from onceonly.lake.manifest import Distrusted, Manifest, Quarantined, Range, Shelf
+from onceonly.message.errors import LocalError
+
+SEGMENTS_PER_TASK: Final = 8
+"""Fewer would pay more for starting a task than for looking."""
+TRIES_MAX: Final = 3
+"""How often a batch is read again because its files, or the lake, changed meanwhile."""
+
+RESTLESS: Final = "Restless"
+"""Name of the error for segments that go on changing: they are taken when they are at rest."""
+DISTURBED: Final = "Disturbed"
+"""Name of the error for looks that storage or machine ended: the next ingest looks again."""
+
+_OF_A_FILE: Final = "[FAILED_READ_FILE"
+"""What Spark says where a task read a file and could not. A job that was cancelled, a disk that is
+full and an executor that is gone say other things, and are no fault of any segment's."""
+
+# What workers run is sent to them by value: they need Arrow, and nothing of this package.
+for _module in (segments, storage):
+    cloudpickle.register_pickle_by_value(_module)  # type: ignore[no-untyped-call]  # because Spark's copy of it has no types
+
+
+class Rows(NamedTuple):
+    """The rows of a batch, written, before any manifest names them."""
+
+    batch: str
+    """Name of its folders under every product; empty where there are no rows."""
+    number: int
+    ranges: tuple[Range, ...]
+    first_fork: int | None
+    unknown_columns: dict[str, int]
+
+
+def take(
+    spark: SparkSession,
+    intake: Intake,
+    files: Sequence[str],
+    tell: Callable[[Quarantined], None] = lambda _: None,
+    tries: int = TRIES_MAX,
+) -> None:
+    """Take these files of an intake in; `tell` is called for those that are kept apart since.
+
+    Raises `LocalError`: Restless where files go on changing while they are read, Disturbed where
+    nobody could look at some of them. All others are in then, unless the lake itself changed.
+    """
+    before = _known(spark, intake.shelf)
+    seen = before.seen(intake.prefix)
+    listed = [one for one in storage.look_up(intake.journal, files) if one not in seen]
+    if not listed:
+        return
+    asked = [Look(intake.name(one.name), one.length, one.modified_at) for one in listed]
+    looks = look_at(spark, intake.shelf, asked)
+    # A file that never rests, such as somebody's log, is to keep no other out.
+    now = _as_now(intake.shelf, looks)
+    still = [one for one, is_now in zip(looks, now, strict=True) if _named(one) == is_now]
+    found = [one for one in still if not one.is_disturbed]
+    is_in = not found or _take_in(spark, before, found, tell)
+    if is_in and len(still) == len(looks):
+        _require_undisturbed(still)
+    elif tries == 1:
+        text = f"segments in {intake.journal}, or their lake, change while they are read"
+        raise LocalError(RESTLESS, text)
+    else:
+        take(spark, intake, files, tell, tries - 1)
+
+
+def set_aside(
+    spark: SparkSession,
+    shelf: Shelf,
+    segment: str,
+    reason: str,
+    tell: Callable[[Quarantined], None] = lambda _: None,
+) -> None:
+    """Let what counts under a segment's name count no more, on somebody's word.
+
+    What stands in its place now is looked at and taken, if it is another content and whole; and so
+    is what was refused since it did not follow. Raises `LocalError` (NotCounted, Restless,
+    Disturbed).
+    """
+    before = _known(spark, shelf)
+    counted = seams.fit(before.looks.values()).accepted.get(segment)
+    if counted is None:
+        raise LocalError("NotCounted", f"no row of {segment} counts in {shelf.lake}")
+    aside = Distrusted(segment, counted.mark, reason, time.time_ns() // 1_000)
+    [there] = _as_now(shelf, [counted])
+    is_gone = not (there.length or there.modified_at)
+    looks = [there._replace(fault=GONE)] if is_gone else look_at(spark, shelf, [there])
+    _require_undisturbed(looks)
+    if not _take_in(spark, before, looks, tell, aside):
+        raise LocalError(RESTLESS, f"{segment}, or its lake, changes while it is read")
+
+
+def _known(spark: SparkSession, shelf: Shelf) -> Known:
+    """What the lake holds of a party, folded by the folds of this version."""
+    before = register.read(shelf)
+    if not runner.is_outdated(before.manifest):
+        return before
+    compaction.refold(spark, shelf)
+    return register.read(shelf)
+
+
+def _take_in(
+    spark: SparkSession,
+    before: Known,
+    looks: Sequence[Look],
+    tell: Callable[[Quarantined], None],
+    aside: Distrusted | None = None,
+) -> bool:
+    """Whether files and lake stayed as they were looked at; else nothing has happened."""
+    change, found, rows = _decide_and_write(spark, before, looks, aside)
+    entry = register.write(before, change.looks)
+    if not _is_as_now(before.shelf, found):
+        return False
+    now = time.time_ns() // 1_000
+    after = manifest.change(
+        before.shelf,
+        lambda known: _published(known, change, entry, rows, now) if before.holds(known) else known,
+    )
+    if entry.file not in after.products.get(register.PRODUCT, ()):
+        return False
+    for one in after.quarantined:
+        if one not in before.manifest.quarantined:
+            tell(one)
+    return True
+
+
+def _require_undisturbed(looks: Sequence[Look]) -> None:
+    for one in looks:
+        if one.is_disturbed:
+            raise LocalError(DISTURBED, f"{one.segment} could not be looked at: {one.fault}")
+
+
+def _is_as_now(shelf: Shelf, looks: Sequence[Look]) -> bool:
+    return _as_now(shelf, looks) == [_named(one) for one in looks]
+
+
+def _as_now(shelf: Shelf, looks: Iterable[Look]) -> list[Look]:
+    """Not looked at yet: what the files are like now; a file that is gone has no length."""
+    names: defaultdict[str, list[str]] = defaultdict(list)
+    places = {one.segment: url(shelf.lake, one.segment) for one in looks}
+    for place in places.values():
+        folder, _, name = place.rpartition("/")
+        names[folder].append(name)
+    there = {
+        f"{folder}/{one.name}": (one.length, one.modified_at)
+        for folder in names
+        for one in storage.look_up(folder, names[folder])
+    }
+    return [Look(segment, *there.get(place, ())) for segment, place in places.items()]
+
+
+def _named(one: Look) -> Look:
+    return Look(one.segment, one.length, one.modified_at)
+
+
+def _decided(
+    spark: SparkSession, before: Known, found: Sequence[Look], aside: Distrusted | None
+) -> tuple[Change, Sequence[Look]]:
+    """What follows from these looks, and from new ones at segments that were refused so far.
+
+    Such a segment counts now, for its neighbour's sake; its file may have changed since.
+    """
+    change = decide(before, found, aside)
+    fresh = {one.segment for one in found}
+    old = [one for one in change.rows_of if one.segment not in fresh]
+    if not old:
+        return change, found
+    again = look_at(spark, before.shelf, _as_now(before.shelf, old))
+    _require_undisturbed(again)
+    return _decided(spark, before, [*found, *again], aside)
+
+
+def _decide_and_write(
+    spark: SparkSession, before: Known, looks: Sequence[Look], aside: Distrusted | None = None
+) -> tuple[Change, Sequence[Look], Rows]:
+    """The rows of a batch, without those of segments that Arrow reads and Spark does not."""
+    change, found = _decided(spark, before, looks, aside)
+    try:
+        return change, found, _write_rows(spark, before, change)
+    except (PySparkException, Py4JError) as error:
+        if not _is_of_a_file(error):
+            raise
+        lake = before.shelf.lake
+        bad = {one.segment for one in change.rows_of if not _can_read(spark, lake, one)}
+        if not bad & {one.segment for one in found}:
+            raise
+    # A storage that failed Spark fails this look too, and nothing is held against the segment.
+    again = look_at(spark, before.shelf, [_named(one) for one in found if one.segment in bad])
+    _require_undisturbed(again)
+    faulty = [
+        one
+        if one.fault is not None
+        else one._replace(fault="unreadable: Spark cannot", bad_seq=one.first_seq)
+        for one in again
+    ]
+    others = [one for one in found if one.segment not in bad]
+    change, found = _decided(spark, before, [*others, *faulty], aside)
+    return change, found, _write_rows(spark, before, change)
+
+
+def _can_read(spark: SparkSession, lake: str, one: Look) -> bool:
+    rows = _read(spark, [url(lake, one.segment)])
+    try:
+        rows.write.format("noop").mode("overwrite").save()
+    except (PySparkException, Py4JError) as error:
+        if not _is_of_a_file(error):
+            raise
+        return False
+    return True
+
+
+def _is_of_a_file(error: Exception) -> bool:
+    return _OF_A_FILE in str(error)
+
+
+def forget(intake: Intake, present: Iterable[str]) -> None:
+    """Segments that are no longer there are no longer kept apart: their rows are missing."""
+    before = register.read(intake.shelf)
+    there = {intake.name(file) for file in present}
+    gone = [
+        one.segment
+        for one in before.manifest.quarantined
+        if one.segment.startswith(intake.prefix) and one.segment not in there
+    ]
+    if not gone:
+        return
+    # One that changed after it was taken in has rows here, and its look goes on telling of them.
+    refused = seams.fit(before.looks.values()).contradicted
+    tombs = [refused[name]._replace(fault=register.GONE) for name in gone if name in refused]
+    entry = register.write(before, tombs)
+    rest = tuple(one for one in before.manifest.quarantined if one.segment not in gone)
+    now = time.time_ns() // 1_000
+    manifest.change(
+        intake.shelf,
+        lambda known: (
+            replace(_registered(known, entry, now), quarantined=rest)
+            if before.holds(known)
+            else known
+        ),
+    )
+
+
+def look_at(spark: SparkSession, shelf: Shelf, asked: Sequence[Look]) -> list[Look]:
+    """One look at each segment, taken by Spark's workers; what is `asked` says what it is like."""
+    urls = pa.array([url(shelf.lake, one.segment) for one in asked], pa.utf8())
+    frame = spark.createDataFrame(segments.to_table(list(asked)).append_column("url", urls))
+    tasks = 1 + (len(asked) - 1) // SEGMENTS_PER_TASK
+    looked = frame.repartition(tasks).mapInArrow(segments.look_at_all, segments.ROW)
+    found = [Look(**row) for row in looked.toArrow().to_pylist()]
+    return [_placed(shelf, one) for one in sorted(found, key=lambda one: one.segment)]
+
+
+def _placed(shelf: Shelf, found: Look) -> Look:
+    right = party_folder(found.party or "")
+    if found.fault is not None or right == shelf.folder:
+        return found
+    return found._replace(
+        fault=f"foreign: its folder would be {right}, for its rows are of {found.party!r}"[
+            : segments.FAULT_CHARS_MAX
+        ],
+        bad_seq=found.first_seq,
+    )
+
+
+def _write_rows(spark: SparkSession, before: Known, change: Change) -> Rows:
+    if not change.kept and not change.rows_of:
+        return Rows("", 0, (), None, {})
+    name = f"batch-{manifest.fresh_name()}"
+    try:
+        return _write_batch(spark, before, change, name)
+    except (PySparkException, Py4JError, OSError):
+        # On a full disk every try would leave more there than the one before. What stays all the
+        # same, a compaction removes.
+        for product in runner.OF_ROWS:
+            with suppress(OSError):
+                storage.remove(f"{before.shelf.root}/{product}/{name}")
+        raise
+
+
+def _write_batch(spark: SparkSession, before: Known, change: Change, name: str) -> Rows:
+    root, looks = before.shelf.root, [*change.kept, *change.rows_of]
+    known = Manifest() if change.is_rebuilt else before.manifest
+    ranges = [(one.first_seq, one.last_seq) for one in looks]
+    rows = _rows(spark, before, change)
+    written = manifest.count(ranges)
+    fork = None
+    # Of rows that are kept, others may stand under the same numbers (`remainder`).
+    together = manifest.count(manifest.joined((*known.ranges, *ranges)))
+    if change.is_rebuilt or together < known.numbers + written:
+        published = runner.folders(spark, "journal", before.shelf.paths(known, "journal"))
+        rows = _unseen(rows, published, ranges)
+        runner.write(rows, f"{root}/journal/{name}")
+        batch = runner.folders(spark, "journal", [f"{root}/journal/{name}"])
+        written, fork = batch.count(), _first_fork(batch, published, ranges)
+        if not written:
+            storage.remove(f"{root}/journal/{name}")
+            return Rows("", 0, (), None, {})
+    else:
+        runner.write(rows, f"{root}/journal/{name}")
+        batch = runner.folders(spark, "journal", [f"{root}/journal/{name}"])
+    runner.write(model.partial(batch), f"{root}/lifecycle/{name}")
+    runner.write(model.coverage(batch), f"{root}/coverage/{name}")
+    storage.keep(f"{root}/{product}/{name}" for product in runner.OF_ROWS)
+    return Rows(name, written, manifest.joined(ranges), fork, _unknown(looks))
+
+
+def _rows(spark: SparkSession, before: Known, change: Change) -> DataFrame:
+    """The rows to be written: those in files that were looked at just now, and those kept."""
+    fresh = [url(before.shelf.lake, one.segment) for one in change.rows_of]
+    if not change.kept:
+        return _read(spark, fresh)
+    journal = runner.folders(spark, "journal", before.shelf.paths(before.manifest, "journal"))
+    stay = remainder.rows(journal, change.kept, change.dropped)
+    return stay.unionByName(_read(spark, fresh)) if fresh else stay
+
+
+_UNCHECKED: Final = {
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+"""Segments are read without the `.crc` files that Hadoop's copies leave beside them: those may be
+of other bytes, and whether a segment is whole its own hashes have told already."""
+
+
+def _read(spark: SparkSession, places: Sequence[str]) -> DataFrame:
+    """The rows of segments that were looked at."""
+    paths = map(storage.literal, places)
+    return spark.read.schema(schemas.JOURNAL).options(**_UNCHECKED).parquet(*paths)
+
+
+def _unseen(rows: DataFrame, published: DataFrame, ranges: Sequence[Range]) -> DataFrame:
+    """The rows that no batch has yet: a publisher that died may publish a row in two segments."""
+    same = list(hash_chain.LINK_AND_CONTENT)
+    seen = hash_chain.with_content(_within(published, ranges)).select(*same)
+    fresh = hash_chain.with_content(rows).dropDuplicates(same).join(seen, same, "left_anti")
+    return fresh.select(*rows.columns)
+
+
+def _first_fork(rows: DataFrame, published: DataFrame, ranges: Sequence[Range]) -> int | None:
+    """The first number that stands twice, with different content."""
+    numbers = rows.select("seq").union(_within(published, ranges).select("seq"))
+    doubled = numbers.groupBy("seq").count().where(F.col("count") > F.lit(1))
+    [first] = doubled.agg(F.min("seq").alias("seq")).collect()
+    return None if first["seq"] is None else int(first["seq"])
+
+
+def _within(rows: DataFrame, ranges: Sequence[Range]) -> DataFrame:
+    first, last = min(low for low, _ in ranges), max(high for _, high in ranges)
+    return rows.where(F.col("seq").between(first, last))
+
+
+def _unknown(looks: Iterable[Look]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for one in looks:
+        for name in filter(None, one.unknown_columns.split(",")):
+            found[name] = found.get(name, 0) + one.rows
+    return found
+
+
+def _registered(found: Manifest, entry: Entry, now: int) -> Manifest:
+    return found.with_folders(register.PRODUCT, entry.instead_of, entry.file, now)
+
+
+def _published(found: Manifest, change: Change, entry: Entry, rows: Rows, now: int) -> Manifest:
+    """The manifest with the batch in it."""
+    found = replace(found, quarantined=change.quarantined, distrusted=change.distrusted)
+    found = _registered(found, entry, now)
+    if change.is_rebuilt:
+        found = found.without_rows(list(runner.OF_ROWS), now)
+    if not rows.batch:
+        return found
+    for product in runner.OF_ROWS:
+        found = found.with_folders(product, (), f"{product}/{rows.batch}", now)
+    forks = [fork for fork in (found.first_fork, rows.first_fork) if fork is not None]
+    columns = {*found.unknown_columns, *rows.unknown_columns}
+    counts = (found.unknown_columns, rows.unknown_columns)
+    return replace(
+        found,
+        batches=found.batches + 1,
+        folds=runner.FOLDS_MARK,
+        rows=found.rows + rows.number,
+        ranges=manifest.joined((*found.ranges, *rows.ranges)),
+        first_fork=min(forks, default=None),
+        unknown_columns={name: sum(one.get(name, 0) for one in counts) for name in sorted(columns)},
+    )

@@ -1,0 +1,1 @@
+"""What the page shows of the reports: one file per subject."""
