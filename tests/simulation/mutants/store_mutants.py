@@ -233,10 +233,10 @@ MUTANTS = (
         Edit(
             "store/memory/writing.py",
             """\
-            chain_hash = chain(CHAIN_START if before is None else before.chain_hash, numbered)
+            previous_hash = CHAIN_START if before is None else before.chain_hash
 """,
             """\
-            chain_hash = chain(CHAIN_START, numbered)
+            previous_hash = CHAIN_START
 """,
         ),
     ),

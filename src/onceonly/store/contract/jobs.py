@@ -186,8 +186,11 @@ class JobSnapshot(Protocol):
         ...
 
 
-class JobTransaction(Protocol):
-    """What can be written about jobs."""
+class JobTransaction(JobSnapshot, Protocol):
+    """What can be written about jobs.
+
+    What is forgotten, and in which order, is decided here; a store says how (the last methods).
+    """
 
     def open_job(self, job_id: str, *, at: int) -> Job:
         """The job, made where there is none; `at` becomes its `staged_at`."""
@@ -245,7 +248,13 @@ class JobTransaction(Protocol):
 
         The job goes with its last row, if it was never released.
         """
-        ...
+        job = self.find_job(job_id)
+        if job is None:
+            return 0
+        runs = [run for run in self.list_unreleased_runs(job_id) if run.dropped_at is not None]
+        forgotten = self._forget_rows_of(job.number, runs, limit)
+        self._forget_empty(job.number, job_id)
+        return forgotten
 
     def purge_jobs(self, before_at: int, limit: int, after: int = 0) -> JobPurge:
         """Forget at most `limit` rows of jobs that were last staged to or released before then.
@@ -254,4 +263,44 @@ class JobTransaction(Protocol):
         stored still. Looks at some jobs numbered above `after`, in their order. Dropped runs are
         remembered as long as their jobs, and until they were dropped before then.
         """
+        if after == 0:
+            self._forget_dropped_runs(before_at, limit)
+        jobs = self._list_by_age(after, before_at)
+        forgotten = 0
+        for number, job_id, is_old in jobs:
+            if is_old:
+                forgotten += self._purge_job(number, job_id, limit - forgotten)
+            if forgotten >= limit:
+                return JobPurge(forgotten, number - 1)
+        return JobPurge(forgotten, number if len(jobs) == JOBS_PER_PURGE else None)
+
+    def _purge_job(self, number: int, job_id: str, limit: int) -> int:
+        forgotten = self._forget_rows_of(number, self.list_unreleased_runs(job_id), limit)
+        if forgotten == limit or self._is_standing(number):
+            return forgotten
+        forgotten += self._forget_rows(number, limit - forgotten)
+        return forgotten + self._forget_empty(number, job_id)
+
+    def _list_by_age(self, after: int, before_at: int) -> Sequence[tuple[int, str, bool]]:
+        """The next `JOBS_PER_PURGE` jobs: number, job_id, and whether the job is old enough."""
+        ...
+
+    def _is_standing(self, number: int) -> bool:
+        """Whether a message of the job is staged, or still stored."""
+        ...
+
+    def _forget_rows_of(self, number: int, runs: Sequence[Run], limit: int) -> int:
+        """Forget at most `limit` rows of these runs, in order; how many."""
+        ...
+
+    def _forget_rows(self, number: int, limit: int) -> int:
+        """Forget at most `limit` rows of a job of which nothing is staged; how many."""
+        ...
+
+    def _forget_empty(self, number: int, job_id: str) -> int:
+        """Forget the job and its runs if it has no row: 1, or 0 if it has some."""
+        ...
+
+    def _forget_dropped_runs(self, before_at: int, limit: int) -> None:
+        """Forget at most `limit` runs dropped before then whose job is forgotten."""
         ...

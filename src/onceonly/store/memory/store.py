@@ -11,6 +11,7 @@ from random import Random
 from onceonly.message.word import changed
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.contract.conditions import StoreFailed, StoreFull, StoreRefused
+from onceonly.store.contract.rules import check_owner
 from onceonly.store.contract.store import Store
 from onceonly.store.memory.reading import MemorySnapshot
 from onceonly.store.memory.tables import PendingTables, Tables
@@ -44,8 +45,7 @@ class MemoryStore(Store):
         self._disk = _Disk(party) if disk is None else disk
         if self._disk.is_locked:
             raise StoreRefused("the store is in use by another process")
-        if self._disk.party != party:
-            raise StoreRefused(f"the store belongs to {self._disk.party}, not to {party}")
+        check_owner(self._disk.party, party)
         self._disk.is_locked = True
         self._disk.epoch += 1
         self._epoch = self._disk.epoch

@@ -13,6 +13,7 @@ import apsw
 
 from onceonly.message.word import Word
 from onceonly.store.contract.conditions import StoreRefused
+from onceonly.store.contract.rules import check_owner
 from onceonly.store.failures import from_sqlite
 from onceonly.store.sqlite.migrate import get_version, read_migrations
 from onceonly.store.sqlite.queries import SQL
@@ -82,18 +83,13 @@ def _check_content(path: Path, party: str, *, is_in_use: bool) -> int:
     connection = _connect(path, is_in_use=is_in_use)
     try:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        version, known = get_version(connection), len(read_migrations())
-        if version > known:
-            raise StoreRefused(
-                f"the store has schema version {version}; this program knows up to {known}"
-            )
+        version = get_version(connection)
         if version == 0 and connection.execute("SELECT count(*) FROM sqlite_schema").get:
             raise StoreRefused(f"{path} is a database, and no store of onceonly")
         if version:
             owner, _ = connection.execute(SQL["get_store"]).get or (party, 0)
-            if owner != party:
-                raise StoreRefused(f"the store belongs to {owner}, not to {party}")
-        if version == known:
+            check_owner(owner, party)
+        if version == len(read_migrations()):
             verified_journal_end(connection)
         return version
     finally:

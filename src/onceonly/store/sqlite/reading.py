@@ -13,7 +13,7 @@ from onceonly.journal.record import Record
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import Message
 from onceonly.message.package import Package
-from onceonly.protocol.pairing import PairStatus, SendingPair
+from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import OutboundStatus
@@ -33,11 +33,11 @@ from onceonly.store.contract.entries import (
     StoredPayload,
     TransitEntry,
 )
+from onceonly.store.contract.rules import page_of
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.sqlite import rows
 from onceonly.store.sqlite.job_reading import SqliteJobReading
 
-_PAIR_STATUS = {word.value: word for word in PairStatus}
 _DELIVERED = (OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT)
 _UNDER_WAY = (OutboundStatus.QUEUED, OutboundStatus.SENDING)
 """Statuses of messages with which nothing went wrong; `outbound_undelivered` has none of them."""
@@ -76,9 +76,7 @@ class SqliteSnapshot(SqliteJobReading, Snapshot):
             wanted.to_party,
             wanted.conversation_id,
         )
-        shown = found[: wanted.limit]
-        next_after = shown[-1][0] if len(found) > wanted.limit else None
-        return Page([rows.to_outbound_view(row) for row in shown], next_after)
+        return page_of([(row[0], rows.to_outbound_view(row)) for row in found], wanted.limit)
 
     def find_next_queued(self, pair: Pair) -> OutboundEntry | None:
         row = self._get("find_next_queued", *pair)
@@ -112,12 +110,7 @@ class SqliteSnapshot(SqliteJobReading, Snapshot):
 
     def get_receiving_pair(self, pair: Pair) -> ReceivingPair:
         row = self._get("get_receiving_pair", *pair)
-        if row is None:
-            return ReceivingPair()
-        status, number, refused, takes_any, reason, forgotten_at = row
-        return ReceivingPair(
-            _PAIR_STATUS[status], number, refused, bool(takes_any), reason, forgotten_at
-        )
+        return ReceivingPair() if row is None else rows.to_receiving_pair(row)
 
     def list_pairs(self) -> Sequence[PairView]:
         return [rows.to_pair_view(row) for row in self._list("list_pairs")]

@@ -30,7 +30,7 @@ from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.message.word import changed
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.pairing import PairStatus, SendingPair
-from onceonly.protocol.receiving import InboundStatus, ProcessingState
+from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import Transit, TransitStatus
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
@@ -236,6 +236,14 @@ def to_sending_pair(row: Row) -> SendingPair:
     """`status, sequence_number, in_flight, reason, trouble`."""
     status, number, in_flight, reason, trouble = row
     return SendingPair(_PAIR_STATUS[status], number, decode_turns(in_flight), reason, trouble)
+
+
+def to_receiving_pair(row: Row) -> ReceivingPair:
+    """`status, sequence_number`, and the other fields of the pair in their order."""
+    status, number, refused, takes_any, reason, forgotten_at = row
+    return ReceivingPair(
+        _PAIR_STATUS[status], number, refused, bool(takes_any), reason, forgotten_at
+    )
 
 
 def to_inbound_entry(row: Row) -> InboundEntry:

@@ -29,6 +29,7 @@ from onceonly.store.contract.conditions import (
     StoreMisused,
     StoreRefused,
 )
+from onceonly.store.contract.rules import check_owner
 from onceonly.store.contract.store import Store
 from onceonly.store.failures import from_commit, from_sqlite, from_system
 from onceonly.store.files import OPERATING_SYSTEM, FileSystem
@@ -386,8 +387,7 @@ def _begin_epoch(writer: apsw.Connection, party: str, now_at: int) -> int:
         writer.execute(SQL["create_store"], (party,))
         row = (party, 0)
     owner, epoch = row
-    if owner != party:
-        raise StoreRefused(f"the store belongs to {owner}, not to {party}")
+    check_owner(owner, party)
     writer.execute(SQL["begin_epoch"], (epoch + 1, now_at))
     writer.execute(SQL["forget_deadlines"])
     writer.execute("COMMIT")

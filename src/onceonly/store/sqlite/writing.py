@@ -12,15 +12,14 @@ from collections.abc import Iterable, Sequence
 import apsw
 from msgspec.structs import astuple
 
-from onceonly.journal.record import Record, chain
+from onceonly.journal.record import Record
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import AckRequested, Message, Payload
 from onceonly.message.package import Package
-from onceonly.message.word import changed
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
-from onceonly.protocol.sending import FINAL, Outbound
+from onceonly.protocol.sending import Outbound
 from onceonly.store.contract.counting import COUNTED_AS
 from onceonly.store.contract.entries import (
     Notice,
@@ -30,8 +29,8 @@ from onceonly.store.contract.entries import (
     StoredPayload,
     TransitEntry,
 )
+from onceonly.store.contract.rules import appended, check_payloads, settled_at
 from onceonly.store.contract.store import Transaction
-from onceonly.store.spool import INLINE_BYTES_MAX
 from onceonly.store.sqlite import rows
 from onceonly.store.sqlite.job_writing import SqliteJobWriting
 from onceonly.store.sqlite.reading import SqliteSnapshot
@@ -115,14 +114,13 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         submitted_at: int,
         idempotency_key: str | None,
     ) -> None:
-        settled_at = submitted_at if state.status in FINAL else None
         self._write(
             "add_outbound",
             message.message_id,
             *message.pair,
             message.agreement_id,
             *astuple(state),
-            settled_at,
+            settled_at(state, submitted_at),
         )
         position = self._connection.last_insert_rowid()
         self._write(
@@ -147,19 +145,17 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         described: Sequence[Payload],
         payloads: Sequence[StoredPayload],
     ) -> None:
-        assert len(payloads) == len(described), "one stored payload for each described one"
+        check_payloads(described, payloads)
         for number, one in enumerate(payloads):
             place, body = rows.place(position, number), one.body
             if body is None:
                 self._write("add_spooled", one.payload.digest, way, place)
             else:
-                assert len(body) <= INLINE_BYTES_MAX, "a body of this size belongs into the spool"
                 self._write(_ADD_BODY[way], place, body)
 
     def put_outbound(self, message_id: str, state: Outbound, *, at: int) -> None:
         position, status_before = self._position_of(message_id)
-        settled_at = at if state.status in FINAL else None
-        self._write("put_outbound", *astuple(state), settled_at, position)
+        self._write("put_outbound", *astuple(state), settled_at(state, at), position)
         if state.status != status_before:
             self._known[message_id] = (position, state.status)
             self._count(status_before, -1)
@@ -388,10 +384,9 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
     def append(self, records: Iterable[Record]) -> None:
         for record in records:
             seq = self.journal_seq + 1
-            numbered = changed(record, seq=seq, store_epoch=self._epoch, chain_hash="")
-            chain_hash = chain(self.chain_hash, numbered)
-            self._write("append", *astuple(numbered)[:-1], chain_hash)
-            self.journal_seq, self.chain_hash = seq, chain_hash
+            row = appended(record, seq=seq, store_epoch=self._epoch, previous_hash=self.chain_hash)
+            self._write("append", *astuple(row))
+            self.journal_seq, self.chain_hash = seq, row.chain_hash
 
     def count_by_status(self) -> dict[str, int]:
         counts = super().count_by_status()
