@@ -1,6 +1,6 @@
 """Jobs in the store of simulations: the contract's `JobSnapshot` and `JobTransaction`.
 
-Knows the rows of jobs and what is staged in them; must not settle or forget a transaction.
+Knows the rows of jobs and what is staged in them; must not commit or roll back.
 """
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in jobs.py
@@ -299,7 +299,7 @@ class MemoryJobWriting(MemoryJobReading, JobTransaction):
         )
 
     def _note_end(self, message_id: str, status: str) -> None:
-        """The message is forgotten; the rows that it came from remember how it ended."""
+        """Keep how a message that is purged ended, in the job rows that it came from."""
         for key, found in list(self._tables.job_rows.items()):
             row = found.row
             is_its = row.message_id == message_id and row.outcome is RowOutcome.ACCEPTED

@@ -232,7 +232,7 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
         return self._tables.recovery.get(message_id, Recovery())
 
     def is_recovering(self, message_id: str) -> bool:
-        """Whether the recovery of the message is at work, or its response awaited."""
+        """Whether the message is in recovery, or awaits a response."""
         recovery = self.get_recovery(message_id)
         awaited = recovery.response is ResponseStatus.AWAITED
         return awaited or recovery.phase is not RecoveryPhase.AT_REST

@@ -1,6 +1,6 @@
 """The write transaction of the store of simulations: the contract's `Transaction`.
 
-Knows which rows a step changes; must not settle or forget them, which is the store's.
+Knows which rows a step changes; must not commit them or roll them back: the store does that.
 """
 
 from collections.abc import Iterable, Sequence
@@ -253,7 +253,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         return purged
 
     def _is_passing(self, row: Incoming) -> bool:
-        """Whether something may have to be said of it to the hop that it came from."""
+        """Whether something about it may still have to be sent to the previous hop."""
         key = row.message.key
         twin = self._tables.outbound.get(key.message_id)
         is_kept = twin is not None and twin.message.key == key
@@ -350,7 +350,7 @@ _Aged = TypeVar("_Aged", Incoming, Passing)
 
 
 def _past(rows: Iterable[_Aged], now_at: int, limit: int) -> list[_Aged]:
-    """The rows past their time, those of the earliest first."""
+    """The rows past their `keep_until_at`, the earliest first."""
     over = [
         (row.keep_until_at, row.number, row)
         for row in rows

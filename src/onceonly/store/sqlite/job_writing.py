@@ -1,6 +1,6 @@
 """Jobs in the write transaction of the SQLite store: the contract's `JobTransaction`.
 
-Knows in which tables what is staged goes; must not begin, commit or roll back.
+Knows into which tables staged messages go; must not begin, commit or roll back.
 """
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in jobs.py
@@ -38,7 +38,7 @@ class SqliteJobWriting(SqliteJobReading, JobTransaction):
             raise from_sqlite(error) from error
 
     def open_job(self, job_id: str, *, at: int) -> Job:
-        # Not as one upsert, which would use a number up each time.
+        # Not one upsert, which would use up a number in each call.
         self._write("open_job" if self.find_job(job_id) is None else "touch_job", job_id, at)
         job = self.find_job(job_id)
         assert job is not None, "just written"

@@ -1,8 +1,8 @@
 """Questions to the SQLite store: the contract's `Snapshot`.
 
-Knows which named query answers which question; must not write. Each question is answered from
-one statement or from rows that never change, so no read transaction stays open and none can keep
-a checkpoint from finishing (fault D9).
+Knows which named query answers which question; must not write. Each question is answered from one
+statement or from rows that never change, so no read transaction stays open, which would keep a
+checkpoint from finishing (fault D9).
 """
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
@@ -40,7 +40,7 @@ from onceonly.store.sqlite.job_reading import SqliteJobReading
 
 _DELIVERED = (OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT)
 _UNDER_WAY = (OutboundStatus.QUEUED, OutboundStatus.SENDING)
-"""Statuses of messages with which nothing went wrong; `outbound_undelivered` has none of them."""
+"""Messages in these statuses, or in `_DELIVERED`, are not in the index `outbound_undelivered`."""
 
 
 class SqliteSnapshot(SqliteJobReading, Snapshot):
@@ -242,7 +242,7 @@ class SqliteSnapshot(SqliteJobReading, Snapshot):
 def _narrowest(wanted: MessageFilter) -> str:
     """The query whose index leaves the fewest rows to look at.
 
-    Messages under way are as many as `queued_max` at most, whoever their partners are.
+    There are at most `queued_max` messages under way, to all partners together.
     """
     status, is_any = wanted.status, wanted.status is None
     if wanted.conversation_id is not None:

@@ -1,7 +1,7 @@
 """Rows of the SQLite store and the values they stand for: one function per direction.
 
 Knows the order of columns in `sql/` and in the named queries; must not know
-connections or transactions. Words become Enum members through tables, since this is the hot path.
+connections or transactions. Words become Enum members by look-ups in tables, since that is fast.
 """
 
 import json
@@ -50,10 +50,10 @@ from onceonly.store.contract.entries import (
 from onceonly.store.contract.jobs import Job, JobRow, RowOutcome, StagedMessage
 
 Row = Sequence[Any]
-"""A row as SQLite gives it: the column types are the schema's, which are STRICT."""
+"""A row as SQLite gives it. The tables are STRICT, so each value has the type of its column."""
 
 PARTIES_CACHED_MAX = 1_024
-"""Lists of PartyIds kept decoded: a gateway talks to far fewer parties than it has messages."""
+"""Lists of PartyIds that are kept decoded: a gateway has far fewer partners than messages."""
 
 PAYLOADS_MAX = 1 << 16
 """Payload parts per message that `place` can tell apart; the wire's own limit is far lower."""

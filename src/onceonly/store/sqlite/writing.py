@@ -1,7 +1,7 @@
 """The write transaction of the SQLite store: the contract's `Transaction`.
 
-Knows in which tables a step's changes go; must not begin, commit or roll back, which is the
-store's. What is counted over a whole transaction (messages per status, inbox offsets) is kept in
+Knows into which tables the changes of a step go; must not begin, commit or roll back: the store
+does that. What is counted over a whole transaction (messages per status, inbox offsets) is kept in
 memory and written once, by `flush`, just before the commit.
 """
 
@@ -65,7 +65,7 @@ _FORGET_TRANSIT = (
     "forget_transit_bodies",
     "forget_transit_spooled",
 )
-"""In this order, since the keys are found through the rows that go next."""
+"""In this order, since each key is found by rows that are deleted after it."""
 
 
 class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
@@ -77,7 +77,7 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         super().__init__(connection)
         self._epoch = epoch
         self.journal_seq = journal_seq
-        """Last `seq` given, this transaction's rows included."""
+        """The last `seq`, including the rows of this transaction."""
         self.chain_hash = chain_hash
         self._changes_before = connection.total_changes()
         self._last_offset: int | None = None
@@ -263,7 +263,7 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         return super().last_offset() if self._last_offset is None else self._last_offset
 
     def _next_offset(self) -> int:
-        # Taken from the store's own row, not from the inbox: a purge must not free offsets.
+        # From the row of the store, not from the inbox: after a purge no offset may be given again.
         self._last_offset = self.last_offset() + 1
         return self._last_offset
 
