@@ -1,5 +1,5 @@
-"""The shape of history: one record per event in the life of a message, hash-chained.
+"""The journal's format: one record per event in the life of a message, in a hash chain.
 
 Knows what a journal row is and how rows become a segment. It must not know who writes them, where
-they are kept, or what they prove.
+they are stored, or what they prove.
 """

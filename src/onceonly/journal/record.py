@@ -1,7 +1,7 @@
-"""One journal row, and the chain that makes an edited row show (invariant E3).
+"""One journal row, and the hash chain that reveals an edited row (invariant E3).
 
-A row is written in the transaction that made it true and never changes. It carries no payload:
-a journal can be shown to a partner or an auditor.
+A row is written in the same transaction as the change that it reports, and never changes. It has no
+payload, so a journal can be shown to a partner or an auditor.
 """
 
 from collections.abc import Iterable
@@ -14,10 +14,10 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.word import Word
 
 SCHEMA_VERSION = 2
-"""Raised when columns are added; readers fill what an older row lacks with null."""
+"""Grows when columns are added; for older rows readers fill them with null."""
 
 METHOD_TRANSPORT = "method Transport"
-"""How the `reason` of Submitted and Stored begins where nobody acknowledges (seed 001 §1.2.4)."""
+"""Beginning of the `reason` of Submitted and Stored if nobody acknowledges (seed 001 §1.2.4)."""
 
 CHAIN_START = "0" * 64
 """`chain_hash` before the first row of a store."""
@@ -57,20 +57,20 @@ class Record(Word):
     digest: str | None = None
     """Content digest of the message (`message.digest.content_digest`), hexadecimal SHA-256."""
     hop: int | None = None
-    """Which hop wrote the row, where an intermediary did; None in the journals of the ends."""
+    """Number of the hop, in rows of an intermediary; None in the journals of the two parties."""
     actor: str | None = None
-    """Who asked for it, where a person or a program outside the gateway did."""
+    """Who asked for it, if a person or a program outside the gateway did."""
     reason: str | None = None
     header_digest: str | None = None
     """Digest of the message's header (`wire.header_digest`), hexadecimal SHA-256 (R-37)."""
     message_timestamp_at: int | None = None
-    """Timestamp of the message, as its header has it."""
+    """Timestamp in the header of the message."""
     time_to_live_at: int | None = None
-    """TimeToLive of the message; None where its header has none."""
+    """TimeToLive of the message; None if its header has none."""
     ack_requested: str | None = None
-    """Which acknowledgement the last hop was asked for; None where its header has no word."""
+    """Which acknowledgement the last hop was asked for; None if its header does not say."""
     receipt_requested: str | None = None
-    """Which delivery receipt was asked for; None where the header has no word."""
+    """Which delivery receipt was asked for; None if the header does not say."""
     schema_version: int = SCHEMA_VERSION
     seq: int = 0
     store_epoch: int = 0
@@ -96,7 +96,7 @@ def younger_than(version: int) -> tuple[str, ...]:
 
 
 def chained_columns(version: int) -> tuple[str, ...]:
-    """The columns under the hash of a row of this schema version: all of its own but the hash."""
+    """The columns that the hash of a row of this schema version covers: all but the hash."""
     left_out = {"chain_hash", *younger_than(version)}
     return tuple(name for name in COLUMNS if name not in left_out)
 
@@ -108,14 +108,14 @@ _PLACES: Final = {
     )
     for version in range(1, SCHEMA_VERSION)
 }
-"""For each older version: where its columns are, and where those that it does not have."""
+"""For each older version: the places of its own columns, and of those that came later."""
 
 
 def chain(previous_hash: str, record: Record) -> str:
     """The `chain_hash` of `record` after a row whose hash was `previous_hash`.
 
-    SHA-256 over the previous hash and the other columns of the row's own schema version. A row with
-    a value in a younger column is hashed with every column, so that none can be filled in later.
+    SHA-256 over the previous hash and the other columns of the row's own schema version. If a
+    younger column has a value, the hash covers every column, so that none can be filled in later.
     """
     columns = astuple(record)
     values: Iterable[object] = columns[:-1]
@@ -127,8 +127,8 @@ def chain(previous_hash: str, record: Record) -> str:
 
 
 def as_text(values: Iterable[object]) -> str:
-    """The values as length-prefixed text (`~` for null), so that no two lists have the same."""
-    # A list, since joining a generator costs a call for each value.
+    """The values as length-prefixed text (`~` for null): different lists have different texts."""
+    # A list, since joining a generator costs one call more for each value.
     return "|".join(
         ["~" if value is None else f"{len(text := str(value))}:{text}" for value in values]
     )

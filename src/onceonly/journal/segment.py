@@ -20,7 +20,7 @@ JOURNAL_FOLDER: Final = "journal"
 """Folder of the lake directory under which every party's segments are."""
 
 ROW_GROUP_ROWS: Final = 65_536
-"""Rows per row group: some ten megabytes of columns, one task's bite for a reader."""
+"""Rows per row group: some ten megabytes of columns, which one task of a reader takes at once."""
 
 _NUMBERS: Final = frozenset(
     {
@@ -58,14 +58,14 @@ SEGMENT_SCHEMA: Final = pa.schema(
     ],
     metadata={"onceonly.journal.schema_version": str(SCHEMA_VERSION)},
 )
-"""Every column of a record, in its order; instants stay microseconds (`at`), times stay numbers.
+"""Every column of a record, in its order.
 
-A timestamp column would be read with and without a time zone by different programs; a number is
-read the same by all of them.
+Instants are numbers of microseconds: some programs would read a timestamp column with a time zone,
+and others without one.
 """
 
 _FOLDER_NAME_BYTES_MAX: Final = 200
-"""Below the 255 bytes that a file system allows, with room for the prefix and the mark."""
+"""Less than the 255 bytes that a file system allows, with room for the prefix and the digest."""
 
 _UNQUOTED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._")
 
@@ -73,8 +73,8 @@ _UNQUOTED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw
 def party_folder(party: str) -> str:
     """Name of the party's folder, `party=<quoted>`, as Hive-style readers expect it.
 
-    Every byte but letters, digits, `-`, `.` and `_` is `%XX`. A name too long for a file system
-    is cut and ends in `~` and a digest; the `party` column always has it whole.
+    Every byte except letters, digits, `-`, `.` and `_` is written as `%XX`. A name that is too long
+    for a file system is cut and ends with `~` and a digest; the `party` column has the whole name.
     """
     quoted = "".join(chr(byte) if byte in _UNQUOTED else f"%{byte:02X}" for byte in party.encode())
     if len(quoted) > _FOLDER_NAME_BYTES_MAX:
@@ -84,9 +84,9 @@ def party_folder(party: str) -> str:
 
 
 def segment_name(party: str, first_seq: int, last_seq: int) -> str:
-    """Where the segment with these rows belongs, relative to the lake directory.
+    """The path of the segment with these rows, relative to the lake directory.
 
-    Raises `ValueError` where the range is empty or does not begin above 0.
+    Raises `ValueError` if the range is empty or does not begin above 0.
     """
     if not 0 < first_seq <= last_seq:
         raise ValueError(f"no journal rows are numbered {first_seq} to {last_seq}")
@@ -107,7 +107,7 @@ def to_table(records: Sequence[Record]) -> pa.Table:
 
 
 def to_parquet(records: Sequence[Record]) -> bytes:
-    """The bytes of the segment with these rows: zstd, no wall time, the same every time."""
+    """The bytes of the segment with these rows (zstd, without wall time): always the same."""
     sink = pa.BufferOutputStream()
     pq.write_table(
         to_table(records),
@@ -120,10 +120,10 @@ def to_parquet(records: Sequence[Record]) -> bytes:
 
 
 def to_records(table: pa.Table) -> list[Record]:
-    """The rows of a segment, as they were written; columns it lacks are null.
+    """The rows of a segment, as they were written; younger columns that it lacks are null.
 
-    Raises `KeyError` for a column that must be there and is not, `ValueError` for one that is of
-    another type or holds no word of the journal.
+    Raises `KeyError` if a required column is missing, `ValueError` if a column has another type or
+    a value that is no word of the journal.
     """
     _check_columns(table.schema)
     rows = []

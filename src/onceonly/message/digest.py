@@ -1,8 +1,8 @@
-"""The digests of a message's content: what both journals must agree on.
+"""The digests of a message's content, which must be the same in both journals.
 
 One covers the payload bytes and their order, the other what the header says of them and of the
-message (`wire.header_digest`), but not what relays add (R-04). A collision (R-01) and an altered
-delivery (invariant I2) show in them.
+message (`wire.header_digest`), but not what relays add (R-04). They show a collision (R-01) and an
+altered delivery (invariant I2).
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ class Digests(Word):
 
     payloads: str
     header: str | None
-    """None of a message that was stored before there was one (R-37)."""
+    """None for a message that was stored before header digests existed (R-37)."""
 
 
 def content_digest(payloads: Sequence[Payload]) -> str:
     """Hexadecimal SHA-256 of the payloads' own digests in their order.
 
-    With a single payload it is that payload's SHA-256, so that `sha256sum FILE` shows it.
+    For a single payload it is the SHA-256 of that payload, so `sha256sum FILE` prints it.
     """
     if len(payloads) == 1:
         return payloads[0].digest

@@ -25,13 +25,13 @@ class ErrorCode(StrEnum):
     """Error codes in their wire spelling. Seeds name the first two; the rest are ebMS words."""
 
     TRANSIENT_ERROR = "TransientError"
-    """The peer cannot take the message now; come again after MinRetrySecs (seed 000 §4.2)."""
+    """The peer cannot take the message now; try again after MinRetrySecs (seed 000 §4.2)."""
     INVALID_SEQUENCE_NUMBER = "InvalidSequenceNumber"
     """Case 4 of the sequence rule: neither the next number, nor a repeat, nor a reset to 1."""
     VALUE_NOT_RECOGNIZED = "ValueNotRecognized"
     """A well-formed value that we do not know, such as an agreement or a party."""
     NOT_SUPPORTED = "NotSupported"
-    """Understood, and not offered here."""
+    """Understood, but not offered here."""
     INCONSISTENT = "Inconsistent"
     """Two values of the message, or the message and the agreement, contradict each other."""
     OTHER_XML = "OtherXml"
@@ -39,7 +39,7 @@ class ErrorCode(StrEnum):
     MIME_PROBLEM = "MimeProblem"
     """The package is not well formed, or the manifest names a part that is not there."""
     MESSAGE_TOO_LARGE = "MessageTooLarge"
-    """Past a limit on bytes, parts, depth or count."""
+    """Above a limit of bytes, parts, depth or count."""
     SECURITY_FAILURE = "SecurityFailure"
     """A known MessageId with other content, or an identity that does not fit the channel."""
     TIME_TO_LIVE_EXPIRED = "TimeToLiveExpired"
@@ -47,7 +47,7 @@ class ErrorCode(StrEnum):
     DELIVERY_FAILURE = "DeliveryFailure"
     """Surely or probably not delivered."""
     UNKNOWN = "Unknown"
-    """Anything else, or a code of the peer's that we do not know."""
+    """Anything else, or a code of the peer that we do not know."""
 
 
 class OnceonlyError(Exception):
@@ -57,8 +57,8 @@ class OnceonlyError(Exception):
 class LocalError(OnceonlyError):
     """Our caller asked for something that cannot be done; nothing was changed.
 
-    `name` is a stable word for programs (`UnknownAgreement`), the text is for people; `facts` are
-    what a program may want of the text (`offsets`), in values that JSON has.
+    `name` is a stable word for programs (`UnknownAgreement`), the text is for people. `facts` are
+    the values in the text that a program may need (`offsets`), of types that JSON has.
     """
 
     def __init__(
@@ -67,16 +67,17 @@ class LocalError(OnceonlyError):
         super().__init__(text)
         self.name = name
         self.facts = dict(facts)
-        # A traceback has the name too, which is all that Spark shows of what its workers raise.
+        # With the name in it, since a traceback is all that Spark shows of an error of its workers.
         self.add_note(name)
 
 
 DESCRIPTION_LENGTH_MAX = 500
-"""Of our own words about what is refused, which may quote it: they become a row and an answer."""
+"""Longest description of a refusal, which may quote foreign text: it goes into a row and an
+answer."""
 
 
 class RemoteError(OnceonlyError):
-    """The peer sent something that we refuse: nothing is stored, nothing acknowledged."""
+    """The peer sent something that we refuse: it is neither stored nor acknowledged."""
 
     def __init__(
         self, code: ErrorCode, description: str, severity: Severity = Severity.ERROR

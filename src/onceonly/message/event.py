@@ -7,14 +7,15 @@ from enum import StrEnum
 
 
 class Event(StrEnum):
-    """What happened, in the past tense. Who writes it stands behind each word."""
+    """What happened, in the past tense. The text of each word says who writes the row."""
 
     SUBMITTED = "Submitted"
     """Sender: the application's message is stored and will be sent."""
     TRANSMITTING = "Transmitting"
     """Sender: transmission number `attempt` begins; its bytes may leave from now on."""
     TRANSMITTED = "Transmitted"
-    """Sender: that transmission ended with `outcome`; accepted is not acknowledged (R-05)."""
+    """Sender: that transmission ended with `outcome`; accepted does not mean acknowledged
+    (R-05)."""
     ACK_RECEIVED = "AckReceived"
     """Sender: the message is acknowledged."""
     LATE_ACK_RECEIVED = "LateAckReceived"
@@ -32,13 +33,16 @@ class Event(StrEnum):
     FAILED = "Failed"
     """Sender: not delivered; final."""
     CANCELLED = "Cancelled"
-    """Sender: taken back: no byte ever left, or `reason`: the receiver confirmed it; final."""
+    """Sender: taken back, since no byte ever left, or as `reason` says, confirmed by the receiver;
+    final."""
     SENT = "Sent"
-    """Sender: BestEffort or method Transport: the transport has it; nobody will say more. Final."""
+    """Sender: the transport has it, and no acknowledgement will come (BestEffort, method
+    Transport); final."""
     REQUEUED = "Requeued"
-    """Sender: the message waits for its turn again; `reason` says on whose word (R-21)."""
+    """Sender: the message waits for its turn again; `reason` says who wanted it (R-21)."""
     RESENT = "Resent"
-    """Sender: the content of a message that ended goes out as a new one, which `reason` names."""
+    """Sender: the content of this message, which has ended, is sent as a new one; `reason` names
+    it."""
     PING_SENT = "PingSent"
     """An availability inquiry ended with `outcome` (level 2)."""
     PONG_RECEIVED = "PongReceived"
@@ -50,15 +54,15 @@ class Event(StrEnum):
     INQUIRY_RECEIVED = "InquiryReceived"
     """A partner asked about the message, or pinged."""
     REPORT_SENT = "ReportSent"
-    """An answer to an inquiry ended with `outcome`."""
+    """The transmission of an answer to an inquiry ended with `outcome`."""
     RESPONSE_RECEIVED = "ResponseReceived"
     """Sender: the business response to the message arrived (level 5)."""
     RESPONSE_OVERDUE = "ResponseOverdue"
-    """Sender: it did not arrive in the time agreed (level 5)."""
+    """Sender: the business response did not arrive in the time agreed (level 5)."""
     RECEIPT_RECEIVED = "ReceiptReceived"
-    """Sender: a delivery receipt: the partner's application has the message."""
+    """Sender: a delivery receipt arrived: the partner's application has the message."""
     NOTIFIED = "Notified"
-    """Sender: a notice for the application is in its notification inbox; `reason` says which."""
+    """Sender: a notice was put into the application's notification inbox; `reason` says which."""
     PAIR_SUSPENDED = "PairSuspended"
     PAIR_RESUMED = "PairResumed"
     PAIR_QUARANTINED = "PairQuarantined"
@@ -71,31 +75,35 @@ class Event(StrEnum):
     COLLISION_DETECTED = "CollisionDetected"
     """Receiver: a known MessageId with other content; not acknowledged, not delivered (R-01)."""
     REJECTED = "Rejected"
-    """Receiver: refused with `error_code`; nothing stored, nothing acknowledged. With `direction`
-    out: what came back about a message of ours and could not be taken; or, with an `actor`, a row
-    of a job that never became a message, and the name of the refusal."""
+    """Receiver: refused with `error_code`; neither stored nor acknowledged. With `direction` out:
+    an answer about a message of ours that could not be used; or, with an `actor`, a row of a job
+    that did not become a message, and the name of the refusal."""
     ACK_SENT = "AckSent"
     """Receiver: a transmission of the acknowledgement ended with `outcome`."""
     ERROR_SENT = "ErrorSent"
     """Receiver: a transmission of an error ended with `outcome`."""
     RECEIPT_SENT = "ReceiptSent"
-    """Receiver: a delivery receipt ended with `outcome`."""
+    """Receiver: a transmission of a delivery receipt ended with `outcome`."""
     WITHHELD = "Withheld"
-    """Receiver: not handed over, since the acknowledgement certainly never left (R-12)."""
+    """Receiver: not handed over, since the acknowledgement certainly did not leave (R-12)."""
     CANCEL_CONFIRMED = "CancelConfirmed"
     """Receiver: the sender took the message back before work on it began; never processed."""
     APPLICATION_REFUSED = "ApplicationRefused"
     """Receiver: the application will not process the message; `reason` says why."""
     FAILURE_NOTICE_SENT = "FailureNoticeSent"
-    """A DeliveryFailure notice to the From Party ended with `outcome` (seed 001 §1.6)."""
+    """The transmission of a DeliveryFailure notice to the From Party ended with `outcome` (seed 001
+    §1.6)."""
     ARRIVED_IN_TRANSIT = "ArrivedInTransit"
-    """Intermediary: copy number `attempt` is stored and goes on; `hop` is the one it goes on by."""
+    """Intermediary: copy number `attempt` is stored and will be sent on; `hop` is the number of the
+    next hop."""
     FORWARDED = "Forwarded"
-    """Intermediary: a copy went on to the next hop and ended with `outcome`; `hop` counts it."""
+    """Intermediary: the transmission of a copy to the next hop ended with `outcome`; `hop` is its
+    number."""
     ACK_RELAYED = "AckRelayed"
-    """Intermediary: the downstream acknowledgement went upstream and ended with `outcome`."""
+    """Intermediary: the acknowledgement was sent on upstream; the transmission ended with
+    `outcome`."""
     ERROR_RELAYED = "ErrorRelayed"
-    """Intermediary: an error about a message on its way went upstream."""
+    """Intermediary: an error about a message in transit was sent upstream."""
     PURGED = "Purged"
     """Rows past their time were forgotten; `reason` counts them (R-19)."""
     HANDED_OVER = "HandedOver"
@@ -103,12 +111,13 @@ class Event(StrEnum):
     PROCESSING_CHANGED = "ProcessingChanged"
     """Receiver: the application reported its processing state, in `reason`."""
     SECURITY_EVENT = "SecurityEvent"
-    """Someone tried something; `reason` says what (R-26, attacks of every kind)."""
+    """Somebody tried something that is not allowed; `reason` says what (R-26)."""
     PARKED = "Parked"
-    """A bug of ours met the message while it was sent, forwarded or handed over: it is set aside,
-    and nobody takes it up again by himself; `reason` has the bug (R-43)."""
+    """A bug of ours met the message while it was sent, forwarded or handed over. The message is set
+    aside until an operator takes it up; `reason` has the bug (R-43)."""
     TAKEN_UP = "TakenUp"
-    """An operator let go on what was parked, or stored and not handed over; `reason` is his."""
+    """An operator took up a message that was parked, or stored and not handed over; `reason` is
+    his."""
     INTERNAL_ERROR = "InternalError"
     """A bug of ours met something that a peer sent or answered; `reason` says what (R-43)."""
     STARTED = "Started"
@@ -120,7 +129,7 @@ class Event(StrEnum):
 
 
 OUTCOMES = (Event.TRANSMITTED, Event.PING_SENT)
-"""How a message, or the Ping before it, fared on its way out."""
+"""The events that tell how a transmission of a message, or of the Ping before it, ended."""
 
 
 class Direction(StrEnum):

@@ -1,6 +1,6 @@
-"""Who a message is from and for, and which message it is.
+"""Who sent a message, to whom, and which message it is.
 
-Identifiers come from the wire and end in a database, a log, a web page and a Parquet file, so
+Identifiers come from the wire and go into a database, a log, a web page and a Parquet file, so
 their grammar is narrow and checked once, here. Seed 000 §5.1 (2) and (7); ruling R-01.
 """
 
@@ -12,7 +12,7 @@ from onceonly.message.printable import quoted
 from onceonly.message.word import Word
 
 IDENTIFIER_LENGTH_MAX = 255
-"""Longest PartyId, MessageId, ConversationId …: what fits every database index we care about."""
+"""Longest PartyId, MessageId, ConversationId …: it fits into an index of every usual database."""
 
 # White space and control characters inside an identifier are how two different strings are made
 # to look the same (attack X13), so nothing below U+0021 and no separator is let in; a surrogate
@@ -30,8 +30,8 @@ _DOTS = frozenset({".", ".."})
 def checked_identifier(value: str, name: str) -> str:
     """`value`, if it is an identifier: 1-255 characters, no white space, no control characters.
 
-    Nor one or two dots: it is a step of a URL's path, which every client would take for another.
-    Raises `RemoteError` (ValueNotRecognized) that names the field.
+    `.` and `..` are refused too: identifiers stand in the path of a URL, where clients resolve
+    these. Raises `RemoteError` (ValueNotRecognized) that names the field.
     """
     if _IDENTIFIER.fullmatch(value) is None or value in _DOTS:
         raise RemoteError(
@@ -60,7 +60,7 @@ JOB_NAME: Final = "an identifier without a slash, and neither . nor .."
 
 
 def is_job_name(value: str) -> bool:
-    """Whether a job may be called so: by an identifier that can be one step of a URL's path."""
+    """Whether a job may have this name: an identifier that can be one segment of a URL's path."""
     is_step = "/" not in value and value not in _DOTS
     return is_step and _IDENTIFIER.fullmatch(value) is not None
 
@@ -83,8 +83,8 @@ def checked_text(value: str, name: str) -> str:
 def checked_key(value: str) -> str:
     """`value`, if it can be a business key: one line of text, not empty, 255 characters at most.
 
-    An empty or blank one is what a caller sends who has none; as a key it would make all such
-    submissions one. Raises `RemoteError` (ValueNotRecognized).
+    A caller without a key may send an empty or blank one; as a key it would make all such
+    submissions the same. Raises `RemoteError` (ValueNotRecognized).
     """
     if not value.strip():
         raise RemoteError(
@@ -105,7 +105,7 @@ def checked_key(value: str) -> str:
 def is_uri(value: str) -> bool:
     """Whether `value` has the form of an absolute URI.
 
-    Each is an identifier too: a URI that a message brings becomes the PartyId of our answer.
+    It must be an identifier too, since a URI from a message becomes a PartyId in our answer.
     """
     return _IDENTIFIER.fullmatch(value) is not None and _URI.fullmatch(value) is not None
 
@@ -116,7 +116,7 @@ _UNPRINTABLE = re.compile(
 
 
 def printable(text: str, length_max: int) -> str:
-    """Prose of a peer as it may be kept and said again: lines of text, and not for ever."""
+    """A text of a peer as it may be stored and repeated: printable, and cut at `length_max`."""
     return _UNPRINTABLE.sub(" ", text[:length_max])
 
 
@@ -148,7 +148,7 @@ class PartyId(Word):
 class Pair(NamedTuple):
     """An ordered Sender-Receiver pair, named by the parties' first PartyIds.
 
-    SequenceNumbers, stop-and-wait and suspension belong to it (seed 000 §2.1.3, §5.1 (7)).
+    It has the SequenceNumbers, stop-and-wait and suspension (seed 000 §2.1.3, §5.1 (7)).
     """
 
     from_party: str

@@ -27,8 +27,8 @@ class Now(Word):
 def to_datetime(at: int) -> datetime:
     """The instant as an aware `datetime` in UTC, to the microsecond.
 
-    A time to live of the year 9999 and what is added to it are instants too, though the calendar
-    has no more days: what is outside of it is its first or last instant.
+    Instants outside the years that `datetime` knows, as a TimeToLive in the year 9999 and some
+    days, give its first or last instant.
     """
     try:
         return _EPOCH + timedelta(microseconds=at)

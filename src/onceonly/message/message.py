@@ -29,19 +29,19 @@ class DeliverySemantics(StrEnum):
 
     @property
     def on_wire(self) -> "DeliverySemantics":
-        """The word that a message of this degree carries: whether it wants an acknowledgement."""
+        """The word for this degree on the wire: whether an acknowledgement is wanted."""
         if self is DeliverySemantics.BEST_EFFORT:
             return self
         return DeliverySemantics.ONCE_AND_ONLY_ONCE
 
 
 class ReliableMessagingMethod(StrEnum):
-    """Who makes the delivery reliable (seed 001 §1.2.4)."""
+    """What makes the delivery reliable (seed 001 §1.2.4)."""
 
     EBXML = "ebXML"
     """The acknowledgement protocol of these specifications."""
     TRANSPORT = "Transport"
-    """A reliable product underneath, by a binding; no acknowledgements of ours."""
+    """A reliable transport product, by a binding; there are no ebXML acknowledgements."""
 
 
 class AckRequested(StrEnum):
@@ -53,7 +53,7 @@ class AckRequested(StrEnum):
 
 
 class SyncReplyMode(StrEnum):
-    """What comes back in the answer of the transport itself (seed 001 §1.2.2)."""
+    """What comes back in the answer of the transport, for instance of HTTP (seed 001 §1.2.2)."""
 
     NONE = "none"
     SIGNALS_ONLY = "signalsOnly"
@@ -67,7 +67,7 @@ class SyncReplyMode(StrEnum):
 
 
 class Payload(Word):
-    """One payload part, described: what it is called, what it is, how long, which bytes.
+    """The description of one payload part: its name, its type, its length and its digest.
 
     `digest` is the lower-case hexadecimal SHA-256 of the bytes; `content_id` is without angle
     brackets and unique in the message. `name` labels the document and is never used as a path.
@@ -97,9 +97,9 @@ class RoutingHeader(Word, kw_only=True):
 
 
 class AcknowledgmentElement(Word, kw_only=True):
-    """The Acknowledgment element of seed 001 §3: alone in a signal, or riding on a response.
+    """The Acknowledgment element of seed 001 §3: in a signal of its own, or in a response.
 
-    Without `from_ids` the party in the Header's From is the one that acknowledges (§3.1.2).
+    Without `from_ids` the party in the From of the Header acknowledges (§3.1.2).
     """
 
     timestamp_at: int
@@ -127,14 +127,14 @@ class Message(Word, kw_only=True):
     ref_to_message_id: str | None = None
     payloads: tuple[Payload, ...] = ()
     time_to_live_at: int | None = None
-    """Past this instant an unknown copy is refused (TimeToLive, seed 001 §1.2.3)."""
+    """After this instant an unknown copy is refused (TimeToLive, seed 001 §1.2.3)."""
     sync_reply_mode: SyncReplyMode | None = None
     delivery_receipt_requested: AckRequested | None = None
     acknowledgment: AcknowledgmentElement | None = None
-    """The acknowledgement of the message in `ref_to_message_id`, where it rides on this one."""
+    """The acknowledgement of the message in `ref_to_message_id`, if this message carries it."""
     leaves_semantics: bool = False
-    """The header names no deliverySemantics: the CPA's hold (seed 001 §1.2.1), and `semantics` is
-    only a place-holder until the message is admitted under its agreement."""
+    """The header names no deliverySemantics, so those of the CPA apply (seed 001 §1.2.1);
+    `semantics` is a placeholder until the agreement is found."""
 
     def __post_init__(self) -> None:
         checked_identifier(self.message_id, "MessageId")

@@ -1,8 +1,8 @@
 """A message as it travels: bytes around payloads.
 
 The bytes of a package are `segments[0] + payload 0 + segments[1] + payload 1 + … + segments[-1]`.
-Keeping the segments apart from the payloads lets a resend be the same bytes to the last one
-(ruling R-04) without storing a 100 MiB payload twice or ever having it in memory.
+The segments are kept apart from the payloads, so that a resend has exactly the same bytes (ruling
+R-04), while a 100 MiB payload is stored only once and is never in memory.
 """
 
 from onceonly.message.message import Payload

@@ -1,7 +1,7 @@
 """What a profile is: a wire form, and the rules of its text as data.
 
-A rule that differs between profiles is a trait here, and whoever needs the rule asks for the trait.
-Nobody asks which profile it is, so one more of them is one more value, and a codec for it
+A rule that differs between profiles is a trait here, and code that needs the rule reads the trait.
+No code asks which profile it has, so a new profile is a new value and a codec for it
 (`wire.registry`).
 """
 
@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Profile:
-    """A wire form plus the rules of its text. There is one object of each, known by identity."""
+    """A wire form and the rules of its text. Each profile is one object, compared by identity."""
 
     RM_2000: ClassVar["Profile"]
     """The text of seed 000."""
@@ -20,17 +20,17 @@ class Profile:
     """The text of seed 001."""
 
     name: str
-    """As configuration, journal and API have it."""
+    """The name in configuration, journal and API."""
     is_numbered: bool
     """Reliable messages carry SequenceNumbers, one in flight per pair (seed 000 §2.1.3)."""
     has_error_uri: bool
     """Each RoutingHeader names an ErrorURI (seed 000 §2.2.2)."""
     header_decides_semantics: bool
-    """The degree of reliability is what the header says, whatever was agreed (seed 000 §5.1 (6));
-    else it must be as agreed, or left to the agreement (seed 001 §1.2.1)."""
+    """The header alone says the degree of reliability (seed 000 §5.1 (6)); otherwise it must say
+    what was agreed, or nothing (seed 001 §1.2.1)."""
     header_has_parameters: bool
     """Headers name further agreed parameters: TimeToLive, syncReplyMode, the method, and which
-    acknowledgement and receipt are asked for (seed 001 §1.2). What they leave open is as agreed."""
+    acknowledgement and receipt are asked for (seed 001 §1.2). What they leave out is as agreed."""
     response_acknowledges: bool
     """A business response shows that its request arrived, and answers its repeats (seed 001 §1.3.3
     (8b) and (9))."""
@@ -40,7 +40,7 @@ class Profile:
     """An intermediary may acknowledge in its own name and own the delivery (ruling R-13)."""
 
     def __reduce__(self) -> tuple[Callable[[str], "Profile"], tuple[str]]:
-        # By its name: also in another process there is one object of each.
+        # Pickled by its name, so that another process too has only one object of each.
         return profile_named, (self.name,)
 
 
@@ -66,11 +66,11 @@ Profile.RM_2001 = Profile(
 )
 
 PROFILES: Final = (Profile.RM_2000, Profile.RM_2001)
-"""Those that the house has, the oldest first."""
+"""The profiles of onceonly, the oldest first."""
 
 
 def profile_named(name: str) -> Profile:
-    """The profile of the house with this name. Raises `KeyError`."""
+    """The profile of onceonly with this name. Raises `KeyError` for an unknown name."""
     return _BY_NAME[name]
 
 

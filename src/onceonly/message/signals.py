@@ -1,8 +1,8 @@
 """Messages of the MSHs themselves: acknowledgements, errors, inquiries and their reports.
 
-None but an inquiry is ever answered (R-20). Their From and To are the MSHs' URIs, taken from the
-RoutingHeader of the message that they are about (seed 000 §2.2.2, seed 001 §1.3.3.1), so they are
-plain PartyIds here like any other; a DeliveryFailure notice names the parties (seed 001 §1.6).
+Only an inquiry is answered (R-20). Their From and To are the URIs of the MSHs, taken from the
+RoutingHeader of the message that they are about (seed 000 §2.2.2, seed 001 §1.3.3.1); here they are
+ordinary PartyIds. A DeliveryFailure notice names the parties (seed 001 §1.6).
 """
 
 from enum import StrEnum
@@ -16,20 +16,20 @@ from onceonly.message.word import Word, changed
 class SignalHeader(Word, kw_only=True):
     """What every signal carries in its Header.
 
-    Its own `message_id`, `agreement_id` and `conversation_id` are empty where the product of a
-    partner left them out, in an acknowledgement or an error: what those are about says
-    `ref_to_message_id` alone (rulings R-42, R-44).
+    `message_id`, `agreement_id` and `conversation_id` are empty if the partner's product left them
+    out of an acknowledgement or an error: there `ref_to_message_id` says what it is about (rulings
+    R-42, R-44).
     """
 
     message_id: str
     from_ids: tuple[PartyId, ...]
     to_ids: tuple[PartyId, ...]
     agreement_id: str
-    """Empty where the signal names none: then it has that of what it is about (R-44)."""
+    """Empty if the signal names none: then that of the message it is about applies (R-44)."""
     conversation_id: str
     timestamp_at: int
     ref_to_message_id: str
-    """MessageId of the message that the signal is about; empty in a Ping, which is about none."""
+    """MessageId of the message that the signal is about; empty in a Ping."""
 
     def __post_init__(self) -> None:
         for value, name in (
@@ -43,7 +43,7 @@ class SignalHeader(Word, kw_only=True):
 
 
 class Assurance(StrEnum):
-    """How far the receiver had looked when it acknowledged; each includes the one before.
+    """What the receiver had checked when it acknowledged; each word includes the one before it.
 
     Seed 004 level 0: received and persisted, structure valid (a), content valid (b).
     """
@@ -70,10 +70,10 @@ class Acknowledgment(Word):
 
     header: SignalHeader
     element: AcknowledgmentElement | None = None
-    """`rm-2001`, where the sender asked for it (seed 001 §1.3.3.1)."""
+    """The element of `rm-2001`, if the sender asked for it (seed 001 §1.3.3.1)."""
     status: AckStatus = PLAIN_ACK
     is_receipt: bool = False
-    """A delivery receipt: the application has the message (seed 001 §2.1.1.2)."""
+    """It is a delivery receipt: the application has the message (seed 001 §2.1.1.2)."""
 
 
 class ErrorEntry(Word, kw_only=True):
@@ -84,7 +84,7 @@ class ErrorEntry(Word, kw_only=True):
     description: str = ""
     min_retry_s: int | None = None
     code_text: str = ""
-    """The code as it stood on the wire, where it is none of ours (`code` is then Unknown)."""
+    """The code on the wire, if we do not know it (`code` is then Unknown)."""
 
 
 class ErrorSignal(Word):
@@ -93,17 +93,17 @@ class ErrorSignal(Word):
     header: SignalHeader
     errors: tuple[ErrorEntry, ...]
     semantics: DeliverySemantics = DeliverySemantics.BEST_EFFORT
-    """In a DeliveryFailure notice that of the failed message (seed 001 §1.6)."""
+    """In a DeliveryFailure notice: the degree of the failed message (seed 001 §1.6)."""
 
 
 Verdict = Acknowledgment | ErrorSignal
 
 
 def readings_of(signal: Verdict) -> tuple[Verdict, ...]:
-    """What a verdict may be about, the plainest first: the id as it stands, else without brackets.
+    """The signal with each id that it may mean: the id as written, then without angle brackets.
 
-    Products that number messages as mail does write `<id>` (ruling R-42). An id of ours may have
-    brackets of its own, so what fits as it stands is never read otherwise.
+    Products that write MessageIds as mail does send `<id>` (ruling R-42). An id of ours may itself
+    have brackets, so the id as written is tried first.
     """
     about = signal.header.ref_to_message_id
     plain = about[1:-1] if about[:1] == "<" and about[-1:] == ">" else ""
@@ -120,7 +120,7 @@ class InquiryKind(StrEnum):
     STATUS = "StatusRequest"
     """What do you know of this message?"""
     CANCEL = "CancelRequest"
-    """Do not process this message, whether you have it or it is still on its way."""
+    """Never process this message, whether you have it already or not."""
     RESPONSE = "ResponseRequest"
     """Send your business response to this message again."""
 
@@ -136,7 +136,7 @@ class MessageStatus(StrEnum):
 
 
 class ReportedProcessing(StrEnum):
-    """How far the application is, as told to the partner (seed 004 level 3 (3b))."""
+    """The application's processing state as the partner is told it (seed 004 level 3 (3b))."""
 
     NOT_STARTED = "not-started"
     IN_PROGRESS = "in-progress"
@@ -161,12 +161,12 @@ class Report(Word, kw_only=True):
     about: str = ""
     """MessageId of the message that was asked about; empty in the answer to a Ping."""
     is_accepted: bool = True
-    """Ping: messages are taken. Cancel: it will never be processed, durably. Response: it follows.
+    """Ping: messages are taken. Cancel: the message will never be processed. Response: it follows.
     """
     status: MessageStatus | None = None
     processing: ReportedProcessing | None = None
     received_at: int | None = None
-    """When the message was received, where it was (seed 001 §1.1.1)."""
+    """When the message was received, if it was (seed 001 §1.1.1)."""
 
 
 Signal = Acknowledgment | ErrorSignal | Inquiry | Report

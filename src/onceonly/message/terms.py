@@ -23,7 +23,7 @@ class OnExhausted(StrEnum):
 
 
 class ResponseChoice(StrEnum):
-    """Which stored response answers a repeat, where there are several (R-03)."""
+    """Which stored response answers a repeat, if there are several (R-03)."""
 
     FIRST = "first"
     MOST_RECENT = "most-recent"
@@ -39,7 +39,7 @@ class DeliveryReceiptProvided(StrEnum):
 
 
 class Remedy(StrEnum):
-    """What recovery does by rule once it knows how the message stands (seed 004 levels 3, 5)."""
+    """What recovery does once it knows the status of the message (seed 004 levels 3, 5)."""
 
     RESEND = "resend"
     """The same message again, the same bytes."""
@@ -55,9 +55,9 @@ class Intermediary(StrEnum):
     """How an intermediary carries a message (ruling R-13)."""
 
     RELAY = "relay"
-    """Acknowledge upstream only after the downstream acknowledgement."""
+    """Acknowledge to the previous hop only after the next hop has acknowledged."""
     ACCEPT = "accept"
-    """Store, acknowledge, and own the delivery from here on."""
+    """Store, acknowledge, and take over the delivery."""
 
 
 class RecoveryTerms(Word, kw_only=True):
@@ -70,15 +70,15 @@ class RecoveryTerms(Word, kw_only=True):
     """Ask for the status once the sender has given up (level 3)."""
     pings_before_inquiry: bool = False
     inquiries: int = 3
-    """Most questions of one kind without an answer, RetryInterval apart."""
+    """How often a question is asked without an answer, RetryInterval apart."""
     when_not_received: Remedy = Remedy.WAIT
-    """resend, new-version, cancel or wait."""
+    """The partner has no record of the message: resend, new-version, cancel or wait."""
     response_within_s: int | None = None
-    """After this time the business response is late (level 5); None: none is expected."""
+    """After this time the business response is late (level 5); None: no response is expected."""
     when_not_started: Remedy = Remedy.WAIT
-    """Response late, work not started: cancel or wait."""
+    """The response is late, and the work is not started: cancel or wait."""
     when_complete: Remedy = Remedy.ASK_AGAIN
-    """Response late, work complete: ask-again or wait."""
+    """The response is late, and the work is complete: ask-again or wait."""
 
 
 class DeliveryTerms(Word, kw_only=True):
@@ -91,41 +91,42 @@ class DeliveryTerms(Word, kw_only=True):
     """Most messages of the pair in flight at once; 1 where they are numbered."""
     method: ReliableMessagingMethod = ReliableMessagingMethod.EBXML
     timeout_s: int = 30
-    """Wait for any response after the first transmission (Timeout)."""
+    """Time to wait for a response after the first transmission (Timeout)."""
     retries: int | None = 3
     """Most transmissions after the first one (Retries); None: until the message expires."""
     retry_interval_s: int = 60
-    """Wait after each later transmission (RetryInterval)."""
+    """Time to wait after each later transmission (RetryInterval)."""
     persist_duration_s: int = 30 * 86_400
-    """Least time that a receiver keeps what it needs to know a repeat (PersistDuration)."""
+    """Least time for which a receiver keeps what it needs to recognize a repeat
+    (PersistDuration)."""
     time_to_live_s: int | None = None
     """After this age an unknown copy is refused and a failure is final (TimeToLive)."""
     msh_time_accuracy_s: int = 30
     """How far the two wall clocks may differ (mshTimeAccuracy)."""
     timestamp_ahead_max_s: int = 86_400
-    """How far a message's Timestamp may be ahead of the receiver's clock, beside mshTimeAccuracy:
-    its id is kept until that time is over, too (R-19)."""
+    """How far a Timestamp may be ahead of the receiver's clock, in addition to mshTimeAccuracy. The
+    id of such a message is kept for as much longer (R-19)."""
     on_exhausted: OnExhausted = OnExhausted.SUSPEND
     transient_retries: int = 100
-    """Most pauses asked for by TransientError in a row (ruling R-15)."""
+    """Most pauses in a row that TransientErrors may ask for (ruling R-15)."""
     fails_on_network_error: bool = False
-    """Give up as soon as the transport says that nothing left (seed 003 §1)."""
+    """Give up as soon as the transport reports that no byte left (seed 003 §1)."""
     strict_release: bool = False
     """Hand over only once an acknowledgement may have left (ruling R-12)."""
     drop_duplicates: bool = False
-    """BestEffort: eliminate repeats all the same (ruling R-16)."""
+    """Eliminate repeats of BestEffort messages too (ruling R-16)."""
     response_choice: ResponseChoice = ResponseChoice.FIRST
     intermediary: Intermediary | None = None
-    """Who stands between the parties: nobody, relays, or one that acknowledges in its own name, so
-    that its DeliveryFailure may come behind that (R-39)."""
+    """What is between the parties: nothing (None), relays, or an intermediary that acknowledges in
+    its own name, and may send a DeliveryFailure after its acknowledgement (R-39)."""
     may_be_copied: bool = False
-    """What carries the messages may make copies of them, as mail, brokers and intermediaries do:
-    what is refused then need not be the only copy (R-46)."""
+    """The way may make copies of a message, as mail, brokers and intermediaries do: the copy that
+    is refused may then not be the only one (R-46)."""
     notifies_failures: bool = False
     """Send DeliveryFailure notices to the From Party (ruling R-14)."""
     ack_requested: AckRequested = AckRequested.NONE
     ack_status: AckStatus = PLAIN_ACK
-    """What our acknowledgements are to say; a receiver acknowledges no earlier (level 0)."""
+    """What our acknowledgements say; the receiver acknowledges only when it is true (level 0)."""
     sync_reply_mode: SyncReplyMode = SyncReplyMode.NONE
     delivery_receipt_requested: AckRequested = AckRequested.NONE
     delivery_receipt_provided: DeliveryReceiptProvided = DeliveryReceiptProvided.NONE
@@ -135,7 +136,7 @@ class DeliveryTerms(Word, kw_only=True):
 
     @property
     def is_acknowledged(self) -> bool:
-        """Whether the acknowledgement protocol runs at all (seed 001 §1.3; S1-22)."""
+        """Whether the acknowledgement protocol is used (seed 001 §1.3; S1-22)."""
         return (
             self.method is ReliableMessagingMethod.EBXML
             and self.semantics is not DeliverySemantics.BEST_EFFORT
@@ -148,15 +149,15 @@ class DeliveryTerms(Word, kw_only=True):
 
     @property
     def leaves_once(self) -> bool:
-        """Whether a message is sent once, whatever becomes of it (seed 000 §3.1.2 and §3.1.3)."""
+        """Whether a message is sent only once, whatever the outcome (seed 000 §3.1.2, §3.1.3)."""
         return self.semantics in (DeliverySemantics.AT_MOST_ONCE, DeliverySemantics.BEST_EFFORT)
 
     @property
     def verdict_after_s(self) -> int | None:
         """Longest time from the first transmission to a verdict (R-06); None: no bound (R-17).
 
-        None is waited for where no acknowledgement is to come; a reliable product is tried until
-        the message expires.
+        If no acknowledgement is expected, there is nothing to wait for; to a reliable product the
+        message is offered until it expires.
         """
         is_by_product = self.method is ReliableMessagingMethod.TRANSPORT
         if not self.is_acknowledged and not is_by_product:

@@ -1,15 +1,15 @@
-"""What a word of the house is made of: a frozen value that is equal to none of another kind.
+"""`Word`: the base of all frozen values that the parts of onceonly exchange.
 
-Words are the events, effects and states of the machines, what stands in the store, and what the
-parts of a gateway hand to one another. A word is no tuple: it cannot be unpacked, and two of
-different kinds are never equal, whatever is in them.
+Words are the events, effects and states of the machines, the values of the store, and what the
+parts of a gateway pass to one another. A word is not a tuple: it cannot be unpacked, and two words
+of different classes are never equal, even if their fields are.
 """
 
 from typing import TYPE_CHECKING, dataclass_transform
 
 from msgspec import Struct, field
 
-if TYPE_CHECKING:  # mypy checks what this one is given, by the fields of the word.
+if TYPE_CHECKING:  # mypy checks the arguments of this one against the fields of the word.
     from dataclasses import replace as changed
 else:
     from msgspec.structs import replace as changed
@@ -19,4 +19,4 @@ __all__ = ["Word", "changed", "field"]
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Word(Struct, frozen=True):
-    """A value of a kind of its own. `changed` makes a copy of it with some fields changed."""
+    """A frozen value. `changed` makes a copy of it with some fields changed."""

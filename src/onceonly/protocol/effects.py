@@ -2,8 +2,8 @@
 
 `Journal`, `Notify`, `HandOver`, the incidents and what one machine tells another are carried out
 inside the transaction of the step. `Transmit`, `Acknowledge`, `Answer`, `Inquire`, `Forward` and
-their like leave the house, so the desk releases them only when the store says *committed*: who runs
-the steps has nothing that sends (the import rule of `steps`, `tests/repo/test_rings.py`).
+similar ones send something, so the desk carries them out only after the commit: who runs the steps
+has nothing that sends (the import rule of `steps`, `tests/repo/test_rings.py`).
 """
 
 from enum import StrEnum
@@ -31,11 +31,11 @@ class NoticeKind(StrEnum):
     """What the application is told."""
 
     DELIVERY_FAILURE = "DeliveryFailure"
-    """Not delivered, or not known to be: `severity` tells which (R-08)."""
+    """Not delivered, or possibly not delivered: `severity` tells which (R-08)."""
     ACKNOWLEDGED_LATE = "AcknowledgedLate"
     """An acknowledgement came after the failure notice (R-09)."""
     NOT_PROCESSED = "NotProcessed"
-    """The partner has it, and says that it could not process it (R-39)."""
+    """The partner has the message, and says that it could not process it (R-39)."""
 
 
 class Notify(Word):
@@ -55,9 +55,9 @@ class Transmit(Word):
 
 
 class Release(Word):
-    """Tell the pair that the message is settled: `abandoned` if not by an acknowledgement.
+    """Tell the pair that the message is settled: `abandoned` if without an acknowledgement.
 
-    The number of an abandoned message makes the pair restart at 1 (R-10), if it had one.
+    If an abandoned message had a number, the pair restarts at 1 (R-10).
     """
 
     abandoned: bool
@@ -71,13 +71,13 @@ class GiveUp(Word):
 
 
 class Diverge(Word):
-    """Tell the pair that the peer's sequence and ours disagree (R-11)."""
+    """Tell the pair that the SequenceNumbers of the peer and ours disagree (R-11)."""
 
     reason: str
 
 
 class TellTrouble(Word):
-    """Tell the pair that its partner cannot be reached, or says nothing (R-40)."""
+    """Tell the pair that its partner cannot be reached, or does not answer (R-40)."""
 
     cause: str
 
@@ -87,7 +87,7 @@ class Recover(Word):
 
     reason: str
     is_told: bool = False
-    """The partner said so; without that it was silent, or the time passed."""
+    """The partner answered that it did not take the message; False: no answer came in time."""
 
 
 class Inquire(Word):
@@ -101,7 +101,7 @@ class Resend(Word):
 
 
 class SendNewVersion(Word):
-    """Recovery: the content again under a new MessageId, now that the old one is cancelled."""
+    """Recovery: the content again under a new MessageId, since the old message is cancelled."""
 
 
 class ConfirmCancel(Word):
@@ -109,38 +109,38 @@ class ConfirmCancel(Word):
 
 
 class ConfirmReceipt(Word):
-    """Recovery: tell the message that the receiver says it has it."""
+    """Recovery: tell the message that the receiver said that it has it."""
 
 
 class Admit(Word):
-    """Pair: this message is next, under this SequenceNumber, or none where there are none."""
+    """Pair: this message is next, with this SequenceNumber, or None if there are no numbers."""
 
     message_id: str
     sequence_number: int | None
 
 
 class AdmitNext(Word):
-    """Pair: a turn is free. Message: I wait again. Look for the longest-waiting message."""
+    """A turn is free, or a message waits again: look for the longest-waiting message."""
 
 
 class Hold(Word):
-    """Pair: the message in flight must be silent now."""
+    """Pair: the message in flight must not be sent for now."""
 
     message_id: str
 
 
 class Restart(Word):
-    """Pair: the message in flight starts anew."""
+    """Pair: the message in flight starts again."""
 
     message_id: str
 
 
 class OpenIncident(Word):
-    """Pair, an ExactlyOnce message (R-17), or a parked one: an operator is needed.
+    """A pair, an ExactlyOnce message (R-17) or a parked message needs an operator.
 
-    `reason` says why. The incident of a parked message (R-43) ends when it is taken up, and not
-    when its partner is heard. Of trouble with a partner (R-40) a pair has one at most, whose
-    reason is the last cause.
+    `reason` says why. The incident of a parked message (R-43) ends when the message is taken up,
+    not when its partner answers. A pair has at most one incident of trouble with its partner
+    (R-40); its reason is the last cause.
     """
 
     reason: str
@@ -149,11 +149,11 @@ class OpenIncident(Word):
 
 
 class ResolveIncident(Word):
-    """Pair, or an ExactlyOnce message: what needed an operator is over."""
+    """A pair or an ExactlyOnce message no longer needs an operator."""
 
 
 class ResolveTrouble(Word):
-    """Pair: its partner is heard; what else needs an operator stays open (R-40)."""
+    """Pair: its partner answered; other incidents of the pair stay open (R-40)."""
 
 
 class Acknowledge(Word):
@@ -161,7 +161,7 @@ class Acknowledge(Word):
 
 
 class AcknowledgeAnew(Word):
-    """The response of a stored message is missing: make one, store it, send it (S1-35)."""
+    """A stored message has no response: make one, store it and send it (S1-35)."""
 
 
 class HandOver(Word):
@@ -169,7 +169,7 @@ class HandOver(Word):
 
 
 class Withhold(Word):
-    """Keep that no acknowledgement of the message has left so far, for the next start (R-12)."""
+    """Note for the next start that no acknowledgement of the message has left so far (R-12)."""
 
 
 class SendReceipt(Word):
@@ -184,13 +184,13 @@ class NotifySender(Word):
 
 
 class Forward(Word):
-    """Relay: send this copy on to the next hop; `copy` counts them from 1."""
+    """Relay: send this copy on to the next hop; `copy` is its number, from 1."""
 
     copy: int
 
 
 class AcknowledgeUpstream(Word):
-    """Relay: acknowledge to the previous hop, now that the next one has (R-13)."""
+    """Relay: acknowledge to the previous hop, since the next hop has acknowledged (R-13)."""
 
 
 class AnswerUpstream(Word):

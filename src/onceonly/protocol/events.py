@@ -10,7 +10,7 @@ from onceonly.message.word import Word
 
 
 class Outcome(StrEnum):
-    """What a transport knows after a transmission. Unknown is not failure (ruling R-05)."""
+    """What a transport knows after a transmission. `UNKNOWN` is not a failure (ruling R-05)."""
 
     ACCEPTED = "accepted"
     REFUSED = "refused"
@@ -18,7 +18,7 @@ class Outcome(StrEnum):
 
 
 class Transmission(Word):
-    """How one transmission ended. `bytes_left` is False only when surely no byte left us."""
+    """How one transmission ended. `bytes_left` is False only if it is certain that no byte left."""
 
     outcome: Outcome
     bytes_left: bool
@@ -29,32 +29,32 @@ class Transmission(Word):
     def words(self) -> str:
         """The outcome for people: `refused, 404 Not Found`, `unknown, no answer in time`."""
         status = "" if self.status_code is None else str(self.status_code)
-        # The phrase of a status is written with it; an MSH's own words are not.
+        # The phrase is written after a status of HTTP, but not after the name that an MSH gives.
         is_there = self.detail.startswith(status)
         told = self.detail if is_there else f"{status} {self.detail}".rstrip()
         return f"{self.outcome}, {told}" if told else self.outcome.value
 
     @property
     def is_lasting(self) -> bool:
-        """Whether somebody was reached, and refused what he would refuse again."""
+        """Whether the peer was reached, and would refuse the same again."""
         return self.outcome is Outcome.REFUSED and self.status_code not in _COME_AGAIN
 
 
 _COME_AGAIN = frozenset({None, 503, 507})
-"""Statuses of a refusal that say nothing about the next one: none at all, busy, disk full."""
+"""Statuses after which the next transmission may be accepted: none at all, busy, disk full."""
 
 
 Outcomes = tuple[Transmission, ...]
-"""How the transmissions of a message, or the Pings before it, ended until an event: the latest
-first. The state has none of it, since every transmission would have to write it."""
+"""How the transmissions of a message, or the Pings before it, ended, the latest first. They are not
+part of the state, since every transmission would then have to write it."""
 
 
 class Admitted(Word):
-    """The pair gave the message its turn, and its SequenceNumber where there are numbers."""
+    """The pair gave the message its turn, and a SequenceNumber if the pair has numbers."""
 
     sequence_number: int | None
     size_bytes: int = 0
-    """Of the payloads: large messages may be preceded by a Ping (level 2)."""
+    """Size of the payloads: before a large message a Ping may be sent (level 2)."""
 
 
 class Transmitted(Word):
@@ -63,14 +63,14 @@ class Transmitted(Word):
     attempt: int
     transmission: Transmission
     before: Outcomes = ()
-    """Told where the transmission `is_lasting`."""
+    """The earlier outcomes; only given if the transmission `is_lasting`."""
 
 
 class DeadlineReached(Word):
     """The monotonic deadline `due_ns`, which the state once asked for, has come.
 
-    It may come late, behind the step that ended the wait; then the state asks for another one, or
-    for none, and nothing happens.
+    It may come late, after the step that ended the wait. Then the state waits for another deadline,
+    or for none, and nothing happens.
     """
 
     due_ns: int
@@ -80,9 +80,9 @@ class DeadlineReached(Word):
 class AckReceived(Word):
     """A fitting acknowledgement arrived: RefToMessageId and the peer's identity match (R-20).
 
-    `detail` is what it said beyond that, for the journal: its status, or that it rode on the
-    business response. Such a response and a delivery receipt are the To Party's own word; an
-    acknowledgement may be that of an intermediary.
+    `detail` is what else it said, for the journal: its status, or that a business response carried
+    it. A business response and a delivery receipt come from the To Party itself; an acknowledgement
+    may come from an intermediary.
     """
 
     detail: str | None = None
@@ -90,7 +90,7 @@ class AckReceived(Word):
 
 
 class PongReceived(Word):
-    """The partner answered the Ping that goes before the message (level 2)."""
+    """The partner answered the Ping that was sent before the message (level 2)."""
 
     is_available: bool
 
@@ -100,7 +100,7 @@ class CancelConfirmed(Word):
 
 
 class Requeued(Word):
-    """By rule or by an operator, a message that had been given up waits for its turn again."""
+    """A message that had been given up waits for its turn again, by rule or by an operator."""
 
     reason: str
 
@@ -115,24 +115,24 @@ class ErrorReceived(Word):
 
 
 class TimePassed(Word):
-    """The wall clock moved; TimeToLive and its fence may have been crossed."""
+    """Time has passed on the wall clock; the message may be past TimeToLive or the fence."""
 
     before: Outcomes = ()
 
 
 class Held(Word):
-    """The pair was suspended while the message was on its way; it must be silent (I27)."""
+    """The pair was suspended while the message was under way; it must not be sent (I27)."""
 
 
 class Resumed(Word):
-    """The operator resumed the pair; the message starts anew with a full budget (R-07)."""
+    """The operator resumed the pair; the message starts again with all its retries (R-07)."""
 
     size_bytes: int = 0
-    """Of the payloads, as in `Admitted`."""
+    """Size of the payloads, as in `Admitted`."""
 
 
 class Restarted(Word):
-    """The gateway came up and found the message on its way."""
+    """The gateway was started and found the message under way."""
 
 
 class Cancelled(Word):
@@ -140,10 +140,10 @@ class Cancelled(Word):
 
 
 class Parked(Word):
-    """A bug of ours met the message on its way out; it is set aside, and all else goes on (R-43).
+    """A bug of ours met the message while it was sent; it is set aside, all else goes on (R-43).
 
-    `bytes_left` is False only when surely no byte of the copy that met it left us.
-    `sequence_number` is what the pair had given, where the message has not taken it yet.
+    `bytes_left` is False only if it is certain that no byte of this copy left. `sequence_number` is
+    the number from the pair, if the message has not taken it yet.
     """
 
     reason: str

@@ -1,14 +1,14 @@
-"""A stored message: how work on it goes on, and what its sender is told when it asks.
+"""A stored message: how the application reports its work, and what its sender is told.
 
-Knows the two axes of a stored message and the words of the reports of seed 004. Must not know
-who asks how; the shell finds the message and whether the asker is its From Party. Levels 3 and 5
-of seed 004, seed 001 §1.1.1.
+Knows the two axes of a stored message (status and processing) and the words of the reports of seed
+004. Must not know how somebody asks; the shell finds the message and whether the asker is its From
+Party. Levels 3 and 5 of seed 004, seed 001 §1.1.1.
 
-What is told are durable facts (I44). "Not recognized" alone binds nobody, since a copy may still
-be under way; only a confirmed cancel does, because its tombstone refuses every later copy (R-08,
-R-21). A cancel is confirmed while work on the message surely has not begun: when it is unknown,
-when it is only stored, or when it is in the inbox of an application that reports its processing,
-asks before it starts, and has not.
+Only durable facts are told (I44). "Not recognized" alone promises nothing, since a copy may still
+be under way. A confirmed cancel does, because its tombstone refuses every later copy (R-08, R-21).
+A cancel is confirmed while it is certain that work on the message has not begun: if the message is
+unknown, if it is only stored, or if it is in the inbox of an application that reports its
+processing, asks before it starts, and has not started.
 """
 
 from onceonly.message.errors import LocalError
@@ -21,7 +21,7 @@ from onceonly.protocol.receiving import InboundStatus, ProcessingState
 
 
 class StatusAnswer(Word):
-    """What a partner is told of a message it asked about."""
+    """What a partner is told about a message that it asked about."""
 
     status: MessageStatus
     processing: ReportedProcessing | None = None
@@ -30,10 +30,10 @@ class StatusAnswer(Word):
 
 
 class CancelAnswer(Word):
-    """What a partner is told that takes a message back, and what is to be written."""
+    """What a partner that takes a message back is told, and what is to be written."""
 
     is_accepted: bool
-    """The shell sets the tombstone, unless it stands, before this answer leaves."""
+    """If True, the shell sets the tombstone, unless it is set already, before it answers."""
     processing: ReportedProcessing | None
     rows: tuple[Journal, ...]
 
@@ -64,7 +64,7 @@ def answer_status(
 
 
 def reported(processing: ProcessingState, terms: DeliveryTerms) -> ReportedProcessing:
-    """The application's state as a partner is told it; "not known" is legal (S4-23)."""
+    """The processing state that a partner is told; "not known" is allowed (S4-23)."""
     if processing is ProcessingState.NOT_STARTED and not terms.reports_processing:
         return ReportedProcessing.NOT_KNOWN
     return ReportedProcessing(processing.value)
@@ -91,10 +91,10 @@ def _can_be_stopped(processing: ProcessingState, terms: DeliveryTerms) -> bool:
 def report_processing(
     status: InboundStatus, current: ProcessingState, told: ProcessingState
 ) -> tuple[Journal, ...]:
-    """The rows of an application's report about its work; none where it says nothing new.
+    """The rows to write for an application's report about its work; none if it is not new.
 
-    Raises `LocalError`: Cancelled, where the sender took the message back; ProcessingWentBack,
-    since the states only move forward (I44).
+    Raises `LocalError`: Cancelled, if the sender took the message back; ProcessingWentBack, since
+    the states only move forward (I44).
     """
     if status is InboundStatus.CANCELLED:
         raise taken_back()
@@ -106,7 +106,7 @@ def report_processing(
 
 
 def taken_back() -> LocalError:
-    """The answer to an application that asks for a message which its sender cancelled (R-08)."""
+    """The error for an application that asks for a message that its sender cancelled (R-08)."""
     return LocalError("Cancelled", "its sender took the message back: do not process it")
 
 
@@ -114,5 +114,5 @@ _FORWARD = (ProcessingState.NOT_STARTED, ProcessingState.IN_PROGRESS, Processing
 
 
 def may_follow(current: ProcessingState, told: ProcessingState) -> bool:
-    """Whether an application may report `told` now: the same again, or further on (I44)."""
+    """Whether an application may report `told` now: the same state again, or a later one (I44)."""
     return _FORWARD.index(told) >= _FORWARD.index(current)

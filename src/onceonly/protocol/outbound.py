@@ -1,7 +1,7 @@
-"""The state of one outbound message: its status, its exposure, and why it is silent.
+"""The state of one outbound message: its status, its exposure, and why nothing is sent.
 
-`sending` moves it; `verdict` ends it. Knows the words and nothing of what leads from one to
-another. Seed 000 §2.1.3 and §2.1.4.
+`sending` changes it; `verdict` ends it. Knows the words, and not the transitions between them. Seed
+000 §2.1.3 and §2.1.4.
 """
 
 from enum import StrEnum
@@ -12,23 +12,23 @@ from onceonly.protocol.effects import Effect, Release
 
 
 class OutboundStatus(StrEnum):
-    """Where an outbound message stands; all but the first three are final."""
+    """The status of an outbound message; all but the first three are final."""
 
     QUEUED = "queued"
     SENDING = "sending"
     IN_DOUBT = "in_doubt"
-    """Presumed undelivered, which is less than knowing it (seed 004 level 1 (3))."""
+    """Presumed undelivered, which is not certain (seed 004 level 1 (3))."""
     ACKNOWLEDGED = "acknowledged"
     FAILED = "failed"
     EXPIRED = "expired"
     CANCELLED = "cancelled"
-    """Taken back: no byte ever left, or the receiver confirmed that it never processes it."""
+    """Taken back: no byte ever left, or the receiver confirmed that it will never process it."""
     SENT = "sent"
-    """The transport has it, which is all that was agreed: BestEffort, or method Transport."""
+    """The transport has it, and no more was agreed: BestEffort, or method Transport."""
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing but news from the partner about it can follow."""
+        """Whether only a word of the partner can change it."""
         return self in FINAL
 
 
@@ -44,7 +44,7 @@ FINAL = frozenset(
 
 
 NOT_DELIVERED = frozenset({OutboundStatus.FAILED, OutboundStatus.EXPIRED, OutboundStatus.CANCELLED})
-"""Final words to the application: from then on no copy leaves (I26)."""
+"""After the application was told one of these, no copy is sent any more (I26)."""
 
 
 class Exposure(StrEnum):
@@ -52,19 +52,20 @@ class Exposure(StrEnum):
 
     NEVER = "never"
     OPEN = "open"
-    """Only one transmission was begun; a byte of it may have left, unless its outcome denies it."""
+    """One transmission was begun; a byte may have left, unless its outcome says that none did."""
     LEFT = "left"
-    """Several were begun, or the peer has said something about the message."""
+    """Several transmissions were begun, or the peer has said something about the message."""
 
 
 class Silence(StrEnum):
-    """Why nothing is sent although no response is waited for."""
+    """Why nothing is sent although no response is awaited."""
 
     NONE = "none"
     PAUSED = "paused"
-    """The peer or the transport cannot take it now; the resend at the end is not counted (R-15)."""
+    """The peer or the transport cannot take it now; the resend after the pause is not counted
+    (R-15)."""
     HELD = "held"
-    """The pair is suspended; not a byte until it is resumed (I27)."""
+    """The pair is suspended; nothing is sent until it is resumed (I27)."""
     PINGING = "pinging"
     """The partner is asked first whether it takes messages (level 2)."""
 
@@ -76,31 +77,31 @@ class Outbound(Word):
     attempt: int = 0
     """Transmissions since the message was admitted or the pair resumed."""
     episode: int = 0
-    """How often the message was started anew, or given up after all; notices are one for each."""
+    """How often the message was started again, or given up after its end; one notice for each."""
     exposure: Exposure = Exposure.NEVER
     sequence_number: int | None = None
     expires_at: int | None = None
     transients: int = 0
-    """Pauses asked for by TransientError since the last counted transmission; with ExactlyOnce,
+    """Pauses that TransientErrors asked for since the last counted transmission; for ExactlyOnce
     since the message was admitted."""
     silence: Silence = Silence.NONE
     pings: int = 0
     """Pings without a good answer since the message was admitted (level 2)."""
     error_code: ErrorCode | None = None
-    """Why the message is not delivered, where it is not; of an acknowledged one, that the partner
-    could not process it (R-39)."""
+    """Why the message is not delivered; for an acknowledged one, why the partner could not process
+    it (R-39)."""
     has_arrived: bool = False
     """The To Party itself said that it has the message: by a delivery receipt (seed 001 §2.1.1.2)
-    or a business response. No doubt of an intermediary's overtakes that."""
+    or a business response. A later doubt of an intermediary does not change that."""
     is_certain: bool = False
-    """The end is certain: it was not delivered, and never will be, so that its content may go out
-    as a new message (R-41)."""
+    """It is certain that the message was not delivered and never will be, so its content may be
+    sent as a new message (R-41)."""
     due_ns: int | None = None
     """Monotonic deadline; meaningless after a restart, which sends `Restarted` instead."""
 
 
 class IllegalStep(AssertionError):  # noqa: N818 - because it names our bug, not an error to handle
-    """An event that the state does not allow: a bug of ours, never of the peer's."""
+    """An event that the state does not allow: a bug of ours, never the peer's fault."""
 
 
 Effects = tuple[Effect, ...]
@@ -108,9 +109,9 @@ Step = tuple[Outbound, Effects]
 
 
 def sent_beside(state: Outbound) -> Outbound | None:
-    """The state once a copy leaves that the machine did not begin, as on a partner's request.
+    """The state after a copy is sent that the machine did not begin, as on a partner's request.
 
-    None where it must not leave.
+    None if the copy must not be sent.
     """
     if state.status in NOT_DELIVERED:
         return None
@@ -118,5 +119,5 @@ def sent_beside(state: Outbound) -> Outbound | None:
 
 
 def release(state: Outbound, *, abandoned: bool) -> Release:
-    """The turn back to the pair, with or without an acknowledgement."""
+    """The effect that gives the turn back to the pair."""
     return Release(abandoned, is_numbered=state.sequence_number is not None)

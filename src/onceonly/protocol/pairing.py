@@ -3,10 +3,10 @@
 The theory
 ----------
 Seed 000 §2.1.3: with respect to a pair, one reliable message is completed before the next may be
-sent. That single rule gives order, bounds the doubt after a crash to one message, and makes the
-SequenceNumber of §2.2.2 a gap detector. Seed 001 knows no such rule: there a pair has a window,
-so many messages at most are on their way at once, in no order and without numbers. Pairs never
-wait for one another.
+sent. That single rule gives order, limits the doubt after a crash to one message, and makes the
+SequenceNumber of §2.2.2 a gap detector. Seed 001 has no such rule: there a pair has a window, the
+most messages that are under way at once, without order and numbers. Pairs never wait for one
+another.
 
 The pair gives turns; a message that has a turn runs its own machine (`sending`) and gives the
 turn back when it is settled. The pair has three conditions:
@@ -14,17 +14,17 @@ turn back when it is settled. The pair has three conditions:
     open         turns are given
     suspended    a message used up its retries, or an operator asked; nothing of the pair is sent
                  until the operator resumes (§2.1.4.3), except that a late acknowledgement of a
-                 message that has a turn shows the partner alive and ends the suspension (I23)
-    quarantined  the peer's sequence and ours disagree (R-11); as suspended, and a resume also
-                 tells the operator's judgement that the peer is right again
+                 message that has a turn shows that the partner works, and ends the suspension (I23)
+    quarantined  the peer's sequence and ours disagree (R-11); as suspended, and by a resume the
+                 operator also says that the peer is right again
 
-Beside its condition a pair knows whether there is trouble with its partner (R-40): since a message
-to it was given up, in whatever way, and until the partner is heard. That is for operators; it
-closes nothing and decides nothing.
+In addition a pair knows whether there is trouble with its partner (R-40): from the moment when a
+message to it is given up, in whatever way, until the partner is heard again. Operators are shown
+the trouble; it does not close the pair and decides nothing.
 
 Numbers: 1 first, then +1, 1 after 999,999,999. The number of an abandoned message would leave a
-gap, so the pair forgets its numbers and restarts at 1, with a journal row before use (R-10, I33).
-That is safe only because receivers look at the MessageId first (R-01).
+gap, so the pair forgets its numbers and restarts at 1; a journal row tells it before 1 is used
+(R-10, I33). That is safe only because receivers look at the MessageId first (R-01).
 """
 
 from collections.abc import Callable
@@ -61,7 +61,7 @@ class SendingPair(Word):
 
     status: PairStatus = PairStatus.OPEN
     sequence_number: int | None = None
-    """Last number given; None before the first one and after a reset."""
+    """The last number given; None before the first one and after a reset."""
     in_flight: tuple[str, ...] = ()
     """MessageIds of the messages that have a turn, the oldest first."""
     reason: str | None = None
@@ -79,7 +79,7 @@ class MessageQueued(Word):
 
 
 class MessageSettled(Word):
-    """The message gives its turn back, if it still has it; `abandoned`: not acknowledged."""
+    """The message gives its turn back, if it still has one; `abandoned`: it is not acknowledged."""
 
     message_id: str
     abandoned: bool
@@ -101,7 +101,7 @@ class SequenceDiverged(Word):
 
 
 class TroubleMet(Word):
-    """A message found the partner out of reach, or silent for as long as it waits (R-40)."""
+    """A message could not reach the partner, or got no answer in all its time (R-40)."""
 
     cause: str
 
@@ -179,7 +179,7 @@ def _vacate(state: SendingPair, event: MessageSettled) -> tuple[SendingPair, tup
 
 
 def _settle_while_closed(state: SendingPair, event: MessageSettled) -> Step:
-    """An acknowledgement shows the partner alive and opens the pair; anything else does not."""
+    """An acknowledgement shows that the partner works, and opens the pair; nothing else does."""
     if event.message_id not in state.in_flight:
         return state, ()
     state, rows = _vacate(state, event)
@@ -199,7 +199,7 @@ OPERATOR = "operator"
 
 
 def _suspend(state: SendingPair, event: MessageGivenUp) -> Step:
-    """Its incident is that of the trouble with the partner, which may be open already (R-40)."""
+    """The incident is that of trouble with the partner, which may be open already (R-40)."""
     state = changed(state, status=PairStatus.SUSPENDED, reason=event.reason, trouble=event.reason)
     row = Journal(Event.PAIR_SUSPENDED, reason=event.reason)
     return state, (row, OpenIncident(event.reason, is_trouble=True), *_hold_others(state, event))
@@ -218,7 +218,7 @@ def _hold_others(
 
 
 def _note_trouble(state: SendingPair, event: TroubleMet) -> Step:
-    """One incident for each episode: it opens, or its last cause is another one now (R-40)."""
+    """One incident for each episode: open it, or update its cause (R-40)."""
     if event.cause == state.trouble:
         return state, ()
     return changed(state, trouble=event.cause), (OpenIncident(event.cause, is_trouble=True),)
@@ -231,17 +231,17 @@ def _end_trouble(state: SendingPair, event: PartnerHeard) -> Step:
 
 
 def _end_trouble_while_closed(state: SendingPair, event: PartnerHeard) -> Step:
-    """What closed the pair stays until it is open again; an operator's wish was no trouble."""
+    """Trouble that closed the pair stays until it is open; if an operator closed it, it ends."""
     return _end_trouble(state, event) if state.reason == OPERATOR else (state, ())
 
 
 def _stay_closed(state: SendingPair, event: MessageGivenUp | TroubleMet) -> Step:
-    """A wait that ran out while the pair was closed: what closed it is what counts."""
+    """A wait ended while the pair was closed; the first reason for closing it stays."""
     return state, ()
 
 
 def _quarantine_too(state: SendingPair, event: SequenceDiverged) -> Step:
-    """The error was under way when the pair closed."""
+    """The error was already under way when the pair was closed."""
     if state.status is PairStatus.QUARANTINED:
         return state, ()
     return _quarantine(state, event)
@@ -258,17 +258,17 @@ def _stay_suspended(state: SendingPair, event: SuspendRequested) -> Step:
 
 
 def _resume(state: SendingPair, event: ResumeRequested) -> Step:
-    """§2.1.4.3: re-start with the uncompleted message, then the queue."""
+    """§2.1.4.3: first the message that is not completed, then the queue."""
     state, opened = _open(state, OPERATOR)
     return state, (*opened, *map(Restart, state.in_flight), AdmitNext())
 
 
 def _stay_open(state: SendingPair, event: ResumeRequested) -> Step:
-    """The operator has seen the trouble; what comes next is another episode."""
+    """The operator has seen the trouble; trouble after this is a new episode."""
     return _end_trouble(state, PartnerHeard())
 
 
-# Each transition takes its own event type; the key of the row is what guarantees it.
+# Each transition takes its own type of event; the key of its row guarantees that type.
 Transition = Callable[[SendingPair, Any], Step]
 
 _OPEN: dict[type[PairEvent], Transition] = {
@@ -302,4 +302,4 @@ TABLE: dict[tuple[PairStatus, type[PairEvent]], Transition] = {
     for status, rows in _ROWS_OF.items()
     for event, transition in rows.items()
 }
-"""Every (status, event): the table is full."""
+"""Every (status, event) has a row."""

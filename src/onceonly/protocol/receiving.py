@@ -1,10 +1,8 @@
 """One arrival at the receiving MSH: new, repeated, or wrong.
 
-The theory
-----------
-The receiver's promise is: what I acknowledged, I hold, and I hand it over once. Three durable
-steps in this order keep it (R-02): store, acknowledge, hand over. Nothing that did not reach the
-first step was ever "seen": an arrival that failed half-way is no duplicate later.
+The theory ---------- The receiver's promise is: what I acknowledged, I hold, and I hand it over
+once. Three durable steps in this order keep it (R-02): store, acknowledge, hand over. What did not
+reach the first step was never "seen": if an arrival failed half-way, its repeat is not a duplicate.
 
 Which arrivals are one message is decided by the MessageId, always first (R-01). Then expiry
 (R-18), then, for a message never stored, the SequenceNumber as a gap detector, where there is one:
@@ -22,17 +20,19 @@ Which arrivals are one message is decided by the MessageId, always first (R-01).
     next number, or 1         new: store, acknowledge, hand over (seed 000 §5.2 cases 1 and 3)
     any other number          InvalidSequenceNumber (cases 2 and 4); nothing is stored
 
-A wrong number is never guessed away (R-11). The first one is answered with an error; a second one
-in a row, of the same message or of another, means that the two sides really disagree, so the pair
-is quarantined: every unseen message is answered with TransientError, which costs the sender
-nothing, until the operator resumes the pair. Resuming accepts whichever number comes next.
+A wrong number is never explained by a guess (R-11). The first one is answered with an error. A
+second one in a row, of the same message or of another one, means that the two sides really
+disagree, so the pair is quarantined: until the operator resumes it, every unseen message is
+answered with TransientError, which costs the sender nothing. After a resume the next number is
+accepted, whatever it is.
 
 Not everything is acknowledged. A BestEffort message and one that a reliable transport brought are
 stored and handed over in one step; BestEffort is not even remembered, so that its repeat is
-delivered too, unless the agreement drops duplicates (R-16). But under one MessageId it is another
-message than a reliable one, whichever of the two comes first (R-37). Where the business response
-goes back in the answer of the transport, the message is handed over at once, since only the
-application can make that response, and the acknowledgement rides on it (seed 001 §1.3.3.1).
+delivered too, unless the agreement drops duplicates (R-16). But a BestEffort and a reliable message
+with the same MessageId are different messages, whichever of them comes first (R-37). If the
+business response goes back in the answer of the transport, the message is handed over at once: only
+the application can make that response, and the response carries the acknowledgement (seed 001
+§1.3.3.1).
 
 A stored message runs a small machine of its own; `keeping` has what is said and done about it
 later:
@@ -41,12 +41,13 @@ later:
            -> cancelled          taken back by its sender before work on it began
 
 The acknowledgement is transmitted once per received copy; whatever its outcome, the message is
-handed over next (R-12's default), since the sender's repeat will ask for the response again.
-Under `strict_release` it stays `stored` while the acknowledgement has certainly not left; a later
-copy, or a restart, tries again. What is certain is kept with the message; a stop in the middle of
-an attempt leaves nobody who knows how it ended, and then the sender may have the acknowledgement
+handed over next (R-12's default), since the sender's repeat will ask for the response again. Under
+`strict_release` it stays `stored` while it is certain that the acknowledgement has not left; a
+later copy, or a restart, tries again. This certainty is stored with the message. If the process
+stops in the middle of an attempt, nobody knows its outcome: the sender may have the acknowledgement
 and never ask again, so the next start hands the message over. An acknowledgement that says "passed
-on" (seed 004 level 0 c) cannot go before the hand-over, so there the last two steps change places.
+on" (seed 004 level 0 c) cannot be sent before the hand-over, so in that case the last two steps
+change places.
 """
 
 from enum import Enum, StrEnum
@@ -83,12 +84,12 @@ from onceonly.protocol.sequence import SequenceCase, classify, successor
 
 
 class InboundStatus(StrEnum):
-    """How far a stored message has come."""
+    """The status of a stored message."""
 
     STORED = "stored"
     HANDED_OVER = "handed_over"
     FORWARDED = "forwarded"
-    """Ours to deliver further, as an accepting intermediary; it never reaches an inbox (R-13)."""
+    """We deliver it further, as an accepting intermediary; it never gets into an inbox (R-13)."""
     CANCELLED = "cancelled"
     """Taken back by its sender before work on it began; a tombstone (R-08)."""
 
@@ -108,18 +109,18 @@ class ReceivingPair(Word):
     sequence_number: int | None = None
     """Number of the last stored message; None before the first one."""
     refused_message_id: str | None = None
-    """The message refused for its number since the last one stored; another refusal, of whatever
-    message, means quarantine."""
+    """The message that was refused for its number since the last one was stored. One more refusal,
+    of any message, means quarantine."""
     takes_any_number: bool = False
     """An operator resumed a quarantine: the next unseen message sets the number."""
     reason: str | None = None
     forgotten_at: int | None = None
-    """Greatest Timestamp of a message of the pair whose id was forgotten: an unseen message that
-    is not newer may be one of those, whatever PersistDuration is by now (R-19)."""
+    """Greatest Timestamp of the messages of the pair whose ids were forgotten. An unseen message
+    that is not newer may be one of them, whatever PersistDuration is now (R-19)."""
 
 
 class Stamp(Word):
-    """What a repeat may say anew without being another message (R-37)."""
+    """What may differ in a repeat of a message (R-37)."""
 
     timestamp_at: int
     time_to_live_at: int | None
@@ -128,13 +129,14 @@ class Stamp(Word):
 
 
 class Known(Word):
-    """What the store remembers of a message with the arrival's key."""
+    """What the store remembers of a message with the same key as the arrival."""
 
     digest: str
     has_response: bool = True
     """A response to it is stored: an acknowledgement, or the business response."""
     header_digest: str | None = None
-    """None for a message of before there was one: it is judged by its payloads (R-37)."""
+    """None for a message stored before header digests existed: only payloads are compared
+    (R-37)."""
     has_key: bool = True
     """False for a BestEffort message whose repeats are delivered too (R-16)."""
     stamp: Stamp | None = None
@@ -177,7 +179,7 @@ class Case(Enum):
 
 
 class Reception(Word):
-    """The verdict on an arrival, the pair afterwards, and what is to be done."""
+    """The verdict on an arrival, the new state of the pair, and what is to be done."""
 
     case: Case
     pair: ReceivingPair
@@ -252,7 +254,7 @@ def _case_of(  # noqa: PLR0911 - because it is the table of the essay, a line pe
 def _out_of_time(
     arrival: Arrival, pair: ReceivingPair, now: Now, terms: DeliveryTerms
 ) -> Case | None:
-    """R-18, R-19. ExactlyOnce is never refused for its time, since nothing is forgotten (R-17)."""
+    """R-18, R-19. ExactlyOnce is never refused for its age: its ids are kept for ever (R-17)."""
     if schedule.is_ahead(arrival.timestamp_at, now, terms):
         return Case.AHEAD
     if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
@@ -328,13 +330,13 @@ def _hand_over(*, wants_receipt: bool) -> tuple[Effect, ...]:
 
 
 def _collides(known: Known, arrival: Arrival, terms: DeliveryTerms) -> bool:
-    """Whether one MessageId names two contents; BestEffort among itself may (R-16, R-37)."""
+    """Whether one MessageId has two contents, which two BestEffort messages may (R-16, R-37)."""
     may_compare = known.has_key or _is_remembered(arrival, terms)
     return may_compare and bool(differences(known, arrival.digest, arrival.header_digest))
 
 
 def differences(known: Known, digest: str, header_digest: str | None) -> tuple[str, ...]:
-    """Which parts of this content are not those of what is known (R-37)."""
+    """Which parts of this content differ from the known one (R-37)."""
     is_other = {
         "payloads": known.digest != digest,
         "header": known.header_digest not in (None, header_digest),
@@ -357,7 +359,7 @@ def _repeat(
 
 
 def _said_anew(known: Known, arrival: Arrival) -> str | None:
-    """In which words a repeat differs from the first copy, and is a repeat all the same (R-37)."""
+    """What differs in a repeat that is a repeat nevertheless, in words; None if nothing (R-37)."""
     if known.stamp is None or arrival.stamp is None:
         return None
     pairs = zip(_STAMPED, astuple(known.stamp), astuple(arrival.stamp), strict=True)
@@ -375,7 +377,7 @@ def _alarm(known: Known, arrival: Arrival) -> tuple[Effect, ...]:
         " MessageId for another message"
     )
     row = Journal(Event.COLLISION_DETECTED, error_code=ErrorCode.SECURITY_FAILURE, reason=text)
-    # No Error: it would be read as one about the message that is stored, and end that (R-46).
+    # No Error: its sender would take it for one about the stored message, and end that (R-46).
     return (row,)
 
 
@@ -450,7 +452,7 @@ _REFUSALS = {
         " resume the pair, expected of the sender is only to send again"
     ),
 }
-"""What the sender is told: what was seen, what was expected, and whose move it is."""
+"""What the sender is told: what was seen, what was expected, and who has to act."""
 
 _CODES = {
     Case.CANCELLED: ErrorCode.DELIVERY_FAILURE,
@@ -474,8 +476,8 @@ def acknowledged(
 ) -> tuple[InboundStatus, tuple[Effect, ...]]:
     """A transmission of the acknowledgement ended: hand the message over, once.
 
-    `wants_receipt`: its sender asked for a delivery receipt. `may_have_left`: an acknowledgement
-    of an earlier life did, for all that is known, however this one ended.
+    `wants_receipt`: its sender asked for a delivery receipt. `may_have_left`: before the last start
+    an acknowledgement may have left, whatever the outcome of this one.
     """
     row = Journal(
         Event.ACK_SENT,
@@ -492,12 +494,12 @@ def acknowledged(
 
 
 def certainly_never_left(transmission: Transmission) -> bool:
-    """Whether the acknowledgement surely did not get out (seed 003 §1, R-12)."""
+    """Whether it is certain that the acknowledgement did not leave (seed 003 §1, R-12)."""
     return transmission.outcome is Outcome.REFUSED and not transmission.bytes_left
 
 
 def resume(pair: ReceivingPair) -> tuple[ReceivingPair, tuple[Effect, ...]]:
-    """An operator resumed the pair: whichever number comes next is right."""
+    """An operator resumed the pair: the next number is accepted, whatever it is."""
     if pair.status is PairStatus.OPEN:
         return pair, ()
     pair = changed(

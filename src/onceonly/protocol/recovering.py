@@ -1,11 +1,9 @@
 """After the sender gave up: ask, then do what the rule says (seed 004 levels 3 to 5, R-21).
 
-The theory
-----------
-No number of resends settles whether a message arrived. A question can: the receiver either has a
-record of the message or has none, and it knows how far its application is. So when the sender has
-given up, or when the business response is late, the message gets a second machine beside its
-first one (`sending`), which asks and then acts by rule:
+The theory ---------- No number of resends settles whether a message arrived. A question can: the
+receiver either has a record of the message or has none, and it knows how far its application is. So
+when the sender has given up, or when the business response is late, the message gets a second
+machine in addition to its first one (`sending`). It asks, and then acts by rule:
 
     [pinging] -> asking -> received       the message is acknowledged, as by the acknowledgement
                                           that the receiver sends again with its answer (level 3)
@@ -15,18 +13,18 @@ first one (`sending`), which asks and then acts by rule:
                                           in progress, not known: wait
                                           complete: by `when_complete` ask for the response again
 
-"Not received" says nothing about a copy that is still under way, so it binds only together with a
-cancel (R-21): the receiver sets a durable tombstone, and only its confirmation makes a new version
-safe. A resend needs no cancel, since the MessageId decides (R-01).
+"Not received" says nothing about a copy that is still under way, so it is only reliable together
+with a cancel (R-21): the receiver sets a durable tombstone, and only its confirmation makes a new
+version safe. A resend needs no cancel, since the MessageId decides (R-01).
 
-Every question is asked a bounded number of times, RetryInterval apart. When they are used up the
+Every question is asked a limited number of times, RetryInterval apart. After the last one the
 machine is at rest again, and an incident tells the operator; nothing that was known is lost, and a
-late answer is still taken. An operator's own question (`StatusWanted`) may be asked at any time;
-what the partner said is noted and shown, and no rule acts on it. That it has the message counts
-whoever asked, and whenever the answer comes: it is as good as an acknowledgement.
+late answer is still taken. An operator may ask at any time (`StatusWanted`); what the partner says
+is then noted and shown, and no rule acts on it. If the partner says that it has the message, that
+always counts, like an acknowledgement.
 
-The table below is total: every phase takes every event. Which inquiry an answer belongs to is
-found out before (R-20); `inquiry_id` and `replaced_by` are drawn by the shell.
+The table below is total: every phase takes every event. The shell finds the inquiry that an answer
+belongs to (R-20), and makes the ids `inquiry_id` and `replaced_by`.
 """
 
 from collections.abc import Callable
@@ -58,17 +56,17 @@ class RecoveryPhase(StrEnum):
 
     AT_REST = "at-rest"
     PINGING = "pinging"
-    """An availability inquiry that goes before the status inquiry."""
+    """An availability inquiry that is sent before the status inquiry."""
     ASKING = "asking"
     """A status inquiry."""
     CANCELLING = "cancelling"
-    """A cancel request; binding once it is confirmed."""
+    """A cancel request; it is binding once it is confirmed."""
     ASKING_AGAIN = "asking-again"
-    """A request for the business response."""
+    """A request for the business response again."""
 
 
 class ResponseStatus(StrEnum):
-    """How the business response to the message stands (level 5)."""
+    """The status of the business response to the message (level 5)."""
 
     NOT_EXPECTED = "not-expected"
     AWAITED = "awaited"
@@ -81,11 +79,11 @@ class Recovery(Word):
 
     phase: RecoveryPhase = RecoveryPhase.AT_REST
     asked: int = 0
-    """Inquiries of the present phase."""
+    """How many inquiries were sent in the present phase."""
     inquiry_id: str | None = None
     """MessageId of the last inquiry; a report must refer to it."""
     wants_new_version: bool = False
-    """A confirmed cancel is followed by a new version."""
+    """After a confirmed cancel a new version is sent."""
     replaced_by: str | None = None
     """MessageId of the new version."""
     response: ResponseStatus = ResponseStatus.NOT_EXPECTED
@@ -103,7 +101,7 @@ class GivenUp(Word):
 
     reason: str
     is_told: bool = False
-    """By a word of the partner's, not by its silence."""
+    """It gave up because of an answer of the partner, not because of silence."""
 
 
 class ReportReceived(Word):
@@ -112,15 +110,15 @@ class ReportReceived(Word):
     status: MessageStatus | None
     processing: ReportedProcessing | None
     can_resend: bool
-    """The message was given up, keeps its id, has not expired, and was not refused for good."""
+    """The message was given up, has not expired, and was not refused for good."""
     may_be_forgotten: bool = False
-    """It is so old that "not recognized" may mean that it was processed and forgotten."""
+    """The message is so old that "not recognized" may mean: processed and forgotten."""
     was_refused: bool = False
-    """Its receiver refused it for good, and so would refuse its content under another id."""
+    """Its receiver refused it for good, and would refuse its content under another id too."""
 
 
 class CancelAnswered(Word):
-    """The partner confirmed the cancel durably, or refused it and said how far it is."""
+    """The partner confirmed the cancel durably, or refused it and said how far its work is."""
 
     is_accepted: bool
     status: MessageStatus | None = None
@@ -145,7 +143,7 @@ class ResponseTimePassed(Word):
     """The business response should have been here by now (level 5 (2))."""
 
     has_left: bool = True
-    """Some copy of the message may have left; without one there is nothing to answer yet."""
+    """A copy of the message may have left; otherwise the partner has nothing to answer yet."""
 
 
 class Withdrawn(Word):
@@ -153,7 +151,7 @@ class Withdrawn(Word):
 
 
 class StatusWanted(Word):
-    """An operator or the application asks how the message stands."""
+    """An operator or the application asks for the status of the message."""
 
 
 class CancelWanted(Word):
@@ -186,11 +184,11 @@ KIND_OF = {
     RecoveryPhase.CANCELLING: InquiryKind.CANCEL,
     RecoveryPhase.ASKING_AGAIN: InquiryKind.RESPONSE,
 }
-"""What is asked in each phase but the one at rest."""
+"""What is asked in each phase; at rest nothing is asked."""
 
 RECEIVED = frozenset({MessageStatus.RECEIVED, MessageStatus.PROCESSED})
-"""Answers by which the receiver's own MSH holds the message. An intermediary that forwarded it
-says nothing about that."""
+"""Answers that mean that the receiver's own MSH has the message. "Forwarded", the answer of an
+intermediary, does not mean that."""
 
 
 def expecting_response(timestamp_at: int, terms: DeliveryTerms) -> Recovery | None:
@@ -218,15 +216,16 @@ def _begin(state: Recovery, event: GivenUp, now: Now, terms: DeliveryTerms) -> S
     if not terms.recovery.inquires:
         return state, ()
     if event.is_told and _resend_had_its_turn(state, terms):
-        # A tombstone is refused as not delivered, and not recognized: word, question and resend
-        # would chase each other. The answer is noted, and whoever has it acknowledges it again.
+        # A receiver with a tombstone answers a resend with "not delivered", and a question with
+        # "not # recognized": questions and resends would follow each other without end. So the
+        # answer is only # noted. A receiver that has the message acknowledges it again.
         reason = f"not received, and not sent again by rule: {event.reason}"
         return state, (OpenIncident(reason), Inquire(InquiryKind.STATUS))
     return _ask_first(state, now, terms)
 
 
 def _resend_had_its_turn(state: Recovery, terms: DeliveryTerms) -> bool:
-    """Whether the rule had its turn: the partner was asked before, and knew nothing."""
+    """Whether the rule was applied already: the partner was asked before, and had no record."""
     is_unknown = state.status is MessageStatus.NOT_RECOGNIZED
     return is_unknown and terms.recovery.when_not_received is Remedy.RESEND
 
@@ -260,7 +259,7 @@ def _ask_on_or_stop(
     if _has_no_other_end(state, terms):
         state, effects = _ask(changed(state, asked=asked - 1), state.phase, now, terms)
         return state, (incident, *effects)
-    # A confirmation that comes late still binds, and then the new version is still wanted.
+    # A late confirmation is binding too, and then the new version is still wanted.
     wants_new_version = state.wants_new_version
     return changed(_rest(state), wants_new_version=wants_new_version), (incident,)
 
@@ -268,14 +267,14 @@ def _ask_on_or_stop(
 def _has_no_other_end(state: Recovery, terms: DeliveryTerms) -> bool:
     """A cancel of ExactlyOnce: its tombstone may be set, and then nothing else ends the resends.
 
-    The message never expires and no refusal ends it (R-17), so the question is without bound too.
+    The message never expires and no refusal ends it (R-17), so the question has no limit either.
     """
     is_endless = terms.semantics is DeliverySemantics.EXACTLY_ONCE
     return is_endless and state.phase is RecoveryPhase.CANCELLING
 
 
 def _ask_anew(state: Recovery, event: Restarted, now: Now, terms: DeliveryTerms) -> Step:
-    """A restart is no reset: the question that may have been lost is not counted again."""
+    """A restart is no reset: the question is asked again, but not counted again."""
     return _ask(changed(state, asked=state.asked - 1), state.phase, now, terms)
 
 
@@ -288,7 +287,7 @@ def _take_pong(state: Recovery, event: PongReceived, now: Now, terms: DeliveryTe
 
 
 def _note_report(state: Recovery, event: ReportReceived, now: Now, terms: DeliveryTerms) -> Step:
-    """Asked by an operator, or answered late: who has the message has it all the same."""
+    """An operator asked, or the answer is late: that the partner has the message counts anyway."""
     state, rows = _noted(state, event, now)
     return state, (*rows, *_confirmed(event, terms))
 
@@ -321,7 +320,7 @@ def _take_report(state: Recovery, event: ReportReceived, now: Now, terms: Delive
         reason = "the partner refuses to say how the message stands"
         state, effects = _rest(state), (OpenIncident(reason),)
     else:
-        # Forwarded, or nothing: who is next is asked by nobody; time will tell more.
+        # Forwarded, or nothing known. The next hop is not asked; the machine waits.
         effects = ()
     return state, (*rows, *effects)
 
@@ -337,8 +336,8 @@ _AT_WORK = frozenset({ReportedProcessing.IN_PROGRESS, ReportedProcessing.COMPLET
 def _may_be_withheld(event: ReportReceived, terms: DeliveryTerms) -> bool:
     """Whether the partner may have the message and not hand it over (R-12).
 
-    It sends its acknowledgement once more before it says so, and releases the message with that.
-    Only that ends the doubt; where it was lost, the next question brings another.
+    Before it answers, it sends its acknowledgement again and then releases the message. Only that
+    acknowledgement ends the doubt; if it is lost, the next question brings another one.
     """
     is_at_work = event.status is MessageStatus.PROCESSED or event.processing in _AT_WORK
     return terms.strict_release and not is_at_work
@@ -347,11 +346,11 @@ def _may_be_withheld(event: ReportReceived, terms: DeliveryTerms) -> bool:
 def _remedy(state: Recovery, event: ReportReceived, now: Now, terms: DeliveryTerms) -> Step:
     remedy = terms.recovery.when_not_received
     if event.may_be_forgotten and remedy is not Remedy.WAIT:
-        # No tombstone undoes what is done, and a new version would do it twice.
+        # A tombstone cannot undo finished work, and a new version would be processed a second time.
         reason = "not recognized, but so old that the partner may have processed and forgotten it"
         return _rest(state), (OpenIncident(reason),)
     if event.was_refused and remedy is Remedy.NEW_VERSION:
-        # Refusal and new version would chase each other, under ever new ids.
+        # New versions would be refused without end, each under a new id.
         reason = "refused by its receiver, which would refuse a new version, too"
         return _rest(state), (OpenIncident(reason),)
     if remedy in (Remedy.NEW_VERSION, Remedy.CANCEL):
@@ -361,7 +360,8 @@ def _remedy(state: Recovery, event: ReportReceived, now: Now, terms: DeliveryTer
     if remedy is not Remedy.RESEND:
         return state, ()
     if not event.can_resend:
-        # Acknowledged once, so that the id may be forgotten there; or refused; or expired.
+        # Acknowledged before, so that the partner may have forgotten the id; or refused; or
+        # expired.
         return state, (OpenIncident("not received, and it cannot be sent again"),)
     return state, (Resend(),)
 
@@ -390,7 +390,7 @@ def _want_cancel(state: Recovery, event: CancelWanted, now: Now, terms: Delivery
 def _want_cancel_again(
     state: Recovery, event: CancelWanted, now: Now, terms: DeliveryTerms
 ) -> Step:
-    """Whoever wants the new version is served; the question is under way already."""
+    """A new version is now wanted; the cancel request is under way already."""
     wants = state.wants_new_version or event.is_for_new_version
     return changed(state, wants_new_version=wants), ()
 
@@ -398,7 +398,7 @@ def _want_cancel_again(
 def _take_cancel_answer(
     state: Recovery, event: CancelAnswered, now: Now, terms: DeliveryTerms
 ) -> Step:
-    """A confirmation binds whenever it comes; a refusal shows that the message is there."""
+    """A confirmation is binding, however late; a refusal shows that the partner has the message."""
     state, rows = _noted(state, event, now)
     if event.is_accepted:
         more = (SendNewVersion(),) if state.wants_new_version else ()
@@ -433,7 +433,7 @@ def _take_response_answer(
 def _take_response(
     state: Recovery, event: ResponseReceived, now: Now, terms: DeliveryTerms
 ) -> Step:
-    """Whatever is still asked is answered by it, save a cancel, which binds when confirmed."""
+    """It answers every open question except a cancel, which is binding when it is confirmed."""
     if state.response not in (ResponseStatus.AWAITED, ResponseStatus.OVERDUE):
         return state, ()
     if state.phase is not RecoveryPhase.CANCELLING:
@@ -448,7 +448,7 @@ def _note_overdue(
     if state.response is not ResponseStatus.AWAITED:
         return state, ()
     if not event.has_left:
-        # Its pair is closed, or its turn has not come: the partner gets all the time agreed.
+        # Its pair is closed, or it has no turn yet: the partner still gets all the time agreed.
         anew = expecting_response(now.at, terms)
         return changed(state, response_due_at=None if anew is None else anew.response_due_at), ()
     state = changed(state, response=ResponseStatus.OVERDUE)
@@ -468,7 +468,7 @@ def _ask_about_response(
 def _stop_asking(
     state: Recovery, event: Acknowledged | Resumed, now: Now, terms: DeliveryTerms
 ) -> Step:
-    """The message needs no inquiry any more; its late response still may."""
+    """The message needs no inquiry any more, but its late response may need one."""
     if state.response is ResponseStatus.OVERDUE:
         return state, ()
     return _rest(state), ()
@@ -479,11 +479,11 @@ def _ask_for_operator(state: Recovery, event: StatusWanted, now: Now, terms: Del
 
 
 def _stay(state: Recovery, event: RecoveryEvent, now: Now, terms: DeliveryTerms) -> Step:
-    """What answers no question of this phase, or a timer that lost a race."""
+    """An answer to no question of this phase, or a timer that came too late."""
     return state, ()
 
 
-# Each transition takes its own event type; the key of the row is what guarantees it.
+# Each transition takes its own type of event; the key of its row guarantees that type.
 Transition = Callable[[Recovery, Any, Now, DeliveryTerms], Step]
 
 _AT_REST: dict[type[RecoveryEvent], Transition] = {
@@ -532,4 +532,4 @@ TABLE: dict[tuple[RecoveryPhase, type[RecoveryEvent]], Transition] = {
     for phase, rows in _ROWS_OF.items()
     for event, transition in rows.items()
 }
-"""Every (phase, event): the table is full."""
+"""Every (phase, event) has a row."""

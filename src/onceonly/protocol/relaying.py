@@ -58,16 +58,16 @@ from onceonly.protocol.events import AckReceived, ErrorReceived, Outcome, Restar
 
 
 class TransitStatus(StrEnum):
-    """How far the message has come past us."""
+    """The status of a message that passes through us."""
 
     FORWARDING = "forwarding"
     """No acknowledgement from the next hop yet."""
     ACKNOWLEDGED = "acknowledged"
-    """The next hop acknowledged; every copy that comes again goes on all the same."""
+    """The next hop acknowledged; further copies are sent on nevertheless."""
     REFUSED = "refused"
     """The next hop refused it or could not be reached, and the previous one was told."""
     SENT = "sent"
-    """No acknowledgement is to come (BestEffort, method Transport); a copy was sent on."""
+    """A copy was sent on, and no acknowledgement is expected (BestEffort, method Transport)."""
 
 
 class Transit(Word):
@@ -75,14 +75,14 @@ class Transit(Word):
 
     status: TransitStatus = TransitStatus.FORWARDING
     copies: int = 0
-    """Copies that arrived and were sent on; relays neither drop nor add any (seed 003 §4)."""
+    """Copies that arrived and were sent on; a relay neither drops nor adds copies (seed 003 §4)."""
 
 
 class Arrived(Word):
     """A copy arrived from the previous hop; it is stored in the transaction of the step."""
 
     is_answered: bool = True
-    """An acknowledgement will come for it: OnceAndOnlyOnce, method ebXML."""
+    """An acknowledgement is expected: OnceAndOnlyOnce, method ebXML."""
 
 
 class ForwardEnded(Word):
@@ -100,7 +100,7 @@ class ForwardParked(Word):
 
 
 class TakenUp(Word):
-    """An operator lets what was parked go on once more."""
+    """An operator takes up the parked message: it is sent on again."""
 
     reason: str
 
@@ -114,7 +114,7 @@ Step = tuple[Transit, tuple[Effect, ...]]
 def step(state: Transit, event: RelayingEvent, terms: DeliveryTerms) -> Step:
     """The next state of the message in transit and what is to be done. Pure.
 
-    Of the terms, `retry_interval_s` counts: it is the MinRetrySecs of our own TransientErrors.
+    Only `retry_interval_s` of the terms is used: it is the MinRetrySecs of our TransientErrors.
     """
     return TABLE[state.status, type(event)](state, event, terms)
 
@@ -126,7 +126,7 @@ def _send_on(state: Transit, event: Arrived, terms: DeliveryTerms) -> Step:
 
 
 def _send_on_again(state: Transit, event: Arrived, terms: DeliveryTerms) -> Step:
-    """A copy after the acknowledgement: it goes on, but after a crash nothing is owed."""
+    """A copy after the acknowledgement: it is sent on, but not again after a crash."""
     after, effects = _send_on(state, event, terms)
     return changed(after, status=state.status), effects
 
@@ -136,7 +136,7 @@ def _note_forward(state: Transit, event: ForwardEnded, terms: DeliveryTerms) -> 
 
 
 def _end_forward(state: Transit, event: ForwardEnded, terms: DeliveryTerms) -> Step:
-    """Ask the previous hop to come again, if the next one surely has nothing."""
+    """Ask the previous hop to try again if it is certain that the next hop has nothing."""
     transmission = event.transmission
     if transmission.outcome is not Outcome.REFUSED or transmission.bytes_left:
         return state, (_forwarded(event),)
@@ -152,7 +152,7 @@ def _end_forward(state: Transit, event: ForwardEnded, terms: DeliveryTerms) -> S
 
 
 def _park(state: Transit, event: ForwardParked, terms: DeliveryTerms) -> Step:
-    """Not taken up by itself: the previous hop is asked to come again, an operator to look."""
+    """Ask the previous hop to try again, and an operator to look; no restart sends it on."""
     if state.status is TransitStatus.FORWARDING:
         state = changed(state, status=TransitStatus.REFUSED)
     answer = AnswerUpstream(
@@ -165,7 +165,7 @@ def _park(state: Transit, event: ForwardParked, terms: DeliveryTerms) -> Step:
 
 
 def _park_silently(state: Transit, event: ForwardParked, terms: DeliveryTerms) -> Step:
-    """Nobody upstream waits for a word about it."""
+    """The previous hop expects no answer about it."""
     return state, _parked(event)
 
 
@@ -201,7 +201,7 @@ def _acknowledge_again(state: Transit, event: AckReceived, terms: DeliveryTerms)
 
 
 def _note_acknowledgment(state: Transit, event: AckReceived, terms: DeliveryTerms) -> Step:
-    """Nobody upstream asked for one."""
+    """The previous hop asked for no acknowledgement."""
     return state, (Journal(Event.ACK_RECEIVED, reason=event.detail),)
 
 

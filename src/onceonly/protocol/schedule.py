@@ -12,19 +12,19 @@ from onceonly.message.terms import DeliveryTerms
 
 
 def response_due_ns(attempt: int, now: Now, terms: DeliveryTerms) -> int:
-    """Until when to wait for a response to transmission number `attempt` that ended `now`."""
+    """Until when to wait for a response to transmission number `attempt`, which ended `now`."""
     wait_s = terms.timeout_s if attempt <= 1 else terms.retry_interval_s
     return now.monotonic_ns + wait_s * NS_PER_S
 
 
 def pause_ends_ns(min_retry_s: int | None, now: Now, terms: DeliveryTerms) -> int:
-    """Until when to be silent after a TransientError (seed 000 §4.2)."""
+    """Until when to send nothing after a TransientError (seed 000 §4.2)."""
     wait_s = terms.retry_interval_s if min_retry_s is None else min_retry_s
     return now.monotonic_ns + wait_s * NS_PER_S
 
 
 def waits_so_far_s(attempt: int, terms: DeliveryTerms) -> int:
-    """The waits that `attempt` transmissions without a response add up to."""
+    """The sum of the waits after `attempt` transmissions without a response."""
     return terms.timeout_s + (attempt - 1) * terms.retry_interval_s
 
 
@@ -36,10 +36,10 @@ def time_to_live_at(timestamp_at: int, terms: DeliveryTerms) -> int | None:
 
 
 def expires_at(timestamp_at: int, terms: DeliveryTerms) -> int | None:
-    """When its sender may not send the message any more, or None if it always may.
+    """After which instant the sender must not send the message any more, or None if it always may.
 
-    That is past TimeToLive or PersistDuration, whichever ends first: receivers refuse what is
-    older than either (S1-18 to S1-20). ExactlyOnce never expires (R-17).
+    It is the end of TimeToLive or PersistDuration, whichever is earlier: receivers refuse what is
+    older (S1-18 to S1-20). ExactlyOnce never expires (R-17).
     """
     if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
         return None
@@ -57,7 +57,7 @@ def expiry(terms: DeliveryTerms) -> tuple[ErrorCode, str]:
 
 
 def is_past(instant_at: int | None, now: Now) -> bool:
-    """Whether the wall clock is past `instant_at`; never, where there is none."""
+    """Whether the wall clock is past `instant_at`; False for None."""
     return instant_at is not None and now.at > instant_at
 
 
@@ -68,10 +68,10 @@ def is_refused_for_age(expiry_at: int | None, now: Now, terms: DeliveryTerms) ->
 
 
 def is_ahead(timestamp_at: int, now: Now, terms: DeliveryTerms) -> bool:
-    """Whether a Timestamp is too far in the future to be kept for (R-19).
+    """Whether a Timestamp is too far in the future (R-19).
 
-    An id is kept until its message could be refused for its age, so the year 2038 would be kept for
-    that long. ExactlyOnce is kept for ever anyway (R-17).
+    An id is kept until its message would be refused for its age, so that of a message from the year
+    2038 would be kept until then. Ids of ExactlyOnce are kept for ever anyway (R-17).
     """
     if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
         return False
@@ -84,9 +84,9 @@ def ahead_max_s(terms: DeliveryTerms) -> int:
 
 
 def is_past_fence(expiry_at: int | None, now: Now, terms: DeliveryTerms) -> bool:
-    """Whether no receiver whose clock fits can still store the message (R-08, I26).
+    """Whether no receiver with a clock as agreed can still store the message (R-08, I26).
 
-    The accuracy counts twice: a receiver grants it, and its clock may be behind ours by it.
+    The accuracy counts twice: a receiver allows for it, and its clock may be slow by as much.
     """
     accuracy_us = terms.msh_time_accuracy_s * US_PER_S
     return expiry_at is not None and now.at > expiry_at + 2 * accuracy_us
@@ -95,8 +95,8 @@ def is_past_fence(expiry_at: int | None, now: Now, terms: DeliveryTerms) -> bool
 def may_be_forgotten(timestamp_at: int, now: Now, terms: DeliveryTerms) -> bool:
     """Whether a receiver that does not know our message may have had it (S1-18, R-19).
 
-    It remembers for PersistDuration and twice the accuracy (`forgettable_at`), of which one is left
-    for clocks that were set meanwhile.
+    It remembers for PersistDuration and twice the accuracy (`forgettable_at`). One accuracy is left
+    out here, for clocks that were set meanwhile.
     """
     if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
         return False
@@ -105,10 +105,10 @@ def may_be_forgotten(timestamp_at: int, now: Now, terms: DeliveryTerms) -> bool:
 
 
 def forgettable_at(timestamp_at: int, now: Now, terms: DeliveryTerms) -> int | None:
-    """Past when the id of a message received `now` may be forgotten (R-19); None: never (R-17).
+    """After when the id of a message received `now` may be forgotten (R-19); None: never (R-17).
 
-    Every further copy is refused for its age by then. PersistDuration counts from the receipt as
-    well (S1-18), since a peer's Timestamp says nothing about how long we kept it. The accuracy
+    After that every copy is refused for its age. PersistDuration also counts from the receipt
+    (S1-18), since the peer's Timestamp does not say how long we have kept the message. The accuracy
     counts twice: once in the refusal itself, and once for our own clock, which may be set back
     after a purge.
     """

@@ -147,15 +147,15 @@ _MAY_BE_TAKEN = frozenset(
         ErrorCode.INVALID_SEQUENCE_NUMBER,
     }
 )
-"""Why a message was given up that another copy or number may bring through."""
+"""Reasons for giving up after which another copy or number may be accepted."""
 
 
 def step(state: Outbound, event: SendingEvent, now: Now, terms: DeliveryTerms) -> Step:
     """The next state and what is to be done. Pure.
 
     Raises `IllegalStep` for an event that the table lacks, `LocalError` (NotCancellable) for a
-    `Cancelled` that comes too late, `LocalError` (NotResendable) for a `Requeued` in doubt where
-    `can_be_sent_again` denies it.
+    `Cancelled` that comes too late, and `LocalError` (NotResendable) for a `Requeued` in doubt if
+    `can_be_sent_again` is False.
     """
     transition = TABLE.get((state.status, type(event)))
     if transition is None:
@@ -164,9 +164,10 @@ def step(state: Outbound, event: SendingEvent, now: Now, terms: DeliveryTerms) -
 
 
 def can_be_sent_again(state: Outbound, now: Now) -> bool:
-    """Whether the message may be `Requeued`: given up, its turn and no number kept, in its time.
+    """Whether the message may be `Requeued`: it was given up, and has neither expired nor a number.
 
-    One with a turn goes on when its pair is resumed; the number of an abandoned one is gone.
+    A message that kept its turn goes on when its pair is resumed; the number of an abandoned
+    message cannot be used again.
     """
     return (
         state.status is OutboundStatus.IN_DOUBT
@@ -177,15 +178,15 @@ def can_be_sent_again(state: Outbound, now: Now) -> bool:
 
 
 def has_way_on(state: Outbound) -> bool:
-    """Whether its content may go out as a new message, which cannot double (R-41)."""
+    """Whether its content may be sent as a new message without a second delivery (R-41)."""
     return state.is_certain and state.status in (OutboundStatus.FAILED, OutboundStatus.EXPIRED)
 
 
 def hears_partner(event: SendingEvent, terms: DeliveryTerms) -> bool:
-    """Whether the event shows the partner at work, which ends the trouble with it (R-40).
+    """Whether the event shows that the partner works, which ends the trouble with it (R-40).
 
-    "Not now" does not, nor an intermediary's word that it could not pass something on. Where
-    nobody will say more than the transport, that it took the message has to do.
+    "Not now" does not show it, nor does an intermediary that could not pass the message on. If only
+    the transport answers, it counts that the transport took the message.
     """
     match event:
         case AckReceived() | CancelConfirmed():
@@ -201,10 +202,10 @@ def hears_partner(event: SendingEvent, terms: DeliveryTerms) -> bool:
 
 
 def was_refused(state: Outbound, now: Now) -> bool:
-    """Whether the partner will not have the message: it would refuse the same bytes again.
+    """Whether the partner refuses the message for good: it would refuse the same bytes again.
 
-    Too old before its time is a matter of two clocks, and neither minutes nor another Timestamp
-    mend that.
+    If it calls the message too old before our time for it is over, the two clocks differ; then
+    neither a later resend nor another Timestamp helps.
     """
     if state.error_code is ErrorCode.TIME_TO_LIVE_EXPIRED:
         return not schedule.is_past(state.expires_at, now)
@@ -239,14 +240,14 @@ def _acknowledge_late(state: Outbound, event: AckReceived, now: Now, terms: Deli
 
 
 def _calm(state: Outbound, terms: DeliveryTerms) -> Effects:
-    """The incident that the message opened by itself is over."""
+    """Resolve the incident that the message opened itself."""
     return (ResolveIncident(),) if transmitting.needed_an_operator(state, terms) else ()
 
 
 def _acknowledge_without_a_turn(
     state: Outbound, event: AckReceived, now: Now, terms: DeliveryTerms
 ) -> Step:
-    """Sent and asked for no acknowledgement, or given up and queued again."""
+    """The message was sent without asking for an acknowledgement, or is queued again."""
     if state.exposure is Exposure.NEVER:
         return _drop_orphan_ack(state, event, now, terms)
     state = _acknowledged(state, event)
@@ -287,9 +288,9 @@ def _late_news(state: Outbound, event: AckReceived, terms: DeliveryTerms) -> Eff
 
 
 def _note_late_ack(state: Outbound, event: AckReceived, now: Now, terms: DeliveryTerms) -> Step:
-    """A final status stays final; the application is told all the same (R-09).
+    """A final status stays; the application is told of the acknowledgement nevertheless (R-09).
 
-    Where a copy was out the end is not certain any more (R-41).
+    If a copy had left, the end is not certain any more (R-41).
     """
     nothing_left = state.exposure is Exposure.NEVER
     state = changed(state, is_certain=state.is_certain and nothing_left)
@@ -297,7 +298,7 @@ def _note_late_ack(state: Outbound, event: AckReceived, now: Now, terms: Deliver
 
 
 def _take_repeated_ack(state: Outbound, event: AckReceived, now: Now, terms: DeliveryTerms) -> Step:
-    """The To Party's own word is no repeat of an intermediary's, and has a row of its own."""
+    """An answer of the To Party itself does not repeat an intermediary's: it has its own row."""
     if event.is_from_to_party:
         return changed(state, has_arrived=True), ()
     return state, (Journal(Event.REPEATED_ACK_RECEIVED, reason=event.detail),)
@@ -331,22 +332,23 @@ def _take_error(  # noqa: PLR0911 - because it is the table of what a peer can s
 
 
 PUT_OFF = "the peer kept answering TransientError"
-"""Why a message is given up; why an operator is told, where it never is (R-17)."""
+"""Why a message is given up, or, if it never is (R-17), why an operator is told."""
 
 
 def _take_transient_error(
     state: Outbound, event: ErrorReceived, now: Now, terms: DeliveryTerms
 ) -> Step:
-    """Seed 000 §4.2 and R-15: be silent, then resend; not counted, but not for ever."""
+    """Seed 000 §4.2 and R-15: pause, then resend; it does not count, but it has a limit."""
     row = _error_row(event)
-    # Nobody says for good that he will not have it: a copy that the network repeats, or that a
-    # relay has of it, may be taken a moment later.
+    # This is not a final refusal: a copy that the network repeats, or that a relay has, may be #
+    # accepted a moment later.
     state = changed(state, exposure=Exposure.LEFT)
     if terms.semantics is DeliverySemantics.AT_MOST_ONCE:
         return verdict.refused(state, event, row, terms)
     if state.silence in (Silence.HELD, Silence.PINGING):
         return state, (row,)
-    # Nothing left since the pause began: it is that answer again, or one to an earlier copy.
+    # Nothing was sent since the pause began: it is the same answer again, or one to an earlier
+    # copy.
     transients = state.transients + (state.silence is not Silence.PAUSED)
     is_enough = transients > terms.transient_retries
     reason = f"{PUT_OFF}: {event.description}" if event.description else PUT_OFF
@@ -366,10 +368,10 @@ def _take_transient_error(
 def _take_error_after_all(
     state: Outbound, event: ErrorReceived, now: Now, terms: DeliveryTerms
 ) -> Step:
-    """About what somebody had taken: news only if it says that it was not delivered after all.
+    """An error about an accepted message: it counts if it says that it was not delivered.
 
-    The state is another then only where somebody else than the To Party can have acknowledged: what
-    that party took it has, whatever its application says of it (R-39).
+    The state changes only if the acknowledgement can be that of an intermediary: what the To Party
+    itself acknowledged it has, whatever its application says about it (R-39).
     """
     row = _error_row(event)
     is_acknowledged = state.status is OutboundStatus.ACKNOWLEDGED
@@ -401,7 +403,7 @@ def _note_error(state: Outbound, event: ErrorReceived, now: Now, terms: Delivery
 
 
 def _pass_time(state: Outbound, event: TimePassed, now: Now, terms: DeliveryTerms) -> Step:
-    """Its time passed while the message is on its way (R-08)."""
+    """The time of the message passed while it is under way (R-08)."""
     return (
         verdict.expire_on_its_way(state, terms, event.before)
         if schedule.is_past(state.expires_at, now)
@@ -428,7 +430,7 @@ def _park(state: Outbound, event: Parked, now: Now, terms: DeliveryTerms) -> Ste
 
 
 def _resume(state: Outbound, event: Resumed, now: Now, terms: DeliveryTerms) -> Step:
-    """Seed 000 §2.1.4.3: the counter is zero again, and the uncompleted message goes first."""
+    """Seed 000 §2.1.4.3: the counter is zero again, and the uncompleted message is sent first."""
     state = changed(
         state,
         status=OutboundStatus.SENDING,
@@ -488,11 +490,11 @@ def _refuse_cancel(state: Outbound, event: Cancelled, now: Now, terms: DeliveryT
 
 
 def _stay(state: Outbound, event: SendingEvent, now: Now, terms: DeliveryTerms) -> Step:
-    """A timer, sweep, hold or late confirmation that lost a race against a verdict."""
+    """A timer, sweep, hold or late confirmation that came after a verdict."""
     return state, ()
 
 
-# Each transition takes its own event type; the key of the row is what guarantees it.
+# Each transition takes its own type of event; the key of its row guarantees that type.
 Transition = Callable[[Outbound, Any, Now, DeliveryTerms], Step]
 
 _Q, _S, _D = OutboundStatus.QUEUED, OutboundStatus.SENDING, OutboundStatus.IN_DOUBT
@@ -505,7 +507,7 @@ _A, _F, _E, _C, _T = (
 )
 
 _STALE: tuple[type[SendingEvent], ...] = (DeadlineReached, TimePassed, Held, Parked)
-"""What may come behind the end of a message, and changes nothing."""
+"""Events that may come after the end of a message, and change nothing."""
 
 TABLE: dict[tuple[OutboundStatus, type[SendingEvent]], Transition] = {
     (_Q, Admitted): _admit,

@@ -12,9 +12,9 @@ from onceonly.message.message import SEQUENCE_NUMBER_MAX
 
 
 def successor(number: int | None, *, wrap_after: int = SEQUENCE_NUMBER_MAX) -> int:
-    """The number after `number`; 1 after none and after `wrap_after` (seed 000 §2.2.2 a-c).
+    """The number after `number`; 1 after None and after `wrap_after` (seed 000 §2.2.2 a-c).
 
-    `wrap_after` is smaller than the text's 999,999,999 only in simulations of the wrap.
+    `wrap_after` is less than 999,999,999 only in simulations of the wrap.
     """
     return 1 if number is None or number >= wrap_after else number + 1
 
@@ -25,7 +25,7 @@ class SequenceCase(Enum):
     NEXT = "next"
     """Case 1: previous + 1. New."""
     RESET = "reset"
-    """Case 3, and case 2 with both numbers 1 and another MessageId: the sender began anew."""
+    """Case 3, and case 2 with both numbers 1 and another MessageId: the sender began again."""
     REPEATED_NUMBER = "repeated number"
     """Case 2 with an unseen MessageId. Acknowledging it would lose a message: an error."""
     INVALID = "invalid"
@@ -35,7 +35,7 @@ class SequenceCase(Enum):
 def classify(
     number: int, previous: int | None, *, wrap_after: int = SEQUENCE_NUMBER_MAX
 ) -> SequenceCase:
-    """Which case `number` is after `previous`, the number of the last stored message."""
+    """The case of `number` after `previous`, the number of the last stored message."""
     if number == successor(previous, wrap_after=wrap_after):
         return SequenceCase.NEXT
     if number == 1:

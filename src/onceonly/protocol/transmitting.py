@@ -1,4 +1,4 @@
-"""When a message goes out: after a Ping or at once, again after a wait, and when no more.
+"""When a message is sent: at once or after a Ping, again after a wait, and when no more.
 
 Knows every wait of the sender's machine and what each degree of reliability does at its end.
 Must not know what peers say about a message; that is in `sending`, whose essay has the theory.
@@ -34,7 +34,7 @@ from onceonly.protocol.outbound import (
 
 
 def begin(state: Outbound, size_bytes: int, now: Now, terms: DeliveryTerms) -> Step:
-    """Ping first, where that is agreed for so large a message (level 2); else send it."""
+    """Ping first, if that is agreed for a message of this size (level 2); otherwise send it."""
     above = terms.recovery.ping_above_bytes
     if above is not None and size_bytes > above:
         return ping(changed(state, attempt=0, pings=0), now, terms)
@@ -42,7 +42,7 @@ def begin(state: Outbound, size_bytes: int, now: Now, terms: DeliveryTerms) -> S
 
 
 def ping(state: Outbound, now: Now, terms: DeliveryTerms) -> Step:
-    """Ask whether messages are taken; no answer in time counts like a bad one."""
+    """Ask whether the partner takes messages; no answer in time counts as no."""
     pings = state.pings + 1
     due_ns = schedule.response_due_ns(pings, now, terms)
     state = changed(state, silence=Silence.PINGING, pings=pings, due_ns=due_ns)
@@ -50,7 +50,7 @@ def ping(state: Outbound, now: Now, terms: DeliveryTerms) -> Step:
 
 
 def take_pong(state: Outbound, event: PongReceived, now: Now, terms: DeliveryTerms) -> Step:
-    """Level 2: the message at once after a good answer, nothing after a bad one."""
+    """Level 2: send the message at once after a yes, and nothing after a no."""
     state, row = note_pong(state, event, now, terms)
     if state.silence is not Silence.PINGING:
         return state, row
@@ -67,14 +67,14 @@ def _transmit_unless_expired(state: Outbound, now: Now, terms: DeliveryTerms) ->
 
 
 def note_pong(state: Outbound, event: PongReceived, now: Now, terms: DeliveryTerms) -> Step:
-    """An answer to a Ping that nothing waits for any more."""
+    """An answer to a Ping that is no longer awaited."""
     reason = "takes messages" if event.is_available else "takes no messages"
     return state, (Journal(Event.PONG_RECEIVED, reason=reason),)
 
 
 def transmit(state: Outbound, attempt: int) -> Step:
     """Send the stored bytes as transmission number `attempt`."""
-    # An exposure that is still open belongs to a transmission that may have let bytes out.
+    # If the exposure is still open, bytes of the earlier transmission may have left.
     exposure = Exposure.OPEN if state.exposure is Exposure.NEVER else Exposure.LEFT
     state = changed(state, attempt=attempt, exposure=exposure, silence=Silence.NONE, due_ns=None)
     row = Journal(Event.TRANSMITTING, attempt=attempt, sequence_number=state.sequence_number)
@@ -82,7 +82,7 @@ def transmit(state: Outbound, attempt: int) -> Step:
 
 
 def note_outcome(state: Outbound, event: Transmitted, now: Now, terms: DeliveryTerms) -> Step:
-    """Outcome of a transmission in a status that waits for no response any more."""
+    """The outcome of a transmission after the message stopped waiting for a response."""
     exposure = _exposure_after(state, event)
     if exposure is not state.exposure:
         state = changed(state, exposure=exposure)
@@ -102,7 +102,7 @@ def _outcome_row(event: Transmitted, state: Outbound) -> Journal:
 
 
 def _exposure_after(state: Outbound, event: Transmitted) -> Exposure:
-    """Only the certainty that nothing left is news; "perhaps" is what an open exposure says."""
+    """The exposure only changes if it is certain that nothing left: open means "perhaps"."""
     if state.exposure is Exposure.OPEN and not event.transmission.bytes_left:
         return Exposure.NEVER
     return state.exposure
@@ -116,11 +116,11 @@ def take_outcome(state: Outbound, event: Transmitted, now: Now, terms: DeliveryT
 
 
 SEVERAL = 3
-"""Equal refusals in a row that are no accident: an operator is told, and the retries go on."""
+"""After so many equal refusals in a row an operator is told; the retries go on."""
 
 
 def _alarm_of_refusals(event: Transmitted) -> Effects:
-    """Told once: whatever says no so often will say it to every retry (a wrong path, a size)."""
+    """Tell an operator once: such a refusal will meet every retry (a wrong path, a size)."""
     sent, before = event.transmission, event.before
     is_first = len(before) < SEVERAL or not _are_alike((sent, *before[:SEVERAL]))
     if not is_first or not _are_refused_alike((sent, *before[: SEVERAL - 1])):
@@ -144,7 +144,7 @@ def _after_transmission(
         return _end_best_effort(state, event)
     if terms.method is ReliableMessagingMethod.TRANSPORT and sent.outcome is Outcome.ACCEPTED:
         return _sent(state, event)
-    # A pause asked for while the transmission was still ending, or a resume since, stands.
+    # A pause that was asked for before the transmission ended stays, and so does a resume.
     if state.silence is not Silence.NONE or event.attempt != state.attempt:
         return state, ()
     if terms.method is ReliableMessagingMethod.TRANSPORT:
@@ -156,7 +156,7 @@ def _after_transmission(
 
 
 def _fails_at_once(sent: Transmission, terms: DeliveryTerms) -> bool:
-    """Seed 003 §1 (S3-10), and AtMostOnce, for which no other transmission would follow."""
+    """Seed 003 §1 (S3-10), and AtMostOnce, which has no second transmission."""
     if sent.outcome is not Outcome.REFUSED or sent.bytes_left:
         return False
     if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
@@ -165,9 +165,9 @@ def _fails_at_once(sent: Transmission, terms: DeliveryTerms) -> bool:
 
 
 def _offer_again(state: Outbound, sent: Transmission, now: Now, terms: DeliveryTerms) -> Step:
-    """The same transmission to the product underneath, after a pause, and for ever.
+    """Offer the same transmission to the transport product again after a pause, without end.
 
-    Once it was offered as often as others are transmitted, an operator hears of it (R-40).
+    After as many offers as other messages have transmissions an operator is told (R-40).
     """
     due_ns = schedule.pause_ends_ns(None, now, terms)
     offers = state.transients + 1
@@ -178,7 +178,7 @@ def _offer_again(state: Outbound, sent: Transmission, now: Now, terms: DeliveryT
 
 
 def _end_best_effort(state: Outbound, event: Transmitted) -> Step:
-    """Its one transmission is all; that it failed is for those who look, not for a notice."""
+    """There is only one transmission. A failure is shown in the status, without a notice."""
     refused = event.transmission.outcome is Outcome.REFUSED
     if not refused or state.exposure is Exposure.LEFT:
         return _sent(state, event)
@@ -203,7 +203,7 @@ def _sent(state: Outbound, event: Transmitted) -> Step:
 
 
 def reach_deadline(state: Outbound, event: DeadlineReached, now: Now, terms: DeliveryTerms) -> Step:
-    """Send again, ask again, or give up; nothing, where the wait was over before."""
+    """Send again, ask again, or give up; nothing if the wait was over before."""
     if event.due_ns != state.due_ns:
         return state, ()
     if schedule.is_past(state.expires_at, now):
@@ -231,7 +231,7 @@ def _resend_or_give_up(state: Outbound, event: DeadlineReached, terms: DeliveryT
     retries = _retries(terms)
     if retries is None or state.attempt <= retries:
         alarm = (*_alarm(state, event, terms), *_trouble(state.attempt, event, terms))
-        # Where nothing ends, the pauses add up, so that the operator's incident is known to be one.
+        # ExactlyOnce never ends, so its pauses add up: they show that it has an incident.
         is_endless = terms.semantics is DeliverySemantics.EXACTLY_ONCE
         state = state if is_endless else changed(state, transients=0)
         state, effects = transmit(state, state.attempt + 1)
@@ -246,7 +246,7 @@ NO_ACKNOWLEDGEMENT = "no acknowledgement after the last retry"
 
 
 def _trouble(waits: int, event: DeadlineReached, terms: DeliveryTerms) -> Effects:
-    """What others would give up now goes on without end; an operator hears of it once (R-40)."""
+    """Others would be given up now; this message goes on, and an operator is told once (R-40)."""
     if not _is_verdict_time(waits, terms):
         return ()
     reason = "no answer after the last retry; it goes on"
@@ -254,12 +254,12 @@ def _trouble(waits: int, event: DeadlineReached, terms: DeliveryTerms) -> Effect
 
 
 def _is_verdict_time(waits: int, terms: DeliveryTerms) -> bool:
-    """Whether that many waits are the last ones, where the agreement counts them."""
+    """Whether these are all the waits that the agreement allows, if it limits them."""
     return terms.retries is not None and waits == terms.retries + 1
 
 
 def _retries(terms: DeliveryTerms) -> int | None:
-    """Most repeats of what nobody answered; None: as many as fit into its time."""
+    """Most retries without an answer; None: as many as fit into the time of the message."""
     if terms.semantics is DeliverySemantics.EXACTLY_ONCE:
         return None
     if terms.semantics in (DeliverySemantics.AT_MOST_ONCE, DeliverySemantics.BEST_EFFORT):
@@ -268,11 +268,11 @@ def _retries(terms: DeliveryTerms) -> int | None:
 
 
 OVERDUE = "an ExactlyOnce message is not acknowledged after all of PersistDuration"
-"""Reason of the incident that R-17 asks for, with the outcome that was the last one then."""
+"""Reason of the incident that R-17 asks for; the last outcome is added to it."""
 
 
 def _alarm(state: Outbound, event: DeadlineReached, terms: DeliveryTerms) -> Effects:
-    """Told once, by the wait that made it overdue: each outcome after it has other words."""
+    """Tell an operator once, at the wait that makes the message overdue: later outcomes differ."""
     waits = _waits(state)
     if not _is_overdue(waits, terms) or (waits > 1 and _is_overdue(waits - 1, terms)):
         return ()
@@ -280,7 +280,7 @@ def _alarm(state: Outbound, event: DeadlineReached, terms: DeliveryTerms) -> Eff
 
 
 def needed_an_operator(state: Outbound, terms: DeliveryTerms) -> bool:
-    """Whether an ExactlyOnce message has an incident of what was waited for until now (R-17)."""
+    """Whether the waits until now have opened an incident for an ExactlyOnce message (R-17)."""
     if terms.semantics is not DeliverySemantics.EXACTLY_ONCE:
         return False
     waits = _waits(state) - 1
@@ -288,16 +288,16 @@ def needed_an_operator(state: Outbound, terms: DeliveryTerms) -> bool:
 
 
 def _waits(state: Outbound) -> int:
-    """Waits for Pongs and acknowledgements, the present one included.
+    """Waits for Pongs and acknowledgements, including the present one.
 
-    The Ping that the first transmission followed was answered, so that nobody waited for it.
+    The Ping before the first transmission was answered, so it does not count.
     """
     is_followed = state.pings > 0 and state.attempt > 0
     return state.pings + state.attempt - is_followed
 
 
 def _is_overdue(waits: int, terms: DeliveryTerms) -> bool:
-    """Counted in waits, which are durable: a moment of submission is not part of the state."""
+    """Counted in waits, which are durable: the instant of submission is not part of the state."""
     return (
         terms.semantics is DeliverySemantics.EXACTLY_ONCE
         and schedule.waits_so_far_s(waits, terms) >= terms.persist_duration_s

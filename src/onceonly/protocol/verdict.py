@@ -1,9 +1,8 @@
 """How an outbound message ends without an acknowledgement, and who is told.
 
-Knows what certainty is worth: a failure is certain (severity Error) if no byte ever left us, or
-if whoever refused it had the only copy; anything else is a doubt (severity Warning, R-08). Must
-not know what led here; `sending` decides that. Rulings R-07 to R-10, R-16, R-17, R-21; seed 001
-§1.6.
+Knows when a failure is certain (severity Error): if no byte ever left us, or if the only copy was
+refused. Everything else is a doubt (severity Warning, R-08). Must not know why the message ends;
+`sending` decides that. Rulings R-07 to R-10, R-16, R-17, R-21; seed 001 §1.6.
 """
 
 from onceonly.message.errors import ErrorCode, Severity
@@ -36,15 +35,16 @@ from onceonly.protocol.outbound import (
 
 
 def notifies(terms: DeliveryTerms) -> bool:
-    """Whether the application is told of failures: not of BestEffort's, and of ExactlyOnce none.
+    """Whether the application is told of failures: not for BestEffort, and not for ExactlyOnce.
 
-    Seed 000 §3.1.3 has the one: the sending party cannot detect non-delivery. R-17 has the other.
+    For BestEffort see seed 000 §3.1.3: the sending party cannot detect non-delivery. For
+    ExactlyOnce see R-17.
     """
     return terms.semantics not in (DeliverySemantics.BEST_EFFORT, DeliverySemantics.EXACTLY_ONCE)
 
 
 def with_last(reason: str, outcomes: Outcomes) -> str:
-    """Why a message ends, and how its last transmission did: causes must not look alike."""
+    """The reason with the outcome of the last transmission, so that causes can be told apart."""
     return f"{reason}; last outcome: {outcomes[0].words}" if outcomes else reason
 
 
@@ -70,7 +70,7 @@ def _suspends(terms: DeliveryTerms) -> bool:
 def _abandon(
     state: Outbound, code: ErrorCode, reason: str, row: Journal, terms: DeliveryTerms
 ) -> Step:
-    """The pair goes on without the message, whose number it takes back (R-10)."""
+    """The pair goes on without the message and takes its number back (R-10)."""
     certain = state.exposure is Exposure.NEVER
     state, effects = _settle(state, code, reason, row, terms, is_certain=certain)
     return state, (*effects, TellTrouble(reason), *_recovery(state, reason, terms))
@@ -100,7 +100,7 @@ def _settle(
 
 
 def park(state: Outbound, event: Parked, terms: DeliveryTerms) -> Step:
-    """Ruling R-43: a bug of ours met it. Certain if no byte ever left; the pair goes on (R-10).
+    """R-43: a bug of ours met the message. Certain if no byte ever left; the pair goes on (R-10).
 
     No rule asks about it or sends it again: an operator looks at it and takes it up.
     """
@@ -118,11 +118,11 @@ def park(state: Outbound, event: Parked, terms: DeliveryTerms) -> Step:
 
 
 PARKED = "parked: "
-"""How the reason of a message that a bug of ours met begins."""
+"""Beginning of the reason of a parked message."""
 
 
 def was_parked(state: Outbound) -> bool:
-    """Whether the message ended by `park`, with no byte of it gone: it may go out as a new one."""
+    """Whether the message was parked before any byte left, so that it may be sent as a new one."""
     return (
         state.status is OutboundStatus.FAILED
         and state.exposure is Exposure.NEVER
@@ -133,7 +133,7 @@ def was_parked(state: Outbound) -> bool:
 def _recovery(
     state: Outbound, reason: str, terms: DeliveryTerms, *, is_told: bool = False
 ) -> Effects:
-    """Only after giving up, and only where there is something to find out (seed 004 level 3)."""
+    """Only after giving up, and only if the outcome is in doubt (seed 004 level 3)."""
     asks = terms.recovery.inquires and state.status is OutboundStatus.IN_DOUBT
     return (Recover(reason, is_told),) if asks else ()
 
@@ -145,7 +145,7 @@ def _notice(
     terms: DeliveryTerms,
     severity: Severity | None = None,
 ) -> Effects:
-    """Of what is about to end the message: once in an episode, which `error_code` tells (I22)."""
+    """Notice about the end of the message, once in an episode: `error_code` shows it (I22)."""
     if not notifies(terms) or state.error_code is not None:
         return ()
     if severity is None:
@@ -156,10 +156,10 @@ def _notice(
 
 
 def refused(state: Outbound, event: ErrorReceived, row: Journal, terms: DeliveryTerms) -> Step:
-    """The peer will not have it. Certain only if the refused copy is the only one that there is.
+    """The peer refused the message. Certain only if the refused copy is the only one that exists.
 
-    Where copies may be made on the way, another one may be stored (R-46); only who accepted the
-    message on the way knows that it had but one.
+    If copies may be made on the way, another one may be stored (R-46); only an intermediary that
+    accepted the message knows that it had just one.
     """
     is_only_copy = _is_only_copy(state, terms) or (
         state.exposure is not Exposure.LEFT and _is_the_owner_s_word(event, terms)
@@ -175,15 +175,15 @@ def _is_only_copy(state: Outbound, terms: DeliveryTerms) -> bool:
 
 
 def _is_the_owner_s_word(event: ErrorReceived, terms: DeliveryTerms) -> bool:
-    """Whether somebody who may have accepted the message says that it was not delivered (R-41)."""
+    """Whether an intermediary that may have accepted the message says "not delivered" (R-41)."""
     is_failure = event.code is ErrorCode.DELIVERY_FAILURE
     return is_failure and terms.intermediary is Intermediary.ACCEPT
 
 
 def diverged(state: Outbound, code: ErrorCode, reason: str, terms: DeliveryTerms) -> Step:
-    """The peer's sequence and ours disagree; the message keeps its turn in a closed pair (R-11).
+    """The peer's numbers and ours disagree; the pair closes, the message keeps its turn (R-11).
 
-    Nothing is asked about it: the operator has to look, and decides.
+    No question is asked: an operator looks and decides.
     """
     state = changed(state, exposure=Exposure.LEFT, silence=Silence.HELD, due_ns=None)
     if not notifies(terms):
@@ -193,15 +193,15 @@ def diverged(state: Outbound, code: ErrorCode, reason: str, terms: DeliveryTerms
 
 
 def undelivered(state: Outbound, event: ErrorReceived, row: Journal, terms: DeliveryTerms) -> Step:
-    """Somebody had taken the message, and says now that it was not delivered (seed 001 §1.6).
+    """Somebody who accepted the message says now that it was not delivered (seed 001 §1.6).
 
-    Severity Error: it surely was not; Warning: it went on, and no acknowledgement came.
+    Severity Error: this is certain; Warning: it was sent on, and no acknowledgement came.
     """
     certain = event.severity is Severity.ERROR and (
         _is_the_owner_s_word(event, terms) or _is_only_copy(state, terms)
     )
     reason = _why(event)
-    # A new episode, since the application may have had a notice before it was acknowledged.
+    # A new episode, since the application may have got a notice before the acknowledgement.
     state = changed(state, episode=state.episode + 1, exposure=Exposure.LEFT, error_code=None)
     severity = Severity.ERROR if certain else Severity.WARNING
     told = _notice(state, event.code, reason, terms, severity)
@@ -214,7 +214,7 @@ def undelivered(state: Outbound, event: ErrorReceived, row: Journal, terms: Deli
 def not_processed(
     state: Outbound, event: ErrorReceived, row: Journal, terms: DeliveryTerms
 ) -> Step:
-    """The To Party has it, and says that it could not process it: news, and told once (R-39)."""
+    """The To Party has the message but could not process it; the application is told (R-39)."""
     if not notifies(terms) or state.error_code is not None:
         return state, (row,)
     kind, severity = NoticeKind.NOT_PROCESSED, Severity.WARNING
@@ -237,7 +237,7 @@ def expire(
     turn: tuple[Release, ...],
     before: Outcomes = (),
 ) -> Step:
-    """TimeToLive or PersistDuration passed; `turn` is what the message has to give back.
+    """TimeToLive or PersistDuration passed; `turn` gives the turn back if the message has one.
 
     Final if no byte ever left. Otherwise it is presumed undelivered until the fence (R-08).
     """
@@ -265,9 +265,9 @@ def expire(
 
 
 def expire_on_its_way(state: Outbound, terms: DeliveryTerms, before: Outcomes = ()) -> Step:
-    """`expire` for a message that has a turn: nothing was heard of it in all its time (R-40).
+    """`expire` for a message that has a turn: no answer came in all its time (R-40).
 
-    What an operator keeps back says nothing about the partner.
+    A message that an operator holds back says nothing about the partner.
     """
     was_held = state.silence is Silence.HELD
     state, effects = expire(state, terms, (release(state, abandoned=True),), before)
@@ -278,9 +278,9 @@ def expire_on_its_way(state: Outbound, terms: DeliveryTerms, before: Outcomes = 
 
 
 def pass_fence(state: Outbound, now: Now, terms: DeliveryTerms, before: Outcomes) -> Step:
-    """What is in doubt has failed for good once no receiver can still take a copy (R-08).
+    """A message in doubt has failed for good once no receiver can still take a copy (R-08).
 
-    One may have taken a copy before, so that the end is not certain (R-41).
+    A receiver may have taken a copy before that, so the end is not certain (R-41).
     """
     if not schedule.is_past_fence(state.expires_at, now, terms):
         return state, ()

@@ -1,8 +1,8 @@
-"""The few things of a file system that the store needs: what `spool` and `sqlite` ask for.
+"""The few operations of a file system that `spool` and `sqlite` need.
 
 Knows the calls of the operating system and in which of them a name or a byte becomes durable;
 must not know payloads, rows or why. It is one value, so that a simulated disk can stand in for
-the real one. Every call may raise `OSError`, which `failures` gives the contract's name.
+the real one. Every call may raise `OSError`; `failures` turns it into an error of the contract.
 """
 
 import os
@@ -20,19 +20,19 @@ CHUNK_BYTES = 256 * 1024
 
 
 class FileStatus(Word):
-    """Which file it is that has a name now."""
+    """Identifies the file that has a name now."""
 
     number: int
-    """Of the file in its file system (inode), which may be used again,"""
+    """Inode of the file, which the file system may use again for another one."""
     written_ns: int
-    """and when it was written, so that both together are one file's alone."""
+    """When the file was written; together with `number` this identifies it."""
 
 
 class Lock(Protocol):
     """A lock that is held."""
 
     def release(self) -> None:
-        """Let the next process in."""
+        """Free the lock."""
         ...
 
 
@@ -45,22 +45,23 @@ class FileSystem(Protocol):
         ...
 
     def lock(self, path: Path) -> Lock:
-        """Take the lock file at `path`. Raises `StoreRefused` where another one has it."""
+        """Take the lock file at `path`. Raises `StoreRefused` if another process has it."""
         ...
 
     def sync_entry(self, path: Path) -> None:
-        """Make the name of `path` durable, its bytes are not worth more (fault D7)."""
+        """Make the name of `path` durable: without its name the bytes are lost (fault D7)."""
         ...
 
     def make_directory(self, path: Path) -> bool:
-        """Make the directory, for our eyes only; False where it is there already."""
+        """Make the directory, readable by us only; False if it exists already."""
         ...
 
     def make_private(self, path: Path) -> None:
-        """Make an empty file, for our eyes only; nothing where it is there already.
+        """Make an empty file, readable by us only; does nothing if it exists already.
 
-        SQLite makes its database as the umask has it, and whatever lies beside it as the database
-        is; it takes an empty file for a new database. A disk with one user has nothing to do.
+        SQLite creates its database with the mode that the umask gives, and the files beside it with
+        the mode of the database; it takes an empty file for a new database. A disk with one user
+        need not do anything here.
         """
         ...
 
@@ -69,7 +70,7 @@ class FileSystem(Protocol):
         ...
 
     def write(self, file: int, chunk: bytes | memoryview) -> int:
-        """Append to the file; how many bytes were taken."""
+        """Append to the file. Returns how many bytes were taken."""
         ...
 
     def sync(self, file: int) -> None:
@@ -77,18 +78,18 @@ class FileSystem(Protocol):
         ...
 
     def close(self, file: int) -> None:
-        """Give the number back."""
+        """Close the descriptor."""
         ...
 
     def write_again(self, path: Path) -> None:
-        """Write every byte of the file in its place and sync it; nothing where there is no file.
+        """Write every byte of the file to its place again and sync it; does nothing without a file.
 
-        After a failed sync the cache may show bytes that no later sync will write.
+        After a failed sync the page cache may show bytes that no later sync will write.
         """
         ...
 
     def rename(self, old: Path, new: Path) -> None:
-        """Give the file its new name, in one step, in place of whatever had it."""
+        """Give the file its new name in one step; it replaces a file that had that name."""
         ...
 
     def remove(self, path: Path, *, missing_ok: bool = False) -> None:
@@ -96,11 +97,11 @@ class FileSystem(Protocol):
         ...
 
     def list_names(self, directory: Path) -> Iterator[str]:
-        """Names in the directory, one by one, while others come and go."""
+        """Names in the directory, one by one; files may be added and removed meanwhile."""
         ...
 
     def find_status(self, path: Path) -> FileStatus | None:
-        """The file that has the name, if one has."""
+        """The file with this name, or None."""
         ...
 
     def read(self, path: Path) -> Iterator[bytes]:
@@ -192,8 +193,8 @@ OPERATING_SYSTEM = OperatingSystem()
 def make_parents(path: Path, *, files: FileSystem = OPERATING_SYSTEM) -> None:
     """Make the directories above `path` that are missing, each with a durable name (fault D7).
 
-    A store whose own directory a power cut takes away is lost, however well it was synced. They
-    are for our eyes only, as what will lie in them.
+    A store is lost if a power cut takes its directory away, however well its files were synced.
+    Only we can read the directories, like the files that will be in them.
     """
     for directory in reversed(path.parents):
         if files.make_directory(directory):

@@ -1,14 +1,14 @@
 """Group commit for asyncio: everything that waits is made durable by one fsync.
 
-Knows when a batch begins and ends and whom to tell; must not know what the steps do. Steps run on
-the event loop, in the order in which they were asked for, one batch in one transaction. The
-COMMIT of many steps, or of any on a disk that is not quick, runs in a thread, which frees the loop
-during the fsync, while new steps queue up for the next batch: the slower the disk, the larger the
-batches, with nothing to tune. Few steps on a quick disk commit where they ran: to hand them to a
-thread and back would take as long as the fsync.
+Knows when a batch begins and ends and who waits for it; must not know what the steps do. Steps run
+on the event loop, in the order of the calls, one batch in one transaction. The COMMIT of many
+steps, or of any on a disk that is not quick, runs in a thread, which frees the loop during the
+fsync, while new steps queue up for the next batch: the slower the disk, the larger the batches,
+with nothing to tune. A few steps on a quick disk commit on the loop: to hand them to a thread and
+back would take as long as the fsync.
 
-Nobody is released before the commit returned, so nothing that a step wants to say can leave the
-house before it is true (ruling R-02, invariants I3 and I14).
+`transact` returns only after the commit, so nothing that a step wants to send can leave before it
+is durable (ruling R-02, invariants I3 and I14).
 """
 
 import asyncio
@@ -27,16 +27,16 @@ from onceonly.store.contract.store import Store, Transaction
 T = TypeVar("T")
 
 STEPS_MAX = 512
-"""Steps per transaction. At some 100 µs a step the event loop is never away longer than 50 ms,
-and one fsync shared by 512 is no cost any more."""
+"""Steps per transaction. At some 100 µs a step the event loop is never blocked for longer than 50
+ms, and an fsync shared by 512 steps costs each of them next to nothing."""
 
 STEPS_ON_LOOP_MAX = 4
-"""Steps of a batch that commits on the loop: the conversation of one message or two. With more of
-them many are under way, and the loop has better things to do than to wait."""
+"""Most steps of a batch that commits on the loop: those of one or two messages. With more steps
+there are many messages under way, and the loop must not wait."""
 
 WAITING_MAX = 16_384
-"""Steps that may wait for the disk. More of them would only wait longer than any peer does, so
-they are refused before anything is accepted (ruling R-27)."""
+"""Steps that may wait for the disk. More of them would wait longer than any peer does, so they are
+refused at once (ruling R-27)."""
 
 
 class _Waiter(Word):
@@ -45,7 +45,7 @@ class _Waiter(Word):
 
 
 class _Outcome(Word):
-    """What the waiter of a step gets: once the commit has returned, or at once for a bug."""
+    """What the caller of a step gets: after the commit, or at once if the step has a bug."""
 
     result: Any
     error: Exception | None
@@ -55,13 +55,13 @@ class _Outcome(Word):
 class GroupCommit:
     """Runs steps in shared transactions of `store`; all use is on one event loop.
 
-    `on_failure` is called once, on the loop, when the store cannot be trusted any more; every
-    waiter has failed by then and every later one fails (R-22). With `thread=False` every COMMIT
-    runs on the loop itself.
+    `on_failure` is called once, on the loop, when the store cannot be trusted any more. All waiting
+    steps have failed by then, and every later one fails (R-22). With `thread=False` every COMMIT
+    runs on the loop.
 
-    A step that meets a bug ends nobody but itself (R-43): its batch is rolled back and runs again
-    without it, so a step may run twice, and what it did outside the transaction must bear that. A
-    savepoint around every step would save the second run and cost every step that has no bug.
+    A step with a bug fails alone (R-43): its batch is rolled back and runs again without it. So a
+    step may run twice, and what it does outside the transaction must allow that. A savepoint around
+    every step would save the second run, but cost time in every step without a bug.
     """
 
     def __init__(
@@ -81,13 +81,14 @@ class GroupCommit:
     async def transact(self, step: Callable[[Transaction], T], *, patience_s: float = 0.0) -> T:
         """The result of `step`, once everything that it wrote is durable.
 
-        A step that nobody waits for may have patience: it joins the next batch, or begins one
-        itself after `patience_s`, which often saves an fsync.
+        A step that is not urgent may have patience: it joins the next batch, or begins one after
+        `patience_s`, which often saves an fsync.
 
-        Raises what the step raised: a `LocalError` or `RemoteError`, or whatever a bug in it is,
-        with nothing of it stored; `StoreFull` when there was no space or too many wait, with
-        nothing stored; `StoreFailed` when it is unknown what is stored and the process must stop.
-        A waiter that is cancelled before its step ran takes the step back; later, it counts.
+        Raises what the step raised (a `LocalError`, a `RemoteError`, or any error that a bug in it
+        causes) with nothing of it stored; `StoreFull` if there is no space or too many steps wait,
+        with nothing stored; `StoreFailed` if it is unknown what is stored and the process must
+        stop. If the caller is cancelled before its step ran, the step does not run; after that it
+        counts.
         """
         if self._failure is not None:
             raise self._failure
@@ -113,14 +114,14 @@ class GroupCommit:
 
     def _lose_patience(self) -> None:
         self._patience = None
-        # Both may fall due in one round of the loop; the batch that is about to begin takes all.
+        # Both timers may fire in one round of the loop; the batch that is about to begin takes all.
         if not self._is_busy:
             self._is_busy = True
             self._run_batch()
 
     @property
     def failure(self) -> StoreFailed | None:
-        """Why the store cannot be trusted any more; None as long as it can."""
+        """Why the store cannot be trusted any more; None while it can."""
         return self._failure
 
     @property
@@ -129,7 +130,7 @@ class GroupCommit:
         return self._idle.is_set()
 
     async def drain(self) -> None:
-        """Return when nothing waits any more, and give the thread back. The store stays open."""
+        """Return when no step waits any more, and end the thread. The store stays open."""
         if self._waiting and not self._is_busy:
             self._begin_within(0)
         await self._idle.wait()
@@ -167,10 +168,10 @@ class GroupCommit:
         return steps <= STEPS_ON_LOOP_MAX and self._store.is_quick
 
     def _take_out(self, batch: list[_Waiter], place: int, bug: Exception | None) -> None:
-        """Run those before the step at `place` again, then those behind it, each in a batch.
+        """Run the steps before the one at `place` again, then those after it, in two batches.
 
-        The steps before it are known to be sound, so each bug costs every other step one run more
-        at most, however many there are.
+        The steps before it have no bug, so each step runs at most once more, however many bugs
+        there are.
         """
         self._store.rollback()
         _fail([batch[place]], bug)
@@ -210,7 +211,7 @@ class GroupCommit:
         self._go_on()
 
     def _refuse(self, batch: list[_Waiter], full: StoreFull) -> None:
-        """Ruling R-28: nothing of the batch is stored, and its askers may come again."""
+        """Ruling R-28: nothing of the batch is stored, and its callers may try again."""
         try:
             self._store.rollback()
         except StoreFailed as failure:
@@ -221,14 +222,15 @@ class GroupCommit:
 
     def _go_on(self) -> None:
         if self._waiting:
-            # Behind the callbacks of those just released, so that what they ask for comes along.
+            # After the callbacks of the callers just released, so that their next steps join the
+            # batch.
             asyncio.get_running_loop().call_soon(self._run_batch)
         else:
             self._is_busy = False
             self._idle.set()
 
     def _stop(self, batch: list[_Waiter], failure: StoreFailed) -> None:
-        """Ruling R-22: fail-stop. Whether the batch is stored is for the next start to find out."""
+        """Ruling R-22: fail-stop. The next start finds out whether the batch is stored."""
         self._failure = failure
         with suppress(StoreFailed):  # the first failure is the one that says why
             self._store.rollback()
@@ -240,7 +242,7 @@ class GroupCommit:
 
 
 def _run(step: Callable[[Transaction], Any], transaction: Transaction) -> _Outcome:
-    """The outcome of one step. A refusal after the first write would leave half a step behind."""
+    """The outcome of one step. A refusal after its first write counts as a bug."""
     written_before = transaction.write_count
     try:
         return _Outcome(step(transaction), None)
@@ -257,7 +259,8 @@ def _fail(waiters: Iterable[_Waiter], reason: Exception | None) -> None:
     assert reason is not None, "nobody fails for nothing"
     for future in (waiter.future for waiter in waiters):
         if not future.done():
-            # A copy each: an exception that several raise would gather all their tracebacks.
+            # A copy for each: an exception that several callers raise would collect all their
+            # tracebacks.
             is_shared = isinstance(reason, StoreFull | StoreFailed)
             future.set_exception(type(reason)(*reason.args) if is_shared else reason)
 

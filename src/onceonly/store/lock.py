@@ -17,7 +17,7 @@ _HOLDER_BYTES_MAX = 64
 class StoreLock:
     """The lock on one store, held from construction to `release`.
 
-    Raises `StoreRefused`, naming the process that holds it, where it is held.
+    Raises `StoreRefused` if another process holds it; the error names that process.
     """
 
     def __init__(self, path: Path) -> None:
@@ -44,5 +44,5 @@ class StoreLock:
             raise StoreRefused(f"cannot write the lock file {path}: {error.strerror}") from error
 
     def release(self) -> None:
-        """Let the next process in."""
+        """Free the lock."""
         os.close(self._file)

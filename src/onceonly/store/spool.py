@@ -1,14 +1,15 @@
 """Payloads too large for a row: content-addressed files, written once.
 
 Knows a directory of files named by the SHA-256 of their bytes; must not know messages. A 100 MiB
-payload is never in memory. A file is *kept* (synced, renamed to its name, the directory synced)
-before the transaction that mentions its digest commits, so no committed row points at nothing
-(faults D1, D4, D7). What a crash leaves half-written has a temporary name and is swept at the
-next start; a kept file that no row mentions is harmless: the same content takes its place.
+payload is never in memory as a whole. A file is *kept* (synced, renamed to its name, the directory
+synced) before the commit of the transaction that mentions its digest, so a committed row always
+finds its file (faults D1, D4, D7). A file that a crash left incomplete has a temporary name and is
+removed at the next start. A kept file that no row mentions is harmless: the same content would
+replace it.
 
-A file may be removed once no row mentions it and none is about to: whoever looks for such files
-names what it saw by digest *and* file, and keeping the same content again makes a new file, which
-is never taken for the old one.
+A file may be removed once no row mentions it and no transaction is about to. The caller names it by
+digest *and* file status; if the same content is kept again, the new file has another status and is
+not removed.
 """
 
 import threading
@@ -26,38 +27,38 @@ INLINE_BYTES_MAX = 64 * 1024
 at 4 KB); far above it a file is cheaper (5 times at 10 MB)."""
 
 FILES_OPEN_MAX = 4096
-"""Payloads that may be on their way into the spool at once; the gateway says fewer where the system
-lets it open fewer files."""
+"""Payloads that may be written to the spool at once; the gateway sets fewer if the system lets it
+open fewer files."""
 
 _TEMPORARY = "incoming-"
 _DIGEST_LENGTH = 64
 
 
 class KeptFile(Word):
-    """A payload's file as it was seen: kept anew, the same content is another file."""
+    """A payload's file as it was seen. If the content is kept again, that is another file."""
 
     digest: str
     status: FileStatus
 
 
 class _OpenFiles:
-    """How many payloads have an open file: whoever uploads must not use up what the store needs."""
+    """Counts payloads with an open file: uploads must not use up the descriptors of the store."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._count = 0
         self._lock = threading.Lock()
-        """Since a file is opened on the loop, and closed where it was kept."""
+        """A file is opened on the event loop, and closed in the thread that keeps it."""
 
     def take(self) -> None:
-        """Before a file is opened. Raises `StoreExhausted`."""
+        """Call before a file is opened. Raises `StoreExhausted` if too many are open."""
         with self._lock:
             if self._count >= self._most:
                 raise StoreExhausted(f"{self._count} payloads are on their way into the spool")
             self._count += 1
 
     def give_back(self) -> None:
-        """After it was closed, or could not be opened."""
+        """Call after the file was closed, or could not be opened."""
         with self._lock:
             self._count -= 1
 
@@ -65,7 +66,7 @@ class _OpenFiles:
 class Sink:
     """Takes the bytes of one payload as they arrive. Use: `write`…, `close`, `keep` or `discard`.
 
-    Every method raises `StoreFull` without space, `StoreExhausted` without a descriptor, and
+    Every method may raise `StoreFull` without space, `StoreExhausted` without a descriptor, and
     `StoreFailed` on any other error of the file system. One thread at a time.
     """
 
@@ -93,7 +94,7 @@ class Sink:
         self._digest.update(chunk)
         self._size_bytes += len(chunk)
         if self._temporary is None:
-            # The wire hands out views of its receive buffer, which it will use again.
+            # A copy, since the wire passes views of its receive buffer, which it uses again.
             self._held.append(bytes(chunk))
             if self._size_bytes > INLINE_BYTES_MAX:
                 self._spill()
@@ -122,13 +123,13 @@ class Sink:
             raise from_system(error, "the spool") from error
 
     def close(self) -> tuple[int, str]:
-        """(size in bytes, lower-case hexadecimal SHA-256). Again, it says the same."""
+        """(size in bytes, lower-case hexadecimal SHA-256). A second call returns the same."""
         if self._hexdigest is None:
             self._hexdigest = self._digest.hexdigest()
         return self._size_bytes, self._hexdigest
 
     def body(self) -> bytes | None:
-        """The bytes, where they are few enough for a row; None where they are in the spool."""
+        """The bytes if they are few enough for a row; None if they are in the spool."""
         if self._size_bytes > INLINE_BYTES_MAX:
             return None
         return b"".join(self._held)
@@ -143,7 +144,8 @@ class Sink:
         if self._file is None or self._temporary is None:
             return
         try:
-            # Never repeated: after a failed fsync the pages are gone, whatever a second one says.
+            # Never repeated: after a failed fsync the pages are lost, even if a second one
+            # succeeds.
             self._files.sync(self._file)
             with self._renaming:
                 self._files.rename(self._temporary, self._directory / hexdigest)
@@ -156,7 +158,7 @@ class Sink:
         self._temporary = None
 
     def discard(self) -> None:
-        """Forget the payload, unless it was kept; harmless at any time."""
+        """Remove the payload, unless it was kept; may be called at any time."""
         self._held.clear()
         file, temporary = self._file, self._temporary
         self._file = self._temporary = None
@@ -176,9 +178,9 @@ class Sink:
 
 
 class Spool:
-    """A directory of large payloads. Opening it creates it and sweeps what a crash left behind.
+    """A directory of large payloads. Opening makes it, and removes what a crash left incomplete.
 
-    Raises `StoreFull` or `StoreFailed` where the directory cannot be made or read.
+    Raises `StoreFull` or `StoreFailed` if the directory cannot be made or read.
     """
 
     def __init__(
@@ -192,10 +194,10 @@ class Spool:
         self._files = files
         self._open_files = _OpenFiles(files_open_max)
         self._renaming = threading.Lock()
-        """So that what is removed is what was looked at, and not its successor."""
+        """So that `remove` removes the file that it looked at, not one that replaced it."""
         try:
             files.make_directory(directory)
-            # Also where it is there already: who made it may have died before this.
+            # Also if it exists already: the process that made it may have died before this.
             files.sync_entry(directory)
             for name in list(files.list_names(directory)):
                 if name.startswith(_TEMPORARY):
@@ -204,7 +206,7 @@ class Spool:
             raise from_system(error, "the spool") from error
 
     def open_sink(self) -> Sink:
-        """A new sink; no file until it holds more than `INLINE_BYTES_MAX`."""
+        """A new sink; it has no file until it holds more than `INLINE_BYTES_MAX`."""
         return Sink(self._directory, self._renaming, self._files, self._open_files)
 
     def path(self, digest: str) -> Path:
@@ -214,7 +216,7 @@ class Spool:
         return self._directory / digest
 
     def list_kept(self) -> Iterator[KeptFile]:
-        """Every kept file, one by one, while others come and go."""
+        """Every kept file, one by one; files may be added and removed meanwhile."""
         try:
             for name in self._files.list_names(self._directory):
                 if len(name) == _DIGEST_LENGTH and name.isalnum():
@@ -225,10 +227,10 @@ class Spool:
             raise from_system(error, "the spool") from error
 
     def remove(self, file: KeptFile) -> bool:
-        """Remove the file, unless its content was kept anew; whether it was removed.
+        """Remove the file, unless its content was kept again.
 
-        The caller knows that no row mentions it, and that none will that did not keep it anew. A
-        removal need not survive a crash.
+        Returns whether it was removed. The caller knows that no row mentions it, and that a new row
+        would keep the content again. A removal need not survive a crash.
         """
         try:
             with self._renaming:
@@ -246,8 +248,8 @@ class Spool:
     def open_reader(self, digest: str) -> Iterator[bytes]:
         """The payload's bytes in chunks of at most `CHUNK_BYTES`.
 
-        Raises `StoreFailed` where the file is missing or its bytes are no longer those of the
-        digest, and then before the last chunk, so that no altered payload is ever whole (D5).
+        Raises `StoreFailed` if the file is missing or its bytes do not match the digest. The error
+        comes before the last chunk, so an altered payload is never read to its end (D5).
         """
         running = sha256()
         last: bytes | None = None

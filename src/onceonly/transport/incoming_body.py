@@ -11,9 +11,9 @@ from onceonly.transport.transport import TransferBroken
 
 
 class IncomingBody:
-    """An async iterator over the pieces; what has gathered meanwhile comes as one piece.
+    """An async iterator over the pieces; those that arrived meanwhile come as one piece.
 
-    `taken` is called whenever the reader took everything or waits: time to read on.
+    `taken` is called whenever the reader has taken everything or waits: then more can be read.
     """
 
     def __init__(self, taken: Callable[[], None]) -> None:
@@ -26,7 +26,7 @@ class IncomingBody:
         self.buffered_bytes = 0
 
     def feed(self, piece: bytes) -> None:
-        """Another piece arrived. After `break_off` it is thrown away."""
+        """Add a piece that arrived. After `break_off` it is thrown away."""
         if self._broken is not None:
             return
         self._pieces.append(piece)
@@ -35,7 +35,7 @@ class IncomingBody:
         self._wake()
 
     def finish(self) -> None:
-        """The last piece was fed."""
+        """End the body: the last piece was fed."""
         self.is_complete = True
         self._wake()
 

@@ -25,7 +25,7 @@ from onceonly.transport.transport import (
 )
 
 BODY_BYTES_MAX = 1040 * MIB
-"""As the HTTP endpoint has it."""
+"""The same limit as that of the HTTP endpoint."""
 
 _TOO_LARGE = Answer(413, "MessageTooLarge")
 _INTERNAL_ERROR = Answer(500, "InternalError")
@@ -39,7 +39,7 @@ class LoopbackFaults(Word):
     cut: float = 0.0
     """The body breaks off at a random byte: the receiver gets TransferBroken."""
     duplicated: float = 0.0
-    """The peer receives it twice, one after the other; the second answer is the answer."""
+    """The peer receives it twice, one after the other; the sender gets the second answer."""
     lost_after: float = 0.0
     """The peer received and answered; the answer disappears (fault N9)."""
     delayed: float = 0.0
@@ -52,7 +52,7 @@ NO_FAULTS = LoopbackFaults()
 
 @dataclass(slots=True)
 class LoopbackCounts:
-    """What the network did so far; for reports and for checks that faults happened at all."""
+    """What the network did so far; for reports, and for checks that faults did happen."""
 
     sent: int = 0
     lost_before: int = 0
@@ -73,7 +73,7 @@ class LoopbackNetwork:
         self._endpoints: dict[str, Receive] = {}
 
     def listen(self, endpoint: str, receive: Receive) -> None:
-        """From now on `receive` gets what is sent to `endpoint`; one receiver per endpoint."""
+        """From now on `receive` gets the packages to `endpoint`; one receiver per endpoint."""
         assert endpoint not in self._endpoints, "two cannot listen at one address"
         self._endpoints[endpoint] = receive
 
@@ -82,7 +82,7 @@ class LoopbackNetwork:
         self._endpoints.pop(endpoint, None)
 
     def strikes(self, probability: float) -> bool:
-        """Draw one fault."""
+        """Draw whether a fault with this probability happens."""
         return probability > 0 and self._chance.random() < probability
 
     def below(self, bound: int) -> int:
@@ -90,7 +90,7 @@ class LoopbackNetwork:
         return self._chance.randrange(bound) if bound > 0 else 0
 
     async def deliver(self, outgoing: Outgoing, *, peer: str) -> Transmission:
-        """Carry one request to its endpoint, as the faults will have it."""
+        """Carry one request to its endpoint, with the faults that are drawn for it."""
         self.counts.sent += 1
         if outgoing.endpoint not in self._endpoints:
             return Transmission(Outcome.REFUSED, bytes_left=False, detail="connection refused")
@@ -146,7 +146,7 @@ class LoopbackTransport:
         self._is_closed = False
 
     def check(self, outgoing: Outgoing) -> None:
-        """It carries everything."""
+        """Does nothing: the loopback can carry everything."""
 
     async def send(self, outgoing: Outgoing) -> Transmission:
         """Transmit once, see `Transport.send`."""
@@ -170,7 +170,7 @@ class _Transfer:
         self.incoming = IncomingBody(self._wanted.set)
 
     def stop(self, _: object) -> None:
-        """The receiver answered; it reads no more."""
+        """Stop: the receiver answered and reads no more."""
         self._is_stopped = True
         self._wanted.set()
 

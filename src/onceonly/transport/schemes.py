@@ -1,7 +1,7 @@
-"""Which transport carries what: an outgoing package goes to the one of its endpoint's scheme.
+"""Chooses the transport of an outgoing package by the scheme of its endpoint.
 
 Knows URI schemes and nothing else. A resend may have another endpoint than the first
-transmission and so travel by another transport (seed 001 §1.3.3.3, S1-46); nobody above notices.
+transmission, and so another transport (seed 001 §1.3.3.3, S1-46); the caller does not notice.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class SchemeTransport:
         assert count == len(self.schemes), "two transports of one scheme"
 
     def check(self, outgoing: Outgoing) -> None:
-        """See `Transport.check`; an unknown scheme is refused when it is sent to."""
+        """See `Transport.check`; an unknown scheme is refused only by `send`."""
         transport = self._by_scheme.get(outgoing.endpoint.partition(":")[0].lower())
         if transport is not None:
             transport.check(outgoing)

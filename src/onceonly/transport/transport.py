@@ -1,8 +1,9 @@
 """The transports' contract: opaque bytes out with an honest outcome, opaque bytes in with limits.
 
 `http` (the product) and `loopback` (tests, simulation) both keep it. A transport never retries a
-message: that is the sender machine's decision. It may repeat what surely did not leave whole, such
-as a refused connection or a body that broke off before its last byte (R-38, seed 000 §2.5.4).
+message: that is the sender machine's decision. It may try again if it is certain that the package
+did not leave whole, as after a refused connection or a body that broke off before its last byte
+(R-38, seed 000 §2.5.4).
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -30,11 +31,11 @@ class Body(Protocol):
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes; known before the first one is read."""
+        """The number of bytes; known before the first one is read."""
         ...
 
     def whole(self) -> bytes | None:
-        """All of it, where it is small and in memory; else None."""
+        """The whole body if it is small and in memory; otherwise None."""
         ...
 
     def chunks(self) -> AsyncIterator[bytes]:
@@ -56,12 +57,12 @@ class Outgoing(Word):
     message_id: str = ""
     """MessageId of the package, for transports whose envelope names what it carries."""
     take_reply: TakeReply | None = None
-    """Called with Content-Type and body of the answer, at most once and before `send` returns,
-    where the agreement lets a package come back in it (syncReplyMode); without it a body in the
-    answer is read over and forgotten."""
+    """Called with Content-Type and body of the answer, at most once and before `send` returns, if
+    the agreement lets a package come back in it (syncReplyMode). If it is None, a body in the
+    answer is read and thrown away."""
     leaves_once: bool = False
-    """No other transmission follows this one, whatever becomes of it (AtMostOnce, BestEffort): it
-    goes over a fresh connection, where the transport keeps some (R-38)."""
+    """No other transmission follows this one, whatever its outcome (AtMostOnce, BestEffort): a
+    transport that keeps connections uses a new one (R-38)."""
 
 
 class Request(Word):
@@ -72,7 +73,7 @@ class Request(Word):
     peer: str
     """Address of the other side, for the journal; never an identity (attack H25)."""
     transport: str = "http"
-    """Scheme of the transport that it came by."""
+    """Scheme of the transport by which it came."""
     certificate: str | None = None
     """Hexadecimal SHA-256 of the certificate that the other side showed and that was verified."""
 
@@ -80,10 +81,10 @@ class Request(Word):
 class Answer(Word):
     """What the transport tells the other side: a status, and mostly no body (seed 000 §2.5.1).
 
-    `status_code` is HTTP's word for it; other transports say the same in theirs. `error` is the
-    name of what was wrong, for a peer that looks: HTTP sends it in the header `Onceonly-Error`.
-    A body is a package in the answer itself, where the agreement has syncReplyMode (seed 001
-    §1.2.2); transports that cannot carry one are never given one.
+    `status_code` is a status of HTTP; other transports translate it. `error` is the name of what
+    was wrong; HTTP sends it in the header `Onceonly-Error`. The body is a package in the answer, if
+    the agreement has syncReplyMode (seed 001 §1.2.2); transports that cannot carry one never get
+    one.
     """
 
     status_code: int
@@ -91,29 +92,28 @@ class Answer(Word):
     content_type: str | None = None
     body: bytes | None = None
     reason: str | None = None
-    """A sentence for people beside `error`: what was seen, and what was expected."""
+    """A sentence for people in addition to `error`: what was seen, and what was expected."""
 
 
 Receive = Callable[[Request, AsyncIterator[bytes]], Awaitable[Answer]]
 """The gateway's side: called once per incoming package with its body in pieces.
 
-The iterator raises `TransferBroken` when the body does not arrive whole: nothing may be stored
-then. It may be left unread; the transport then answers and closes the connection.
+The iterator raises `TransferBroken` if the body does not arrive whole: then nothing may be stored.
+The gateway need not read it to its end; the transport then answers and closes the connection.
 """
 
 
 NoteRefusal = Callable[[str, str, str], None]
-"""The gateway's side of what it never heard of: called with peer, transport and the name of the
-reason when an endpoint refuses on its own what never reached `Receive`. Neither waits nor raises.
-"""
+"""The gateway's note of a refusal by the endpoint itself, before `Receive` was called: called with
+peer, transport and the name of the reason. It neither waits nor raises. """
 
 
 def note_nothing(peer: str, transport: str, reason: str, /) -> None:
-    """For endpoints whose refusals interest nobody."""
+    """A `NoteRefusal` that does nothing."""
 
 
 class TransferBroken(Exception):  # noqa: N818 - because it names what happened to the transfer
-    """The other side went away, or lied about the length, in the middle of a body."""
+    """The other side went away in the middle of a body, or announced a wrong length."""
 
 
 class Transport(Protocol):
@@ -122,22 +122,22 @@ class Transport(Protocol):
     schemes: frozenset[str]
 
     def check(self, outgoing: Outgoing) -> None:
-        """Raise `LocalError` for what this transport can never carry; nothing leaves.
+        """Raise `LocalError` if this transport can never carry the package; nothing leaves.
 
-        For an intermediary, which refuses such a message before it stores it (R-43).
+        An intermediary calls it, to refuse such a message before it stores it (R-43).
         """
         ...
 
     async def send(self, outgoing: Outgoing) -> Transmission:
-        """Transmit once. Never raises for anything the network or the peer does.
+        """Transmit once. Never raises because of the network or the peer.
 
-        What `check` refuses it refuses too, by a `LocalError` before a byte leaves.
+        Raises `LocalError` for what `check` refuses, before a byte leaves.
 
-        accepted: the peer's transport took all of it. refused: it surely did not (no connection,
+        accepted: the peer's transport took all of it. refused: it certainly did not (no connection,
         or a complete answer that says so). unknown: everything else.
         """
         ...
 
     async def close(self) -> None:
-        """Cut what is under way and send no more."""
+        """Break off what is under way, and send no more."""
         ...

@@ -112,7 +112,7 @@ UNMENTIONED_S = 0
         "The store does not note when a message had its verdict, and so it is never forgotten.",
         Edit(
             "store/memory/writing.py",
-            "row = changed(row, state=state, settled_at=settled_at)",
+            "row = changed(row, state=state, settled_at=since_at)",
             "row = changed(row, state=state)",
         ),
     ),

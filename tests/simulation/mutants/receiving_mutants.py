@@ -446,14 +446,14 @@ ACKNOWLEDGING = (
         Edit(
             "store/memory/store.py",
             """\
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
             """\
     for number, row in tuple(tables.inbound.items()):
         if row.status == "handed_over" and row.processing == "not-started":
             stored = changed(row, status=type(row.status)("stored"), offset=None)
             tables.inbound[number] = stored
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
         ),
     ),

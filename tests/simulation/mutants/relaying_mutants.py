@@ -188,7 +188,7 @@ MUTANTS = (
         Edit(
             "store/memory/store.py",
             """\
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
             """\
     for name, row in tuple(tables.outbound.items()):
@@ -199,7 +199,7 @@ MUTANTS = (
             state = tables.sending[row.message.pair]
             left = tuple(one for one in state.in_flight if one != name)
             tables.sending[row.message.pair] = changed(state, in_flight=left)
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
         ),
     ),

@@ -94,13 +94,13 @@ MUTANTS = (
         Edit(
             "store/memory/store.py",
             """\
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
             """\
     for key, number in tuple(tables.known.items()):
         if tables.inbound[number].offset is not None:
             del tables.known[key]
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
         ),
     ),
@@ -111,12 +111,12 @@ MUTANTS = (
         Edit(
             "store/memory/store.py",
             """\
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
             """\
     for pair, state in tuple(tables.sending.items()):
         tables.sending[pair] = changed(state, status=type(state)().status)
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
         ),
     ),
@@ -127,12 +127,12 @@ MUTANTS = (
         Edit(
             "store/memory/store.py",
             """\
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
             """\
     for pair, state in tuple(tables.sending.items()):
         tables.sending[pair] = changed(state, sequence_number=None)
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
         ),
     ),
@@ -143,11 +143,11 @@ MUTANTS = (
         Edit(
             "store/memory/store.py",
             """\
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
             """\
     tables.receiving.clear()
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
         ),
     ),
@@ -158,11 +158,11 @@ MUTANTS = (
         Edit(
             "store/memory/store.py",
             """\
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
             """\
     tables.notices.clear()
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
         ),
     ),
@@ -173,11 +173,11 @@ MUTANTS = (
         Edit(
             "store/memory/store.py",
             """\
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
             """\
     tables.tombstones.clear()
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
         ),
     ),
@@ -188,11 +188,11 @@ MUTANTS = (
         Edit(
             "store/memory/store.py",
             """\
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
             """\
     tables.owed.clear()
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
         ),
     ),
@@ -203,11 +203,11 @@ MUTANTS = (
         Edit(
             "store/memory/store.py",
             """\
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
             """\
     tables.transits.clear()
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
         ),
     ),
@@ -218,11 +218,11 @@ MUTANTS = (
         Edit(
             "store/memory/store.py",
             """\
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
             """\
     tables.recovery.clear()
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
         ),
     ),
@@ -233,10 +233,10 @@ MUTANTS = (
         Edit(
             "store/memory/writing.py",
             """\
-            chain_hash = chain(CHAIN_START if before is None else before.chain_hash, numbered)
+            previous_hash = CHAIN_START if before is None else before.chain_hash
 """,
             """\
-            chain_hash = chain(CHAIN_START, numbered)
+            previous_hash = CHAIN_START
 """,
         ),
     ),
@@ -363,12 +363,12 @@ MUTANTS = (
         Edit(
             "store/memory/store.py",
             """\
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
             """\
     for number, row in tuple(tables.inbound.items()):
         tables.inbound[number] = changed(row, processing=type(row.processing)("not-started"))
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
 """,
         ),
     ),

@@ -1,4 +1,4 @@
-"""What can be wrong with a store, by what follows: come again, one step alone, or the end.
+"""What can be wrong with a store: try again later, one step has failed, or the process stops.
 
 Part of the store's contract (`store.py`); `failures.py` says which error of SQLite or of the file
 system is which.
@@ -12,11 +12,11 @@ class StoreFull(OnceonlyError):  # noqa: N818 - because it is a condition that e
 
 
 class StoreExhausted(StoreFull):
-    """No descriptor or no memory, before anything was durable: as for `StoreFull` (ruling R-43)."""
+    """No descriptor or no memory, before anything was durable: handled as `StoreFull` (R-43)."""
 
 
 class StoreMisused(OnceonlyError):  # noqa: N818 - because it names what happened, like StoreFull
-    """A step asked for what the tables do not allow: our bug, and no word about the disk (R-43)."""
+    """A step asked for what the tables do not allow: our bug, no fault of the disk (R-43)."""
 
 
 class StoreFailed(OnceonlyError):  # noqa: N818 - because it names what happened, like StoreFull

@@ -1,4 +1,4 @@
-"""Under which words messages are counted, the same in every store."""
+"""The words under which every store counts messages."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ COUNTED_AS: Final = {
     InboundStatus.FORWARDED: "forwarded",
     InboundStatus.CANCELLED: "cancelled_by_sender",
 }
-"""The words of inbound messages; `cancelled` is an outbound one's word."""
+"""The words of inbound messages; `cancelled` is a word of outbound messages."""
 
 WAITING: Final = tuple(status for status in OutboundStatus if status not in FINAL)
 """Statuses of outbound messages that wait for a verdict (R-27)."""

@@ -51,7 +51,7 @@ class OutboundView(Word):
     """When the status became final, or None."""
     digest: str
     header_digest: str | None = None
-    """None for messages of before there was one (R-37)."""
+    """None for messages that were stored before header digests existed (R-37)."""
     resend_of: str | None = None
     """MessageId of the message whose content this one sends again (R-41)."""
     resent_as: str | None = None
@@ -70,11 +70,12 @@ class InboundEntry(Word):
     is_withheld: bool = False
     """No acknowledgement of it has left, and none is on its way (R-12)."""
     parked: str | None = None
-    """Why nobody hands it over by himself: the bug of ours that met it (R-43)."""
+    """The bug of ours that set it aside; None if it is not parked (R-43)."""
     header_digest: str | None = None
-    """None for messages of before there was one: they are known by their payloads (R-37)."""
+    """None for messages that were stored before header digests existed: only their payloads are
+    compared (R-37)."""
     ack_requested: AckRequested | None = None
-    """What the hop asked for that brought it."""
+    """Which acknowledgement the hop that brought it asked for."""
 
     @property
     def digests(self) -> Digests:
@@ -82,7 +83,7 @@ class InboundEntry(Word):
         return Digests(self.digest, self.header_digest)
 
     def has_content(self, digests: Digests) -> bool:
-        """Whether a copy with these digests is one of it."""
+        """Whether a copy with these digests has the same content."""
         known = Known(self.digest, header_digest=self.header_digest)
         return not differences(known, digests.payloads, digests.header)
 
@@ -100,7 +101,7 @@ class InboxItem(Word):
 
 
 class InboxStanding(Word):
-    """How an item of the inbox stands."""
+    """The status of an item of the inbox."""
 
     status: InboundStatus
     processing: ProcessingState
@@ -114,9 +115,9 @@ class TransitEntry(Word):
     key: MessageKey
     route_id: str
     upstream_uri: str
-    """SenderURI of the hop that brought it: whom our acknowledgement names."""
+    """SenderURI of the hop that brought it; our acknowledgement names it."""
     agreement_id: str
-    """TPAId or CPAId of the message, which every signal about it copies, and the next."""
+    """TPAId or CPAId of the message; every signal about it has the same."""
     conversation_id: str
     ack_requested: AckRequested | None
     digest: str
@@ -162,7 +163,8 @@ class Incident(Word):
     message_id: str | None = None
     """The parked message that it is about, where it is about one (R-43)."""
     is_trouble: bool = False
-    """It is about the partner; `reason` is the last cause, and being heard resolves it (R-40)."""
+    """It is trouble with the partner: `reason` is the last cause, and a word of the partner
+    resolves it (R-40)."""
 
 
 class PairView(Word):
@@ -182,7 +184,7 @@ class PairView(Word):
 
 
 class MessageFilter(Word):
-    """Which outbound messages to list; None means any. Keyset paging by (submission order)."""
+    """Which outbound messages to list; None means any. Pages follow the order of submission."""
 
     status: OutboundStatus | None = None
     to_party: str | None = None

@@ -2,14 +2,15 @@
 
 A *job* is a named group of rows. Each row ends in exactly one outcome, kept here for as long as
 the job is, so what a job counts adds up whatever is repeated: rows are accepted, rejected or
-replayed, and an accepted row is staged or stands as its outbound message does.
+replayed. An accepted row is staged, or has the status of its outbound message.
 
-What is staged is durable and nothing more: it is no outbound message yet, so it waits for no
-turn, never expires and blocks nobody. A release is one write; `list_released` asks the state
-what it owes, and each row moves into `outbound` in a step of its caller's.
+What is staged is durable and nothing more: it is no outbound message yet, so it waits for no turn,
+never expires and blocks nobody. A release is one write. After it `list_released` finds the rows
+that must still be moved; the caller moves each of them into `outbound` in a step.
 
-Every row is of a *run*: one start of whoever hands the job over. Runs are released and dropped,
-so that what one start left behind is neither sent nor taken from another.
+Every row belongs to a *run*: one start of the program that hands the job over. Runs are released or
+dropped as a whole, so what an unfinished start left is not sent, and no start loses the rows of
+another one.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ class RowOutcome(StrEnum):
     ACCEPTED = "accepted"
     REJECTED = "rejected"
     REPLAYED = "replayed"
-    """Its message was known before: nothing was added."""
+    """Its message was there already: nothing was added."""
 
 
 STAGED = "staged"
-"""How an accepted row counts that no release has reached; `queued` once one has."""
+"""How an accepted row counts before its release; after it the row counts as `queued`."""
 
 
 class Job(Word):
@@ -53,15 +54,15 @@ class Job(Word):
 
 
 class Run(Word):
-    """One start of whoever hands over a job. `number` is given by the store, in rising order."""
+    """One start of the program that hands over a job. The store gives `number`, in rising order."""
 
     number: int
     job_id: str
     name: str | None
-    """What its caller calls it; None for callers that name none."""
+    """The name that its caller gave it, or None."""
     opened_at: int
     staged: int
-    """Messages staged in it that wait for its release, or did when it came."""
+    """Messages of it that are staged: those that waited for the release, once it is released."""
     released_at: int | None
     dropped_at: int | None
 
@@ -76,11 +77,11 @@ class JobRow(Word):
 
     row: int
     run: int
-    """Number of the run that staged it last: it is released with that."""
+    """Number of the run that staged it last; the row is released with that run."""
     outcome: RowOutcome
     message_id: str | None
     fingerprint: str
-    """What was handed over, in one digest: the same row again has the same."""
+    """Digest of what was handed over; the same row handed over again has the same one."""
     error_code: str | None = None
     """Name of the refusal, of a rejected row."""
     reason: str | None = None
@@ -101,11 +102,11 @@ class JobPurge(Word):
     forgotten: int
     """Rows, and jobs without any."""
     after: int | None
-    """Behind which job to go on; None at the end."""
+    """Number of the last job that is done with: go on after it. None at the end."""
 
 
 JOBS_PER_PURGE = 100
-"""Jobs that one step of a purge looks at: some 2 ms."""
+"""Jobs that one step of a purge looks at, which takes some 2 ms."""
 
 
 class JobSnapshot(Protocol):
@@ -120,7 +121,7 @@ class JobSnapshot(Protocol):
         ...
 
     def find_run(self, job_id: str, name: str | None) -> Run | None:
-        """The last run of this name; of those that have none, for None."""
+        """The last run with this name; for None, the last run without a name."""
         ...
 
     def find_newest_run(self, job_id: str) -> Run | None:
@@ -130,23 +131,24 @@ class JobSnapshot(Protocol):
     def find_latest_release(self, job_id: str) -> Run | None:
         """The last run of the job that has a name and is released.
 
-        Whoever names runs hands the whole job over in each, so what an earlier run had rejected,
-        or replayed without a row of the job that was accepted, is *overtaken* by it: the row is
-        kept and does not count. What was accepted and then rejected behind its release (it has a
-        fingerprint) is overtaken only where the job has its message once more: no caller was told.
+        A caller that names its runs hands over the whole job in each of them. So this run
+        *overtakes* some rows of earlier runs; they are kept, but do not count. These are rejected
+        rows, and replayed rows whose message was not accepted in any row of the job. A row that was
+        accepted, and rejected after its release (it has a fingerprint), is overtaken only if
+        another row of the job has its message, since no caller was told of that rejection.
         """
         ...
 
     def get_run(self, number: int) -> Run:
-        """The run of this number, which there is."""
+        """The run of this number, which must exist."""
         ...
 
     def list_unreleased_runs(self, job_id: str) -> Sequence[Run]:
-        """Runs that no release has reached, dropped ones among them, in order."""
+        """Runs that are not released, including dropped ones, in order."""
         ...
 
     def find_block(self, run: int, block: int) -> int | None:
-        """The attempt that the block of the run's rows is of."""
+        """The attempt that last wrote this block of the run's rows."""
         ...
 
     def find_job_row(self, job_id: str, row: int) -> JobRow | None:
@@ -162,19 +164,20 @@ class JobSnapshot(Protocol):
         ...
 
     def list_rejects(self, job_id: str, after: int, limit: int) -> Sequence[JobRow]:
-        """Rejected rows with a number above `after`, in order, without what is overtaken."""
+        """Rejected rows with a number above `after`, in order; overtaken rows are left out."""
         ...
 
     def count_job(self, job_id: str) -> dict[str, int]:
         """Rows by word: `rejected`, `replayed`, `staged`, and the status of accepted messages.
 
-        The sum is the number of rows that are not overtaken. A message that was purged counts as
-        it ended. Reads every row of the job, so it is for threads that keep nobody waiting.
+        The sum is the number of rows that are not overtaken. A purged message counts under the
+        status in which it ended. Reads every row of the job, so call it only in a thread for which
+        nobody waits.
         """
         ...
 
     def list_released(self, limit: int) -> Sequence[StagedMessage]:
-        """Staged messages of released runs, runs and rows in order: what is owed."""
+        """Staged messages of released runs, by run and row: what must still be queued."""
         ...
 
     def find_staged(self, job_id: str, row: int) -> StagedMessage | None:
@@ -182,15 +185,18 @@ class JobSnapshot(Protocol):
         ...
 
     def list_staged_payloads(self, job_id: str, row: int) -> Sequence[StoredPayload]:
-        """Payloads of a staged message, in their order; none where nothing is staged."""
+        """Payloads of a staged message, in their order; empty if nothing is staged."""
         ...
 
 
-class JobTransaction(Protocol):
-    """What can be written about jobs."""
+class JobTransaction(JobSnapshot, Protocol):
+    """What can be written about jobs.
+
+    What is forgotten, and in which order, is decided here; a store says how (the last methods).
+    """
 
     def open_job(self, job_id: str, *, at: int) -> Job:
-        """The job, made where there is none; `at` becomes its `staged_at`."""
+        """The job, which is made if it does not exist; `at` becomes its `staged_at`."""
         ...
 
     def open_run(self, job_id: str, name: str | None, *, at: int) -> Run:
@@ -198,11 +204,11 @@ class JobTransaction(Protocol):
         ...
 
     def put_block(self, run: int, block: int, attempt: int) -> None:
-        """The block of the run's rows is this attempt's from now on."""
+        """From now on this attempt writes the block of the run's rows."""
         ...
 
     def put_job_row(self, job_id: str, row: JobRow) -> None:
-        """Add or replace the row of this number; not one whose message is staged."""
+        """Add or replace the row of this number; nothing may be staged in it."""
         ...
 
     def add_staged(
@@ -225,33 +231,79 @@ class JobTransaction(Protocol):
         ...
 
     def forget_row(self, job_id: str, row: int) -> None:
-        """Forget the row, which there is, and what is staged in it."""
+        """Forget the row, which must exist, and what is staged in it."""
         ...
 
     def release_run(self, number: int, *, at: int) -> None:
-        """Release the rows of an open run; the job counts a release if there are any."""
+        """Release the rows of an open run; if it has any, the job counts one release more."""
         ...
 
     def drop_run(self, number: int, *, at: int) -> None:
-        """Nothing of the run is ever released; `forget_dropped` forgets its rows."""
+        """Drop the run: it is never released, and `forget_dropped` forgets its rows."""
         ...
 
     def remove_staged(self, job_id: str, row: int) -> None:
-        """Forget what was staged in the row, which stays: it moved on, or turned otherwise."""
+        """Forget what was staged in the row, but keep the row: it was queued or rejected."""
         ...
 
     def forget_dropped(self, job_id: str, limit: int) -> int:
-        """Forget at most `limit` rows of dropped runs; how many.
+        """Forget at most `limit` rows of dropped runs. Returns how many.
 
         The job goes with its last row, if it was never released.
         """
-        ...
+        job = self.find_job(job_id)
+        if job is None:
+            return 0
+        runs = [run for run in self.list_unreleased_runs(job_id) if run.dropped_at is not None]
+        forgotten = self._forget_rows_of(job.number, runs, limit)
+        self._forget_empty(job.number, job_id)
+        return forgotten
 
     def purge_jobs(self, before_at: int, limit: int, after: int = 0) -> JobPurge:
-        """Forget at most `limit` rows of jobs that were last staged to or released before then.
+        """Forget at most `limit` rows of jobs that were last staged or released before `before_at`.
 
-        Rows that no release has reached; and whole jobs none of whose messages is staged, or
-        stored still. Looks at some jobs numbered above `after`, in their order. Dropped runs are
-        remembered as long as their jobs, and until they were dropped before then.
+        These are the rows of runs that were not released, and all rows of jobs of which no message
+        is staged or stored. Looks at the next `JOBS_PER_PURGE` jobs with a number above `after`.
+        Dropped runs are forgotten once their job is, if they were dropped before `before_at`.
         """
+        if after == 0:
+            self._forget_dropped_runs(before_at, limit)
+        jobs = self._list_by_age(after, before_at)
+        forgotten = 0
+        for number, job_id, is_old in jobs:
+            if is_old:
+                forgotten += self._purge_job(number, job_id, limit - forgotten)
+            if forgotten >= limit:
+                return JobPurge(forgotten, number - 1)
+        return JobPurge(forgotten, number if len(jobs) == JOBS_PER_PURGE else None)
+
+    def _purge_job(self, number: int, job_id: str, limit: int) -> int:
+        forgotten = self._forget_rows_of(number, self.list_unreleased_runs(job_id), limit)
+        if forgotten == limit or self._is_standing(number):
+            return forgotten
+        forgotten += self._forget_rows(number, limit - forgotten)
+        return forgotten + self._forget_empty(number, job_id)
+
+    def _list_by_age(self, after: int, before_at: int) -> Sequence[tuple[int, str, bool]]:
+        """The next `JOBS_PER_PURGE` jobs: number, job_id, and whether the job is old enough."""
+        ...
+
+    def _is_standing(self, number: int) -> bool:
+        """Whether a message of the job is staged, or still stored."""
+        ...
+
+    def _forget_rows_of(self, number: int, runs: Sequence[Run], limit: int) -> int:
+        """Forget at most `limit` rows of these runs, in order. Returns how many."""
+        ...
+
+    def _forget_rows(self, number: int, limit: int) -> int:
+        """Forget at most `limit` rows of a job of which nothing is staged. Returns how many."""
+        ...
+
+    def _forget_empty(self, number: int, job_id: str) -> int:
+        """Forget the job and its runs if it has no rows. Returns how many jobs: 1 or 0."""
+        ...
+
+    def _forget_dropped_runs(self, before_at: int, limit: int) -> None:
+        """Forget at most `limit` runs dropped before then whose job is forgotten."""
         ...

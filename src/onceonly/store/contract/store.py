@@ -5,13 +5,12 @@ one contract suite, `tests/store/test_contract.py`.
 
 How it is used. `begin` opens the one write transaction; any number of *steps* run in it, each
 reading what it needs, deciding, then writing state, journal rows and what is owed; `commit` makes
-all of them durable together (group commit) and only then may anything that a step wants done
-leave the house. A step that raises leaves no trace: a refusal comes before its first write, and
-what is a bug is taken out of its batch, which runs again without it. `store/group.py` does this
-for asyncio.
+all of them durable together (group commit). Only then may the gateway send what a step wants sent.
+A step that raises leaves no trace: it refuses before its first write, and a step with a bug is
+taken out of its batch, which runs again without it. `store/group.py` does this for asyncio.
 
-What is owed needs no table of its own: it is a question to the state (`list_in_flight`,
-`list_stored`), so state and debt cannot disagree.
+What is still to be done has no table of its own: the state is asked for it (`list_in_flight`,
+`list_stored`), so the two cannot disagree.
 """
 
 from collections.abc import Iterable, Sequence
@@ -46,7 +45,7 @@ from onceonly.store.contract.waits import Waits
 
 
 class Snapshot(JobSnapshot, Protocol):
-    """Reads. On a `Transaction` they see its own writes, elsewhere only committed rows."""
+    """Reads. In a `Transaction` they also see its own writes, elsewhere only committed rows."""
 
     def find_outbound(self, message_id: str) -> OutboundEntry | None:
         """The outbound message with this id, as a step reads it."""
@@ -57,7 +56,7 @@ class Snapshot(JobSnapshot, Protocol):
         ...
 
     def find_message_id_by_key(self, idempotency_key: str) -> str | None:
-        """MessageId of the submission that was made under this Idempotency-Key."""
+        """MessageId of the message that was submitted under this Idempotency-Key."""
         ...
 
     def get_package(self, message_id: str) -> Package:
@@ -77,18 +76,18 @@ class Snapshot(JobSnapshot, Protocol):
         ...
 
     def list_in_flight(self) -> Sequence[OutboundEntry]:
-        """Messages with a turn in an *open* pair: what is owed after a restart."""
+        """Messages with a turn in an *open* pair: what must be sent after a restart."""
         ...
 
     def list_unsent(self, agreement_id: str, limit: int) -> Sequence[OutboundEntry]:
         """Messages of which no byte ever left and whose content was not sent again (R-41).
 
-        In submission order. What is parked is left out: an operator looks at each of these.
+        In the order of submission, without parked messages: an operator looks at each of those.
         """
         ...
 
     def count_concerned(self, pair: Pair, since_at: int) -> dict[str, int]:
-        """Messages of the pair per status: without a verdict, or undelivered since that instant."""
+        """Messages of the pair per status: no verdict yet, or undelivered since that instant."""
         ...
 
     def list_waiting_pairs(self) -> Sequence[Pair]:
@@ -100,26 +99,26 @@ class Snapshot(JobSnapshot, Protocol):
         ...
 
     def list_unsettled_agreements(self) -> Sequence[str]:
-        """Agreements that messages still need: unsettled outbound, or merely stored ones.
+        """Agreements that a message still needs: an unsettled outbound one, or one only stored.
 
-        Outbound: no final status, in recovery, or a response is awaited.
+        Unsettled: it has no final status, is in recovery, or awaits a response.
         """
         ...
 
     def get_sending_pair(self, pair: Pair) -> SendingPair:
-        """The pair, fresh where nothing was ever sent on it."""
+        """The state of the pair; a new one if nothing was ever sent on it."""
         ...
 
     def list_idle_pairs(self, before_at: int) -> Sequence[Pair]:
-        """Open sending pairs with a number that no message needs, last put before `before_at`."""
+        """Open sending pairs with a number that no message needs, last used before `before_at`."""
         ...
 
     def get_receiving_pair(self, pair: Pair) -> ReceivingPair:
-        """The pair, fresh where nothing was ever stored from it."""
+        """The state of the pair; a new one if nothing of it was ever stored."""
         ...
 
     def list_pairs(self) -> Sequence[PairView]:
-        """Every pair that was ever put: senders first, then by name."""
+        """Every pair that has a state: the sending pairs first, then by name."""
         ...
 
     def find_inbound(self, key: MessageKey) -> InboundEntry | None:
@@ -127,11 +126,11 @@ class Snapshot(JobSnapshot, Protocol):
         ...
 
     def find_inbound_without_key(self, key: MessageKey) -> InboundEntry | None:
-        """The latest BestEffort message of that key, if one was stored without it (R-16)."""
+        """The latest BestEffort message with these ids, if one was stored without a key (R-16)."""
         ...
 
     def find_inbound_message(self, key: MessageKey) -> Message | None:
-        """What the stored message with this duplicate key said, handed over or not."""
+        """The stored message with this duplicate key, whether it was handed over or not."""
         ...
 
     def get_response(self, key: MessageKey) -> Package:
@@ -139,7 +138,7 @@ class Snapshot(JobSnapshot, Protocol):
         ...
 
     def list_stored(self) -> Sequence[InboundEntry]:
-        """Inbound messages not handed over yet, nor parked: what is owed after a restart."""
+        """Inbound messages that are neither handed over nor parked: what a restart hands over."""
         ...
 
     def is_cancelled(self, key: MessageKey) -> bool:
@@ -151,17 +150,17 @@ class Snapshot(JobSnapshot, Protocol):
     ) -> str | None:
         """MessageId of our first (or latest) business response to that party's message.
 
-        Only messages whose package exists count (seed 001 §1.3.3 (9a)), and none of which the
-        application was told that it will not arrive (I26).
+        Only messages whose package exists count (seed 001 §1.3.3 (9a)), without those that the
+        application was told will not arrive (I26).
         """
         ...
 
     def get_recovery(self, message_id: str) -> Recovery:
-        """Recovery of an outbound message, at rest where none was ever put."""
+        """Recovery of an outbound message; at rest if none was ever stored."""
         ...
 
     def list_recovering(self) -> Sequence[str]:
-        """MessageIds whose recovery is not at rest: what is owed after a restart."""
+        """MessageIds whose recovery is not at rest: what a restart goes on with."""
         ...
 
     def list_responses_due(self, now_at: int, limit: int) -> Sequence[str]:
@@ -181,11 +180,11 @@ class Snapshot(JobSnapshot, Protocol):
         ...
 
     def list_forwarding(self) -> Sequence[TransitEntry]:
-        """Messages in transit without a downstream answer: what is owed after a restart."""
+        """Messages in transit without an answer from the next hop: what a restart sends on."""
         ...
 
     def find_owed_notice(self, key: MessageKey) -> OwedNotice | None:
-        """The DeliveryFailure notice that is owed about the message now."""
+        """The DeliveryFailure notice about the message that has not reached the From Party yet."""
         ...
 
     def list_owed_notices(self) -> Sequence[OwedNotice]:
@@ -210,30 +209,30 @@ class Snapshot(JobSnapshot, Protocol):
     def list_unfinished(
         self, after: int, up_to: int, processing: ProcessingState, limit: int
     ) -> Sequence[InboxItem]:
-        """Items with offsets above `after` and at most `up_to` that have not come so far.
+        """Items above offset `after`, up to `up_to`, that have not reached `processing` yet.
 
-        In offset order; cancelled and refused ones are left out. What it takes grows with the
-        items that are not complete, not with the length of the range.
+        In offset order; cancelled and refused ones are left out. The cost grows with the items that
+        are not complete, not with the length of the range.
         """
         ...
 
     def find_inbox_standing(self, offset: int) -> InboxStanding | None:
-        """How the item at the offset stands, a cancelled one as well."""
+        """The status of the item at the offset, also if it is cancelled."""
         ...
 
     def find_inbox_item(self, offset: int) -> InboxItem | None:
-        """The inbox item at the offset, a cancelled one as well."""
+        """The inbox item at the offset, also if it is cancelled."""
         ...
 
     def list_inbox_offsets(self, message_id: str, limit: int) -> Sequence[int]:
-        """The first offsets of the items with this MessageId, cancelled ones among them, in order.
+        """The first offsets of the items with this MessageId, in order, including cancelled ones.
 
-        Two partners may have one MessageId, and what came as BestEffort may have come twice.
+        Two partners may use the same MessageId, and a BestEffort message may have come twice.
         """
         ...
 
     def list_inbox_payloads(self, offset: int) -> Sequence[StoredPayload]:
-        """Payloads of the inbox item, in their order; none where there is no such item."""
+        """Payloads of the inbox item, in their order; empty if there is no such item."""
         ...
 
     def list_notices(self, after: int, limit: int) -> Sequence[tuple[int, Notice]]:
@@ -257,11 +256,11 @@ class Snapshot(JobSnapshot, Protocol):
         ...
 
     def list_outcomes(self, message_id: str, limit: int) -> Sequence[Record]:
-        """How its last transmissions ended, or the Pings before them: the latest row first."""
+        """Rows about how its last transmissions and Pings ended, the latest first."""
         ...
 
     def count_by_status(self) -> dict[str, int]:
-        """Messages per word of `store/contract/counting.py`."""
+        """The number of messages for each word of `COUNTED` in `store/contract/counting.py`."""
         ...
 
 
@@ -269,12 +268,12 @@ class Transaction(JobTransaction, Snapshot, Protocol):
     """Writes, all of them durable together at `Store.commit`.
 
     Each write raises `StoreFull`, `StoreFailed` or, for a row or value that the tables do not
-    allow, `StoreMisused`; after any of them, only `rollback` is left to do.
+    allow, `StoreMisused`. After any of them the caller can only call `rollback`.
     """
 
     @property
     def write_count(self) -> int:
-        """Grows with every row written, so that a step that raised late is found out."""
+        """Grows with every row written: shows whether a step that raised had written before."""
         ...
 
     waits: Waits
@@ -302,16 +301,17 @@ class Transaction(JobTransaction, Snapshot, Protocol):
         ...
 
     def put_resent(self, message_id: str, resent_as: str) -> None:
-        """Keep that another stored message sends the content of this one again (R-41).
+        """Note that another stored message sends the content of this one again (R-41).
 
-        The Idempotency-Key of this one names the other one from now on.
+        From now on the Idempotency-Key of this message names the other one.
         """
         ...
 
     def put_outbound(self, message_id: str, state: Outbound, *, at: int) -> None:
         """Replace the state; `at` becomes `settled_at` when the status turns final.
 
-        A verdict that is taken back settles nothing: the message is overdue and kept as before.
+        If a final status is taken back, `settled_at` is None again: the message can be overdue, and
+        is not purged.
         """
         ...
 
@@ -343,12 +343,12 @@ class Transaction(JobTransaction, Snapshot, Protocol):
     ) -> None:
         """Store a received message with its first response, as `stored` or `forwarded`.
 
-        `keep_until_at`: the instant past which a copy would be refused for its age, so that its
-        id may be forgotten (R-19); None keeps it for ever.
+        `keep_until_at`: after this instant a copy would be refused for its age, so that the id may
+        be forgotten (R-19); None keeps it for ever.
 
-        Without a key (BestEffort, whose repeats are delivered, R-16) the message is nobody's
-        duplicate: `find_inbound` does not see it, and it is handed over in this very call, at
-        `received_at`. `hand_over` finds the newest such message, where there is none with the key.
+        Without a key (BestEffort, whose repeats are delivered, R-16) the message has no duplicates:
+        `find_inbound` does not see it, and this call hands it over, at `received_at`. Methods that
+        take a key find the newest such message if no message is stored with the key.
         """
         ...
 
@@ -359,8 +359,8 @@ class Transaction(JobTransaction, Snapshot, Protocol):
     def cancel_inbound(self, key: MessageKey, *, at: int, keep_until_at: int | None) -> None:
         """Set a tombstone: the message is never processed, whether it is stored or yet to come.
 
-        A stored one turns `cancelled`. The caller has seen to it that no work on it began, and
-        that nobody hands it over any more. Setting it again can only make it last longer.
+        A stored one becomes `cancelled`. The caller makes sure that no work on it began, and that
+        nobody hands it over any more. Setting the tombstone again can only make it last longer.
         """
         ...
 
@@ -384,60 +384,60 @@ class Transaction(JobTransaction, Snapshot, Protocol):
         ...
 
     def put_owed_notice(self, notice: OwedNotice) -> None:
-        """Owe a DeliveryFailure notice, one per message: the latest; or count an attempt."""
+        """Keep a DeliveryFailure notice to be sent; it replaces an earlier one of the message."""
         ...
 
     def remove_owed_notice(self, key: MessageKey) -> None:
-        """The notice reached the From Party, or was tried often enough."""
+        """Remove the notice: it reached the From Party, or was tried often enough."""
         ...
 
     def purge_inbound(self, now_at: int, limit: int) -> int:
         """Forget at most `limit` inbound messages, tombstones and transits past `keep_until_at`.
 
-        Returns how many. A message that is only stored is never forgotten, nor one in the inbox
-        that the application has neither called complete nor refused: the store may have the only
-        copy (seed 001 §1.1.1), and "in progress" is said before it is read. A forwarded one stays
-        as long as its outbound message does, or a notice about it is owed: what the previous hop
-        is told of it names the agreement under which it came (R-14). The pair of each keeps the
-        greatest Timestamp that was forgotten (`ReceivingPair.forgotten_at`; of a tombstone, when
-        it was set).
+        Returns how many. A message that is only stored is never forgotten. A message in the inbox
+        is forgotten only if the application called it complete or refused it: until then the store
+        may have the only copy (seed 001 §1.1.1), also if the application said "in progress", which
+        it says before it reads. A forwarded message stays as long as its outbound message or a
+        notice to be sent about it, since what the previous hop is told names the agreement under
+        which it came (R-14). Each pair keeps the greatest Timestamp that was forgotten
+        (`ReceivingPair.forgotten_at`); for a tombstone it is the instant at which it was set.
         """
         ...
 
     def purge_outbound(self, agreement_id: str, settled_before_at: int, limit: int) -> int:
-        """Forget at most `limit` messages of the agreement with an older verdict; how many.
+        """Forget at most `limit` messages of the agreement settled before then. Returns how many.
 
-        A message whose recovery is at work, or whose response is awaited, is kept. What goes
-        with the message: its package, payloads, recovery and Idempotency-Key.
+        A message in recovery, or one that awaits a response, is kept. With the message its package,
+        payloads, recovery and Idempotency-Key are forgotten.
         """
         ...
 
     def forget_pair(self, pair: Pair) -> None:
-        """Forget the number of an idle open sending pair: the next is 1 (seed 000 §2.2.2 c)."""
+        """Forget the number of an idle open sending pair: it begins at 1 (seed 000 §2.2.2 c)."""
         ...
 
     def hand_over(self, key: MessageKey, *, at: int) -> int:
         """Put a stored message into the inbox and return its offset.
 
-        Again for the same key it changes nothing and returns the same offset (invariant I12).
-        A cancelled or forwarded message is never handed over: the caller looks before it asks.
+        A second call for the same key changes nothing and returns the same offset (invariant I12).
+        A cancelled or forwarded message must not be handed over; the caller checks that.
         """
         ...
 
     def put_withheld(self, key: MessageKey, *, is_withheld: bool) -> None:
-        """Keep that no acknowledgement of a stored message has left, or that one may from now."""
+        """Note whether no acknowledgement of a stored message has left and none is on its way."""
         ...
 
     def put_parked(self, key: MessageKey, reason: str | None) -> None:
-        """Set a stored message aside, or let it go on: whether `list_stored` has it (R-43)."""
+        """Park a stored message, so that `list_stored` leaves it out; None: take it up (R-43)."""
         ...
 
     def put_processing(self, offset: int, processing: ProcessingState) -> None:
-        """Keep what the application reported about the inbox item at the offset."""
+        """Store what the application reported about the inbox item at the offset."""
         ...
 
     def put_refused(self, offset: int) -> None:
-        """Keep that the application will not process the inbox item at the offset."""
+        """Note that the application will not process the inbox item at the offset."""
         ...
 
     def add_notice(self, notice: Notice) -> None:
@@ -449,12 +449,13 @@ class Transaction(JobTransaction, Snapshot, Protocol):
     ) -> None:
         """Open an incident, unless the pair has an open one with the same reason.
 
-        With `message_id` it is that of a parked message, and ends when that is taken up (R-43).
+        With `message_id` it is about a parked message, and ends when that message is taken up
+        (R-43).
         """
         ...
 
     def open_trouble(self, pair: Pair, cause: str, *, at: int) -> None:
-        """Open the incident of trouble with the partner, or put its last cause (R-40)."""
+        """Open the incident of trouble with the partner, or update its cause (R-40)."""
         ...
 
     def resolve_trouble(self, pair: Pair, *, at: int) -> None:
@@ -464,15 +465,15 @@ class Transaction(JobTransaction, Snapshot, Protocol):
     def resolve_incidents(
         self, role: Role, pair: Pair, *, at: int, with_parked: bool = False
     ) -> None:
-        """Resolve every open incident of the pair; those of parked messages on request only."""
+        """Resolve every open incident of the pair; those of parked messages only `with_parked`."""
         ...
 
     def resolve_parked(self, role: Role, pair: Pair, message_id: str, *, at: int) -> None:
-        """Resolve the incident of a parked message, which was taken up (R-43)."""
+        """Resolve the incident of a parked message that was taken up (R-43)."""
         ...
 
     def append(self, records: Iterable[Record]) -> None:
-        """Append journal rows; the store gives seq, store_epoch and chain_hash."""
+        """Append journal rows; the store sets seq, store_epoch and chain_hash."""
         ...
 
 
@@ -497,14 +498,14 @@ class Store(Protocol):
 
     @property
     def is_quick(self) -> bool:
-        """Whether the next commit of a few steps is over before a thread for it would be worth it.
+        """Whether the next commit of a few steps will take less time than handing it to a thread.
 
-        Asked between `begin` and `commit`. A store that cannot tell says no.
+        The caller asks between `begin` and `commit`. A store that cannot tell answers no.
         """
         return False
 
     def rollback(self) -> None:
-        """Forget the transaction; harmless where there is none. Raises `StoreFailed`."""
+        """Forget the transaction; does nothing if none is open. Raises `StoreFailed`."""
         ...
 
     def count_waiting(self) -> int:
@@ -512,9 +513,9 @@ class Store(Protocol):
         ...
 
     def snapshot(self) -> Snapshot:
-        """Reads of committed rows, beside the writer."""
+        """Reads of committed rows, also while a transaction is open."""
         ...
 
     def close(self) -> None:
-        """Roll back what is open and let the next process in. Again, it does nothing."""
+        """Roll back what is open and free the lock. A second call does nothing."""
         ...

@@ -1,6 +1,6 @@
 """Jobs in the store of simulations: the contract's `JobSnapshot` and `JobTransaction`.
 
-Knows the rows of jobs and what is staged in them; must not settle or forget a transaction.
+Knows the rows of jobs and what is staged in them; must not commit or roll back.
 """
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in jobs.py
@@ -8,6 +8,7 @@ Knows the rows of jobs and what is staged in them; must not settle or forget a t
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 from onceonly.message.message import Message
 from onceonly.message.word import changed
@@ -16,12 +17,13 @@ from onceonly.store.contract.jobs import (
     JOBS_PER_PURGE,
     STAGED,
     Job,
-    JobPurge,
     JobRow,
+    JobTransaction,
     RowOutcome,
     Run,
     StagedMessage,
 )
+from onceonly.store.contract.rules import check_payloads
 from onceonly.store.memory.tables import RowOfJob, Staged, Tables
 
 
@@ -40,9 +42,13 @@ class MemoryJobReading:
     def _jobs(self) -> list[Job]:
         return sorted(self._tables.jobs.values(), key=lambda job: job.number)
 
-    def _rows(self, job: Job | None) -> list[RowOfJob]:
+    def _rows(self, job_id: str) -> list[RowOfJob]:
+        job = self.find_job(job_id)
+        return [] if job is None else self._rows_of(job.number)
+
+    def _rows_of(self, number: int) -> list[RowOfJob]:
         rows = sorted(self._tables.job_rows.items())
-        return [found for (number, _), found in rows if job is not None and number == job.number]
+        return [found for (job, _), found in rows if job == number]
 
     def _find(self, job_id: str, row: int) -> RowOfJob | None:
         job = self.find_job(job_id)
@@ -77,17 +83,17 @@ class MemoryJobReading:
         return None if found is None else found.row
 
     def find_accepted_row(self, job_id: str, message_id: str) -> JobRow | None:
-        for row in (found.row for found in self._rows(self.find_job(job_id))):
+        for row in (found.row for found in self._rows(job_id)):
             if row.outcome is RowOutcome.ACCEPTED and row.message_id == message_id:
                 return row
         return None
 
     def last_job_row(self, job_id: str) -> int:
-        return max((found.row.row for found in self._rows(self.find_job(job_id))), default=-1)
+        return max((found.row.row for found in self._rows(job_id)), default=-1)
 
     def _counting(self, job_id: str) -> list[RowOfJob]:
         """The rows of the job that no later run has overtaken."""
-        rows = self._rows(self.find_job(job_id))
+        rows = self._rows(job_id)
         accepted = {
             found.row.message_id for found in rows if found.row.outcome is RowOutcome.ACCEPTED
         }
@@ -148,34 +154,40 @@ class MemoryJobReading:
         return () if found is None or found.staged is None else found.staged.payloads
 
 
-class MemoryJobWriting(MemoryJobReading):
+class MemoryJobWriting(MemoryJobReading, JobTransaction):
     """Writes of jobs over pending tables."""
 
     def __init__(self, tables: Tables) -> None:
         super().__init__(tables)
         self._write_count = 0
 
+    def _put(self, table: dict[Any, Any], key: Any, row: Any) -> None:
+        table[key] = row
+        self._write_count += 1
+
+    def _remove(self, table: dict[Any, Any], key: Any) -> None:
+        del table[key]
+        self._write_count += 1
+
+    def _next(self, name: str) -> int:
+        number = self._tables.numbers[name] = self._tables.numbers.get(name, 0) + 1
+        return number
+
     def open_job(self, job_id: str, *, at: int) -> Job:
         job = self._tables.jobs.get(job_id)
         if job is None:
-            job = Job(self._next_number("job"), job_id, at, at, 0, None)
+            job = Job(self._next("job"), job_id, at, at, 0, None)
         return self._put_job(changed(job, staged_at=max(job.staged_at, at)))
 
     def _put_job(self, job: Job) -> Job:
-        self._tables.jobs[job.job_id] = job
-        self._write_count += 1
+        self._put(self._tables.jobs, job.job_id, job)
         return job
 
-    def _next_number(self, of: str) -> int:
-        number = self._tables.numbers[of] = self._tables.numbers.get(of, 0) + 1
-        return number
-
     def open_run(self, job_id: str, name: str | None, *, at: int) -> Run:
-        return self._put_run(Run(self._next_number("run"), job_id, name, at, 0, None, None))
+        return self._put_run(Run(self._next("run"), job_id, name, at, 0, None, None))
 
     def _put_run(self, run: Run) -> Run:
-        self._tables.runs[run.number] = run
-        self._write_count += 1
+        self._put(self._tables.runs, run.number, run)
         return run
 
     def _count_staged(self, number: int, change: int) -> None:
@@ -183,15 +195,14 @@ class MemoryJobWriting(MemoryJobReading):
         self._put_run(changed(run, staged=run.staged + change))
 
     def put_block(self, run: int, block: int, attempt: int) -> None:
-        self._tables.blocks[run, block] = attempt
-        self._write_count += 1
+        self._put(self._tables.blocks, (run, block), attempt)
 
     def put_job_row(self, job_id: str, row: JobRow) -> None:
         self._put_row(job_id, RowOfJob(row))
 
     def _put_row(self, job_id: str, found: RowOfJob) -> None:
-        self._tables.job_rows[self._tables.jobs[job_id].number, found.row.row] = found
-        self._write_count += 1
+        key = (self._tables.jobs[job_id].number, found.row.row)
+        self._put(self._tables.job_rows, key, found)
 
     def add_staged(
         self,
@@ -202,7 +213,7 @@ class MemoryJobWriting(MemoryJobReading):
         *,
         digest: str,
     ) -> None:
-        assert len(payloads) == len(message.payloads), "one stored payload for each described one"
+        check_payloads(message.payloads, payloads)
         self._put_row(job_id, RowOfJob(row, Staged(message, tuple(payloads), digest)))
         self._count_staged(row.run, 1)
 
@@ -220,12 +231,12 @@ class MemoryJobWriting(MemoryJobReading):
     def forget_row(self, job_id: str, row: int) -> None:
         found = self._find(job_id, row)
         assert found is not None, f"no row {row} of {job_id}"
-        self._forget_rows(self._tables.jobs[job_id], [found.row])
+        self._forget(self._tables.jobs[job_id].number, [found.row])
 
     def release_run(self, number: int, *, at: int) -> None:
         run = self._put_run(changed(self._tables.runs[number], released_at=at))
         job = self._tables.jobs.get(run.job_id)
-        if job is not None and any(found.row.run == number for found in self._rows(job)):
+        if job is not None and any(found.row.run == number for found in self._rows_of(job.number)):
             self._put_job(changed(job, releases=job.releases + 1, released_at=at))
 
     def drop_run(self, number: int, *, at: int) -> None:
@@ -234,57 +245,37 @@ class MemoryJobWriting(MemoryJobReading):
     def remove_staged(self, job_id: str, row: int) -> None:
         self._put_row(job_id, changed(self._staged(job_id, row), staged=None))
 
-    def forget_dropped(self, job_id: str, limit: int) -> int:
-        job = self.find_job(job_id)
-        if job is None:
-            return 0
-        runs = [run for run in self.list_unreleased_runs(job_id) if run.dropped_at is not None]
-        dropped = self._forget_rows_of(job, runs, limit)
-        self._forget_empty(job)
-        return dropped
-
-    def _forget_rows_of(self, job: Job, runs: Sequence[Run], limit: int) -> int:
+    def _forget_rows_of(self, number: int, runs: Sequence[Run], limit: int) -> int:
         numbers = {run.number for run in runs}
-        rows = [found.row for found in self._rows(job) if found.row.run in numbers]
+        rows = [found.row for found in self._rows_of(number) if found.row.run in numbers]
         in_order = sorted(rows, key=lambda row: (row.run, row.row))
-        return self._forget_rows(job, in_order[:limit])
+        return self._forget(number, in_order[:limit])
 
-    def _forget_rows(self, job: Job, rows: Sequence[JobRow]) -> int:
+    def _forget_rows(self, number: int, limit: int) -> int:
+        return self._forget(number, [found.row for found in self._rows_of(number)[:limit]])
+
+    def _forget(self, number: int, rows: Sequence[JobRow]) -> int:
         for row in rows:
-            if self._tables.job_rows.pop((job.number, row.row)).staged is not None:
+            key = (number, row.row)
+            if self._tables.job_rows[key].staged is not None:
                 self._count_staged(row.run, -1)
-            self._write_count += 1
+            self._remove(self._tables.job_rows, key)
         return len(rows)
 
-    def _forget_empty(self, job: Job) -> int:
-        if self._rows(job):
+    def _forget_empty(self, number: int, job_id: str) -> int:
+        if self._rows_of(number):
             return 0
-        del self._tables.jobs[job.job_id]
-        for run in self._runs(job.job_id):
+        self._remove(self._tables.jobs, job_id)
+        for run in self._runs(job_id):
             if run.dropped_at is None:
                 self._forget_run(run.number)
-        self._write_count += 1
         return 1
 
-    def purge_jobs(self, before_at: int, limit: int, after: int = 0) -> JobPurge:
-        if after == 0:
-            self._forget_dropped_runs(before_at, limit)
-        jobs = self.list_jobs(after, JOBS_PER_PURGE)
-        purged = 0
-        for job in jobs:
-            if job.staged_at < before_at and (job.released_at or 0) < before_at:
-                purged += self._purge_job(job, limit - purged)
-            if purged >= limit:
-                return JobPurge(purged, job.number - 1)
-        return JobPurge(purged, jobs[-1].number if len(jobs) == JOBS_PER_PURGE else None)
-
-    def _purge_job(self, job: Job, limit: int) -> int:
-        purged = self._forget_rows_of(job, self.list_unreleased_runs(job.job_id), limit)
-        if purged == limit or self._is_standing(job):
-            return purged
-        rows = [found.row for found in self._rows(job)]
-        purged += self._forget_rows(job, rows[: limit - purged])
-        return purged + self._forget_empty(job)
+    def _list_by_age(self, after: int, before_at: int) -> Sequence[tuple[int, str, bool]]:
+        return [
+            (job.number, job.job_id, max(job.staged_at, job.released_at or 0) < before_at)
+            for job in self.list_jobs(after, JOBS_PER_PURGE)
+        ]
 
     def _forget_dropped_runs(self, before_at: int, limit: int) -> None:
         old = [
@@ -295,21 +286,20 @@ class MemoryJobWriting(MemoryJobReading):
         ]
         for number in old[:limit]:
             self._forget_run(number)
-            self._write_count += 1
 
     def _forget_run(self, number: int) -> None:
-        del self._tables.runs[number]
+        self._remove(self._tables.runs, number)
         for key in [key for key in self._tables.blocks if key[0] == number]:
             del self._tables.blocks[key]
 
-    def _is_standing(self, job: Job) -> bool:
+    def _is_standing(self, number: int) -> bool:
         return any(
             found.row.outcome is RowOutcome.ACCEPTED and found.ended is None
-            for found in self._rows(job)
+            for found in self._rows_of(number)
         )
 
     def _note_end(self, message_id: str, status: str) -> None:
-        """The message is forgotten; the rows that it came from remember how it ended."""
+        """Keep how a message that is purged ended, in the job rows that it came from."""
         for key, found in list(self._tables.job_rows.items()):
             row = found.row
             is_its = row.message_id == message_id and row.outcome is RowOutcome.ACCEPTED

@@ -37,6 +37,7 @@ from onceonly.store.contract.entries import (
     StoredPayload,
     TransitEntry,
 )
+from onceonly.store.contract.rules import page_of
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.memory.jobs import MemoryJobReading
 from onceonly.store.memory.tables import Incoming, Outgoing
@@ -67,10 +68,8 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
 
     def list_messages(self, wanted: MessageFilter) -> Page:
         fitting = (row for row in self._tables.outbound.values() if _fits(row, wanted))
-        found = list(islice(fitting, wanted.limit + 1))
-        shown = found[: wanted.limit]
-        next_after = shown[-1].position if len(found) > wanted.limit else None
-        return Page([row.view() for row in shown], next_after)
+        found = islice(fitting, wanted.limit + 1)
+        return page_of([(row.position, row.view()) for row in found], wanted.limit)
 
     def _list_outbound(self, *statuses: OutboundStatus) -> list[Outgoing]:
         return [row for row in self._tables.outbound.values() if row.state.status in statuses]
@@ -233,7 +232,7 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
         return self._tables.recovery.get(message_id, Recovery())
 
     def is_recovering(self, message_id: str) -> bool:
-        """Whether the recovery of the message is at work, or its response awaited."""
+        """Whether the message is in recovery, or awaits a response."""
         recovery = self.get_recovery(message_id)
         awaited = recovery.response is ResponseStatus.AWAITED
         return awaited or recovery.phase is not RecoveryPhase.AT_REST

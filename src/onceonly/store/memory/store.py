@@ -1,8 +1,8 @@
 """The store of simulations: everything in memory, with crashes and full disks on demand.
 
-Knows the same contract as `sqlite` and passes the same suite; must not know files or time beyond
-the clock that it is given. What is committed lies in tables; the open transaction lies over them,
-so that a snapshot never sees it and forgetting it costs nothing.
+Keeps the same contract as `sqlite` and passes the same suite; must not know files or time beyond
+the clock that it is given. Committed rows are in tables. The open transaction changes copies of
+them, so a snapshot never sees it, and a rollback only drops the copies.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from onceonly.message.word import changed
 from onceonly.protocol.sending import OutboundStatus
 from onceonly.store.contract.conditions import StoreFailed, StoreFull, StoreRefused
 from onceonly.store.contract.counting import WAITING
+from onceonly.store.contract.rules import check_owner
 from onceonly.store.contract.store import Store
 from onceonly.store.contract.waits import Waits
 from onceonly.store.memory.reading import MemorySnapshot
@@ -24,7 +25,7 @@ _BROKEN = "the disk is broken"
 
 
 class _Disk:
-    """What outlives a process: the rows, whose they are, and who has the lock."""
+    """What outlives a process: the rows, the party that owns them, and the lock."""
 
     def __init__(self, party: str) -> None:
         self.party = party
@@ -34,10 +35,11 @@ class _Disk:
 
 
 class MemoryStore(Store):
-    """A store for simulations and tests; `crash` and `reopen` stand for the process's death.
+    """A store for simulations and tests; `crash` and `reopen` imitate the death of the process.
 
-    `is_full` and `is_broken` may be set at any time: the next commit then meets a full disk, or
-    it or a rollback an I/O error, after which this object is of no more use.
+    `is_full` and `is_broken` may be set at any time. With the first the next commit meets a full
+    disk. With the second the next commit or rollback meets an I/O error, and from then on every
+    `begin` fails. Raises `StoreRefused` if the disk is locked or belongs to another party.
     """
 
     def __init__(
@@ -46,8 +48,7 @@ class MemoryStore(Store):
         self._disk = _Disk(party) if disk is None else disk
         if self._disk.is_locked:
             raise StoreRefused("the store is in use by another process")
-        if self._disk.party != party:
-            raise StoreRefused(f"the store belongs to {self._disk.party}, not to {party}")
+        check_owner(self._disk.party, party)
         self._disk.is_locked = True
         self._disk.epoch += 1
         self._epoch = self._disk.epoch
@@ -106,8 +107,8 @@ class MemoryStore(Store):
     def crash(self, *, during_commit: Random | None = None) -> None:
         """The process dies: the open transaction is forgotten and the lock is free.
 
-        With `during_commit` it dies inside the commit: the whole transaction is durable or none
-        of it, as the chance decides, and nobody was told.
+        With `during_commit` it dies inside the commit: by chance the whole transaction is durable
+        or none of it, and no caller was told.
         """
         if self._pending is not None and during_commit is not None and during_commit.random() < 0.5:
             self._pending.settle()
@@ -117,7 +118,7 @@ class MemoryStore(Store):
         self._is_closed = True
 
     def reopen(self) -> "MemoryStore":
-        """What the next process finds. Raises `StoreRefused` while this one lives."""
+        """The store as the next process opens it. Raises `StoreRefused` while this one lives."""
         return MemoryStore(party=self._disk.party, clock_at=self._clock_at, disk=self._disk)
 
     def copied(self) -> Tables:
@@ -125,13 +126,13 @@ class MemoryStore(Store):
         return self._disk.tables.copied()
 
     def put_back(self, tables: Tables) -> None:
-        """After a crash: the rows are these again, under an epoch that is still later (C7)."""
+        """Restore these rows after a crash. The epoch goes on: the next one is later (C7)."""
         assert self._is_closed, "no process runs"
         self._disk.tables = tables.copied()
 
 
 def _forget_deadlines(tables: Tables) -> None:
-    # They were measured on the clock of a process that is gone.
+    # They were measured on the monotonic clock of a process that has ended.
     for message_id, row in tables.outbound.items():
         if row.state.due_ns is not None and row.state.status is OutboundStatus.SENDING:
             tables.outbound[message_id] = changed(row, state=changed(row.state, due_ns=None))

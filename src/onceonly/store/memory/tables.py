@@ -1,4 +1,4 @@
-"""Tables of the store of simulations, and what lies over them while a transaction is open.
+"""Tables of the store of simulations, and the copies that an open transaction changes.
 
 Knows rows, their order, and how changes are kept apart until they are committed; must not know
 what is asked of them.
@@ -48,12 +48,12 @@ class Outgoing(Word):
     resent_as: str | None = None
 
     def entry(self) -> OutboundEntry:
-        """As a step reads it."""
+        """The message as a step reads it."""
         message = self.message
         return OutboundEntry(message.message_id, message.pair, message.agreement_id, self.state)
 
     def view(self) -> OutboundView:
-        """As its owner sees it."""
+        """The message as its owner sees it."""
         return OutboundView(
             self.message,
             self.state,
@@ -87,7 +87,7 @@ class Incoming(Word):
     ack_requested: AckRequested | None = None
 
     def entry(self) -> InboundEntry:
-        """As a step reads it."""
+        """The message as a step reads it."""
         message = self.message
         return InboundEntry(
             message.key,
@@ -103,7 +103,7 @@ class Incoming(Word):
         )
 
     def item(self) -> InboxItem:
-        """As the application sees it."""
+        """The message as the application sees it."""
         assert self.offset is not None, "not in the inbox yet"
         return InboxItem(
             self.offset,
@@ -116,12 +116,12 @@ class Incoming(Word):
         )
 
     def standing(self) -> InboxStanding:
-        """How the item stands."""
+        """The status of the inbox item."""
         return InboxStanding(self.status, self.processing, self.is_refused)
 
     @property
     def is_finished(self) -> bool:
-        """Whether nobody needs the message but to know its repeats."""
+        """Whether the message is only kept so that its repeats are recognized."""
         if self.status is InboundStatus.HANDED_OVER:
             return self.is_refused or self.processing is ProcessingState.COMPLETE
         return self.status is not InboundStatus.STORED
@@ -146,14 +146,14 @@ class Staged(Word):
 
 
 class RowOfJob(Word):
-    """One row of a job, what is staged in it, and how its message ended that was purged."""
+    """One row of a job, what is staged in it, and how its message ended, if that was purged."""
 
     row: JobRow
     staged: Staged | None = None
     ended: str | None = None
 
     def of(self, job: Job) -> StagedMessage:
-        """As whoever moves it sees it."""
+        """What is staged in the row of this job."""
         assert self.staged is not None, "nothing is staged"
         return StagedMessage(job, self.row, self.staged.message, self.staged.digest)
 
@@ -189,11 +189,11 @@ class Tables:
     numbers: dict[str, int] = field(default_factory=dict)
 
     def pending(self) -> "PendingTables":
-        """Tables with the same rows that keep what is changed to themselves."""
+        """Tables with the same rows; changes in them do not change these."""
         return PendingTables(self)
 
     def copied(self) -> "Tables":
-        """The same rows in tables of their own; rows never change."""
+        """Copies of the tables; they share the rows, which never change."""
         return Tables(*(dict(getattr(self, name)) for name in _NAMES))
 
 
@@ -201,7 +201,7 @@ _NAMES = tuple(table.name for table in fields(Tables))
 
 
 class PendingTables(Tables):
-    """Copies of others, each made when it is first asked for, as most never are.
+    """Copies of other tables. Each is made when it is first used, since most are never used.
 
     A copy costs less than looking in two places: simulations are short and rows never change.
     """
@@ -219,6 +219,6 @@ class PendingTables(Tables):
         return table
 
     def settle(self) -> None:
-        """Put these tables in the place of those that they are copies of."""
+        """Put the copies in the place of the tables that they were made from."""
         for name in self._copied:
             setattr(self._below, name, getattr(self, name))

@@ -1,20 +1,20 @@
 """The write transaction of the store of simulations: the contract's `Transaction`.
 
-Knows which rows a step changes; must not settle or forget them, which is the store's.
+Knows which rows a step changes; must not commit them or roll them back: the store does that.
 """
 
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
-from onceonly.journal.record import CHAIN_START, Record, chain
+from onceonly.journal.record import CHAIN_START, Record
 from onceonly.message.identity import MessageKey, Pair
-from onceonly.message.message import AckRequested, Message, Payload
+from onceonly.message.message import AckRequested, Message
 from onceonly.message.package import Package
 from onceonly.message.word import changed
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
-from onceonly.protocol.sending import FINAL, Outbound
+from onceonly.protocol.sending import Outbound
 from onceonly.store.contract.conditions import StoreMisused
 from onceonly.store.contract.counting import WAITING
 from onceonly.store.contract.entries import (
@@ -25,12 +25,12 @@ from onceonly.store.contract.entries import (
     StoredPayload,
     TransitEntry,
 )
+from onceonly.store.contract.rules import appended, check_payloads, settled_at
 from onceonly.store.contract.store import Transaction
 from onceonly.store.contract.waits import Waits
 from onceonly.store.memory.jobs import MemoryJobWriting
 from onceonly.store.memory.reading import MemorySnapshot
 from onceonly.store.memory.tables import Incoming, Outgoing, Passing, Tables
-from onceonly.store.spool import INLINE_BYTES_MAX
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
@@ -51,19 +51,10 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
     def write_count(self) -> int:
         return self._write_count
 
-    def _put(self, table: dict[Any, Any], key: Any, row: Any) -> None:
-        table[key] = row
-        self._write_count += 1
-
     def _add(self, table: dict[Any, Any], key: Any, row: Any) -> None:
         if key in table:
             raise StoreMisused(f"there is a row with the key {key!r} already")
         self._put(table, key, row)
-
-    def _next(self, name: str) -> int:
-        number = self._tables.numbers.get(name, 0) + 1
-        self._tables.numbers[name] = number
-        return number
 
     def add_outbound(  # noqa: PLR0913 - because these are the facts of one submission
         self,
@@ -76,15 +67,15 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         submitted_at: int,
         idempotency_key: str | None,
     ) -> None:
-        settled_at = submitted_at if state.status in FINAL else None
+        check_payloads(message.payloads, payloads)
         row = Outgoing(
             self._next("position"),
             message,
             state,
-            _checked(message.payloads, payloads),
+            tuple(payloads),
             digest,
             submitted_at,
-            settled_at,
+            settled_at(state, submitted_at),
             idempotency_key,
             header_digest,
         )
@@ -95,10 +86,8 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
     def put_outbound(self, message_id: str, state: Outbound, *, at: int) -> None:
         assert message_id in self._tables.outbound, f"no outbound message {message_id}"
         row = self._tables.outbound[message_id]
-        settled_at = None
-        if state.status in FINAL:
-            settled_at = at if row.settled_at is None else row.settled_at
-        row = changed(row, state=state, settled_at=settled_at)
+        since_at = settled_at(state, at if row.settled_at is None else row.settled_at)
+        row = changed(row, state=state, settled_at=since_at)
         self._put(self._tables.outbound, message_id, row)
 
     def put_resent(self, message_id: str, resent_as: str) -> None:
@@ -140,13 +129,14 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         status: InboundStatus = InboundStatus.STORED,
         has_key: bool = True,
     ) -> None:
+        check_payloads(message.payloads, payloads)
         number = self._next("inbound")
         if has_key:
             self._add(self._tables.known, message.key, number)
         row = Incoming(
             number,
             message,
-            _checked(message.payloads, payloads),
+            tuple(payloads),
             response,
             digest,
             received_at,
@@ -223,8 +213,8 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         *,
         keep_until_at: int | None,
     ) -> None:
-        parts = _checked([one.payload for one in payloads], payloads)
-        row = Passing(self._next("transit"), entry, package, parts, keep_until_at)
+        check_payloads([one.payload for one in payloads], payloads)
+        row = Passing(self._next("transit"), entry, package, tuple(payloads), keep_until_at)
         self._add(self._tables.transits, (entry.route_id, entry.key.message_id), row)
 
     def put_transit(self, entry: TransitEntry) -> None:
@@ -270,7 +260,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         return purged
 
     def _is_passing(self, row: Incoming) -> bool:
-        """Whether something may have to be said of it to the hop that it came from."""
+        """Whether something about it may still have to be sent to the previous hop."""
         key = row.message.key
         twin = self._tables.outbound.get(key.message_id)
         is_kept = twin is not None and twin.message.key == key
@@ -304,10 +294,6 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         for table in (self._tables.packages, self._tables.recovery):
             if message_id in table:
                 self._remove(table, message_id)
-
-    def _remove(self, table: dict[Any, Any], key: Any) -> None:
-        del table[key]
-        self._write_count += 1
 
     def add_notice(self, notice: Notice) -> None:
         key = (notice.message_id, notice.kind, notice.episode)
@@ -362,16 +348,16 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         for record in records:
             seq = self._next("seq")
             before = self._tables.journal.get(seq - 1)
-            numbered = changed(record, seq=seq, store_epoch=self._epoch, chain_hash="")
-            chain_hash = chain(CHAIN_START if before is None else before.chain_hash, numbered)
-            self._put(self._tables.journal, seq, changed(numbered, chain_hash=chain_hash))
+            previous_hash = CHAIN_START if before is None else before.chain_hash
+            row = appended(record, seq=seq, store_epoch=self._epoch, previous_hash=previous_hash)
+            self._put(self._tables.journal, seq, row)
 
 
 _Aged = TypeVar("_Aged", Incoming, Passing)
 
 
 def _past(rows: Iterable[_Aged], now_at: int, limit: int) -> list[_Aged]:
-    """The rows past their time, those of the earliest first."""
+    """The rows past their `keep_until_at`, the earliest first."""
     over = [
         (row.keep_until_at, row.number, row)
         for row in rows
@@ -382,11 +368,3 @@ def _past(rows: Iterable[_Aged], now_at: int, limit: int) -> list[_Aged]:
 
 def _what(row: Incident) -> tuple[Role, Pair, str, bool]:
     return row.role, row.pair, row.reason, row.is_trouble
-
-
-def _checked(
-    described: Sequence[Payload], payloads: Sequence[StoredPayload]
-) -> tuple[StoredPayload, ...]:
-    assert len(payloads) == len(described), "one stored payload for each described one"
-    assert all(len(one.body or b"") <= INLINE_BYTES_MAX for one in payloads), "not for a row"
-    return tuple(payloads)

@@ -1,4 +1,4 @@
-"""What every question to the SQLite store shares: a cursor, named queries, and undamaged payloads.
+"""What all reads of the SQLite store need: a cursor, named queries, and a check of payloads.
 
 Knows how an answer of APSW becomes a row or an error of ours; must not know which question is
 asked.
@@ -49,7 +49,7 @@ class SqliteQuestions:
 
 
 def _undamaged(payload: Payload, body: bytes | None) -> bytes | None:
-    # SQLite has no checksums, and a rotten body must never leave us as if it were the document.
+    # SQLite has no checksums, and a damaged body must never be sent as if it were the document.
     if body is not None and sha256(body).hexdigest() != payload.digest:
         raise StoreFailed(f"stored payload {payload.digest} is damaged: its SHA-256 is another")
     return body

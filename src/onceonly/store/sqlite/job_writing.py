@@ -1,6 +1,6 @@
 """Jobs in the write transaction of the SQLite store: the contract's `JobTransaction`.
 
-Knows in which tables what is staged goes; must not begin, commit or roll back.
+Knows into which tables staged messages go; must not begin, commit or roll back.
 """
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in jobs.py
@@ -13,9 +13,9 @@ from msgspec.structs import astuple
 
 from onceonly.message.message import Message
 from onceonly.store.contract.entries import StoredPayload
-from onceonly.store.contract.jobs import JOBS_PER_PURGE, Job, JobPurge, JobRow, Run
+from onceonly.store.contract.jobs import JOBS_PER_PURGE, Job, JobRow, JobTransaction, Run
+from onceonly.store.contract.rules import check_payloads
 from onceonly.store.failures import from_sqlite
-from onceonly.store.spool import INLINE_BYTES_MAX
 from onceonly.store.sqlite import mapping
 from onceonly.store.sqlite.job_reading import SqliteJobReading
 from onceonly.store.sqlite.queries import SQL
@@ -23,7 +23,7 @@ from onceonly.store.sqlite.queries import SQL
 _FORGET_STAGED = ("forget_staged", "forget_staged_bodies", "forget_staged_spooled")
 
 
-class SqliteJobWriting(SqliteJobReading):
+class SqliteJobWriting(SqliteJobReading, JobTransaction):
     """Writes of jobs, on the one writer connection."""
 
     def __init__(self, connection: apsw.Connection) -> None:
@@ -38,7 +38,7 @@ class SqliteJobWriting(SqliteJobReading):
             raise from_sqlite(error) from error
 
     def open_job(self, job_id: str, *, at: int) -> Job:
-        # Not as one upsert, which would use a number up each time.
+        # Not one upsert, which would use up a number in each call.
         self._write("open_job" if self.find_job(job_id) is None else "touch_job", job_id, at)
         job = self.find_job(job_id)
         assert job is not None, "just written"
@@ -77,13 +77,12 @@ class SqliteJobWriting(SqliteJobReading):
         self._write("add_staged", *names, *mapping.from_message(message), digest)
         position = self._connection.last_insert_rowid()
         self._write("count_staged", row.run, 1)
-        assert len(payloads) == len(message.payloads), "one stored payload for each described one"
+        check_payloads(message.payloads, payloads)
         for part, one in enumerate(payloads):
             place, body = mapping.place(position, part), one.body
             if body is None:
                 self._write("add_staged_spooled", place, one.payload.digest)
             else:
-                assert len(body) <= INLINE_BYTES_MAX, "a body of this size belongs into the spool"
                 self._write("add_staged_body", place, body)
 
     def move_staged(self, job_id: str, row: int, *, to: int) -> None:
@@ -126,15 +125,6 @@ class SqliteJobWriting(SqliteJobReading):
         for query in _FORGET_STAGED:
             self._write(query, position)
 
-    def forget_dropped(self, job_id: str, limit: int) -> int:
-        job = self.find_job(job_id)
-        if job is None:
-            return 0
-        runs = [run for run in self.list_unreleased_runs(job_id) if run.dropped_at is not None]
-        dropped = self._forget_rows_of(job.number, runs, limit)
-        self._forget_empty(job.number, job_id)
-        return dropped
-
     def _forget_rows_of(self, number: int, runs: Sequence[Run], limit: int) -> int:
         count = 0
         for run in runs:
@@ -153,24 +143,18 @@ class SqliteJobWriting(SqliteJobReading):
         self._write("forget_blocks")
         return 1
 
-    def purge_jobs(self, before_at: int, limit: int, after: int = 0) -> JobPurge:
-        if after == 0:
-            self._write("forget_dropped_runs", before_at, limit)
-            self._write("forget_blocks")
-        jobs = self._list("list_jobs_by_age", after, JOBS_PER_PURGE, before_at)
-        purged = 0
-        for number, job_id, is_old in jobs:
-            if is_old:
-                purged += self._purge_job(number, job_id, limit - purged)
-            if purged >= limit:
-                return JobPurge(purged, number - 1)
-        return JobPurge(purged, number if len(jobs) == JOBS_PER_PURGE else None)
+    def _forget_dropped_runs(self, before_at: int, limit: int) -> None:
+        self._write("forget_dropped_runs", before_at, limit)
+        self._write("forget_blocks")
 
-    def _purge_job(self, number: int, job_id: str, limit: int) -> int:
-        purged = self._forget_rows_of(number, self.list_unreleased_runs(job_id), limit)
-        if purged == limit or self._get("is_standing", number) is not None:
-            return purged
-        found = self._list("list_job_rows", number, limit - purged)
+    def _list_by_age(self, after: int, before_at: int) -> Sequence[tuple[int, str, bool]]:
+        return self._list("list_jobs_by_age", after, JOBS_PER_PURGE, before_at)
+
+    def _is_standing(self, number: int) -> bool:
+        return self._get("is_standing", number) is not None
+
+    def _forget_rows(self, number: int, limit: int) -> int:
+        found = self._list("list_job_rows", number, limit)
         for (row,) in found:
             self._write("forget_job_row", number, row)
-        return purged + len(found) + self._forget_empty(number, job_id)
+        return len(found)

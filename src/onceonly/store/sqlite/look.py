@@ -1,7 +1,7 @@
-"""A look at a store that is not to be opened: nothing is made, counted or migrated.
+"""Looks at a store without opening it: nothing is made, counted or migrated.
 
-For `onceonly check`, which runs beside a gateway as well as before its first start. Knows what
-opening would meet; must not know what the rows mean.
+For `onceonly check`, which runs beside a gateway or before its first start. Knows what opening
+would find; must not know what the rows mean.
 """
 
 import fcntl
@@ -13,6 +13,7 @@ import apsw
 
 from onceonly.message.word import Word
 from onceonly.store.contract.conditions import StoreRefused
+from onceonly.store.contract.rules import check_owner
 from onceonly.store.failures import from_sqlite
 from onceonly.store.sqlite.migrate import get_version, read_migrations
 from onceonly.store.sqlite.queries import SQL
@@ -20,19 +21,20 @@ from onceonly.store.sqlite.store import check_version, verified_journal_end
 
 
 class Found(Word):
-    """A store that can be opened now, or as soon as another process lets go of it."""
+    """A store that can be opened now, or as soon as another process closes it."""
 
     is_there: bool
     is_in_use: bool = False
-    """Another process has it: a gateway that runs."""
+    """A running gateway has it open."""
     is_older: bool = False
-    """Opening it will bring it to a newer schema."""
+    """Opening it will migrate it to a newer schema."""
 
 
 def look_at(path: Path, party: str) -> Found:
-    """Whether `party` can open its store at `path`, or make it there.
+    """How `party` would find its store at `path`.
 
-    Raises `StoreRefused` where it cannot: as opening would, as far as that is seen from outside.
+    Raises `StoreRefused` if `party` can neither open it nor make it there, as far as that can be
+    seen without opening it.
     """
     check_version(apsw.sqlite_lib_version())
     if not path.exists():
@@ -51,7 +53,7 @@ def look_at(path: Path, party: str) -> Found:
 
 
 def _check_place(path: Path) -> None:
-    """The folders that are missing can be made, and the store in them."""
+    """Raise `StoreRefused` if the missing folders, or the store in them, cannot be made."""
     folder = next(one for one in path.parents if one.exists())
     if not folder.is_dir():
         raise StoreRefused(f"{folder} is not a folder")
@@ -67,7 +69,7 @@ def _is_locked(path: Path) -> bool:
     except OSError as error:
         raise StoreRefused(f"cannot open the lock file {path}: {error.strerror}") from error
     try:
-        # Shared, and let go at once: a gateway that starts now is hardly ever in our way.
+        # A shared lock, freed at once: a gateway that starts at this moment is hardly ever refused.
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         return True
@@ -78,22 +80,17 @@ def _is_locked(path: Path) -> bool:
 
 
 def _check_content(path: Path, party: str, *, is_in_use: bool) -> int:
-    """The store's schema version. Raises `StoreRefused`, and `apsw.Error` where it is no store."""
+    """The store's schema version. Raises `StoreRefused`, or `apsw.Error` if it is no database."""
     connection = _connect(path, is_in_use=is_in_use)
     try:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        version, known = get_version(connection), len(read_migrations())
-        if version > known:
-            raise StoreRefused(
-                f"the store has schema version {version}; this program knows up to {known}"
-            )
+        version = get_version(connection)
         if version == 0 and connection.execute("SELECT count(*) FROM sqlite_schema").get:
             raise StoreRefused(f"{path} is a database, and no store of onceonly")
         if version:
             owner, _ = connection.execute(SQL["get_store"]).get or (party, 0)
-            if owner != party:
-                raise StoreRefused(f"the store belongs to {owner}, not to {party}")
-        if version == known:
+            check_owner(owner, party)
+        if version == len(read_migrations()):
             verified_journal_end(connection)
         return version
     finally:
@@ -101,7 +98,7 @@ def _check_content(path: Path, party: str, *, is_in_use: bool) -> int:
 
 
 def _connect(path: Path, *, is_in_use: bool) -> apsw.Connection:
-    # Without a log all is in the file, and nothing need be made beside it to read that.
+    # Without a log everything is in the file, which can be read without making files beside it.
     has_log = is_in_use or path.with_name(f"{path.name}-wal").exists()
     name = f"file:{quote(str(path))}?mode=ro{'' if has_log else '&immutable=1'}"
     return apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)

@@ -1,7 +1,7 @@
 """Rows of the SQLite store and the values they stand for: one function per direction.
 
 Knows the order of columns in `sql/` and in the named queries; must not know
-connections or transactions. Words become Enum members through tables, since this is the hot path.
+connections or transactions. Words become Enum members by look-ups in tables, since that is fast.
 """
 
 import json
@@ -30,7 +30,7 @@ from onceonly.message.signals import MessageStatus, ReportedProcessing
 from onceonly.message.word import changed
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.pairing import PairStatus, SendingPair
-from onceonly.protocol.receiving import InboundStatus, ProcessingState
+from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery, RecoveryPhase, ResponseStatus
 from onceonly.protocol.relaying import Transit, TransitStatus
 from onceonly.protocol.sending import Exposure, Outbound, OutboundStatus, Silence
@@ -50,10 +50,10 @@ from onceonly.store.contract.entries import (
 from onceonly.store.contract.jobs import Job, JobRow, RowOutcome, StagedMessage
 
 Row = Sequence[Any]
-"""A row as SQLite gives it: the column types are the schema's, which are STRICT."""
+"""A row as SQLite gives it. The tables are STRICT, so each value has the type of its column."""
 
 PARTIES_CACHED_MAX = 1_024
-"""Lists of PartyIds kept decoded: a gateway talks to far fewer parties than it has messages."""
+"""Lists of PartyIds that are kept decoded: a gateway has far fewer partners than messages."""
 
 PAYLOADS_MAX = 1 << 16
 """Payload parts per message that `place` can tell apart; the wire's own limit is far lower."""
@@ -236,6 +236,14 @@ def to_sending_pair(row: Row) -> SendingPair:
     """`status, sequence_number, in_flight, reason, trouble`."""
     status, number, in_flight, reason, trouble = row
     return SendingPair(_PAIR_STATUS[status], number, decode_turns(in_flight), reason, trouble)
+
+
+def to_receiving_pair(row: Row) -> ReceivingPair:
+    """`status, sequence_number`, and the other fields of the pair in their order."""
+    status, number, refused, takes_any, reason, forgotten_at = row
+    return ReceivingPair(
+        _PAIR_STATUS[status], number, refused, bool(takes_any), reason, forgotten_at
+    )
 
 
 def to_inbound_entry(row: Row) -> InboundEntry:

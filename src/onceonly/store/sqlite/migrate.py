@@ -1,7 +1,7 @@
 """The schema, as the sum of its numbered steps `sql/NNNN_name.sql`.
 
-The steps are the only definition: a second file with the whole schema would be a second truth
-about one fact. `PRAGMA user_version` says how many of them a database has had.
+The steps are the only definition: a second file with the whole schema could contradict them.
+`PRAGMA user_version` says how many of them were applied to a database.
 """
 
 import apsw
@@ -33,22 +33,23 @@ def read_migrations() -> tuple[Migration, ...]:
 def migrate(connection: apsw.Connection) -> None:
     """Bring the database to the newest schema; called inside a write transaction.
 
-    Raises `StoreRefused` where the database has had more steps than we know: a newer program made
-    it, and an older one must not guess what its rows mean.
+    Raises `StoreRefused` as `get_version` does.
     """
-    migrations = read_migrations()
-    version = get_version(connection)
-    if version > len(migrations):
-        raise StoreRefused(
-            f"the store has schema version {version}; this program knows up to {len(migrations)}"
-        )
-    for step in migrations[version:]:
+    for step in read_migrations()[get_version(connection) :]:
         connection.execute(step.statements)
         connection.execute(f"PRAGMA user_version = {step.number}")
 
 
 def get_version(connection: apsw.Connection) -> int:
-    """How many steps the database has had; 0 when it is new."""
-    version = connection.pragma("user_version")
+    """How many steps were applied to the database; 0 for a new one.
+
+    Raises `StoreRefused` if there were more steps than we know: a newer program made the database,
+    and an older one must not guess what its rows mean.
+    """
+    version, known = connection.pragma("user_version"), len(read_migrations())
     assert isinstance(version, int)
+    if version > known:
+        raise StoreRefused(
+            f"the store has schema version {version}; this program knows up to {known}"
+        )
     return version

@@ -1,4 +1,4 @@
-"""The statements of the SQLite store, by the names they have in `sql/queries.sql`.
+"""The statements of the SQLite store, by their names in `sql/queries.sql`.
 
 Knows the file's form, `-- name: NAME` above each statement; must not know what any of them does.
 """
@@ -10,7 +10,7 @@ _MARK = "-- name: "
 
 
 def parse_queries(text: str) -> dict[str, str]:
-    """Statements of `text` by name; what stands before the first name is a comment.
+    """Statements of `text` by name; what comes before the first name is a comment.
 
     Raises `ValueError` for a name that comes twice.
     """

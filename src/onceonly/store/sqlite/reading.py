@@ -1,8 +1,8 @@
 """Questions to the SQLite store: the contract's `Snapshot`.
 
-Knows which named query answers which question; must not write. Each question is answered from
-one statement or from rows that never change, so no read transaction stays open and none can keep
-a checkpoint from finishing (fault D9).
+Knows which named query answers which question; must not write. Each question is answered from one
+statement or from rows that never change, so no read transaction stays open, which would keep a
+checkpoint from finishing (fault D9).
 """
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
@@ -13,7 +13,7 @@ from onceonly.journal.record import Record
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import Message
 from onceonly.message.package import Package
-from onceonly.protocol.pairing import PairStatus, SendingPair
+from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
 from onceonly.protocol.sending import OutboundStatus
@@ -33,14 +33,14 @@ from onceonly.store.contract.entries import (
     StoredPayload,
     TransitEntry,
 )
+from onceonly.store.contract.rules import page_of
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.sqlite import mapping
 from onceonly.store.sqlite.job_reading import SqliteJobReading
 
-_PAIR_STATUS = {word.value: word for word in PairStatus}
 _DELIVERED = (OutboundStatus.ACKNOWLEDGED, OutboundStatus.SENT)
 _UNDER_WAY = (OutboundStatus.QUEUED, OutboundStatus.SENDING)
-"""Statuses of messages with which nothing went wrong; `outbound_undelivered` has none of them."""
+"""Messages in these statuses, or in `_DELIVERED`, are not in the index `outbound_undelivered`."""
 
 
 class SqliteSnapshot(SqliteJobReading, Snapshot):
@@ -76,9 +76,7 @@ class SqliteSnapshot(SqliteJobReading, Snapshot):
             wanted.to_party,
             wanted.conversation_id,
         )
-        shown = found[: wanted.limit]
-        next_after = shown[-1][0] if len(found) > wanted.limit else None
-        return Page([mapping.to_outbound_view(row) for row in shown], next_after)
+        return page_of([(row[0], mapping.to_outbound_view(row)) for row in found], wanted.limit)
 
     def find_next_queued(self, pair: Pair) -> OutboundEntry | None:
         row = self._get("find_next_queued", *pair)
@@ -112,12 +110,7 @@ class SqliteSnapshot(SqliteJobReading, Snapshot):
 
     def get_receiving_pair(self, pair: Pair) -> ReceivingPair:
         row = self._get("get_receiving_pair", *pair)
-        if row is None:
-            return ReceivingPair()
-        status, number, refused, takes_any, reason, forgotten_at = row
-        return ReceivingPair(
-            _PAIR_STATUS[status], number, refused, bool(takes_any), reason, forgotten_at
-        )
+        return ReceivingPair() if row is None else mapping.to_receiving_pair(row)
 
     def list_pairs(self) -> Sequence[PairView]:
         return [mapping.to_pair_view(row) for row in self._list("list_pairs")]
@@ -249,7 +242,7 @@ class SqliteSnapshot(SqliteJobReading, Snapshot):
 def _narrowest(wanted: MessageFilter) -> str:
     """The query whose index leaves the fewest rows to look at.
 
-    Messages under way are as many as `queued_max` at most, whoever their partners are.
+    There are at most `queued_max` messages under way, to all partners together.
     """
     status, is_any = wanted.status, wanted.status is None
     if wanted.conversation_id is not None:

@@ -1,12 +1,12 @@
 """The store that ships: one SQLite file, through APSW.
 
 Knows how a database is opened so that a commit is durable (ruling R-22), how one process keeps
-others out (R-23), and when the log is folded back into the file. What the rows mean stands in
+others out (R-23), and when a checkpoint moves the log into the file. What the rows mean is in
 `mapping`, `reading` and `writing`. Must not know messages, decisions or event loops.
 
-Why the pragmas: WAL with synchronous=FULL is one fsync per commit, and the one fsync covers every
-message of the batch. Both are set and *read back*, since SQLite answers a wish that it cannot
-fulfil (a network disk, a database in memory) with another mode and no error.
+Why the pragmas: WAL with synchronous=FULL takes one fsync per commit, which covers every message of
+the batch. Both are set and *read back*, since SQLite reports no error if it cannot set a mode (on a
+network disk, or for a database in memory), but uses another one.
 """
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
@@ -30,6 +30,7 @@ from onceonly.store.contract.conditions import (
     StoreRefused,
 )
 from onceonly.store.contract.counting import WAITING
+from onceonly.store.contract.rules import check_owner
 from onceonly.store.contract.store import Store
 from onceonly.store.contract.waits import Waits
 from onceonly.store.failures import from_commit, from_sqlite, from_system
@@ -40,34 +41,35 @@ from onceonly.store.sqlite.reading import SqliteSnapshot
 from onceonly.store.sqlite.writing import SqliteTransaction
 
 SQLITE_VERSION_MIN = (3, 51, 3)
-"""Before it, a checkpoint that met a reset could corrupt the log (R-22)."""
+"""In older versions a checkpoint at the same time as a reset could corrupt the log (R-22)."""
 
 SYNCHRONOUS_FULL = 2
 
 STATEMENTS_CACHED = 256
-"""Executions after which an unused statement is parsed again, which a batch hardly feels; every
-execution looks through as many slots, so more of them would cost more than they save."""
+"""Prepared statements that are kept. A statement that is not among them is parsed again, which
+costs a batch little; every execution looks through all slots, so more of them would cost more than
+they save."""
 
 BUSY_TIMEOUT_MS = 1_000
-"""How long a backup or an operator's shell may hold a lock before we call it a writer."""
+"""How long a backup or an operator's shell may hold a lock before we take it for a writer."""
 
 WRITER_CACHE_KIB = 64 * 1_024
 """Page cache of the writer: the inner pages of every index of ten million messages fit."""
 
 READER_CACHE_KIB = 16 * 1_024
-"""Page cache of each reader, of which there may be as many as threads. The file is not mapped into
-memory: a page that the disk cannot give would end the process by SIGBUS, and nobody would read why.
-"""
+"""Page cache of each reader; there may be one for each thread. The file is not mapped into memory:
+a page that cannot be read would end the process by SIGBUS, without a reason in the log. """
 COMMIT_QUICK_NS = 2_000_000
-"""A commit shorter than this may keep the event loop waiting: it is what twenty steps take. A good
-disk needs a tenth of it, and a busy machine with a good disk the half."""
+"""A commit shorter than this may run on the event loop: it is the time that twenty steps take. A
+good disk needs a tenth of it, and a good disk in a busy machine half of it."""
 
 FOLD_MARGIN_PAGES = 512
-"""More than a few steps write: so near to the fold of the log, the next commit may include it."""
+"""More pages than a few steps write: if fewer are left, the next commit may include a
+checkpoint."""
 
 JOURNAL_CHECKED_ROWS = 1_000
-"""Rows at the journal's end whose chain is verified at start: what a torn disk would hit first,
-in some 20 ms. The whole chain is verified by whoever reads the journal."""
+"""Rows at the end of the journal whose chain is verified at start, which takes some 20 ms: a
+damaged disk would most likely show there. Readers of the journal verify the whole chain."""
 
 
 _Reason = StoreFull | StoreFailed | StoreMisused
@@ -77,10 +79,11 @@ class LogLimits(Word):
     """Bounds of the write-ahead log, in pages of 4 KiB (fault D9)."""
 
     checkpoint_pages: int = 4_096
-    """Fold the log back at 16 MiB: often enough to keep it in the page cache, seldom enough that
-    a page written by many messages is copied once."""
+    """Checkpoint at 16 MiB: often enough that the log stays in the page cache, and seldom enough
+    that a page that many messages change is copied once."""
     pages_max: int = 65_536
-    """At 256 MiB, which only a reader that never ends can cause, refuse work until it ends."""
+    """At 256 MiB refuse work. Only a reader that does not end can cause this; work goes on when it
+    ends."""
 
 
 LOG_LIMITS = LogLimits()
@@ -89,7 +92,7 @@ LOG_LIMITS = LogLimits()
 class SqliteStore(Store):
     """The contract's `Store`, made by `open_sqlite`.
 
-    Writing is for one thread at a time, where `commit` may run in another one than `begin`.
+    Only one thread at a time may write, but `commit` may run in another thread than `begin`.
     """
 
     def __init__(
@@ -142,7 +145,7 @@ class SqliteStore(Store):
             undo.pop_all()
 
     def _make_private(self, path: Path) -> None:
-        """Before SQLite makes it as the umask has it: no moment in which it is others' to read."""
+        """Make the file private before SQLite creates it by the umask: others can never read it."""
         try:
             self._files.make_private(path)
         except OSError as error:
@@ -156,17 +159,17 @@ class SqliteStore(Store):
             statementcachesize=STATEMENTS_CACHED,
         )
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-        # Without the stability guarantee, SQLite plans a statement anew for every binding that
-        # might make a partial index usable: 30 to 100 µs each time.
+        # Without the query planner stability guarantee, SQLite plans a statement again for every
+        # binding that might make a partial index usable, which takes 30 to 100 µs each time.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         return connection
 
     def _write_log_again(self) -> None:
         """Make what the log shows durable, before anything builds on it.
 
-        A sync that failed in the process before may have left a commit in the page cache and
-        nowhere else, and no later sync writes it. Folded back like this, the log is lost to a
-        power cut in the middle of it, and with it the other half of the database.
+        If a sync failed in the previous process, a commit may be in the page cache only, and no
+        later sync writes it. If such a log were moved into the database, a power cut in the middle
+        of that could lose the log and leave the database half written.
         """
         self._writer.execute("BEGIN IMMEDIATE")
         try:
@@ -177,7 +180,7 @@ class SqliteStore(Store):
             self._writer.execute("ROLLBACK")
 
     def _sync_entry(self) -> None:
-        """Make the file's name durable: its bytes are worth nothing without it (fault D7)."""
+        """Make the name of the file durable: without its name its bytes are lost (fault D7)."""
         try:
             self._files.sync_entry(self._path)
         except OSError as error:
@@ -232,7 +235,7 @@ class SqliteStore(Store):
         self._waiting = transaction.count_waiting()
         self._waits.settle()
         self._transaction = None
-        # The mean of some eight commits: one that was held up by chance is soon forgotten.
+        # A moving average of some eight commits: a single slow commit soon has no weight.
         took_ns = time.perf_counter_ns() - began_ns
         self._commit_ns += (took_ns - self._commit_ns) // 8
         if self._pages_in_log() >= self._limits.checkpoint_pages:
@@ -258,14 +261,15 @@ class SqliteStore(Store):
         return self._waiting
 
     def snapshot(self) -> SqliteSnapshot:
-        """Reads of committed rows; it belongs to the thread that asked for it."""
+        """Reads of committed rows; only the calling thread may use it."""
         snapshot: SqliteSnapshot | None = getattr(self._of_thread, "snapshot", None)
         if snapshot is None:
             try:
                 reader = self._connect(apsw.SQLITE_OPEN_READONLY)
                 reader.pragma("cache_size", -READER_CACHE_KIB)
             except apsw.Error as error:
-                # Without a descriptor it cannot be opened for now, without a file never again.
+                # Without a free descriptor it cannot be opened now; without the file it never can
+                # again.
                 is_there = self._path.exists()
                 raise (from_sqlite if is_there else from_commit)(error) from error
             self._readers.append(reader)
@@ -273,9 +277,9 @@ class SqliteStore(Store):
         return snapshot
 
     def close(self) -> None:
-        """Roll back what is open and let the next process in.
+        """Roll back what is open, checkpoint the log, and free the lock.
 
-        The log is folded back, unless the store failed: then nothing more is written.
+        If the store has failed, nothing more is written.
         """
         if self._is_closed:
             return
@@ -291,9 +295,9 @@ class SqliteStore(Store):
             self._lock.release()
 
     def crash(self) -> None:
-        """Let go of everything as a process does that dies; for disks that died with it.
+        """Close everything as the death of the process would; for simulated disks.
 
-        Nothing is written, and what the disk says about it does not matter.
+        Nothing is written, and errors of the disk are ignored.
         """
         self._is_closed = True
         for connection in (*self._readers, self._writer):
@@ -301,14 +305,14 @@ class SqliteStore(Store):
                 connection.close(force=True)
 
     def _noted(self, reason: _Reason) -> _Reason:
-        # A failure is for good: what the disk says after it is worth nothing (R-22).
+        # A failure is final: after it no answer of the disk can be trusted (R-22).
         if isinstance(reason, StoreFailed):
             self._failure = reason
         return reason
 
     def _pages_written(self) -> int:
-        # Asked for, not told by a hook: a hook in Python would want the interpreter's lock in the
-        # middle of a COMMIT that runs in a thread to be without it.
+        # Not by a hook: a hook in Python would need the interpreter's lock in the middle of a
+        # COMMIT, which runs in a thread so that it needs none.
         written, _ = self._writer.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE)
         return written
 
@@ -316,13 +320,14 @@ class SqliteStore(Store):
         return self._pages_written() - self._pages_folded
 
     def _checkpoint(self) -> None:
-        # SQLite's own automatic checkpoint ignores a failed fsync, so we do it ourselves.
+        # SQLite's automatic checkpoint ignores a failed fsync, so we make the checkpoints
+        # ourselves.
         self._pages_folded = self._pages_written()
         try:
             self._log_pages, _ = self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except (apsw.FullError, apsw.NoMemError, apsw.CantOpenError):
-            # What is in the log is durable there. It stays, and the next commits, which need
-            # space themselves, tell the callers.
+            # What is in the log is durable there and stays. If the space is still missing, the next
+            # commits report it to their callers.
             self._log_pages += self._limits.checkpoint_pages
         except apsw.Error as error:
             raise self._noted(from_sqlite(error)) from error
@@ -339,10 +344,10 @@ class SqliteStore(Store):
             self._writer.set_busy_timeout(BUSY_TIMEOUT_MS)
 
     def _settle_log(self) -> None:
-        """Fold the whole log back and begin it anew.
+        """Checkpoint the whole log and begin it anew.
 
-        At start this also writes into the database again what a checkpoint whose sync failed may
-        have left in the page cache and nowhere else.
+        At start this also writes the pages again that a checkpoint with a failed sync may have left
+        in the page cache only.
         """
         self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         self._pages_folded = self._pages_written()
@@ -377,7 +382,7 @@ def check_version(version: str) -> None:
 
 
 def _make_durable(writer: apsw.Connection) -> None:
-    # Closing after a failure must not fold the log back: that would be the second fsync of R-22.
+    # Closing after a failure must not checkpoint the log: that would be the second fsync of R-22.
     writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     writer.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     writer.pragma("cell_size_check", 1)
@@ -395,7 +400,7 @@ def _set(writer: apsw.Connection, pragma: str, wanted: str | int) -> None:
 
 
 def _begin_epoch(writer: apsw.Connection, party: str, now_at: int) -> int:
-    """Migrate, check whose store it is, and count this opening: one transaction."""
+    """Migrate, check who owns the store, and count this opening, in one transaction."""
     writer.execute("BEGIN IMMEDIATE")
     migrate(writer)
     row = writer.execute(SQL["get_store"]).get
@@ -403,8 +408,7 @@ def _begin_epoch(writer: apsw.Connection, party: str, now_at: int) -> int:
         writer.execute(SQL["create_store"], (party,))
         row = (party, 0)
     owner, epoch = row
-    if owner != party:
-        raise StoreRefused(f"the store belongs to {owner}, not to {party}")
+    check_owner(owner, party)
     writer.execute(SQL["begin_epoch"], (epoch + 1, now_at))
     writer.execute(SQL["forget_deadlines"])
     writer.execute("COMMIT")
@@ -412,7 +416,10 @@ def _begin_epoch(writer: apsw.Connection, party: str, now_at: int) -> int:
 
 
 def verified_journal_end(writer: apsw.Connection) -> tuple[int, str]:
-    """`seq` and `chain_hash` of the last journal row; its neighbours' chain holds."""
+    """`seq` and `chain_hash` of the last journal row.
+
+    Raises `StoreRefused` if the chain of the last `JOURNAL_CHECKED_ROWS` rows is broken.
+    """
     snapshot = SqliteSnapshot(writer)
     seq, chain_hash = writer.execute(SQL["get_journal_end"]).get or (0, CHAIN_START)
     last = snapshot.list_journal(max(0, seq - JOURNAL_CHECKED_ROWS), JOURNAL_CHECKED_ROWS)

@@ -1,7 +1,7 @@
 """The write transaction of the SQLite store: the contract's `Transaction`.
 
-Knows in which tables a step's changes go; must not begin, commit or roll back, which is the
-store's. What is counted over a whole transaction (messages per status, inbox offsets) is kept in
+Knows into which tables the changes of a step go; must not begin, commit or roll back: the store
+does that. What is counted over a whole transaction (messages per status, inbox offsets) is kept in
 memory and written once, by `flush`, just before the commit.
 """
 
@@ -12,15 +12,14 @@ from collections.abc import Iterable, Sequence
 import apsw
 from msgspec.structs import astuple
 
-from onceonly.journal.record import Record, chain
+from onceonly.journal.record import Record
 from onceonly.message.identity import MessageKey, Pair
 from onceonly.message.message import AckRequested, Message, Payload
 from onceonly.message.package import Package
-from onceonly.message.word import changed
 from onceonly.protocol.pairing import SendingPair
 from onceonly.protocol.receiving import InboundStatus, ProcessingState, ReceivingPair
 from onceonly.protocol.recovering import Recovery
-from onceonly.protocol.sending import FINAL, Outbound
+from onceonly.protocol.sending import Outbound
 from onceonly.store.contract.counting import COUNTED_AS, WAITING
 from onceonly.store.contract.entries import (
     Notice,
@@ -30,9 +29,9 @@ from onceonly.store.contract.entries import (
     StoredPayload,
     TransitEntry,
 )
+from onceonly.store.contract.rules import appended, check_payloads, settled_at
 from onceonly.store.contract.store import Transaction
 from onceonly.store.contract.waits import Waits
-from onceonly.store.spool import INLINE_BYTES_MAX
 from onceonly.store.sqlite import mapping
 from onceonly.store.sqlite.job_writing import SqliteJobWriting
 from onceonly.store.sqlite.mapping import Way
@@ -67,7 +66,7 @@ _FORGET_TRANSIT = (
     "forget_transit_bodies",
     "forget_transit_spooled",
 )
-"""In this order, since the keys are found through the rows that go next."""
+"""In this order, since each key is found by rows that are deleted after it."""
 
 
 class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
@@ -86,7 +85,7 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         super().__init__(connection)
         self._epoch = epoch
         self.journal_seq = journal_seq
-        """Last `seq` given, this transaction's rows included."""
+        """The last `seq`, including the rows of this transaction."""
         self.chain_hash = chain_hash
         self._changes_before = connection.total_changes()
         self._last_offset: int | None = None
@@ -128,14 +127,13 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         submitted_at: int,
         idempotency_key: str | None,
     ) -> None:
-        settled_at = submitted_at if state.status in FINAL else None
         self._write(
             "add_outbound",
             message.message_id,
             *message.pair,
             message.agreement_id,
             *astuple(state),
-            settled_at,
+            settled_at(state, submitted_at),
         )
         position = self._connection.last_insert_rowid()
         self._write(
@@ -160,19 +158,17 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         described: Sequence[Payload],
         payloads: Sequence[StoredPayload],
     ) -> None:
-        assert len(payloads) == len(described), "one stored payload for each described one"
+        check_payloads(described, payloads)
         for number, one in enumerate(payloads):
             place, body = mapping.place(position, number), one.body
             if body is None:
                 self._write("add_spooled", one.payload.digest, way, place)
             else:
-                assert len(body) <= INLINE_BYTES_MAX, "a body of this size belongs into the spool"
                 self._write(_ADD_BODY[way], place, body)
 
     def put_outbound(self, message_id: str, state: Outbound, *, at: int) -> None:
         position, status_before = self._position_of(message_id)
-        settled_at = at if state.status in FINAL else None
-        self._write("put_outbound", *astuple(state), settled_at, position)
+        self._write("put_outbound", *astuple(state), settled_at(state, at), position)
         if state.status != status_before:
             self._known[message_id] = (position, state.status)
             self._count(status_before, -1)
@@ -280,7 +276,7 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         return super().last_offset() if self._last_offset is None else self._last_offset
 
     def _next_offset(self) -> int:
-        # Taken from the store's own row, not from the inbox: a purge must not free offsets.
+        # From the row of the store, not from the inbox: after a purge no offset may be given again.
         self._last_offset = self.last_offset() + 1
         return self._last_offset
 
@@ -401,10 +397,9 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
     def append(self, records: Iterable[Record]) -> None:
         for record in records:
             seq = self.journal_seq + 1
-            numbered = changed(record, seq=seq, store_epoch=self._epoch, chain_hash="")
-            chain_hash = chain(self.chain_hash, numbered)
-            self._write("append", *astuple(numbered)[:-1], chain_hash)
-            self.journal_seq, self.chain_hash = seq, chain_hash
+            row = appended(record, seq=seq, store_epoch=self._epoch, previous_hash=self.chain_hash)
+            self._write("append", *astuple(row))
+            self.journal_seq, self.chain_hash = seq, row.chain_hash
 
     def count_by_status(self) -> dict[str, int]:
         counts = super().count_by_status()

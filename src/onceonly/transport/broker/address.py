@@ -57,7 +57,7 @@ def read_queue_address(uri: str) -> QueueAddress:
 
 
 def publish_uri(queue_uri: str) -> str:
-    """How a publisher that uses the default exchange calls the queue in `queue_uri`."""
+    """The endpoint of the queue in `queue_uri` for publishers that use the default exchange."""
     read_queue_address(queue_uri)
     return queue_uri.replace("?queue=", "?routing_key=")
 

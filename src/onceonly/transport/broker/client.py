@@ -9,8 +9,8 @@ confirm on, so that is what *accepted* means here. One package is one persistent
     message_id         property: the MessageId, where it fits
     delivery_mode      2, so that a durable queue keeps it over a crash of the broker
 
-It is published as mandatory: what no queue takes comes back and is refused. A confirm that does
-not come leaves the outcome unknown, and the copy that follows is eliminated by its MessageId.
+It is published as mandatory: if no queue takes it, it comes back and is refused. Without a confirm
+the outcome is unknown, and the receiver eliminates the next copy by its MessageId.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ DEFAULT_LIMITS = AmqpLimits()
 DEFAULT_ACCESS = AmqpAccess()
 
 SHORT_STRING_BYTES_MAX = 255
-"""Of a property in AMQP 0-9-1."""
+"""Longest property in AMQP 0-9-1."""
 
 
 class _Link:
@@ -92,7 +92,7 @@ class AmqpTransport:
         return await self._publish(link, exchange, address.routing_key, message)
 
     async def close(self) -> None:
-        """Cut every connection; what was under way has an unknown outcome."""
+        """Close every connection; what was under way has an unknown outcome."""
         self._is_closed = True
         links = tuple(self._links.values())
         self._links.clear()

@@ -1,9 +1,9 @@
-"""Where packages come out of a broker: one durable queue, manual acknowledgements.
+"""Takes packages from a broker: one durable queue, manual acknowledgements.
 
-A delivery is acknowledged to the broker only after the gateway's `receive` returned, which is
-after the commit that stores the message: a crash in between brings the delivery again, and the
-duplicate table eliminates it. What cannot be stored now goes back to the broker; what can never
-be is rejected, so that a dead-letter exchange, where the operator has one, gets it.
+A delivery is acknowledged to the broker only after the gateway's `receive` returned, which is after
+the commit that stores the message: a crash in between brings the delivery again, and the duplicate
+table eliminates it. A package that cannot be stored now goes back to the broker; one that can never
+be stored is rejected, so that the dead-letter exchange of the queue, if it has one, gets it.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ NOT_NOW = frozenset((429, 503, 507))
 
 
 class AmqpConsumer:
-    """Consumes one queue until it is closed; connects again when the broker went away."""
+    """Consumes one queue until it is closed; connects again if the broker goes away."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class AmqpConsumer:
         self._running.add_done_callback(_raise_what_it_raised)
 
     async def close(self, grace_s: float = 5.0) -> None:
-        """Take no more; let receptions that go on end within `grace_s`, then cut.
+        """Take no more; let receptions under way end within `grace_s`, then break them off.
 
-        What was not acknowledged to the broker is delivered again at the next start.
+        The broker delivers again what was not acknowledged to it.
         """
         self._is_closing = True
         if self._takings:
@@ -103,7 +103,7 @@ class AmqpConsumer:
         self.consuming.clear()
 
     async def _queue(self, connection: AbstractConnection) -> AbstractQueue:
-        """The queue as the operator made it; a durable one where there is none yet."""
+        """The queue as the operator made it; if there is none yet, a durable one is made."""
         try:
             channel = await connection.channel(publisher_confirms=False)
             await channel.set_qos(prefetch_count=self._limits.prefetch)
@@ -114,7 +114,7 @@ class AmqpConsumer:
             return await channel.declare_queue(self._address.queue, durable=True)
 
     async def _begin(self, delivery: AbstractIncomingMessage) -> None:
-        """Called by the library, one delivery after the other; the work goes on beside."""
+        """Called by the library for each delivery; the work goes on in a task of its own."""
         if self._is_closing:
             return
         task = asyncio.create_task(self._take(delivery))
@@ -133,7 +133,7 @@ class AmqpConsumer:
             else:
                 await delivery.reject(requeue=False)
         except LINK_ERRORS:
-            # The broker went away and will deliver again; what is stored is a duplicate then.
+            # The broker went away and will deliver again; if it is stored, that is a duplicate.
             return
 
     async def _answer_of(self, delivery: AbstractIncomingMessage) -> int:
@@ -155,7 +155,7 @@ class AmqpConsumer:
 
 
 def _raise_what_it_raised(task: asyncio.Task[None]) -> None:
-    """A reception that failed on its own account must be heard of, not vanish in a task."""
+    """Raise the error of a reception, which would otherwise be lost in its task."""
     if not task.cancelled() and (error := task.exception()) is not None:
         _tell(error)
 
@@ -173,7 +173,7 @@ def consume_amqp(
     limits: AmqpLimits = DEFAULT_LIMITS,
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AmqpConsumer:
-    """Consume the queue in `listen` from now on, broker or no broker.
+    """Consume the queue in `listen` from now on, also if the broker cannot be reached yet.
 
     `receive` is called once per delivery, at most `limits.prefetch` at a time. Raises
     `LocalError` (UnusableEndpoint).

@@ -16,9 +16,9 @@ from onceonly.message.word import Word
 from onceonly.transport.broker.address import Broker
 
 LINK_ERRORS = (AMQPError, ChannelInvalidStateError, OSError, TimeoutError)
-"""What a broker or the network does; anything else is a bug of ours."""
+"""Errors that a broker or the network can cause; any other is a bug of ours."""
 
-# The library logs each lost connection with its stack; here it is an outcome with a name.
+# The library logs each lost connection with its stack; here that is an ordinary outcome.
 logging.getLogger("aiormq").addHandler(logging.NullHandler())
 
 MIB = 1024 * 1024
@@ -31,11 +31,11 @@ class AmqpLimits(Word):
     """What a RabbitMQ broker takes by default; a message is held in memory whole."""
     connect_timeout_s: float = 10.0
     connect_pauses_s: tuple[float, ...] = (0.2, 1.0)
-    """Waits before further connects; after the last one the message is refused, and stays ours."""
+    """Waits before further attempts to connect; after the last one the transmission is refused."""
     confirm_timeout_s: float = 30.0
     """Without a publisher confirm in this time the outcome is unknown."""
     prefetch: int = 32
-    """Deliveries taken in at once; they share the store's fsyncs."""
+    """Deliveries that are taken at the same time; they share fsyncs of the store."""
     reconnect_pauses_s: tuple[float, ...] = (0.2, 1.0, 5.0)
     """Waits before a consumer connects again; the last one repeats."""
     return_pause_s: float = 5.0
@@ -43,7 +43,7 @@ class AmqpLimits(Word):
 
 
 class AmqpAccess(Word):
-    """Who we are to brokers; RabbitMQ's default works on the broker's own machine only."""
+    """Our credentials for brokers; RabbitMQ's default works only on the broker's own machine."""
 
     user: str = "guest"
     password: str = "guest"  # noqa: S105 - because it is the public default of every broker
@@ -58,8 +58,9 @@ class _Channel(aio_pika.Channel):
 class _Connection(aio_pika.Connection):
     """A connection that is closed by its owner, and never by the garbage collector.
 
-    That runs in any thread, where the library would touch the loop of another one, or leave a
-    coroutine behind whose warning can break an import under way (publishing did, in its thread).
+    The collector runs in any thread. There the library would touch the event loop of another
+    thread, or leave a coroutine whose warning can break an import under way (as it did in the
+    thread of publishing).
     """
 
     CHANNEL_CLASS = _Channel

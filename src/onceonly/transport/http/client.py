@@ -1,8 +1,8 @@
 """The HTTP sender: `Transport` for http and https endpoints.
 
-Builds the request and judges what the exchange means for a message that must go out once and
-only once. Everything that it is not sure of is unknown (R-05), and nothing that may have left whole
-is sent again from here (R-38).
+Builds the request and judges what the exchange means for a message that must be delivered once and
+only once. Whatever is not certain is unknown (R-05), and what may have left whole is not sent again
+from here (R-38).
 """
 
 import ssl
@@ -26,10 +26,10 @@ class _Target(Word):
 
 
 class HttpTransport:
-    """Posts packages; keeps connections alive; bounded in everything by `limits`.
+    """Posts packages and keeps connections alive, within the bounds of `limits`.
 
-    `tls` is for all https endpoints: trust anchors, our client certificate, versions. Without
-    it the system's trust anchors are used.
+    `tls` is for all https endpoints: trust anchors, our client certificate, versions. Without it
+    the system's trust anchors are used.
     """
 
     schemes = frozenset(_PORTS)
@@ -46,10 +46,10 @@ class HttpTransport:
     async def send(self, outgoing: Outgoing) -> Transmission:
         """Transmit once, see `Transport.send`.
 
-        A kept connection may have died unnoticed. When it is lost before the last piece of the body
-        was written, the request goes out once more on a fresh connection: the peer surely has no
-        whole one. Later nobody knows, and the outcome is unknown. LocalError for an endpoint that
-        is no URI of ours; errors of the body's files are raised.
+        A kept connection may have died unnoticed. If it is lost before the last piece of the body
+        was written, the request is sent once more on a new connection: the peer cannot have a whole
+        one. After that the outcome is unknown. Raises `LocalError` for an endpoint that is no http
+        or https URI, and errors of the body's files.
         """
         target = _read_endpoint(outgoing.endpoint)
         head = _render_head(target, outgoing)
@@ -65,7 +65,7 @@ class HttpTransport:
         return exchanged.transmission
 
     async def close(self) -> None:
-        """Cut every connection; what was under way has an unknown outcome."""
+        """Close every connection; what was under way has an unknown outcome."""
         self._pool.close()
 
     async def _send_anew(self, target: _Target, head: bytes, outgoing: Outgoing) -> Transmission:
@@ -98,7 +98,7 @@ def _read_endpoint(endpoint: str) -> _Target:
 def _render_head(target: _Target, outgoing: Outgoing) -> bytes:
     content_type = outgoing.content_type
     if not content_type.isascii() or not content_type.isprintable():
-        # A line break would be another header.
+        # A line break would begin another header.
         raise LocalError("NotCarried", "no HTTP head has that Content-Type")
     return b"%sContent-Type: %s\r\nContent-Length: %d\r\n\r\n" % (
         target.request_line_and_host,

@@ -1,7 +1,7 @@
 """One connection of an MSH endpoint: bytes in, requests one after another, answers out.
 
-llhttp decides where a request ends; `head` has looked at its head before. Knows nothing of
-messages: a request goes to the endpoint's `receive`, its answer comes back. After any error the
+llhttp decides where a request ends; `head` checks its head before. Knows nothing of messages: a
+request goes to the endpoint's `receive`, and its answer is sent back. After any error the
 connection ends and nothing more of it is parsed (H19).
 """
 
@@ -42,15 +42,15 @@ class Endpoint(Word):
     """What all connections of one server share."""
 
     path: bytes
-    """The only request target, with its query."""
+    """The only legal request target, with its query."""
     authorities: frozenset[bytes]
-    """What the target may name in absolute form (`head.authority_of`)."""
+    """Authorities that a target in absolute form may name (`head.authority_of`)."""
     receive: Receive
     note_refusal: NoteRefusal
     limits: HttpLimits
     loop: asyncio.AbstractEventLoop
     opened: Callable[["HttpConnection", str], Answer | None]
-    """Tells the server of a connection from an address; the refusal where it is not wanted."""
+    """Tells the server of a connection from an address. Returns a refusal if there are too many."""
     closed: Callable[["HttpConnection", str], None]
 
 
@@ -60,12 +60,12 @@ class _Phase(Enum):
     REQUEST = auto()
     """A body arrives, or `receive` has not answered yet."""
     LINGER = auto()
-    """The last answer is out; what still comes is thrown away."""
+    """The last answer was sent; what still comes is thrown away."""
     CLOSED = auto()
 
 
 class _SurplusAfterBodyError(Exception):
-    """llhttp sees another request after a chunked body, where we can't tell its beginning."""
+    """llhttp sees another request after a chunked body, where we cannot find its beginning."""
 
 
 class HttpConnection(asyncio.Protocol):
@@ -94,7 +94,7 @@ class HttpConnection(asyncio.Protocol):
     # Called by the loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Accepted: there may be too many already, or the endpoint is closing."""
+        """Refuse the connection if there are too many, or if the endpoint is closing."""
         self._transport = cast("asyncio.Transport", transport)
         # A peer that reset the connection before we accepted it has no name any more.
         name = self._transport.get_extra_info("peername") or ("", 0)
@@ -125,15 +125,15 @@ class HttpConnection(asyncio.Protocol):
             self._refuse(error.answer)
 
     def eof_received(self) -> bool:
-        """The peer closed its half; True keeps ours open."""
-        # A peer may close its half and still read: it gets its answer, if it sent all.
+        """The peer closed its side; True keeps ours open."""
+        # A peer may close its side and still read: it gets its answer if it sent everything.
         is_served = self._phase is _Phase.REQUEST and self._body.is_complete
         self._is_last = True
         return is_served and not self._transport.get_extra_info("sslcontext")
 
     def connection_lost(self, _exc: Exception | None) -> None:
-        """Over, whoever ended it."""
-        # A whole body is received to the end although nobody waits: the peer will ask again.
+        """The connection is over, whoever ended it."""
+        # A whole body is received to its end, as the peer will send it again if it gets no answer.
         if self._phase is _Phase.REQUEST:
             self._body.break_off("connection lost")
         self._phase = _Phase.CLOSED
@@ -154,17 +154,17 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def task(self) -> asyncio.Future[Answer] | None:
-        """The reception that goes on, if any."""
+        """The reception under way, or None."""
         return self._task
 
     def finish(self) -> None:
-        """End after the request that is being received, or now."""
+        """Close after the request that is being received, or now if there is none."""
         self._is_last = True
         if self._phase is _Phase.HEAD:
             self._close()
 
     def abort(self) -> None:
-        """End now."""
+        """Close now."""
         self._transport.abort()
 
     def check(self, now: float) -> None:
@@ -265,7 +265,7 @@ class HttpConnection(asyncio.Protocol):
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
             if self._body.is_complete:
-                # Behind a whole request: that one is answered, what follows is not looked at.
+                # After a whole request: that one is answered, and what follows is ignored.
                 self._is_last = True
                 return
             is_overflow = "overflow" in str(error)
@@ -323,7 +323,7 @@ class HttpConnection(asyncio.Protocol):
             self._answer(refusal.INTERNAL_ERROR, is_last=True)
 
     def _break_after_transfer(self) -> None:
-        # The peer is gone, or has had its answer from _refuse: then let it read that.
+        # The peer is gone, or was refused already: then let it read the refusal.
         if self._phase is _Phase.REQUEST:
             self._transport.abort()
 
@@ -339,11 +339,11 @@ class HttpConnection(asyncio.Protocol):
         self._answer(answer, is_last=True)
 
     def _note(self, answer: Answer) -> None:
-        """What `receive` never saw; what it saw and could not finish, it notes itself."""
+        """Note a refusal of which `receive` does not know; otherwise it notes that itself."""
         self._endpoint.note_refusal(self._peer, "http", answer.error or "refused")
 
     def _answer(self, answer: Answer, *, is_last: bool = False) -> None:
-        # A transport that is being closed takes no more; uvloop's even raises.
+        # A transport that is being closed takes no more bytes; that of uvloop raises.
         if self._phase not in (_Phase.HEAD, _Phase.REQUEST) or self._transport.is_closing():
             return
         is_read = self._phase is _Phase.REQUEST and self._body.is_complete
@@ -364,7 +364,7 @@ class HttpConnection(asyncio.Protocol):
             self._resume_reading()
 
     def _end(self, *, is_read: bool) -> None:
-        """Close; if the peer may still be sending, only our half, so that it sees the answer.
+        """Close; if the peer may still be sending, only our side, so that it can read the answer.
 
         Closing a socket with unread bytes resets the connection, and the reset can overtake
         the answer.
@@ -397,6 +397,6 @@ class HttpConnection(asyncio.Protocol):
 
 
 def _fingerprint(tls: ssl.SSLObject | None) -> str | None:
-    """Of the certificate that the caller had to show; without verification there is none."""
+    """Fingerprint of the verified client certificate; None if none was asked for."""
     certificate = None if tls is None else tls.getpeercert(binary_form=True)
     return sha256(certificate).hexdigest() if certificate else None

@@ -1,9 +1,9 @@
-"""One connection of our own to a peer's endpoint: a request out, an honest outcome back.
+"""One connection from us to a peer's endpoint: sends a request, and says how it ended.
 
-The outcome is decided when the head of a final answer is whole (R-05). Whatever ends the
-connection before that, once a byte was written, is unknown. A 3xx is an answer outside 2xx and
-never followed (H29). Bodies of answers are read and thrown away (S0-68), except for a package that
-an agreement lets come back in one (syncReplyMode, seed 001 §1.2.2).
+The outcome is decided when the head of a final answer is complete (R-05). If the connection ends
+before that, and a byte was written, the outcome is unknown. A 3xx is an answer outside 2xx and is
+never followed (H29). Bodies of answers are read and thrown away (S0-68), except a package that an
+agreement allows there (syncReplyMode, seed 001 §1.2.2).
 """
 
 import asyncio
@@ -29,10 +29,10 @@ from onceonly.transport.transport import Body, Outcome, Transmission
 SWITCHING_PROTOCOLS = 101
 
 UNSENT = "answered before the end of the body"
-"""A 2xx for what is not sent yet promises nothing."""
+"""The outcome for a 2xx that came before the whole request was sent: it promises nothing."""
 
 TakeReply = Callable[[str, bytes], None]
-"""What to call with the Content-Type and the body of an answer."""
+"""Called with the Content-Type and the body of an answer."""
 
 
 class Exchanged(Word):
@@ -40,12 +40,13 @@ class Exchanged(Word):
 
     transmission: Transmission
     is_cut: bool
-    """The connection was lost without one byte of an answer, before the last piece of the body was
-    written: the peer surely has no whole request, and perhaps the connection was dead before."""
+    """The connection was lost without any byte of an answer, before the last piece of the body was
+    written: the peer cannot have the whole request, and the connection may have been dead
+    before."""
 
 
 class _BadAnswerError(Exception):
-    """The peer answered twice, or with no status that exists; llhttp carries it outwards."""
+    """The peer answered twice, or with an impossible status; raised through llhttp."""
 
 
 class ClientConnection(asyncio.Protocol):
@@ -111,11 +112,11 @@ class ClientConnection(asyncio.Protocol):
             self._break("answer too large")
 
     def eof_received(self) -> None:
-        """The peer says nothing any more, so nothing is asked of it any more (R-38)."""
+        """The peer closed its side, so no request is sent on this connection any more (R-38)."""
         self._is_trusted = False
 
     def connection_lost(self, _exc: Exception | None) -> None:
-        """Over, whoever ended it."""
+        """The connection is over, whoever ended it."""
         self._is_lost = True
         is_cut = self._is_writing and not self._answer_bytes
         self._settle(Outcome.UNKNOWN, None, "connection lost", is_cut=is_cut)
@@ -123,17 +124,17 @@ class ClientConnection(asyncio.Protocol):
         self._lost(self)
 
     def pause_writing(self) -> None:
-        """Enough waits to be sent."""
+        """Enough bytes wait to be sent."""
         self._writable = self._loop.create_future()
 
     def resume_writing(self) -> None:
-        """Room again for the next chunk."""
+        """There is room for the next chunk again."""
         self._release_writer()
 
     # Called by llhttp.
 
     def on_message_begin(self) -> None:
-        """The first byte of an answer. Raises for one answer too many, which ends the parsing."""
+        """The first byte of an answer. Raises for a second answer, which ends the parsing."""
         if self._is_answer_whole:
             raise _BadAnswerError
         self._error_name = self._reason = self._reply_type = self._location = ""
@@ -155,7 +156,7 @@ class ClientConnection(asyncio.Protocol):
             self._location = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        """The outcome, unless the answer is an interim one. Raises for a status that none is."""
+        """Decide the outcome, if the answer is not interim. Raises for an impossible status."""
         status = self._parser.get_status_code()
         if status < 100:
             raise _BadAnswerError
@@ -167,15 +168,15 @@ class ClientConnection(asyncio.Protocol):
         )
         self._settle(outcome, status, self._words_of(outcome, status))
         if not is_sent:
-            self.abort()  # At once: what is judged as not sent whole must not become whole.
+            self.abort()  # At once: what counts as not sent whole must not be completed.
 
     def on_body(self, piece: bytes) -> None:
-        """A piece of the answer's body; kept only where a package may come back in it."""
+        """A piece of the answer's body; kept only if a package may come back in it."""
         if self._is_reply_wanted():
             self._reply += piece
 
     def on_message_complete(self) -> None:
-        """Answer whole: another request may follow, if both sides are ready for it."""
+        """The answer is whole: another request may follow if both sides allow it."""
         if self._is_interim(self._parser.get_status_code()):
             return
         self._is_answer_whole = True
@@ -189,15 +190,15 @@ class ClientConnection(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Neither side has ended it, nor said that it will."""
+        """Whether neither side has closed the connection, or announced that it will."""
         return self._is_trusted and not self._transport.is_closing()
 
     @property
     def is_fit(self) -> bool:
-        """Another exchange may begin on it (R-38): it is open, rested for no long time, is silent.
+        """Whether another exchange may begin (R-38): it is open, not idle for long, and silent.
 
-        What could be read now is the end of the connection, which the loop has not come to yet, or
-        what no peer should say.
+        Anything to read now would be the end of the connection, which the loop has not seen yet, or
+        bytes that no peer should send.
         """
         idle_s = self._loop.time() - self._free_since
         return self.is_open and idle_s <= self._limits.idle_timeout_s and not self._has_news()
@@ -205,10 +206,11 @@ class ClientConnection(asyncio.Protocol):
     async def exchange(
         self, head: bytes, body: Body, take_reply: TakeReply | None = None
     ) -> Exchanged:
-        """Send one request and await the head of its answer; never raises for the peer's doing.
+        """Send one request and await the head of its answer; never raises because of the peer.
 
-        With `take_reply` the answer is awaited whole, and it is called with the body of one in
-        2xx. An error of the body's own files is raised; the peer then sees a cut transfer.
+        With `take_reply` the whole answer is awaited, and if its status is 2xx, `take_reply` is
+        called with its body. An error of the body's files is raised; the peer then sees a broken
+        transfer.
         """
         assert self._exchange is None, "one exchange at a time"
         self._begin(body.size_bytes)
@@ -233,12 +235,12 @@ class ClientConnection(asyncio.Protocol):
         return exchanged
 
     def close(self) -> None:
-        """End an idle connection."""
+        """Close an idle connection."""
         self._transport.close()
 
     def abort(self) -> None:
-        """End now, whatever is going on."""
-        if not self._is_lost:  # asyncio's transport cannot be aborted after its end.
+        """Close now, also in the middle of an exchange."""
+        if not self._is_lost:  # asyncio's transport cannot be aborted once it is closed.
             self._transport.abort()
 
     def check(self, now: float) -> None:
@@ -295,7 +297,8 @@ class ClientConnection(asyncio.Protocol):
         self._deadline = self._progress_at + allowed_s
 
     async def _write_chunks(self, head: bytes, body: Body) -> None:
-        # Each piece leaves when the next one is known: the last byte only once the size is right.
+        # Each piece is sent when the next one is known: so the size is checked before the last
+        # byte.
         held, size_bytes = head, 0
         async for chunk in body.chunks():
             if self._writable is not None:
@@ -348,7 +351,7 @@ class ClientConnection(asyncio.Protocol):
         self.abort()
 
     def _free_if_done(self) -> None:
-        # Not before `exchange` is over, although its answer is whole: its task wakes up later.
+        # Only when `exchange` has returned: its task wakes up later than its answer is whole.
         if self._exchange is None and self._is_answer_whole and self.is_open:
             self._free_since = self._loop.time()
             self._became_free(self)

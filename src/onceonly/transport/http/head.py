@@ -1,7 +1,7 @@
-"""The head of an HTTP request, read strictly: RFC 9112 without any of its leniences.
+"""The head of an HTTP request, read strictly: RFC 9112 without its leniences.
 
-But one: a request target in absolute form, which every server must accept (RFC 9112 §3.2.2), is
-read where it names us, and where Host says the same.
+One exception: a request target in absolute form, which every server must accept (RFC 9112 §3.2.2),
+is read if it names us and Host says the same.
 
 Pure. llhttp parses every request as well and decides about the framing; this file refuses what
 llhttp lets through, so that no proxy in front of us can see other requests than we do
@@ -19,10 +19,11 @@ from onceonly.transport.transport import Answer
 
 
 class RequestHead(Word):
-    """What the endpoint needs of a head that passed every check."""
+    """What the endpoint needs to know of a head that passed every check."""
 
     for_llhttp: bytes
-    """The head without Upgrade lines: offers that we ignore, but llhttp would take up (H24)."""
+    """The head without Upgrade lines: we ignore these offers, but llhttp would accept them
+    (H24)."""
     content_type: str
     content_length: int | None
     """None when the body is chunked."""
@@ -41,7 +42,7 @@ _HOST = re.compile(rb"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 _LENGTH_DIGITS_MAX = 18
 """Far beyond every limit, and still a 64-bit number for llhttp."""
 
-# A second value of these is always a trick. Repeats of others are joined, as RFC 9110 §5.3 says.
+# A second value of these is always an attack. Others are joined, as RFC 9110 §5.3 says.
 _SINGLE = frozenset({b"host", b"content-length", b"content-type"})
 
 
@@ -51,9 +52,9 @@ _PORTS = {b"http": b"80", b"https": b"443"}
 
 
 def authority_of(uri: str) -> bytes | None:
-    """Host and port that a URI of http or https names, in the one form in which they are compared.
+    """Host and port of an http or https URI, in the form in which they are compared.
 
-    None for what names none that could stand in a request.
+    None for a URI without a host that a request could name.
     """
     found = _ABSOLUTE_FORM.match(uri.encode("ascii", "replace"))
     return None if found is None else _authority(found[1], found[2])
@@ -67,7 +68,7 @@ def _authority(scheme: bytes, authority: bytes) -> bytes | None:
 
 
 def has_bare_line_feed(head: bytes) -> bool:
-    """A line ended without CR (H9): such a head may never see its CRLF CRLF."""
+    """Whether a line ends without CR (H9): such a head may never get to its CRLF CRLF."""
     return _BARE_LINE_FEED.search(head) is not None
 
 
@@ -146,7 +147,7 @@ def _read_length(fields: dict[bytes, bytes], *, is_http_1_0: bool) -> int | None
 
 
 def _check_host(host: bytes | None, *, is_http_1_0: bool) -> None:
-    # Only its form: behind a proxy the name is not ours, and it is never an identity (H25).
+    # Only its form is checked: behind a proxy it is another name, and it is no identity (H25).
     if host is None and is_http_1_0:
         return
     if host is None or not _HOST.fullmatch(host):
@@ -164,8 +165,8 @@ def _check_absolute(
 ) -> None:
     """Raise HttpRefused unless the target is `path` at one of our authorities.
 
-    We are an origin, never a proxy: another authority is for somebody else (H16). A Host that says
-    another than the target would be two requests to two readers.
+    We are an origin, never a proxy: another authority is meant for somebody else (H16). If Host
+    named another authority than the target, two readers could see two different requests.
     """
     found = _ABSOLUTE_FORM.fullmatch(target)
     if found is None:

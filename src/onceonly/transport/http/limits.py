@@ -10,7 +10,7 @@ KIB = 1024
 MIB = 1024 * KIB
 
 HEAD_BYTES_MAX = 16 * KIB
-"""Of a request or of an answer. What MSHs and proxies send is below 2 KiB."""
+"""The head of a request or of an answer. Those of MSHs and proxies are below 2 KiB."""
 
 HEADERS_MAX = 64
 """Header lines in one request: four times what a chain of proxies adds."""
@@ -32,29 +32,29 @@ LINGER_BYTES_MAX = 4 * MIB
 """Thrown away after an early refusal, so that the peer can read the answer before the reset."""
 
 ANSWER_BODY_MAX = 64 * KIB
-"""Of a body that an answer should not have: read over it and keep the connection, up to here."""
+"""A body that an answer should not have: up to here it is skipped and the connection kept."""
 
 REPLY_BYTES_MAX = 1 * MIB
-"""Of a package that comes back in an answer (syncReplyMode, seed 001 §1.2.2). Both sides hold it in
-memory, and a client has 512 exchanges at once; what is longer travels by a POST of its own."""
+"""A package that comes back in an answer (syncReplyMode, seed 001 §1.2.2). Both sides hold it in
+memory, and a client has 512 exchanges at once; a longer one needs a POST of its own."""
 
 CONNECT_TRIES = 2
-"""A refused connection is tried once more: surely nothing left (seed 000 §2.5.4, S0-72)."""
+"""After a refused connection there is a second try, since nothing left (seed 000 §2.5.4, S0-72)."""
 
 WATCH_INTERVAL_S_MAX = 1.0
-"""Between two looks at the time limits of every connection. With 1,024 of them a round costs below
-1 ms: 0.1 % of a core."""
+"""Time between two checks of the time limits of all connections. With 1,024 connections a check
+takes less than 1 ms: 0.1 % of a core."""
 
 
 class HttpLimits(Word):
-    """Of the endpoint. Times in seconds."""
+    """Limits of the endpoint. Times in seconds."""
 
     body_bytes_max: int = 1024 * MIB + 16 * MIB
     """One payload of 1 GiB and room for the MIME around it."""
     header_timeout_s: float = 10.0
     """From the first byte of a request, or from the connect, to the end of the head (A4)."""
     body_grace_s: float = 10.0
-    """A body may fall behind the least rate by so much."""
+    """How late a body may be, measured by the least rate."""
     body_rate_min: int = 1000
     """Bytes per second over any stretch of the body, not counting times when we paused the
     reading."""
@@ -62,7 +62,7 @@ class HttpLimits(Word):
     """A connection kept alive without a request. Longer than our own client's, so that the
     client closes first and seldom meets a connection that just died."""
     write_timeout_s: float = 10.0
-    """A peer that does not read its answers."""
+    """How long a peer may not read its answers."""
     linger_s: float = 2.0
     """How long a refused peer may go on sending before the connection is reset."""
     connections_max: int = 1024
@@ -76,27 +76,28 @@ class HttpLimits(Word):
 
 
 class HttpClientLimits(Word):
-    """Of the sender. Times in seconds."""
+    """Limits of the sender. Times in seconds."""
 
     connect_timeout_s: float = 5.0
     """TCP and TLS together."""
     connect_pause_s: float = 0.25
-    """Before the one second try of a refused connection (seed 000 §2.5.4): a peer that restarts
-    its listener is back by then."""
+    """Pause before the second try of a refused connection (seed 000 §2.5.4): by then a peer that
+    restarts its listener is back."""
     write_timeout_s: float = 30.0
-    """Without any progress: the peer's window stayed closed."""
+    """How long no byte can be written, since the peer's window stays closed."""
     response_timeout_s: float = 20.0
     """From the last byte that left to the head of the answer."""
     total_s: float = 120.0
-    """Of one exchange, beside what its size is worth at `rate_min`."""
+    """One exchange, in addition to the time for its size at `rate_min`."""
     rate_min: int = 10_000
     """Bytes per second. A 1 GiB body may take 30 hours, but not for ever."""
     idle_timeout_s: float = 4.0
-    """A connection that rested longer is not used again. Shorter than what endpoints grant (the
-    shortest default that is known is 5 s, Node.js's): what is sent as the peer closes has an
-    unknown outcome, and nobody below the protocol sends it again (R-38)."""
+    """A connection that was idle for longer is not used again. Shorter than the limits of endpoints
+    (the shortest known default is 5 s, of Node.js): what is sent while the peer closes has an
+    unknown outcome, and the transport does not send it again (R-38)."""
     wait_s: float = 30.0
-    """For a free connection to the host; then the transmission is refused, nothing left."""
+    """Longest wait for a free connection to the host; after it the transmission is refused, and
+    nothing left."""
     waiters_max: int = 4096
     """Sends that wait for a connection; beyond that they are refused at once."""
     connections_per_host_max: int = 48
@@ -107,10 +108,10 @@ class HttpClientLimits(Word):
 
     @property
     def silent_s(self) -> float:
-        """Longest that one transmission takes at a peer that says nothing.
+        """Longest time of one transmission to a peer that does not answer.
 
-        Not in it: the time in which the bytes of a large body leave, and `wait_s`, where so many
-        send to one host at once that there is no connection left.
+        It does not include the time to send a large body, nor `wait_s`, which is needed if no
+        connection to the host is free.
         """
         connecting_s = CONNECT_TRIES * self.connect_timeout_s + self.connect_pause_s
         return connecting_s + self.response_timeout_s + WATCH_INTERVAL_S_MAX

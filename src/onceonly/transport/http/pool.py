@@ -1,7 +1,7 @@
 """Connections kept alive between exchanges, bounded for each host and all together.
 
-A host is slow at its own cost: it has its own bound and its own queue of waiters, so that
-retries to one partner never stall the others.
+Each host has its own bound and its own queue of waiters, so a slow host, or retries to one partner,
+never delay the others.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ class Host(Word):
 
 
 class NotConnectedError(Exception):
-    """There is no connection to be had; surely no byte left. The text is short and stable."""
+    """No connection is available; certainly no byte left. The text is short and stable."""
 
 
 class _Lane:
@@ -49,7 +49,7 @@ class _Lane:
         return False
 
     def refuse(self, reason: str) -> None:
-        """Let nobody wait any longer."""
+        """Refuse all that wait."""
         for waiter in self.waiters:
             if not waiter.done():
                 waiter.set_exception(NotConnectedError(reason))
@@ -109,7 +109,7 @@ class ConnectionPool:
         return None
 
     def _retire(self, connection: ClientConnection) -> bool:
-        """Close it and keep its slot for the caller; False where it is lost, and the slot free."""
+        """Close it and keep its slot for the caller; False if it is lost, and the slot free."""
         if self._homes.pop(connection, None) is None:
             return False
         self._watch.discard(connection)
@@ -117,13 +117,13 @@ class ConnectionPool:
         return True
 
     def drop_idle(self, host: Host) -> None:
-        """One kept connection was dead; the others to this host are under the same suspicion."""
+        """One kept connection was dead; the others to this host may be dead too, so close them."""
         lane = self._lanes.get(host)
         for connection in lane.idle if lane else ():
             connection.close()
 
     def close(self) -> None:
-        """Cut everything; those who wait get NotConnectedError."""
+        """Close everything; those who wait get NotConnectedError."""
         self._is_closed = True
         for connection in tuple(self._homes):
             connection.abort()
@@ -131,7 +131,7 @@ class ConnectionPool:
             lane.refuse("transport closed")
 
     async def _open_in_slot(self, host: Host) -> ClientConnection:
-        """Open a connection in a slot that the caller holds; without success the slot is free."""
+        """Open a connection in a slot that the caller holds; if that fails, free the slot."""
         is_open = False
         try:
             connection = await self._connect(host)
@@ -181,7 +181,8 @@ class ConnectionPool:
             return False
         if self._slots < self._limits.connections_max:
             return True
-        # All taken: the slot of an idle connection elsewhere will come to a waiter when it closed.
+        # All slots are taken: when an idle connection to another host closes, a waiter gets its
+        # slot.
         for other in self._lanes.values():
             if other.idle:
                 other.idle.pop(0).close()
@@ -214,7 +215,7 @@ class ConnectionPool:
             lane.waiters.remove(waiter)
         if waiter.cancelled() or not waiter.done() or waiter.exception() is not None:
             return
-        # Granted in the very moment of giving up: the next one may have it.
+        # Granted at the moment of giving up: pass it on to the next waiter.
         granted = waiter.result()
         if granted is not None:
             self._became_free(granted)

@@ -92,7 +92,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _ERROR_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 REASON_LENGTH_MAX = 500
-"""A description of ours has no more characters; a longer line is not read by everybody."""
+"""Longest description that we send; some clients cannot read longer lines."""
 _INVISIBLE = re.compile(r"[^ -~]")
 
 _STATUSES_WITHOUT_LENGTH = frozenset({204, 304})
@@ -107,9 +107,10 @@ class HttpRefused(Exception):  # noqa: N818 - because it names what happened to 
 
 
 def render_answer(answer: Answer, *, is_last: bool) -> bytes:
-    """The bytes of an answer; with an entity body only where a package comes back (S0-68).
+    """The bytes of an answer; it has a body only if a package comes back (S0-68).
 
-    No Date: RFC 9110 wants it from servers with a reliable clock only, and drills make ours wrong.
+    Without Date: RFC 9110 asks for it only from servers with a reliable clock, and in a drill our
+    clock is wrong.
     """
     if answer.body is None:
         return _render_head(answer, ("Content-Length: 0",), is_last=is_last)
@@ -139,13 +140,13 @@ def _render_head(answer: Answer, about_body: tuple[str, ...], *, is_last: bool) 
 
 
 def _in_one_line(reason: str) -> str:
-    """The sentence in visible ASCII: whatever it quotes, it is no other header."""
+    """The sentence in visible ASCII, so that nothing quoted in it can begin another header."""
     ascii_only = reason.encode("ascii", "backslashreplace").decode("ascii")
     return _INVISIBLE.sub("?", ascii_only[:REASON_LENGTH_MAX])
 
 
 def read_error_name(value: bytes) -> str:
-    """The peer's `Onceonly-Error`, if it is one word as ours are; else nothing."""
+    """The peer's `Onceonly-Error` if it is one word, as ours are; otherwise empty."""
     name = value.decode("latin-1")
     return name if _ERROR_NAME.fullmatch(name) else ""
 

@@ -24,7 +24,7 @@ DEFAULT = HttpLimits()
 class HttpServer:
     """A listening endpoint. Made by `serve_http`.
 
-    `port` is the bound one; of interest when 0 was asked for.
+    `port` is the port that is bound, for the case that 0 was asked for.
     """
 
     port: int
@@ -62,7 +62,7 @@ class HttpServer:
         )
 
     async def listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
-        """Bind and accept; OSError when the address is not to be had."""
+        """Bind and accept. Raises `OSError` if the address is not available."""
         self._server = await self._endpoint.loop.create_server(
             lambda: HttpConnection(self._endpoint),
             host,
@@ -79,7 +79,7 @@ class HttpServer:
         return len(self._connections)
 
     async def close(self, grace_s: float = 5.0) -> None:
-        """Accept no more, let receptions that go on end within `grace_s`, then cut."""
+        """Accept no more, let receptions under way end within `grace_s`, then break them off."""
         self._is_closing = True
         self._server.close()
         if not self._connections:
@@ -102,7 +102,7 @@ class HttpServer:
             await asyncio.wait(tasks)
 
     def _opened(self, connection: HttpConnection, address: str) -> Answer | None:
-        # A connection accepted at the moment of the end opens after it, when none may be taken.
+        # A connection that was accepted at the last moment is opened after this, and is refused.
         if self._is_closing:
             return refusal.CLOSING
         if len(self._connections) >= self._limits.connections_max:
@@ -139,11 +139,11 @@ async def serve_http(
 
     A query is a part of that path. `also_called` are other URIs by which partners call us: their
     hosts and that of `listen` may stand in a request target in absolute form (RFC 9112 §3.2.2).
-    `receive` is called once per package; when it fails with anything but TransferBroken, the
+    `receive` is called once per package. If it fails with another error than TransferBroken, the
     peer gets 500 and the loop's exception handler gets the error. `note_refusal` is called for what
-    is refused without it. A reception whose peer went
-    away after the last byte runs to its end. LocalError for a URI that can't be listened at,
-    OSError for an address that is not to be had.
+    is refused without it. A reception whose peer went away after the last byte runs to its end.
+    Raises `LocalError` for a URI that cannot be listened at, `OSError` for an address that is not
+    available.
     """
     parts = urlsplit(listen)
     scheme = "https" if tls else "http"

@@ -10,7 +10,7 @@ from typing import Protocol
 from onceonly.transport.http.limits import WATCH_INTERVAL_S_MAX
 
 ROUNDS_PER_LIMIT = 4
-"""A limit fires at most this share of itself late."""
+"""A limit fires late by at most its length divided by this."""
 
 
 class Watched(Protocol):

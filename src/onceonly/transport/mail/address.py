@@ -1,7 +1,7 @@
 """Mail addresses and URIs: a narrow grammar on purpose (attacks M3, M12).
 
-What is allowed is the dot-atom of RFC 5321 with a domain name. No quoted local parts, source
-routes, comments or characters beyond ASCII: each of them is read in two ways by somebody.
+Only the dot-atom of RFC 5321 with a domain name is allowed: no quoted local parts, source routes,
+comments or characters beyond ASCII, since different programs read each of them differently.
 """
 
 import re
@@ -32,7 +32,7 @@ class Relay(Word):
 
 
 def is_mailbox(address: str) -> bool:
-    """Whether it is an address that we write and take."""
+    """Whether it is an address that we send to and accept."""
     return _MAILBOX.fullmatch(address) is not None
 
 
@@ -48,7 +48,7 @@ def is_same_mailbox(one: str, other: str) -> bool:
 
 
 def read_endpoint(endpoint: str) -> tuple[str, bool]:
-    """Address of a `smtp:` or `smtps:` endpoint, and whether it may only go under TLS.
+    """Address of a `smtp:` or `smtps:` endpoint, and whether mail to it needs TLS.
 
     Raises `LocalError` (UnusableEndpoint).
     """

@@ -1,10 +1,10 @@
 """The SMTP sender: `Transport` for smtp and smtps endpoints, by way of a relay.
 
 An endpoint is a mailbox, `smtp:msh@partner.example`; the relay of this house finds the way there.
-One mail transaction carries one package (S0-70). What the mail system usually overcomes by
-itself, a relay that restarts or a greylisting partner, is overcome here and is no business of
-the sending machine (seed 000 §2.5.4, S0-72): within `send`, a bounded number of times. The body
-must be mail text already; its sender sees to that.
+One mail transaction carries one package (S0-70). Failures that a mail system usually overcomes,
+such as a relay that restarts or a partner with greylisting, are overcome in `send`, by a limited
+number of tries; the sending machine does not see them (seed 000 §2.5.4, S0-72). The caller makes
+sure that the body is mail text already.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ def _now() -> datetime:
 
 
 class SmtpTransport:
-    """Mails packages; bounded in everything by `limits`.
+    """Mails packages within the bounds of `limits`.
 
-    `relay` is `smtp://HOST[:PORT]` or `smtps://HOST[:PORT]`, `mailbox` where we send from. `tls`
+    `relay` is `smtp://HOST[:PORT]` or `smtps://HOST[:PORT]`, `mailbox` our address. `tls`
     has the trust anchors for the relay: with it, TLS is used where the relay offers it, and
-    `is_tls_required` refuses a relay that does not. `user` and `password` go under TLS only.
+    `is_tls_required` refuses a relay that does not. `user` and `password` are sent under TLS only.
     `pause` waits between tries. Raises `LocalError` (UnusableAddress).
     """
 
@@ -77,9 +77,9 @@ class SmtpTransport:
     async def send(self, outgoing: Outgoing) -> Transmission:
         """Transmit once, see `Transport.send`.
 
-        Tries again only what surely did not leave whole (R-38): no connection, or a 4xx or a lost
-        connection before the final dot. LocalError for an endpoint that is no URI of ours or a body
-        that is no mail text; errors of the body's files are raised.
+        Tries again only if the mail certainly did not leave whole (R-38): no connection, or a 4xx
+        or a lost connection before the final dot. Raises `LocalError` for an endpoint that is no
+        mailbox or a body that is no mail text, and errors of the body's files.
         """
         letter = self._letter(outgoing)
         bytes_left = False
@@ -92,7 +92,7 @@ class SmtpTransport:
         return changed(attempt.transmission, bytes_left=bytes_left)
 
     async def close(self) -> None:
-        """Cut every conversation; of a mail that was whole already the outcome is unknown."""
+        """Break off every conversation; a mail that was whole already has an unknown outcome."""
         self._closing.set()
         for conversation in tuple(self._conversations):
             conversation.abort()
@@ -148,7 +148,7 @@ class SmtpTransport:
 
 
 def _heed_cancellation() -> None:
-    """Up to Python 3.11 `asyncio.wait_for` forgets a cancellation that meets a result."""
+    """Up to Python 3.11 `asyncio.wait_for` loses a cancellation that comes with a result."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError

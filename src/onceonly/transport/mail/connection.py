@@ -1,9 +1,9 @@
 """One connection of the mail endpoint: aiosmtpd's command loop under our rules.
 
-aiosmtpd reads commands, negotiates TLS and checks credentials. Ours are: which addresses exist
-(M7, M12), what may follow STARTTLS (M4), the way of the data, which streams to the gateway
-instead of gathering in memory, and every bound of time. Its extension points are used as they
-are meant: `smtp_*` methods and a handler with `handle_*` hooks.
+aiosmtpd reads commands, negotiates TLS and checks credentials. We decide which addresses exist (M7,
+M12), what may follow STARTTLS (M4) and every time limit, and stream the data to the gateway instead
+of collecting it in memory. aiosmtpd is extended as it is meant to be: by `smtp_*` methods and a
+handler with `handle_*` hooks.
 """
 
 import asyncio
@@ -27,10 +27,10 @@ from onceonly.transport.pace import Pace
 from onceonly.transport.transport import Answer
 
 MECHANISMS = ("LOGIN", "PLAIN")
-"""Of AUTH. Under TLS only, where a challenge would add nothing (M6)."""
+"""Mechanisms of AUTH, under TLS only, where a challenge would add nothing (M6)."""
 
 _REFUSALS = ("5", "421")
-"""How replies begin that say: never, or: no more."""
+"""Beginnings of replies that refuse for good or end the connection."""
 
 _NAMED = re.compile(r"\d{3} \d\.\d\.\d ([A-Za-z]{1,64})")
 """A reply of ours, see `render_reply`."""
@@ -40,7 +40,7 @@ _EXTENSION_ROOM = 64
 
 
 class Credentials(Word):
-    """What whoever brings us mail must know."""
+    """User and password that a client must have to bring us mail."""
 
     user: str
     password: str
@@ -51,7 +51,7 @@ class Door(Word):
 
     mailbox: str
     tls: ssl.SSLContext | None = None
-    """Our certificate: STARTTLS is offered."""
+    """Context with our certificate; with it STARTTLS is offered."""
     is_tls_required: bool = False
     """No MAIL before STARTTLS."""
     credentials: Credentials | None = None
@@ -59,7 +59,7 @@ class Door(Word):
 
     @property
     def host_name(self) -> str:
-        """The name that we greet with."""
+        """The host name in our greeting."""
         return self.mailbox.rpartition("@")[2]
 
 
@@ -70,13 +70,13 @@ class MailEndpoint(Word):
     taker: Taker
     limits: SmtpLimits
     opened: Callable[[str], bool]
-    """Whether one more connection from that address is wanted; then it is counted."""
+    """Whether one more connection from that address is allowed; if so, it is counted."""
     closed: Callable[["SmtpConnection", str | None], None]
-    """A connection is over, and from which address, if that was counted."""
+    """Told that a connection is over, and its address if that was counted."""
 
 
 class _Hooks:
-    """What aiosmtpd asks us in between."""
+    """The hooks that aiosmtpd calls."""
 
     def __init__(self, door: Door) -> None:
         self._door = door
@@ -89,7 +89,7 @@ class _Hooks:
         host_name: str,
         responses: list[str],
     ) -> list[str]:
-        """The extensions that we have: AUTH only where there is something to know."""
+        """Our extensions: AUTH only if we have credentials to compare."""
         session.host_name = host_name
         if self._door.credentials is not None:
             return responses
@@ -110,9 +110,9 @@ class _Hooks:
         return "250 2.1.5 OK"
 
     async def handle_exception(self, error: Exception) -> str:
-        """A bug of ours: reported, and the sender's mail system may try again.
+        """Report a bug of ours; the sender's mail system may try again.
 
-        A handshake that failed is none, and nobody is there who could read the answer.
+        A failed TLS handshake is no bug, and nobody can read the answer to it.
         """
         if not isinstance(error, OSError | TLSSetupException):
             context = {"message": "a mail command failed on our side", "exception": error}
@@ -155,7 +155,7 @@ class SmtpConnection(SMTP):
             command_call_limit={"*": limits.commands_max, "AUTH": limits.auth_tries_max},
             loop=asyncio.get_running_loop(),
         )
-        # aiosmtpd keeps these in one dict of the class, which every new connection empties.
+        # aiosmtpd keeps these in a dict of the class, which every new connection would empty.
         self.command_size_limits = defaultdict(lambda: COMMAND_MAX)
         self.command_size_limits["MAIL"] = COMMAND_MAX + _EXTENSION_ROOM
         self._endpoint = endpoint
@@ -167,7 +167,7 @@ class SmtpConnection(SMTP):
     # Called by the loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Connected; or, a second time, TLS stands."""
+        """Connected; called again when TLS is established."""
         is_first = self._handler_coroutine is None
         if is_first and not self._is_wanted(transport):
             self._is_turned_away = True
@@ -189,7 +189,7 @@ class SmtpConnection(SMTP):
         return True
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Over, whoever ended it. A mail that came whole is received to its end."""
+        """The connection is over, whoever ended it. A whole mail is received to its end."""
         if self._is_turned_away:
             self._endpoint.closed(self, None)
             return
@@ -202,25 +202,25 @@ class SmtpConnection(SMTP):
 
     @property
     def task(self) -> asyncio.Future[Answer] | None:
-        """The reception that goes on, if any."""
+        """The reception under way, or None."""
         return None if self._reception is None else self._reception.task
 
     def finish(self) -> None:
-        """End after the mail that is being received, or now."""
+        """Close after the mail that is being received, or now if there is none."""
         self._is_last = True
         if self._reception is None:
             self._say_goodbye()
 
     def abort(self) -> None:
-        """End now."""
+        """Close now."""
         if self.transport is not None:
             cast("asyncio.Transport", self.transport).abort()
 
     async def push(self, status: AnyStr) -> None:
-        """Send one reply. One that refuses for good is noted, since no mail has begun yet.
+        """Send one reply. A final refusal is noted if no mail has begun.
 
-        Raises `ConnectionResetError` once we have hung up: aiosmtpd would go on with the commands
-        that came before the peer heard of it, and take a mail among them (M1, M4, M8).
+        Raises `ConnectionResetError` after we have closed the connection: aiosmtpd would go on with
+        commands that the peer had sent before, and might take a mail (M1, M4, M8).
         """
         if self.transport is None or self.transport.is_closing():
             raise ConnectionResetError
@@ -230,7 +230,7 @@ class SmtpConnection(SMTP):
         await super().push(status)
 
     def _note(self, text: str) -> None:
-        # aiosmtpd repeats the peer's words in some replies; only ours are names.
+        # aiosmtpd repeats the peer's words in some replies; only our replies have names.
         found = _NAMED.fullmatch(text)
         reason = f"command answered {text[:3]}" + (f" {found[1]}" if found else "")
         self._endpoint.taker.note_refusal(self._peer, "smtp", reason)
@@ -257,12 +257,12 @@ class SmtpConnection(SMTP):
             await super().smtp_RCPT(arg)
 
     async def smtp_VRFY(self, arg: str | None) -> None:
-        """Whether a mailbox exists is said to nobody (M7)."""
+        """Nobody is told whether a mailbox exists (M7)."""
         del arg
         await self.push("252 2.1.5 RCPT tells")
 
     async def smtp_STARTTLS(self, arg: str) -> None:
-        """Nothing may follow it in plain text: somebody put it there (M4)."""
+        """Nothing may follow in plain text: an attacker would have inserted it (M4)."""
         if self._tls_protocol is not None:
             await self.push("503 5.5.1 TLS stands")
         elif self._has_pipelined():
@@ -273,7 +273,7 @@ class SmtpConnection(SMTP):
             self._check_tls_stands()
 
     async def smtp_AUTH(self, arg: str) -> None:
-        """Mechanism names have no case; an endless answer to a challenge is no credential."""
+        """Names of mechanisms have no case; an endless answer to a challenge is refused."""
         mechanism, _, rest = (arg or "").partition(" ")
         try:
             await super().smtp_AUTH(f"{mechanism.upper()} {rest}".strip())
@@ -295,7 +295,7 @@ class SmtpConnection(SMTP):
         self._reception = None
         self._set_post_data_state()  # type: ignore[no-untyped-call]  # because aiosmtpd has no types there
         self._reset_timeout()
-        # What was wrong with a mail, its reception noted or the gateway journalled.
+        # What is wrong with a mail is noted by its reception or journalled by the gateway.
         await super().push(_line(answer))
         if self._is_last:
             self._say_goodbye()
@@ -321,7 +321,7 @@ class SmtpConnection(SMTP):
         )
         self._reset_timeout(limits.data_grace_s)
         checked_bytes = 0
-        # Often enough that a mail at just the least rate is not taken for a slower one.
+        # Often enough that a mail at exactly the least rate does not count as slower.
         step_bytes = min(BATCH_BYTES, limits.data_grace_s * limits.data_rate_min / 4)
         while await self._read_line(reception):
             if reception.received_bytes - checked_bytes > step_bytes:
@@ -337,7 +337,7 @@ class SmtpConnection(SMTP):
     async def _read_line(self, reception: MailReception) -> bool:
         """One line for the reception, or False for the final dot, which stands alone in a line.
 
-        Only CRLF ends a line (M1). What is left of a line that was too long is no line.
+        Only CRLF ends a line (M1). The rest of a line that was too long does not count as a line.
         """
         is_rest = False
         while True:
@@ -367,14 +367,14 @@ class SmtpConnection(SMTP):
             pace.forgive(self.loop.time() - began_at)
 
     def _check_tls_stands(self) -> None:
-        """A peer that hangs up in the handshake looks to aiosmtpd like one that is through."""
+        """To aiosmtpd a peer that hangs up in the handshake looks like one that finished it."""
         is_asked_for = self._tls_protocol is not None
         if is_asked_for and self.session is not None and self.session.ssl is None:
             raise TLSSetupException
 
     def _is_bad_path(self, keyword: str, arg: str | None) -> bool:
         if arg is None or not arg.upper().startswith(keyword):
-            return False  # aiosmtpd says what the syntax is.
+            return False  # aiosmtpd answers with the syntax.
         return not is_path(arg[len(keyword) :])
 
     def _has_pipelined(self) -> bool:
@@ -390,7 +390,7 @@ class SmtpConnection(SMTP):
             self.transport.close()
 
     def _conversation_ended(self, task: "asyncio.Task[None]") -> None:
-        # A peer that goes away in the middle of an answer ends aiosmtpd's task with its error.
+        # If a peer goes away in the middle of an answer, aiosmtpd's task ends with that error.
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, OSError):
             context = {"message": "a mail connection failed on our side", "exception": error}

@@ -1,9 +1,9 @@
-"""One conversation with the relay: connect, TLS, AUTH, one mail transaction, an honest outcome.
+"""One conversation with the relay: connect, TLS, AUTH, one mail transaction, and its outcome.
 
-Until the final dot is on its way the peer surely takes nothing, so whatever ends a conversation
-before is a refusal; after it only a complete answer says more than unknown (R-05), and whatever it
-says, no further conversation follows from here: the mail left whole (R-38). Errors of
-aiosmtplib are translated here and nowhere else.
+Before the final dot is sent the peer takes nothing, so a conversation that ends before is a
+refusal. After it only a complete answer says more than unknown (R-05), and there is no second
+conversation from here, since the mail left whole (R-38). Errors of aiosmtplib are translated here
+and nowhere else.
 """
 
 import asyncio
@@ -40,11 +40,11 @@ class Letter(Word):
 
 
 class Access(Word):
-    """How the relay wants to be spoken to."""
+    """How we log in to the relay."""
 
     relay: Relay
     tls: ssl.SSLContext | None
-    """For STARTTLS where it is offered, and for implicit TLS; None: never under TLS."""
+    """For STARTTLS if it is offered, and for implicit TLS; None: without TLS."""
     is_tls_required: bool
     user: str | None
     password: str | None
@@ -55,11 +55,11 @@ class Attempt(Word):
 
     transmission: Transmission
     may_pass: bool
-    """Whether the mail surely did not leave whole and another conversation may fare better."""
+    """Whether the mail certainly did not leave whole and another conversation may succeed."""
 
 
 class _Refused(Exception):  # noqa: N818 - because it names what happened to the mail
-    """Or perhaps taken: `_judge` knows how far the mail got."""
+    """The conversation failed; `_judge` decides by how far the mail got."""
 
     def __init__(self, detail: str, *, code: int | None = None, may_pass: bool = False) -> None:
         super().__init__(detail)
@@ -110,7 +110,7 @@ class Conversation:
         return self._judge(_of_reply(response.code, response.message))
 
     def abort(self) -> None:
-        """Cut it; what the relay has by then decides about the outcome."""
+        """Break it off; the outcome depends on what the relay has by then."""
         if self._client.transport is not None:
             cast("asyncio.Transport", self._client.transport).abort()
 
@@ -124,7 +124,7 @@ class Conversation:
             raise _translate(error) from error
 
     async def _encrypt(self, letter: Letter) -> None:
-        """Attack M5: who must have TLS says nothing without it."""
+        """Attack M5: if TLS is required, nothing is sent without it."""
         access = self._access
         if access.relay.is_tls:
             return
@@ -135,7 +135,7 @@ class Conversation:
             raise _Refused("TlsRequired: the relay has no STARTTLS")
 
     async def _log_in(self) -> None:
-        """Attack M6: a password goes under TLS or not at all."""
+        """Attack M6: a password is sent under TLS or not at all."""
         user, password = self._access.user, self._access.password
         if user is None or password is None:
             return
@@ -162,7 +162,7 @@ class Conversation:
         if protocol is None or transport is None:
             raise _Refused("connection lost", may_pass=True)
         self._reading = asyncio.create_task(protocol.read_response())
-        await asyncio.sleep(0)  # It must listen before anything is written, or it drops answers.
+        await asyncio.sleep(0)  # The task must listen first, or it drops answers.
         writing = cast("asyncio.WriteTransport", transport)
         self._writer = asyncio.StreamWriter(writing, protocol, None, asyncio.get_running_loop())
         text = MailText()
@@ -194,7 +194,7 @@ class Conversation:
             raise await self._early(self._reading) from error
 
     async def _early(self, reading: asyncio.Task[aiosmtplib.SMTPResponse]) -> _Refused:
-        """What the relay said before the mail was whole. A yes to half a mail is no honest yes."""
+        """What the relay said before the mail was whole. A yes to half a mail does not count."""
         response = await self._read_answer(reading)
         self._is_dot_written = self._is_dot_written or 200 <= response.code < 300
         return _of_reply(response.code, response.message)
@@ -226,7 +226,7 @@ class Conversation:
         return Attempt(transmission, refused.may_pass and not self._is_dot_written)
 
     async def _end(self) -> None:
-        """QUIT where the conversation ended well; else cut, so that no half mail is taken."""
+        """QUIT if the conversation ended well; otherwise cut, so that no half mail is taken."""
         is_answered = self._reading is None or (
             self._is_dot_written and self._reading.done() and not self._reading.cancelled()
         )
@@ -243,7 +243,7 @@ def _of_reply(code: int, text: str) -> _Refused:
     if 400 <= code < 600:
         return _Refused(read_detail(text), code=code, may_pass=code < 500)
     said = read_detail(text.removeprefix("Malformed SMTP response line: ").strip())
-    # aiosmtplib numbers what has no code -1.
+    # aiosmtplib uses -1 for a reply without a code.
     seen = said if code < 0 else f"{code} {said}"
     return _Refused(f"malformed answer: {seen!r}; expected is a reply of SMTP that ends this step")
 

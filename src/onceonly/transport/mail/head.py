@@ -1,9 +1,9 @@
-"""The header block of a mail: ours written from a fixed grammar, a peer's read within bounds.
+"""The header block of a mail: ours is written by a fixed grammar, a peer's is read within bounds.
 
-Knows RFC 5322 lines and the few fields that say what a mail is. Nothing of a package comes into
-a header but its Content-Type and, if it is plain enough, its MessageId (attack M3). What a mail
-is: a package for the gateway, or something that a machine sent about another mail; the latter is
-never taken for an answer and never answered (attack M10, RFC 3834).
+Knows RFC 5322 lines and the few fields that say what a mail is. Only the Content-Type of a package
+and, if it is plain enough, its MessageId get into a header (attack M3). A mail is either a package
+for the gateway or an automatic mail about another mail. The latter is never taken for an answer and
+never answered (attack M10, RFC 3834).
 """
 
 import re
@@ -45,9 +45,9 @@ def render_head(
 ) -> bytes:
     """The header block with its empty line. Addresses have passed `is_mailbox`.
 
-    `token` is new for each transmission: a mailbox that drops a second copy of one Message-ID
-    would drop the resend of a mail that was lost behind it. Raises `LocalError` (InvalidText) for
-    a Content-Type that is no single line.
+    `token` is new for each transmission: a mailbox that drops a second copy of one Message-ID would
+    drop the resend of a mail that was lost after it. Raises `LocalError` (InvalidText) for a
+    Content-Type that is not a single line.
     """
     if not (content_type.isascii() and content_type.isprintable()):
         raise LocalError("InvalidText", "a Content-Type is one line of ASCII")
@@ -67,7 +67,7 @@ def render_head(
 
 
 class HeadReader:
-    """Reads a header block line by line. Every way of refusing it is a `MailRefused`."""
+    """Reads a header block line by line. Refuses it by raising `MailRefused`."""
 
     def __init__(self, *, has_sender: bool) -> None:
         self._automatic = None if has_sender else "Bounce"
@@ -77,7 +77,7 @@ class HeadReader:
         self._received_count = 0
 
     def feed(self, line: bytes) -> MailHead | None:
-        """Take a line without its CRLF; the head, once the empty line came. Raises MailRefused."""
+        """Take a line without its CRLF; the empty line returns the head. Raises MailRefused."""
         self._size_bytes += len(line)
         if self._size_bytes > HEAD_BYTES_MAX:
             raise MailRefused(reply.HEAD_TOO_LARGE)

@@ -1,8 +1,8 @@
 """One mail on its way in: lines between DATA and the final dot become one package and one answer.
 
 The package streams through: only what the gateway has not taken yet is in memory. Nothing here
-knows sockets or commands; `connection` feeds it. Whatever is wrong with a mail is said once,
-after its final dot (RFC 5321 §4.2.5), and nothing of it is taken (attacks M1, M8, M9).
+knows sockets or commands; `connection` feeds it. If anything is wrong with a mail, the answer after
+its final dot says so (RFC 5321 §4.2.5), and nothing of it is taken (attacks M1, M8, M9).
 """
 
 import asyncio
@@ -25,12 +25,12 @@ from onceonly.transport.transport import (
 )
 
 DropAutomatic = Callable[[str, str], Awaitable[Answer]]
-"""Called with the peer and the kind of an automatic mail: the gateway notes it (M10) and answers,
-in the words of `Receive`."""
+"""Called with the peer and the kind of an automatic mail: the gateway notes it (M10) and returns an
+answer, as `Receive` does."""
 
 
 class Taker(Word):
-    """Where mails go."""
+    """What takes mails: the two callbacks of the gateway."""
 
     receive: Receive
     drop_automatic: DropAutomatic
@@ -41,8 +41,8 @@ class Taker(Word):
 class MailReception:
     """Takes the lines of one mail; `finish` answers it.
 
-    `task` is the gateway's reception, once it began. A mail that came whole is received to its
-    end, also when nobody waits for the answer any more.
+    `task` is the gateway's reception, once it has begun. A mail that came whole is received to its
+    end, even if nobody waits for the answer any more.
     """
 
     def __init__(self, taker: Taker, *, peer: str, has_sender: bool) -> None:
@@ -74,13 +74,13 @@ class MailReception:
             self.refuse(error.answer)
 
     def count(self, size_bytes: int) -> None:
-        """Count bytes against the limit, also of lines that are too long to be taken."""
+        """Count bytes against the limit, including those of lines that are too long."""
         self.received_bytes += size_bytes
         if self.received_bytes > self._taker.mail_bytes_max:
             self.refuse(reply.MAIL_TOO_LARGE)
 
     def refuse(self, answer: Answer) -> None:
-        """Nothing of this mail is taken; the first reason counts."""
+        """Take nothing of this mail; the first reason is the answer."""
         if self._refusal is None:
             self._refusal = answer
             if self.task is None:
@@ -99,18 +99,18 @@ class MailReception:
 
     @property
     def is_full(self) -> bool:
-        """Whether the gateway is slower than the network: `await room()` before more lines."""
+        """Whether the gateway is slower than the network; then `await room()` before more lines."""
         is_taking = self.task is not None and not self.task.done()
         return is_taking and self._body.buffered_bytes > BODY_BUFFER_MAX
 
     async def room(self) -> None:
-        """Wait until the gateway has taken what is there, or wants no more."""
+        """Wait until the gateway has taken what it was given, or reads no more."""
         self._room.clear()
         if self.is_full:
             await self._room.wait()
 
     async def finish(self) -> Answer:
-        """The final dot came: the answer, in words of SMTP."""
+        """The final dot came: return the answer, with SMTP's codes."""
         if self._reader is not None:
             self.refuse(reply.MALFORMED_HEAD)
         if self._refusal is None:
@@ -157,7 +157,7 @@ class MailReception:
         self._batch_bytes = 0
 
     def _ended(self, task: asyncio.Future[Answer]) -> None:
-        # Whatever still comes is thrown away: it was refused unread, or is no package.
+        # What still comes is thrown away: the mail was refused unread, or is no package.
         self.break_off("answered already")
         self._room.set()
         if task.cancelled():

@@ -1,7 +1,7 @@
-"""What the mail endpoint answers, and how an answer of the gateway is said in SMTP.
+"""What the mail endpoint answers, and how an answer of the gateway becomes one of SMTP.
 
-One name per reason behind the status codes, as over HTTP: people who debug an exchange look
-there, programs go by the code. 4xx means: the sender's mail system tries again; 5xx: never.
+After the status codes comes one name per reason, as over HTTP, for people who debug an exchange;
+programs use the code. 4xx means that the sender's mail system tries again, 5xx that it does not.
 """
 
 import re
@@ -38,7 +38,7 @@ _ENHANCED: Final = {
 }
 _FOR_GOOD: Final = {403: 550, 413: 552}
 _POLICY: Final = "5.7.1"
-"""Of a 550 that is about who may speak, and not about a mailbox."""
+"""Status of a 550 that is about permission, and not about a mailbox."""
 _TEMPORARY: Final = frozenset({408, 425, 429})
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _ENHANCED_CODE: Final = re.compile(r"[245]\.\d{1,3}\.\d{1,3} ?")
@@ -46,7 +46,7 @@ _DETAIL_MAX: Final = 200
 
 
 class MailRefused(Exception):  # noqa: N818 - because it names what happened to the mail
-    """The mail is refused with `answer`, in words of SMTP."""
+    """The mail is refused with `answer`, which has SMTP's codes."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer.error)
@@ -54,11 +54,10 @@ class MailRefused(Exception):  # noqa: N818 - because it names what happened to 
 
 
 def to_smtp(answer: Answer) -> Answer:
-    """The gateway's answer, whose status is HTTP's, in SMTP's words.
+    """The gateway's answer, which has HTTP's codes, with SMTP's codes.
 
     A full store, a drain and our own errors are 451: the sender's mail system keeps the mail and
-    tries again. Too large is 552. Whoever may not speak here gets 550. All else that is no success
-    is no package: 554.
+    tries again. Too large is 552, not permitted is 550, and every other failure is 554.
     """
     status = answer.status_code
     if 200 <= status < 300:
@@ -69,7 +68,7 @@ def to_smtp(answer: Answer) -> Answer:
 
 
 def render_reply(answer: Answer) -> bytes:
-    """The line of an answer in SMTP's words, with its CRLF."""
+    """The line of an answer that has SMTP's codes, with its CRLF."""
     name = answer.error or "OK"
     assert _NAME.fullmatch(name), "an error name is one word"
     status = answer.status_code
@@ -78,6 +77,6 @@ def render_reply(answer: Answer) -> bytes:
 
 
 def read_detail(text: str) -> str:
-    """What a peer's reply says after its code: its name of the reason, or its first words."""
+    """What a peer's reply says after its code: the name of the reason, or its first words."""
     text = _ENHANCED_CODE.sub("", text.partition("\n")[0], count=1)[:_DETAIL_MAX]
     return "".join(char if char.isascii() and char.isprintable() else "?" for char in text)

@@ -1,7 +1,7 @@
 """The mail endpoint: an SMTP server for one mailbox (seed 000 §2.5.2).
 
-Knows sockets, TLS and how many connections there are; what is said on one, `connection`
-knows. A mail becomes one call of the gateway's `Receive`: its header block gives the
+Knows sockets, TLS and how many connections there are; `connection` knows the conversation on one of
+them. A mail becomes one call of the gateway's `Receive`: its header block gives the
 Content-Type, what follows is the body. Attacks M1, M4, M6-M10 and M12 end here.
 """
 
@@ -24,13 +24,13 @@ __all__ = ["Credentials", "Door", "SmtpServer", "serve_smtp"]
 DEFAULT = SmtpLimits()
 
 CUT_S = 1.0
-"""For connections that were cut to be gone; it takes a turn of the loop."""
+"""Longest wait for closed connections to end, which takes one turn of the event loop."""
 
 
 class SmtpServer:
     """A listening mail endpoint. Made by `serve_smtp`.
 
-    `port` is the bound one; of interest when 0 was asked for.
+    `port` is the port that is bound, for the case that 0 was asked for.
     """
 
     port: int
@@ -42,7 +42,7 @@ class SmtpServer:
         self._all_closed: asyncio.Future[Any] | None = None
 
     async def listen(self, host: str, port: int, endpoint: MailEndpoint) -> None:
-        """Bind and accept; OSError when the address is not to be had."""
+        """Bind and accept. Raises `OSError` if the address is not available."""
 
         def accept() -> asyncio.Protocol:
             if len(self._connections) >= self._limits.connections_max:
@@ -61,9 +61,9 @@ class SmtpServer:
         return len(self._connections)
 
     async def close(self, grace_s: float = 5.0) -> None:
-        """Accept no more, let mails under way end within `grace_s`, then cut.
+        """Accept no more, let mails under way end within `grace_s`, then break them off.
 
-        A mail that is cut stays with the sender's mail system, which tries again.
+        Such a mail stays with the sender's mail system, which tries again.
         """
         self._server.close()
         if not self._connections:
@@ -86,14 +86,14 @@ class SmtpServer:
         await asyncio.wait([all_closed, *tasks], timeout=CUT_S)
 
     def is_wanted(self, address: str) -> bool:
-        """Whether that address may have one more connection; then it has it."""
+        """Whether that address may have one more connection; if so, it is counted."""
         if self._per_address[address] >= self._limits.connections_per_address_max:
             return False
         self._per_address[address] += 1
         return True
 
     def forget(self, connection: SmtpConnection, address: str | None) -> None:
-        """A connection is over; that of `address`, if it had one."""
+        """Forget a connection that is over; `address` is None if it was not counted."""
         self._connections.discard(connection)
         if address is not None:
             self._per_address[address] -= 1
@@ -104,7 +104,7 @@ class SmtpServer:
 
 
 class _TurnedAway(asyncio.Protocol):
-    """One connection too many: told so, and closed."""
+    """One connection too many: it is told so, and closed."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         writing = cast("asyncio.Transport", transport)
@@ -125,9 +125,9 @@ async def serve_smtp(
 
     `receive` is called once per mail that may be a package, `drop_automatic` for bounces, reports
     and automatic replies, whose content nobody reads (M10); `note_refusal` for commands and mails
-    that are refused without either. When `receive` fails with
-    anything but TransferBroken, the peer gets 451 and the loop's exception handler the error.
-    LocalError for what can't be listened at, OSError for an address that is not to be had.
+    that are refused without either. If `receive` fails with another error than TransferBroken, the
+    peer gets 451 and the loop's exception handler gets the error. Raises `LocalError` if `listen`,
+    the mailbox or the TLS settings are wrong, `OSError` for an address that is not available.
     """
     parts = urlsplit(listen)
     is_usable = parts.scheme == "smtp" and parts.hostname and parts.port is not None

@@ -1,6 +1,6 @@
-"""The bytes after DATA: lines of 7-bit text, dots doubled, ended by a dot of their own.
+"""The bytes after DATA: lines of 7-bit text with doubled dots, and a final dot.
 
-Everything goes through here before it leaves, so nothing in a body can end the mail early or look
+Every body passes through here before it is sent, so nothing in it can end the mail early or look
 like a command, whatever a relay takes for a line end (attack M2).
 """
 
@@ -9,7 +9,7 @@ from onceonly.transport.mail.limits import LINE_MAX
 
 
 class MailText:
-    """Prepares a body that comes in pieces. Bytes that are no such text are a bug of ours."""
+    """Prepares a body that comes in pieces. Bytes that are not 7-bit text are a bug of ours."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -27,13 +27,13 @@ class MailText:
         return b"." + stuffed if stuffed.startswith(b".") else stuffed
 
     def finish(self) -> bytes:
-        """What is left, with the line end that every mail has, and the final dot."""
+        """The rest of the body, with the line end that every mail has, and the final dot."""
         last = self.feed(b"\r\n") if self._rest else b""
         return last + b".\r\n"
 
 
 def _is_text(lines: bytes) -> bool:
-    """Whole lines of ASCII without NUL; no CR or LF but in pairs; none too long."""
+    """Whether it is whole lines of ASCII without NUL, with CR and LF in pairs, none too long."""
     if not lines.isascii() or b"\0" in lines:
         return False
     if not lines.count(b"\r") == lines.count(b"\n") == lines.count(b"\r\n"):

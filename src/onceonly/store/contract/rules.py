@@ -1,0 +1,52 @@
+"""What every store does in the same way, as pure functions over the contract's values.
+
+Knows decisions that do not depend on how rows are kept; must not know tables or files.
+"""
+
+from collections.abc import Sequence
+
+from onceonly.journal.record import Record, chain
+from onceonly.message.message import Payload
+from onceonly.message.word import changed
+from onceonly.protocol.sending import FINAL, Outbound
+from onceonly.store.contract.conditions import StoreRefused
+from onceonly.store.contract.entries import OutboundView, Page, StoredPayload
+from onceonly.store.spool import INLINE_BYTES_MAX
+
+
+def settled_at(state: Outbound, at: int) -> int | None:
+    """`at` if the status of `state` is final, otherwise None."""
+    return at if state.status in FINAL else None
+
+
+def appended(record: Record, *, seq: int, store_epoch: int, previous_hash: str) -> Record:
+    """The journal row with what the store adds: number, epoch and hash.
+
+    `previous_hash` is the `chain_hash` of the row before it.
+    """
+    row = changed(record, seq=seq, store_epoch=store_epoch, chain_hash="")
+    return changed(row, chain_hash=chain(previous_hash, row))
+
+
+def page_of(found: Sequence[tuple[int, OutboundView]], limit: int) -> Page:
+    """A page of the first `limit` messages of `found`, which are pairs of position and view.
+
+    The caller looks for one message more than `limit`: if there is one, another page follows.
+    """
+    shown = found[:limit]
+    next_after = shown[-1][0] if len(found) > limit else None
+    return Page([view for _, view in shown], next_after)
+
+
+def check_payloads(described: Sequence[Payload], payloads: Sequence[StoredPayload]) -> None:
+    """Assert that each described payload has its stored one, and no body is too large for a row."""
+    assert len(payloads) == len(described), "one stored payload for each described one"
+    for one in payloads:
+        is_small = one.body is None or len(one.body) <= INLINE_BYTES_MAX
+        assert is_small, "a body of this size belongs into the spool"
+
+
+def check_owner(owner: str, party: str) -> None:
+    """Raise `StoreRefused` if the store of `owner` is opened for another party."""
+    if owner != party:
+        raise StoreRefused(f"the store belongs to {owner}, not to {party}")
