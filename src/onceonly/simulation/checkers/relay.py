@@ -19,6 +19,7 @@ from onceonly.simulation.checkers.acknowledging import ANSWERED_NS
 from onceonly.simulation.checkers.case import NEVER, Case
 from onceonly.simulation.checkers.course import Course, Leaving
 from onceonly.simulation.checkers.letter import Kind, without_last_hop
+from onceonly.simulation.checkers.ration import may_lack_rows
 from onceonly.simulation.checkers.receiver import CAUSES, may_have_left
 from onceonly.simulation.checkers.sender import LATE_ROW_NS, NOT_DELIVERED, VERDICTS
 from onceonly.simulation.checkers.violation import Violation
@@ -125,7 +126,7 @@ def _answers_back(case: Case, course: Course, until_ns: int) -> Iterator[Violati
             and not case.is_full(course.node, one.at_ns)
         ]
         rows = [row for row in told if row.record.event in events]
-        if len(heard) > len(rows):
+        if len(heard) > len(rows) and not may_lack_rows(case, course, heard[-1].order):
             text = f"{len(heard)} came from the next hop ({kind}), {len(rows)} rows say so"
             yield _at("L4", course, text, heard[-1].order)
     acknowledged = [
