@@ -174,7 +174,7 @@ def _route(line: Line, path: list[str], name: str, direction: str) -> dict[str, 
         **_times(terms),
     }
     if mode is Intermediary.RELAY:
-        return keys | {"time_to_live": None}
+        return keys | {"time_to_live": None, "timestamp_ahead_max": None}
     return keys | {
         "window": terms.window,
         "timeout": terms.timeout_s,
