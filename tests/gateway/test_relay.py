@@ -20,6 +20,7 @@ from chain import (
 from packages import ORDER, Parcel, PayloadPart, stamp
 from peer import UNAVAILABLE, Arrival, Manners, Peer
 
+from onceonly.gateway.config import Limits
 from onceonly.message.event import Event
 
 pytestmark = pytest.mark.anyio
@@ -203,6 +204,16 @@ async def test_a_signal_from_elsewhere_goes_nowhere(ends):
     await ends.destination.acknowledge("another@a.example.com")
     await ends.relay.until_row(Event.ORPHAN_ACK_RECEIVED, 2)
     assert not ends.origin.arrivals
+
+
+@pytest.mark.statement(ruling="R-45")
+async def test_strangers_take_no_row_from_a_neighbour(ends):
+    """What strangers do may have no row any more; what the next hop says has its own."""
+    for _ in range(Limits().refusal_rows_per_hour + 1):
+        ends.relay.parts.refusals.note("192.0.2.1:4711", "http", "BareLineFeed")
+    await ends.relay.everything_said()
+    await ends.destination.acknowledge("another@a.example.com")
+    await ends.relay.until_row(Event.ORPHAN_ACK_RECEIVED)
 
 
 @pytest.mark.statement("S3-26")

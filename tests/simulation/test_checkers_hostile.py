@@ -247,6 +247,20 @@ def test_where_an_acknowledgement_is_for_is_found(package: str, of_whom: bytes, 
         assert bool(of(world, "I6")) == is_found
 
 
+def test_the_semantics_are_those_that_the_header_names():
+    """R-16: E's repeat is eliminated, since its header asks for that and not for BestEffort."""
+    own = changed(NUMBERED, semantics=DeliverySemantics.BEST_EFFORT)
+    told = pose(900, "B", "message", copies=2)
+    with ran(with_terms(beside_b(world_of(told, terms=NUMBERED)), "E", own)) as world:
+        history = world.history
+        place(history, Event.DUPLICATE_ELIMINATED, "posed")
+        assert found(world) == set()
+        for at, one in enumerate(history.arrived):
+            body = one.body.replace(b">OnceAndOnlyOnce<", b">BestEffort<")
+            history.arrived[at] = changed(one, body=body, packet=changed(one.packet, body=body))
+        assert of(world, "R-16")
+
+
 def test_an_intermediary_is_not_what_makes_a_package_honest():
     """L4: what E hands to R is refused behind R as it was not agreed, and m0 never is."""
     through = (("R", Intermediary.RELAY),)

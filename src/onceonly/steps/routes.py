@@ -78,13 +78,13 @@ class Routes:
                 return route
         return None
 
-    def knows(self, caller: Caller, agreement_id: str) -> bool:
-        """Whether some route for this agreement has the caller as its neighbour."""
-        return any(
-            is_previous_hop(caller, route) or is_next_hop(caller, route)
-            for route in self
-            if _may_name(route, agreement_id)
-        )
+    def find_beside(self, caller: Caller, agreement_id: str) -> Route | None:
+        """The first route for this agreement that has the caller as its neighbour."""
+        for route in self:
+            is_neighbour = is_previous_hop(caller, route) or is_next_hop(caller, route)
+            if is_neighbour and _may_name(route, agreement_id):
+                return route
+        return None
 
     def leading_to(self, header: SignalHeader, profile: Profile, caller: Caller) -> list[Route]:
         """Routes whose next hop may have sent the signal: by its names and its caller (R-44)."""

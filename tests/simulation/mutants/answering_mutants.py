@@ -428,7 +428,7 @@ UNTOLD = (
         "The answer to no question of ours is dropped, and no row tells of it.",
         Edit(
             "gateway/recovery/inquiries.py",
-            "                await self._note_orphan(content)\n",
+            "                await self._note_orphan(content, ration)\n",
             "                return TAKEN\n",
         ),
     ),

@@ -10,7 +10,7 @@ import asyncio
 from onceonly.gateway.desk import Desk
 from onceonly.gateway.incoming.handovers import HandOvers
 from onceonly.gateway.incoming.reports import Reports
-from onceonly.gateway.refusals import STRANGERS, Refusals
+from onceonly.gateway.refusals import Refusals
 from onceonly.gateway.relaying.whereabouts import Whereabouts
 from onceonly.gateway.tasks import Tasks
 from onceonly.message.agreement import Agreement
@@ -53,21 +53,22 @@ class Inquiries:
         """An operator wants no more messages: partners that ask first are told so (S4-15)."""
 
     async def take(
-        self, content: Inquiry | Report, profile: Profile, caller: Caller
+        self, content: Inquiry | Report, profile: Profile, caller: Caller, *, ration: str
     ) -> TransportAnswer:
         """Take a question or an answer that arrived; what it causes leaves after the commit.
 
+        The row of one that fits nothing takes from `ration`, an agreement's or the strangers'.
         Identity is the caller's under the agreement, and so are addresses (R-20, R-26, R-44).
         Raises `StoreFull`, save for a Ping, whose answer says so.
         """
         if isinstance(content, Report):
             if not await self._reports.take(content, profile, caller):
-                await self._note_orphan(content)
+                await self._note_orphan(content, ration)
             return TAKEN
         agreement = self._find_agreement(content, profile, caller)
         if agreement is None:
             if not await self._whereabouts.take(content, profile, caller):
-                await self._refuse(content)
+                await self._refuse(content, ration)
             return TAKEN
         asked = Asked(content, agreement)
         if content.kind is InquiryKind.PING:
@@ -98,7 +99,7 @@ class Inquiries:
         """The message that an open inquiry of ours is about, or goes before."""
         return self._reports.asked_about(inquiry_id)
 
-    async def _note_orphan(self, report: Report) -> None:
+    async def _note_orphan(self, report: Report, ration: str) -> None:
         """Counted and dropped (R-20)."""
         reason = f"the answer to a {report.kind} fits no inquiry of ours and its peer"
         row = self._desk.about_gateway(Event.REPORT_RECEIVED, reason)
@@ -108,17 +109,9 @@ class Inquiries:
             message_id=report.about or None,
             agreement_id=report.header.agreement_id or None,
         )
-        await self._refusals.write(row, agreement_id=self._known(report.header.agreement_id))
+        await self._refusals.write(row, agreement_id=ration)
 
-    def _known(self, agreement_id: str) -> str:
-        """Whose ration a row about it takes from: whatever is made up is a stranger's."""
-        return (
-            STRANGERS
-            if self._desk.house.agreements.find_ours(agreement_id) is None
-            else agreement_id
-        )
-
-    async def _refuse(self, inquiry: Inquiry) -> None:
+    async def _refuse(self, inquiry: Inquiry, ration: str) -> None:
         """Somebody who is not the agreement's partner is told nothing, not even that (R-44)."""
         asker = ", ".join(map(str, inquiry.header.from_ids[:2]))
         reason = f"{inquiry.kind} from {asker}, which is not the agreement's partner"
@@ -129,7 +122,7 @@ class Inquiries:
             message_id=inquiry.header.ref_to_message_id or None,
             agreement_id=inquiry.header.agreement_id or None,
         )
-        await self._refusals.write(row, agreement_id=self._known(inquiry.header.agreement_id))
+        await self._refusals.write(row, agreement_id=ration)
 
     async def _take_ping(self, asked: Asked) -> TransportAnswer:
         """Available while messages are taken: not while draining, nor on a full disk (S4-15)."""

@@ -218,7 +218,7 @@ class Receiver:
         agreement = self._house.agreements.find_ours(signal.header.agreement_id)
         if agreement is None or is_entitled(caller, agreement):
             return
-        if not self._relay.knows(caller, agreement.id):
+        if self._relay.find_beside(caller, agreement.id) is None:
             raise NotEntitled(f"does not show what agreement {agreement.id!r} asks of its callers")
 
     def _names_nothing(self, signal: Signal, caller: Caller) -> bool:
@@ -228,7 +228,7 @@ class Receiver:
         """
         named = signal.header.agreement_id
         is_known = not named or self._house.agreements.find_ours(named) is not None
-        return not is_known and not self._relay.knows(caller, named)
+        return not is_known and self._relay.find_beside(caller, named) is None
 
     async def _refuse_caller(
         self, error: NotEntitled, about: About | None, request: Request, caller: Caller
@@ -267,7 +267,8 @@ class Receiver:
         if isinstance(content, Acknowledgment | ErrorSignal):
             return await self._take_signal(content, envelope.profile, caller)
         if isinstance(content, Inquiry | Report):
-            return await self._inquiries.take(content, envelope.profile, caller)
+            ration = self._ration_of(content.header.agreement_id, caller)
+            return await self._inquiries.take(content, envelope.profile, caller, ration=ration)
         if isinstance(admitted, Route):
             return await self._relay.take_message(admitted, envelope, sinks, caller)
         assert admitted is not None, "a message is admitted or refused"
@@ -395,8 +396,7 @@ class Receiver:
             message_id=signal.header.ref_to_message_id,
             agreement_id=signal.header.agreement_id or None,
         )
-        known = self._house.agreements.find_ours(signal.header.agreement_id)
-        whose = STRANGERS if known is None else known.id
+        whose = self._ration_of(signal.header.agreement_id, caller)
         await self._refusals.write(row, agreement_id=whose)
         snapshot = self._desk.snapshot()
         if is_ours(snapshot, self._house, signal.header.ref_to_message_id):
@@ -410,6 +410,16 @@ class Receiver:
             )
             await self._refusals.write(alarm, agreement_id=whose)
         return TAKEN
+
+    def _ration_of(self, named: str, caller: Caller) -> str:
+        """Whose rows a signal takes that fits nothing: a neighbour on a route is no stranger.
+
+        Whatever is made up is a stranger's (R-45).
+        """
+        if self._house.agreements.find_ours(named) is not None:
+            return named
+        route = self._relay.find_beside(caller, named) if named else None
+        return STRANGERS if route is None else route.id
 
     async def _reject(
         self, error: RemoteError, about: About | None, request: Request, caller: Caller

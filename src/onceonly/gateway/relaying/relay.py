@@ -72,9 +72,9 @@ class Relay:
         """Send a parked copy on once more; False where no relay of ours has it (R-43)."""
         return await self._transits.take_up_parked(key, reason)
 
-    def knows(self, caller: Caller, agreement_id: str) -> bool:
-        """Whether the caller is a neighbour of ours on some route for that agreement."""
-        return self._routes.knows(caller, agreement_id)
+    def find_beside(self, caller: Caller, agreement_id: str) -> Route | None:
+        """The first route for that agreement on which the caller is a neighbour of ours."""
+        return self._routes.find_beside(caller, agreement_id)
 
     async def take_message(
         self, route: Route, envelope: Envelope, sinks: Sequence[Sink], caller: Caller

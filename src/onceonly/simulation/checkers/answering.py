@@ -63,14 +63,14 @@ def judge(case: Case) -> Iterator[Violation]:
             continue
         yield from _processing(course)
         yield from _taken_back(case, course)
-        if line is None or not is_remembered(line.terms):
+        if line is None or not is_remembered(course.terms):
             continue
         if not case.has_forgotten(course.node, NEVER) and not case.is_reconfigured(course):
             for said in course.said:
                 if said.letter.kind is Kind.REPORT:
-                    yield from _report(case, course, line.terms, said)
+                    yield from _report(case, course, course.terms, said)
         if course.is_destination:
-            yield from _at_work(case, course, line.terms)
+            yield from _at_work(case, course, course.terms)
 
 
 def _at(course: Course, text: str, order: int) -> Violation:
@@ -251,7 +251,7 @@ def _at_work(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Viola
 def _processing(course: Course) -> Iterator[Violation]:
     """The processing states only move forward; those of BestEffort are of many copies (R-16)."""
     last = 0
-    if course.line is None or not is_remembered(course.line.terms):
+    if course.line is None or not is_remembered(course.terms):
         return
     for row in course.into:
         if row.record.event is Event.PROCESSING_CHANGED:
@@ -278,7 +278,7 @@ def _taken_back(case: Case, course: Course) -> Iterator[Violation]:
         is_late = event in (Event.STORED, Event.HANDED_OVER) or is_again
         if row.order > confirmed.order and is_late:
             yield _at(course, f"{event} after its cancel was confirmed", row.order)
-    terms = None if course.line is None else course.line.terms
+    terms = None if course.line is None else course.terms
     for worked in course.worked:
         if worked.order > confirmed.order and terms is not None and terms.reports_processing:
             yield _at(course, "worked on after its cancel was confirmed", worked.order)

@@ -449,12 +449,12 @@ def _begun_work(case: Case, course: Course) -> Iterator[Violation]:
     handed = course.first_into(Event.HANDED_OVER)
     if confirmed is None or handed is None or handed.order > confirmed.order:
         return
-    if course.line is None or not is_remembered(course.line.terms):
+    if course.line is None or not is_remembered(course.terms):
         return
     if case.has_forgotten(course.node, confirmed.order):
         return
     changed = course.first_into(Event.PROCESSING_CHANGED)
     begun = changed is not None and changed.order < confirmed.order
-    if begun or not course.line.terms.reports_processing:
+    if begun or not course.terms.reports_processing:
         text = f"its cancel was confirmed, and {name_of(course.key[1])} may have begun its work"
         yield _at("I44", course, text, confirmed.order)

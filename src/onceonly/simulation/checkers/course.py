@@ -6,8 +6,9 @@ Must not know how it is sorted, nor judge.
 from dataclasses import dataclass, field
 
 from onceonly.message.event import Event
+from onceonly.message.message import DeliverySemantics
 from onceonly.message.terms import DeliveryTerms
-from onceonly.message.word import Word
+from onceonly.message.word import Word, changed
 from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.letter import Letter
 from onceonly.simulation.history import Delivered, Row, Worked
@@ -85,8 +86,20 @@ class Course:
 
     @property
     def terms(self) -> DeliveryTerms:
-        """What was agreed about it; the defaults where it is nobody's."""
-        return DeliveryTerms() if self.line is None else self.line.terms
+        """What was agreed about it; the defaults where it is nobody's.
+
+        Where the header decides, the semantics are those that it names (seed 000 §5.1 (6)): a
+        hostile partner need not keep to the agreement's.
+        """
+        if self.line is None:
+            return DeliveryTerms()
+        agreed = self.line.terms
+        if not self.line.profile.header_decides_semantics:
+            return agreed
+        letters = [one.letter for one in self.sent] + [one.letter for one in self.taken]
+        named = next((one.semantics for one in letters if one.semantics), "")
+        is_as_agreed = named in ("", agreed.semantics.on_wire)
+        return agreed if is_as_agreed else changed(agreed, semantics=DeliverySemantics(named))
 
     def first_into(self, event: Event) -> Row | None:
         """The first receiving row of this event."""

@@ -48,7 +48,7 @@ def _debt(case: Case, course: Course) -> Row | None:
     line = course.line
     if line is None or not _are_agreed(line):
         return None if line is None else _custody_debt(case, course)
-    if not course.is_destination or line.terms.semantics is DeliverySemantics.BEST_EFFORT:
+    if not course.is_destination or course.terms.semantics is DeliverySemantics.BEST_EFFORT:
         return _custody_debt(case, course)
     return course.first_into(Event.APPLICATION_REFUSED)
 
@@ -161,7 +161,7 @@ def _unpaid(case: Case, course: Course, debt: Row) -> Iterator[Violation]:
         return
     if case.healed_order == NEVER:
         return
-    terms = case.terms_out(course) or (None if course.line is None else course.line.terms)
+    terms = case.terms_out(course) or (None if course.line is None else course.terms)
     pause_ns = 0 if terms is None else terms.retry_interval_s * NS_PER_S
     last_ns = max(debt.at_ns, case.healed_ns, tries[-1].at_ns if tries else 0)
     if case.end_ns > last_ns + CALM_NS + 2 * pause_ns:

@@ -261,7 +261,7 @@ def verdict_of(rows: Iterable[Row]) -> str | None:
 
 def _kind(case: Case, key: MessageKey, verdict: str | None, delivered: int) -> Kind:
     there = case.at(name_of(key.to_party), key)
-    terms = None if there is None or there.line is None else there.line.terms
+    terms = None if there is None or there.line is None else there.terms
     if delivered > 1 and (terms is None or is_remembered(terms)):
         return Kind.DUPLICATE_DELIVERY
     if verdict in ("Acknowledged", "Sent"):

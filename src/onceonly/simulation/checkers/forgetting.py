@@ -92,7 +92,7 @@ def _forgettable(case: Case, node: str, purge: Row) -> Iterator[object]:
     for course in case.courses.values():
         if course.node != node or course.line is None:
             continue
-        terms = course.line.terms
+        terms = course.terms
         is_endless = terms.semantics is DeliverySemantics.EXACTLY_ONCE
         lives_s = terms.persist_duration_s + terms.msh_time_accuracy_s
         for row in course.into:

@@ -50,6 +50,8 @@ class Letter(Word):
     acknowledges: bool = False
     """An Acknowledgment element is in it."""
     is_best_effort: bool = False
+    semantics: str = ""
+    """DeliverySemantics of rm-2000, where its element says it."""
     is_passed_on: bool = False
     """An acknowledgement says that its application has the message."""
     report: tuple[tuple[str, str], ...] = ()
@@ -88,6 +90,7 @@ _FIELD = re.compile(
     rb"<(PartyId|MessageId|RefToMessageId|TPAId|CPAId|SenderURI|ReceiverURI|SequenceNumber"
     rb"|Timestamp|Service|Action|MinRetrySecs)>([^<]*)<"
 )
+_SEMANTICS = re.compile(rb"<DeliverySemantics>(BestEffort|OnceAndOnlyOnce)<")
 _TYPE = re.compile(rb' MessageType="([^"]*)"')
 _ERROR = re.compile(rb'<Error [a-zA-Z]*[cC]ode="([^"]*)" [a-zA-Z]*[sS]everity="([^"]*)"')
 _REPORT = re.compile(rb"<Report xmlns=\"[^\"]*\" ([^>]*)/>")
@@ -151,6 +154,7 @@ def _letter(
 
     min_retry = first(b"MinRetrySecs")
     report = _REPORT.search(header) if kind is Kind.REPORT else None
+    semantics = _SEMANTICS.search(header)
     return Letter(
         kind,
         word,
@@ -166,6 +170,7 @@ def _letter(
         int(min_retry) if min_retry.isdecimal() else None,
         b"<Acknowledgment" in header,
         b"BestEffort" in header,
+        "" if semantics is None else semantics.group(1).decode(),
         b' passedOn="true"' in header,
         () if report is None else _texts(_ATTRIBUTE.findall(report.group(1))),
         header,

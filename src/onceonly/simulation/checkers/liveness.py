@@ -254,7 +254,7 @@ def _handed_over(case: Case) -> Iterator[Violation]:
 
 def _times(course: Course, handed: int) -> int:
     assert course.line is not None, "an agreement is known"
-    return min(handed, 1) if is_remembered(course.line.terms) else handed
+    return min(handed, 1) if is_remembered(course.terms) else handed
 
 
 def _drained(case: Case) -> Iterator[Violation]:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S
-from onceonly.simulation.cast import are_neighbours
+from onceonly.simulation.cast import are_neighbours, line_id
 from onceonly.simulation.checkers.case import Case
-from onceonly.simulation.checkers.course import Coming, Leaving
+from onceonly.simulation.checkers.course import Coming, Course, Leaving
 from onceonly.simulation.checkers.letter import Kind, read
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.network import certificate
@@ -40,6 +40,21 @@ _REFUSALS = frozenset(
 )
 
 _POSTED = frozenset({Kind.ERROR, Kind.REPORT})
+
+
+def may_lack_rows(case: Case, course: Course, order: int) -> bool:
+    """Whether the rows of the message's agreement that an hour has may all be written before.
+
+    What fits nothing has none then. Rows about other agreements take none of them.
+    """
+    names = () if course.line is None else (line_id(course.line), *course.key[:2])
+    written = sum(
+        row.order < order
+        and row.record.event in _REFUSALS
+        and (row.record.agreement_id in names or row.record.from_party in names)
+        for row in case.rows_of[course.node]
+    )
+    return written >= ROWS_PER_HOUR
 
 
 def judge(case: Case) -> Iterator[Violation]:

@@ -19,6 +19,7 @@ from onceonly.simulation.checkers.acknowledging import ANSWERED_NS
 from onceonly.simulation.checkers.case import NEVER, Case
 from onceonly.simulation.checkers.course import Course, Leaving
 from onceonly.simulation.checkers.letter import Kind, without_last_hop
+from onceonly.simulation.checkers.ration import may_lack_rows
 from onceonly.simulation.checkers.receiver import CAUSES, may_have_left
 from onceonly.simulation.checkers.sender import LATE_ROW_NS, NOT_DELIVERED, VERDICTS
 from onceonly.simulation.checkers.violation import Violation
@@ -125,7 +126,7 @@ def _answers_back(case: Case, course: Course, until_ns: int) -> Iterator[Violati
             and not case.is_full(course.node, one.at_ns)
         ]
         rows = [row for row in told if row.record.event in events]
-        if len(heard) > len(rows):
+        if len(heard) > len(rows) and not may_lack_rows(case, course, heard[-1].order):
             text = f"{len(heard)} came from the next hop ({kind}), {len(rows)} rows say so"
             yield _at("L4", course, text, heard[-1].order)
     acknowledged = [
@@ -133,7 +134,7 @@ def _answers_back(case: Case, course: Course, until_ns: int) -> Iterator[Violati
     ]
     # An acknowledgement may ride on the business response (seed 001 §1.3.3.1).
     said = [*course.responses, *(one for one in course.said if one.letter.kind is Kind.ACK)]
-    is_answered = course.line is not None and course.line.terms.is_acknowledged
+    is_answered = course.line is not None and course.terms.is_acknowledged
     if is_answered and len(said) < len(acknowledged):
         text = f"acknowledged {len(acknowledged)} times, {len(said)} went back"
         yield _at("I36", course, text, acknowledged[-1].order)
@@ -165,7 +166,7 @@ def _gone_on_with(case: Case, course: Course) -> Iterator[Violation]:
             continue
         is_acknowledged = any(row.record.event in _ACKNOWLEDGED for row in before)
         is_last = last.record.event is Event.ARRIVED_IN_TRANSIT
-        is_waiting = is_last and line.terms.is_acknowledged and not is_acknowledged
+        is_waiting = is_last and course.terms.is_acknowledged and not is_acknowledged
         # Another copy that comes goes on by itself.
         again = (row.order for row in course.into if row.order > began)
         until = min(next(again, NEVER), case.end_order)
@@ -175,7 +176,7 @@ def _gone_on_with(case: Case, course: Course) -> Iterator[Violation]:
 
 def _refusals(course: Course) -> Iterator[tuple[str, Row]]:
     """What the previous hop must be told: an error of the next hop, or that it has nothing."""
-    is_answered = course.line is not None and course.line.terms.is_acknowledged
+    is_answered = course.line is not None and course.terms.is_acknowledged
     for row in course.out:
         if row.record.event is Event.ERROR_RECEIVED:
             yield row.record.error_code or "", row
@@ -210,7 +211,7 @@ def _counted(case: Case, course: Course) -> Iterator[Violation]:
             text = f"copy {number} came, and its row says {row.record.attempt}"
             yield _at("I36", course, text, row.order)
     first = [row for row in course.out if row.record.event is Event.ACK_RECEIVED]
-    is_answered = course.line is not None and course.line.terms.is_acknowledged
+    is_answered = course.line is not None and course.terms.is_acknowledged
     # A copy that was refused begins anew.
     if len(first) > 1 and is_answered and not any(_refusals(course)):
         yield _at("I36", course, "acknowledged for the first time twice", first[1].order)

@@ -189,4 +189,4 @@ def _broken(case: Case, node: str) -> Iterator[Violation]:
 
 def _is_withheld(course: Course) -> bool:
     """Under strict release stored responses leave one after the other, without a commit."""
-    return course.line is not None and course.line.terms.strict_release
+    return course.line is not None and course.terms.strict_release
