@@ -64,8 +64,8 @@ MUTANTS = (
 """,
             """\
         if self.is_full:
-            for name in ('outbound', 'packages', 'keys', 'recovery', 'sending'):
-                getattr(pending, name).settle()
+            for name in {'journal', 'numbers'}.intersection(pending._copied):
+                setattr(self._disk.tables, name, getattr(pending, name))
             self._waits.drop()
 """,
         ),
