@@ -52,7 +52,7 @@ TOLD = (
         "I44",
         "Who asks about a message hears that it is there, and gets no acknowledgement again.",
         Edit(
-            "gateway/recovery/inquiries.py",
+            "steps/answers.py",
             "acknowledgment=_response_of(txn, asked.key) if told.acknowledges else None,",
             "acknowledgment=None,",
         ),
@@ -70,7 +70,7 @@ TOLD = (
             "",
         ),
         Edit(
-            "gateway/receiving/arrivals.py",
+            "steps/arrival.py",
             "agreed.is_passed_on and is_there",
             "agreed.is_passed_on",
         ),
@@ -186,9 +186,9 @@ ORDERED = (
         "R-21",
         "An operator takes a message back, hears no error, and its receiver is not asked.",
         Edit(
-            "gateway/operations.py",
-            "            return [RecoveryWork(message_id, CancelWanted(is_for_new_version))]\n",
-            "            return []\n",
+            "steps/operating.py",
+            "    return [RecoveryWork(message_id, CancelWanted(is_for_new_version))]\n",
+            "    return []\n",
         ),
     ),
 )
@@ -249,7 +249,7 @@ ASKED = (
         "R-21",
         "The partner confirms a cancel, and the message is not ended by that.",
         Edit(
-            "gateway/sending/turn.py",
+            "steps/turn.py",
             "        if (entry.state.status, CancelConfirmed) not in sending.TABLE:\n",
             "        if (entry.state.status, CancelConfirmed) in sending.TABLE:\n",
         ),
@@ -269,10 +269,10 @@ ASKED = (
         "R-21",
         "The business response comes, and is waited for all the same.",
         Edit(
-            "gateway/sending/dispatch.py",
+            "steps/verdicts.py",
             """\
-        if agreement.terms.recovery.response_within_s is not None:
-            work.append(RecoveryWork(entry.message_id, recovering.ResponseReceived()))
+    if agreement.terms.recovery.response_within_s is not None:
+        work.append(RecoveryWork(entry.message_id, recovering.ResponseReceived()))
 """,
             "",
         ),
@@ -282,9 +282,9 @@ ASKED = (
         "L1",
         "A response comes, and its request is sent again until an acknowledgement does.",
         Edit(
-            "gateway/sending/dispatch.py",
-            "        if is_news and agreement.profile.response_acknowledges:\n",
-            "        if is_news and agreement.profile is None:\n",
+            "steps/verdicts.py",
+            "    if is_news and agreement.profile.response_acknowledges:\n",
+            "    if is_news and agreement.profile is None:\n",
         ),
     ),
     Mutant(
@@ -292,9 +292,9 @@ ASKED = (
         "I30",
         "A response passes for the acknowledgement, which it does not in rm-2000.",
         Edit(
-            "gateway/sending/dispatch.py",
-            "        if is_news and agreement.profile.response_acknowledges:\n",
-            "        if is_news:\n",
+            "steps/verdicts.py",
+            "    if is_news and agreement.profile.response_acknowledges:\n",
+            "    if is_news:\n",
         ),
     ),
     Mutant(
@@ -395,8 +395,8 @@ EARLY = (
         "The numbers of a pair are forgotten that was used just now.",
         Edit(
             "gateway/purge.py",
-            "        before_at = now.at - after_s * US_PER_S\n",
-            "        before_at = now.at + after_s * US_PER_S\n",
+            "        before_at = self._desk.clock.at() - after_s * US_PER_S\n",
+            "        before_at = self._desk.clock.at() + after_s * US_PER_S\n",
         ),
     ),
     Mutant(
@@ -447,7 +447,7 @@ UNTOLD = (
         "R-14",
         "A From Party is sent a failure notice, and the agreement has none.",
         Edit(
-            "gateway/receiving/failure_notices.py",
+            "steps/notices.py",
             "terms.notifies_failures and ",
             "",
         ),
@@ -471,9 +471,9 @@ UNTOLD = (
         "R-27",
         "A submission is accepted, however many wait.",
         Edit(
-            "gateway/sending/room.py",
-            "sum(counts.get(status, 0) for status in WAITING)",
-            "0 * len(counts)",
+            "store/contract/counting.py",
+            "for status in OutboundStatus if status not in FINAL)",
+            "for status in OutboundStatus if status in ())",
         ),
     ),
     Mutant(

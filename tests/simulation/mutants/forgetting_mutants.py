@@ -87,12 +87,12 @@ UNMENTIONED_S = 0
         "I33",
         "A purge drops an idle counter without a row.",
         Edit(
-            "gateway/purge.py",
+            "steps/purge.py",
             """\
-                txn.append((self._rows.about_pair(pair, None, Direction.OUT, reset, now),))
+        txn.append((rows.about_pair(pair, None, Direction.OUT, reset, ground.now),))
 """,
             """\
-                assert reset
+        assert reset, rows
 """,
         ),
     ),

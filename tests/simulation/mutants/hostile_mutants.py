@@ -22,9 +22,9 @@ AUTHORITY = Mutant(
     "R-44",
     "A signal counts if the agreement that it names entitles its caller, whatever it is about.",
     Edit(
-        "gateway/sending/dispatch.py",
-        """            and is_entitled(caller, agreement)
-            and header.agreement_id in ("", _name_on_wire(snapshot, entry, agreement))
+        "steps/verdicts.py",
+        """        and is_entitled(caller, agreement)
+        and header.agreement_id in ("", _name_on_wire(snapshot, entry, agreement))
 """,
         "",
     ),

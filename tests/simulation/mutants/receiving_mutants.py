@@ -283,15 +283,13 @@ ACKNOWLEDGING = (
         Edit(
             "gateway/receiving/arrivals.py",
             """\
-        self._failpoints.reach("before-commit")
-        return verdict
+        verdict = arrival.store(txn, ground, received, is_awaited=is_awaited)
 """,
             """\
-        self._failpoints.reach("before-commit")
+        verdict = arrival.store(txn, ground, received, is_awaited=is_awaited)
         if isinstance(verdict.response, Package):
             send_to = received.admitted.agreement.send_to
             self._tasks.start(self._signals.post(send_to, verdict.response))
-        return verdict
 """,
         ),
     ),
@@ -307,7 +305,8 @@ ACKNOWLEDGING = (
 """,
             """\
             await self._acknowledge_known(received)
-            package = self._acknowledgment(received, self._clock.now(), None)
+            from onceonly.steps.signals import acknowledgment
+            package = acknowledgment(self._desk.ground(), received.admitted)
             await self._signals.post(received.admitted.agreement.send_to, package)
             raise
 """,
@@ -387,9 +386,9 @@ ACKNOWLEDGING = (
         "L2",
         "Of several messages that are ready in one step the first alone is handed over.",
         Edit(
-            "gateway/receiving/handovers.py",
-            "for debt, left in ready]",
-            "for debt, left in ready[:1]]",
+            "steps/handing_over.py",
+            "for one in ready]",
+            "for one in ready[:1]]",
         ),
     ),
     Mutant(
@@ -397,9 +396,9 @@ ACKNOWLEDGING = (
         "I16",
         "Several messages that are ready in one step are handed over from the end.",
         Edit(
-            "gateway/receiving/handovers.py",
-            "for debt, left in ready]",
-            "for debt, left in reversed(ready)]",
+            "steps/handing_over.py",
+            "for one in ready]",
+            "for one in reversed(ready)]",
         ),
     ),
     Mutant(
@@ -463,8 +462,8 @@ ACKNOWLEDGING = (
         "A hand-over that meets a full disk is not tried again.",
         Edit(
             "gateway/receiving/handovers.py",
-            "for debt, effects in await persist(self._group, step):",
-            "for debt, effects in await self._group.transact(step):",
+            "handed_over = await self._desk.persist(",
+            "handed_over = await self._desk.transact(",
         ),
     ),
     Mutant(
@@ -477,7 +476,9 @@ ACKNOWLEDGING = (
             await self._take_reply(endpoint, reply, Answered(departure.message_id, agreement.id))
 """,
             """\
-            await self._report(departure.message_id, AckReceived("in the answer"))
+            from onceonly.protocol.events import AckReceived
+            said = AckReceived("in the answer")
+            await self._tell(MessageWork(departure.message_id, said))
 """,
         ),
     ),
@@ -512,13 +513,10 @@ APPLICATION = (
         Edit(
             "gateway/receiving/signals.py",
             """\
-        package = self.error(admitted, answer, self._clock.now())
-        await self._post_error(
-            admitted.agreement, admitted.hop.error_uri, admitted.message.key, package, answer
-        )
+        await self._post_error(admitted.agreement, admitted.hop.error_uri, key, package, answer)
 """,
             """\
-        self.error(admitted, answer, self._clock.now())
+        assert package
 """,
         ),
     ),
@@ -547,25 +545,21 @@ APPLICATION = (
         "I22",
         "A DeliveryFailure notice is owed in memory only.",
         Edit(
-            "gateway/receiving/failure_notices.py",
+            "steps/processing.py",
             """\
         txn.put_owed_notice(notice)
-
-    def release\
 """,
             """\
         pass
-
-    def release\
 """,
         ),
         Edit(
-            "gateway/receiving/failure_notices.py",
+            "steps/notices.py",
             """\
-                txn.put_owed_notice(changed(notice, attempts=tried))
+        txn.put_owed_notice(changed(notice, attempts=tried))
 """,
             """\
-                pass
+        pass
 """,
         ),
     ),
@@ -574,12 +568,12 @@ APPLICATION = (
         "L3",
         "A notice that the partner could not take is not tried again.",
         Edit(
-            "gateway/receiving/failure_notices.py",
+            "steps/notices.py",
             """\
-        is_over = transmission.outcome is Outcome.ACCEPTED or tried > RETRIES_MAX
+    is_over = transmission.outcome is Outcome.ACCEPTED or tried > RETRIES_MAX
 """,
             """\
-        is_over = True
+    is_over = True
 """,
         ),
     ),

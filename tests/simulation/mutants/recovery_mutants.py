@@ -10,7 +10,7 @@ MUTANTS = (
         Edit(
             "gateway/recovery/inquiries.py",
             """\
-        await self._note(asked, _sent(Event.REPORT_SENT, sent, asked.inquiry.kind.value))
+        await self._note(asked, outcome_row(Event.REPORT_SENT, sent, asked.inquiry.kind.value))
 """,
             """\
         del sent
@@ -95,12 +95,12 @@ MUTANTS = (
         "I26",
         "A cancel is confirmed, but nothing refuses a later copy.",
         Edit(
-            "gateway/recovery/inquiries.py",
+            "steps/answers.py",
             """\
-            txn.cancel_inbound(asked.key, at=now.at, keep_until_at=keep_until_at)
+        txn.cancel_inbound(asked.key, at=now.at, keep_until_at=keep_until_at)
 """,
             """\
-            assert keep_until_at is None or keep_until_at
+        assert keep_until_at is None or keep_until_at
 """,
         ),
     ),
@@ -167,9 +167,9 @@ MUTANTS = (
         "I29",
         "An answer counts whoever gives it.",
         Edit(
-            "gateway/recovery/reports.py",
+            "steps/reports.py",
             """\
-            and is_from_partner(report.header, agreement)
+        and is_from_partner(report.header, agreement)
 """,
             "",
         ),
@@ -179,13 +179,11 @@ MUTANTS = (
         "I29",
         "An answer about another message counts for the one that was asked about.",
         Edit(
-            "gateway/recovery/reports.py",
+            "steps/reports.py",
             """\
-            (report.kind is InquiryKind.PING or report.about == question.message_id)
+        and (report.kind is InquiryKind.PING or report.about == question.message_id)
 """,
-            """\
-            True
-""",
+            "",
         ),
     ),
     Mutant(
@@ -207,12 +205,12 @@ MUTANTS = (
         "I31",
         "A message that is queued again is encoded anew, under another number and time.",
         Edit(
-            "gateway/sending/turn.py",
+            "steps/turn.py",
             """\
-        if entry.state.episode > 0 or self._sender.agreement(entry.agreement_id).is_route:
+        if entry.state.episode > 0 or self._house.agreement(entry.agreement_id).is_route:
 """,
             """\
-        if self._sender.agreement(entry.agreement_id).is_route:
+        if self._house.agreement(entry.agreement_id).is_route:
 """,
         ),
     ),
@@ -265,14 +263,13 @@ MUTANTS = (
         Edit(
             "gateway/recovery/inquiries.py",
             """\
-        reply = await self._group.transact(lambda txn: self._answer(txn, asked))
+        reply = await self._desk.transact(lambda txn, ground: answer(txn, ground, asked))
         self._tasks.start(self._send(asked, reply))
 """,
             """\
-        def answer(txn: Transaction) -> None:
-            self._tasks.start(self._send(asked, self._answer(txn, asked)))
-
-        await self._group.transact(answer)
+        await self._desk.transact(
+            lambda txn, ground: self._tasks.start(self._send(asked, answer(txn, ground, asked)))
+        )
 """,
         ),
     ),

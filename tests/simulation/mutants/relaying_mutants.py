@@ -10,16 +10,14 @@ MUTANTS = (
         Edit(
             "gateway/relaying/transit.py",
             """\
-        self._failpoints.reach("after-commit")
         self._release(heard, package=passage.package, payloads=passage.payloads)
 """,
             """\
-        self._failpoints.reach("after-commit")
         self._release(heard, package=passage.package, payloads=passage.payloads)
         from types import SimpleNamespace
         from onceonly.message.signals import PLAIN_ACK
         ack = SimpleNamespace(status=PLAIN_ACK, is_receipt=False, element=None,
-            header=SimpleNamespace(timestamp_at=self._clock.at()))
+            header=SimpleNamespace(timestamp_at=self._desk.clock.at()))
         self._tasks.start(self._relay_acknowledgment(heard.entry, ack))
 """,
         ),
@@ -31,21 +29,15 @@ MUTANTS = (
         Edit(
             "gateway/relaying/transit.py",
             """\
-            return None if known is None else self._advance(txn, known, [ended])
-
-        heard = await persist(self._group, step)
         if heard is not None:
             self._release(heard)
 """,
             """\
-            return None if known is None else self._advance(txn, known, [ended])
-
-        heard = await persist(self._group, step)
         if heard is not None:
             from types import SimpleNamespace
             from onceonly.message.signals import PLAIN_ACK
             ack = SimpleNamespace(status=PLAIN_ACK, is_receipt=False, element=None,
-                header=SimpleNamespace(timestamp_at=self._clock.at()))
+                header=SimpleNamespace(timestamp_at=self._desk.clock.at()))
             for effect in heard.effects:
                 if isinstance(effect, AnswerUpstream):
                     self._tasks.start(self._relay_acknowledgment(heard.entry, ack))
@@ -128,8 +120,7 @@ MUTANTS = (
         Edit(
             "gateway/relaying/transit.py",
             """\
-        ended = await self._upstream.post(subject, package)
-        await self._upstream.note(subject, outcome_row(event, ended))
+        await self._upstream.send(subject, package, event)
 """,
             """\
         await self._upstream.post(subject, package)
@@ -155,14 +146,18 @@ MUTANTS = (
         Edit(
             "gateway/relaying/custody.py",
             """\
-        self._failpoints.reach("before-commit")
-        return Verdict(response, answers, outcome)
+            taken = await self._desk.transact(
+                lambda txn, ground: custody.take(txn, ground, passage, subject), point="commit"
+            )
 """,
             """\
-        self._failpoints.reach("before-commit")
-        if response is not None:
-            self._tasks.start(self._acknowledge(subject, response))
-        return Verdict(response, answers, outcome)
+            def take(txn, ground):
+                taken = custody.take(txn, ground, passage, subject)
+                if taken.acknowledge is not None:
+                    self._tasks.start(self._acknowledge(subject, taken.acknowledge))
+                return taken
+
+            taken = await self._desk.transact(take, point="commit")
 """,
         ),
     ),
@@ -171,13 +166,13 @@ MUTANTS = (
         "I37",
         "A restarted intermediary does not go on with what it accepted.",
         Edit(
-            "gateway/sending/dispatch.py",
+            "steps/taking_up.py",
             """\
- for entry in txn.list_in_flight()),
+ for entry in snapshot.list_in_flight()),
 """,
             """\
- for entry in txn.list_in_flight()
-                  if not self._sender.agreement(entry.agreement_id).is_route),
+ for entry in snapshot.list_in_flight()
+          if not snapshot.find_inbound(snapshot.find_outbound_view(entry.message_id).message.key)),
 """,
         ),
     ),
@@ -208,7 +203,7 @@ MUTANTS = (
         "I37",
         "An intermediary gives up what it accepted and tells nobody.",
         Edit(
-            "gateway/sending/turn.py",
+            "steps/turn.py",
             """\
         if agreement.is_route:
             return self._owe(\
@@ -225,7 +220,7 @@ MUTANTS = (
         "I22",
         "The notice to the From Party is not owed durably.",
         Edit(
-            "gateway/sending/turn.py",
+            "steps/turn.py",
             """\
         self._txn.put_owed_notice(notice)
         self._owed.append(notice)
@@ -235,12 +230,12 @@ MUTANTS = (
 """,
         ),
         Edit(
-            "gateway/receiving/failure_notices.py",
+            "steps/notices.py",
             """\
-                txn.put_owed_notice(changed(notice, attempts=tried))
+        txn.put_owed_notice(changed(notice, attempts=tried))
 """,
             """\
-                pass
+        pass
 """,
         ),
     ),
@@ -249,12 +244,12 @@ MUTANTS = (
         "I37",
         "An intermediary takes each copy that it accepts for a new message.",
         Edit(
-            "gateway/relaying/custody.py",
+            "steps/custody.py",
             """\
-            find_known(txn, key, entry),
+        find_known(txn, key, entry),
 """,
             """\
-            None,
+        None,
 """,
         ),
     ),
@@ -263,14 +258,14 @@ MUTANTS = (
         "I36",
         "A relay takes a delivery receipt of the final party for its acknowledgement.",
         Edit(
-            "gateway/relaying/transit.py",
+            "steps/transit.py",
             """\
-        if signal.is_receipt:
-            self._note(\
+    if signal.is_receipt:
+        _note(\
 """,
             """\
-        if signal.is_receipt and entry is None:
-            self._note(\
+    if signal.is_receipt and entry is None:
+        _note(\
 """,
         ),
     ),
@@ -279,12 +274,12 @@ MUTANTS = (
         "L3",
         "A notice that was taken is still owed, and goes out again at every start.",
         Edit(
-            "gateway/receiving/failure_notices.py",
+            "steps/notices.py",
             """\
-                txn.remove_owed_notice(notice.key)
+        txn.remove_owed_notice(notice.key)
 """,
             """\
-                assert notice.key
+        assert notice.key
 """,
         ),
     ),

@@ -172,16 +172,20 @@ WAITS = (
         except StoreFull as full:
             # A payload could not be read for now: what left of it is not known.
             transmission = Transmission(TransportOutcome.UNKNOWN, bytes_left=True, detail=str(full))
-        self._failpoints.reach("after-transmit")
-        await self._report(departure.message_id, Transmitted(departure.attempt, transmission))
+        self._desk.failpoints.reach("after-transmit")
+        ended = Transmitted(departure.attempt, transmission)
+        await self._tell(MessageWork(departure.message_id, ended))
 """,
             """\
-        began = self._clock.now()
-        transmission = await self._transport.send(outgoing)
-        self._failpoints.reach("after-transmit")
-        ended = MessageWork(departure.message_id, Transmitted(departure.attempt, transmission))
-        outcome = await persist(self._group, lambda txn: self._steps.run(txn, began, (ended,)))
-        self.release(outcome)
+        began = self._desk.ground()
+        try:
+            transmission = await self._transport.send(outgoing)
+        except StoreFull as full:
+            transmission = Transmission(TransportOutcome.UNKNOWN, bytes_left=True, detail=str(full))
+        self._desk.failpoints.reach("after-transmit")
+        ended = Transmitted(departure.attempt, transmission)
+        work = MessageWork(departure.message_id, ended)
+        self.release(await self._desk.persist(lambda txn, _: taking_up.tell(txn, began, work)))
 """,
         ),
     ),
@@ -224,13 +228,12 @@ def _fails_at_once\
         "L1",
         "A deadline that a step moved is settled, but its timer is not set.",
         Edit(
-            "gateway/sending/deadlines.py",
+            "steps/turn.py",
             """\
-            self._set(key, due_ns)
-
+            self._waits | recoveries.waits,
 """,
             """\
-
+            {},
 """,
         ),
     ),
@@ -239,12 +242,12 @@ def _fails_at_once\
         "I21",
         "Nobody tells messages that their time has passed.",
         Edit(
-            "gateway/sending/dispatch.py",
+            "steps/taking_up.py",
             """\
-        if snapshot.list_overdue(at, 1):
+    entries = snapshot.list_overdue(at, limit)
 """,
             """\
-        if not at and snapshot.list_overdue(at, 1):
+    entries = () if at else snapshot.list_overdue(at, limit)
 """,
         ),
     ),
@@ -441,18 +444,23 @@ VERDICTS = (
         "I29",
         "An error counts whoever sends it.",
         Edit(
+            "steps/verdicts.py",
+            """\
+    if entry is None:
+        return None
+    work = [MessageWork(entry.message_id, error_received(one)) for one in signal.errors]
+""",
+            """\
+    entry = entry or txn.find_outbound(signal.header.ref_to_message_id)
+    if entry is None:
+        return None
+    work = [MessageWork(entry.message_id, error_received(one)) for one in signal.errors]
+""",
+        ),
+        Edit(
             "gateway/sending/dispatch.py",
-            """\
-            if entry is None:
-                return None
-            work = [MessageWork(entry.message_id, event) for event in events]
-""",
-            """\
-            entry = entry or txn.find_outbound(signal.header.ref_to_message_id)
-            if entry is None:
-                return None
-            work = [MessageWork(entry.message_id, event) for event in events]
-""",
+            "if verdicts.find_spoken_of(snapshot, house, signal.header, profile, caller) is None:",
+            "if snapshot.find_outbound(signal.header.ref_to_message_id) is None:",
         ),
     ),
     Mutant(
@@ -460,9 +468,9 @@ VERDICTS = (
         "I29",
         "An acknowledgement counts whoever sends it.",
         Edit(
-            "gateway/sending/dispatch.py",
-            "        return entry if fits else None",
-            "        return entry",
+            "steps/verdicts.py",
+            "    return entry if fits else None",
+            "    return entry",
         ),
     ),
     Mutant(
@@ -470,13 +478,13 @@ VERDICTS = (
         "I29",
         "An acknowledgement in the words of the other profile counts.",
         Edit(
-            "gateway/sending/dispatch.py",
+            "steps/verdicts.py",
             """\
-            agreement.profile is profile
-            and is_from_partner(header, agreement)
+        agreement.profile is profile
+        and is_from_partner(header, agreement)
 """,
             """\
-            is_from_partner(header, agreement)
+        is_from_partner(header, agreement)
 """,
         ),
     ),
@@ -520,7 +528,7 @@ VERDICTS = (
         "I41",
         "The acknowledged state stays in memory; the journal has it.",
         Edit(
-            "gateway/sending/turn.py",
+            "steps/turn.py",
             """\
             state = self._entries[message_id].state
 """,
@@ -536,18 +544,17 @@ VERDICTS = (
         "I17",
         "A resend is made anew from the message, not from the stored bytes.",
         Edit(
-            "gateway/sending/dispatch.py",
+            "steps/turn.py",
             """\
-            package, payloads = read_package(self._store.snapshot(), departure.message_id)
-        agreement = departure.agreement
+            return Departure(entry.message_id, agreement, attempt, None, None)
 """,
             """\
-            package, payloads = read_package(self._store.snapshot(), departure.message_id)
-            view = self._store.snapshot().find_outbound_view(departure.message_id)
-            if not departure.agreement.is_route:
-                number = view.state.sequence_number
-                package = self._sender.encode(view.message, number, self._clock.now())
-        agreement = departure.agreement
+            if agreement.is_route:
+                return Departure(entry.message_id, agreement, attempt, None, None)
+            message = self._txn.find_outbound_view(entry.message_id).message
+            package = first_package(self._ground, message, entry.state.sequence_number)
+            payloads = self._txn.list_payloads(entry.message_id)
+            return Departure(entry.message_id, agreement, attempt, package, payloads)
 """,
         ),
     ),

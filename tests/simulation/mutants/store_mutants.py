@@ -60,13 +60,13 @@ MUTANTS = (
             "store/memory/store.py",
             """\
         if self.is_full:
-            raise\
+            self._waits.drop()
 """,
             """\
         if self.is_full:
-            for name in ('outbound', 'packages', 'keys', 'recovery', 'sending'):
-                getattr(pending, name).settle()
-            raise\
+            for name in {'journal', 'numbers'}.intersection(pending._copied):
+                setattr(self._disk.tables, name, getattr(pending, name))
+            self._waits.drop()
 """,
         ),
     ),

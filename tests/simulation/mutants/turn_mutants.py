@@ -198,9 +198,9 @@ RESTARTS = (
         "L1",
         "What was in flight at the crash is not taken up.",
         Edit(
-            "gateway/sending/dispatch.py",
+            "steps/taking_up.py",
             """\
-                *(MessageWork(entry.message_id, Restarted()) for entry in txn.list_in_flight()),
+        *(MessageWork(entry.message_id, Restarted()) for entry in snapshot.list_in_flight()),
 """,
             "",
         ),
@@ -210,9 +210,9 @@ RESTARTS = (
         "L1",
         "Pairs with a queue and nothing in flight are not looked for at the start.",
         Edit(
-            "gateway/sending/dispatch.py",
+            "steps/taking_up.py",
             """\
-                *(NextWork(pair) for pair in txn.list_waiting_pairs()),
+        *(NextWork(pair) for pair in snapshot.list_waiting_pairs()),
 """,
             "",
         ),
@@ -230,9 +230,9 @@ RESTARTS = (
         "R-21",
         "A question whose answer was lost with the process is never asked again.",
         Edit(
-            "gateway/sending/dispatch.py",
+            "steps/taking_up.py",
             """\
-                *(RecoveryWork(message_id, Restarted()) for message_id in txn.list_recovering()),
+        *(RecoveryWork(message_id, Restarted()) for message_id in snapshot.list_recovering()),
 """,
             "",
         ),
@@ -244,18 +244,14 @@ RESTARTS = (
         Edit(
             "gateway/sending/submit.py",
             """\
-        receipt, outcome = await self._group.transact(
-            lambda txn: self._store_step(txn, submission, message, payloads, agreement)
-        )
+        submitted = await self._desk.transact(step)
 """,
             """\
         import asyncio
-        storing = asyncio.ensure_future(self._group.transact(
-            lambda txn: self._store_step(txn, submission, message, payloads, agreement)
-        ))
+        storing = asyncio.ensure_future(self._desk.transact(step))
         storing.add_done_callback(lambda done: done.exception() or (
-            done.result()[1] and self._dispatch.release(done.result()[1])))
-        receipt, outcome = Receipt(message.message_id, is_replayed=False), None
+            done.result().leaving and self._dispatch.release(done.result().leaving)))
+        submitted = Submitted(Receipt(draft.message.message_id, is_replayed=False))
 """,
         ),
     ),
@@ -265,11 +261,11 @@ RESTARTS = (
         "Whoever submits again because no answer came gets another MessageId.",
         Edit(
             "gateway/sending/submit.py",
-            "message_id = submission.message_id or self._ids.message_id()",
-            "message_id = self._ids.message_id()",
+            'message_id = submission.message_id or ground.message_id("message")',
+            'message_id = ground.message_id("message")',
         ),
         Edit(
-            "gateway/sending/submit.py",
+            "steps/submission.py",
             "    return view or named",
             "    return None",
         ),
@@ -279,9 +275,9 @@ RESTARTS = (
         "I31",
         "The key under which something was submitted before is not looked up.",
         Edit(
-            "gateway/sending/submit.py",
+            "steps/submission.py",
             """\
-        message_id = txn.find_message_id_by_key(submission.idempotency_key) or message_id
+        message_id = txn.find_message_id_by_key(names.idempotency_key) or message_id
 """,
             """\
         pass
@@ -298,7 +294,7 @@ RESTARTS = (
         "I8",
         "Another content under a MessageId that is taken passes for the same submission.",
         Edit(
-            "gateway/sending/submit.py",
+            "steps/submission.py",
             """\
         earlier.digest == digest
 """,

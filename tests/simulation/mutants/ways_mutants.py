@@ -18,7 +18,7 @@ MUTANTS = (
         "R-41",
         "Nobody looks whether the content went out again already.",
         Edit(
-            "gateway/sending/again.py",
+            "steps/again.py",
             "    if view.resent_as is not None:\n",
             "    if view.resent_as == view.resend_of != None:\n",
         ),

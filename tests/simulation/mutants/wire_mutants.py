@@ -57,15 +57,9 @@ MUTANTS = (
         "I6",
         "The acknowledgement refers to the conversation, not to the message.",
         Edit(
-            "gateway/receiving/signals.py",
-            """\
-        header = self.header(hop, admitted.message.message_id, now)
-        return self.encode(Acknowledgment(\
-""",
-            """\
-        header = self.header(hop, admitted.message.conversation_id, now)
-        return self.encode(Acknowledgment(\
-""",
+            "steps/signals.py",
+            "    header = signal_header(ground, hop, admitted.message.message_id)\n",
+            "    header = signal_header(ground, hop, admitted.message.conversation_id)\n",
         ),
     ),
     Mutant(
@@ -73,14 +67,14 @@ MUTANTS = (
         "I6",
         "The acknowledgement names the sender of the message as its own sender.",
         Edit(
-            "gateway/receiving/signals.py",
+            "steps/signals.py",
             """\
-            from_ids=(PartyId(hop.our_uri),),
-            to_ids=(PartyId(hop.their_uri),),
+        from_ids=(PartyId(hop.our_uri),),
+        to_ids=(PartyId(hop.their_uri),),
 """,
             """\
-            from_ids=(PartyId(hop.their_uri),),
-            to_ids=(PartyId(hop.our_uri),),
+        from_ids=(PartyId(hop.their_uri),),
+        to_ids=(PartyId(hop.our_uri),),
 """,
         ),
     ),
@@ -92,16 +86,16 @@ MUTANTS = (
             "gateway/receiving/inbound.py",
             """\
         await self._refusals.write(row, agreement_id=whose)
-        if self._dispatch.is_ours(signal.header.ref_to_message_id):
+        snapshot = self._desk.snapshot()
 """,
             """\
-        agreement = self._agreements.find(signal.header.agreement_id)
+        agreement = self._house.agreements.find(signal.header.agreement_id)
         if agreement is not None and isinstance(signal, Acknowledgment):
             about = About("Signal", agreement.id, (), signal.header.message_id)
             error = RemoteError(ErrorCode.UNKNOWN, reason)
             self._tasks.start(self._signals.send_rejection(about, agreement, error))
         await self._refusals.write(row, agreement_id=whose)
-        if self._dispatch.is_ours(signal.header.ref_to_message_id):
+        snapshot = self._desk.snapshot()
 """,
         ),
     ),
