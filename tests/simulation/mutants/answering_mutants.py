@@ -395,8 +395,8 @@ EARLY = (
         "The numbers of a pair are forgotten that was used just now.",
         Edit(
             "gateway/purge.py",
-            "        before_at = self._desk.clock.at() - after_s * US_PER_S\n",
-            "        before_at = self._desk.clock.at() + after_s * US_PER_S\n",
+            "        before_at = self._office.clock.at() - after_s * US_PER_S\n",
+            "        before_at = self._office.clock.at() + after_s * US_PER_S\n",
         ),
     ),
     Mutant(
@@ -417,7 +417,7 @@ UNTOLD = (
         "L4",
         "A Ping leaves a row, and no Pong.",
         Edit(
-            "gateway/recovery/inquiries.py",
+            "gateway/incoming/inquiries.py",
             "        self._tasks.start(self._send(asked, Reply(is_accepted=is_available)))\n",
             "        assert is_available in (True, False)\n",
         ),
@@ -427,7 +427,7 @@ UNTOLD = (
         "E2",
         "The answer to no question of ours is dropped, and no row tells of it.",
         Edit(
-            "gateway/recovery/inquiries.py",
+            "gateway/incoming/inquiries.py",
             "                await self._note_orphan(content, ration)\n",
             "                return TAKEN\n",
         ),
@@ -437,7 +437,7 @@ UNTOLD = (
         "L4",
         "An accepting intermediary keeps the delivery receipt of the To Party.",
         Edit(
-            "gateway/relaying/custody.py",
+            "gateway/relaying/custodies.py",
             "        self._tasks.start(self._relay_receipt(subject, signal))\n",
             "        assert subject\n",
         ),
@@ -491,7 +491,7 @@ UNTOLD = (
         "E2",
         "An acknowledgement that fits a message is noted as one that fits none, too.",
         Edit(
-            "gateway/receiving/inbound.py",
+            "gateway/incoming/receiver.py",
             "return fits or await self._relay.take_signal(signal, profile, caller)",
             "return not fits and await self._relay.take_signal(signal, profile, caller)",
         ),

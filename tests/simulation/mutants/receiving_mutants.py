@@ -176,7 +176,7 @@ DECISIONS = (
         "I5",
         "A repeat of what was handed over takes all that is stored behind it for withheld.",
         Edit(
-            "gateway/receiving/handovers.py",
+            "gateway/incoming/handovers.py",
             """\
         if all(one.key != debt.key for one in of_pair):
             return
@@ -281,7 +281,7 @@ ACKNOWLEDGING = (
         "I3",
         "The acknowledgement leaves in the step that stores the message.",
         Edit(
-            "gateway/receiving/arrivals.py",
+            "gateway/incoming/arrivals.py",
             """\
         verdict = arrival.store(txn, ground, received, is_awaited=is_awaited)
 """,
@@ -298,7 +298,7 @@ ACKNOWLEDGING = (
         "I3",
         "What could not be stored for lack of space is acknowledged.",
         Edit(
-            "gateway/receiving/arrivals.py",
+            "gateway/incoming/arrivals.py",
             """\
             await self._acknowledge_known(received)
             raise
@@ -337,7 +337,7 @@ ACKNOWLEDGING = (
         "I16",
         "What was withheld does not go before the next message of its pair.",
         Edit(
-            "gateway/receiving/handovers.py",
+            "gateway/incoming/handovers.py",
             """\
             await self._hand_over_withheld_before(debt)
 """,
@@ -367,7 +367,7 @@ ACKNOWLEDGING = (
         "I16",
         "A hand-over does not wait for the one before it.",
         Edit(
-            "gateway/receiving/handovers.py",
+            "gateway/incoming/handovers.py",
             """\
         await self._serve(place.debt.key.pair)
 """,
@@ -406,7 +406,7 @@ ACKNOWLEDGING = (
         "L2",
         "What was stored and not handed over at the crash is not taken up.",
         Edit(
-            "gateway/receiving/inbound.py",
+            "gateway/incoming/receiver.py",
             """\
         await self._hand_overs.start()
 """,
@@ -461,7 +461,7 @@ ACKNOWLEDGING = (
         "L2",
         "A hand-over that meets a full disk is not tried again.",
         Edit(
-            "gateway/receiving/handovers.py",
+            "gateway/incoming/handovers.py",
             "handed_over = await self._desk.persist(",
             "handed_over = await self._desk.transact(",
         ),
@@ -471,14 +471,14 @@ ACKNOWLEDGING = (
         "I30",
         "Whatever comes back in the answer of the transport counts as the acknowledgement.",
         Edit(
-            "gateway/sending/dispatch.py",
+            "gateway/desk.py",
             """\
-            await self._take_reply(endpoint, reply, Answered(departure.message_id, agreement.id))
+            await self._take_reply(endpoint, reply, Answered(message_id, agreement.id))
 """,
             """\
             from onceonly.protocol.events import AckReceived
             said = AckReceived("in the answer")
-            await self._tell(MessageWork(departure.message_id, said))
+            await self._tell(MessageWork(message_id, said))
 """,
         ),
     ),
@@ -487,7 +487,7 @@ ACKNOWLEDGING = (
         "I2",
         "A transfer that broke off is taken for a whole package.",
         Edit(
-            "gateway/receiving/inbound.py",
+            "gateway/incoming/receiver.py",
             """\
                 async for chunk in chunks:
                     _feed(decoder, chunk, place)
@@ -511,7 +511,7 @@ APPLICATION = (
         "L4",
         "What is refused leaves a row, and its sender hears nothing.",
         Edit(
-            "gateway/receiving/signals.py",
+            "gateway/incoming/errors.py",
             """\
         await self._post_error(admitted.agreement, admitted.hop.error_uri, key, package, answer)
 """,
@@ -547,11 +547,9 @@ APPLICATION = (
         Edit(
             "steps/processing.py",
             """\
-        txn.put_owed_notice(notice)
+    txn.put_owed_notice(notice)
 """,
-            """\
-        pass
-""",
+            "",
         ),
         Edit(
             "steps/notices.py",
@@ -582,9 +580,9 @@ APPLICATION = (
         "L3",
         "Notices that were owed at the crash are not taken up.",
         Edit(
-            "gateway/receiving/inbound.py",
+            "gateway/incoming/receiver.py",
             """\
-        await self._failure_notices.start()
+        await self._desk.failure_notices.start()
 """,
             "",
         ),

@@ -8,7 +8,7 @@ MUTANTS = (
         "E2",
         "An answer to an inquiry leaves, and the journal does not say so.",
         Edit(
-            "gateway/recovery/inquiries.py",
+            "gateway/incoming/inquiries.py",
             """\
         await self._note(asked, outcome_row(Event.REPORT_SENT, sent, asked.inquiry.kind.value))
 """,
@@ -261,7 +261,7 @@ MUTANTS = (
         "I44",
         "A partner is told of its cancel in the step that sets the tombstone.",
         Edit(
-            "gateway/recovery/inquiries.py",
+            "gateway/incoming/inquiries.py",
             """\
         reply = await self._desk.transact(lambda txn, ground: answer(txn, ground, asked))
         self._tasks.start(self._send(asked, reply))

@@ -8,12 +8,12 @@ MUTANTS = (
         "I36",
         "A relay acknowledges what it has stored, before the next hop did.",
         Edit(
-            "gateway/relaying/transit.py",
+            "gateway/relaying/transits.py",
             """\
-        self._release(heard, package=passage.package, payloads=passage.payloads)
+        self._carry_out(heard, package=passage.package, payloads=passage.payloads)
 """,
             """\
-        self._release(heard, package=passage.package, payloads=passage.payloads)
+        self._carry_out(heard, package=passage.package, payloads=passage.payloads)
         from types import SimpleNamespace
         from onceonly.message.signals import PLAIN_ACK
         ack = SimpleNamespace(status=PLAIN_ACK, is_receipt=False, element=None,
@@ -27,10 +27,10 @@ MUTANTS = (
         "I39",
         "A relay whose next hop took nothing acknowledges upstream all the same.",
         Edit(
-            "gateway/relaying/transit.py",
+            "gateway/relaying/transits.py",
             """\
         if heard is not None:
-            self._release(heard)
+            self._carry_out(heard)
 """,
             """\
         if heard is not None:
@@ -118,7 +118,7 @@ MUTANTS = (
         "E2",
         "What a relay passes back leaves no row in its journal.",
         Edit(
-            "gateway/relaying/transit.py",
+            "gateway/relaying/transits.py",
             """\
         await self._upstream.send(subject, package, event)
 """,
@@ -144,7 +144,7 @@ MUTANTS = (
         "I37",
         "An accepting intermediary acknowledges in the step that stores the message.",
         Edit(
-            "gateway/relaying/custody.py",
+            "gateway/relaying/custodies.py",
             """\
             taken = await self._desk.transact(
                 lambda txn, ground: custody.take(txn, ground, passage, subject), point="commit"

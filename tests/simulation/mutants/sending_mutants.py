@@ -165,27 +165,23 @@ WAITS = (
         "I19",
         "The wait runs from the beginning of the transmission, not from its end.",
         Edit(
-            "gateway/sending/dispatch.py",
+            "gateway/desk.py",
             """\
-        try:
-            transmission = await self._transport.send(outgoing)
-        except StoreFull as full:
-            # A payload could not be read for now: what left of it is not known.
-            transmission = Transmission(TransportOutcome.UNKNOWN, bytes_left=True, detail=str(full))
-        self._desk.failpoints.reach("after-transmit")
-        ended = Transmitted(departure.attempt, transmission)
-        await self._tell(MessageWork(departure.message_id, ended))
+        await self._tell(MessageWork(message_id, Transmitted(departure.attempt, transmission)))
 """,
             """\
-        began = self._desk.ground()
-        try:
-            transmission = await self._transport.send(outgoing)
-        except StoreFull as full:
-            transmission = Transmission(TransportOutcome.UNKNOWN, bytes_left=True, detail=str(full))
-        self._desk.failpoints.reach("after-transmit")
-        ended = Transmitted(departure.attempt, transmission)
-        work = MessageWork(departure.message_id, ended)
-        self.release(await self._desk.persist(lambda txn, _: taking_up.tell(txn, began, work)))
+        work = MessageWork(message_id, Transmitted(departure.attempt, transmission))
+        await self.persist(lambda txn, _: taking_up.tell(txn, began, work))
+""",
+        ),
+        Edit(
+            "gateway/desk.py",
+            """\
+        self.failpoints.reach("before-transmit")
+""",
+            """\
+        self.failpoints.reach("before-transmit")
+        began = self.ground()
 """,
         ),
     ),
@@ -458,8 +454,8 @@ VERDICTS = (
 """,
         ),
         Edit(
-            "gateway/sending/dispatch.py",
-            "if verdicts.find_spoken_of(snapshot, house, signal.header, profile, caller) is None:",
+            "gateway/incoming/receiver.py",
+            "if find_spoken_of(snapshot, self._house, signal.header, profile, caller) is None:",
             "if snapshot.find_outbound(signal.header.ref_to_message_id) is None:",
         ),
     ),

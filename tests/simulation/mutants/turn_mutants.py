@@ -242,16 +242,15 @@ RESTARTS = (
         "I14",
         "The application has its yes before the message is stored.",
         Edit(
-            "gateway/sending/submit.py",
+            "gateway/application/submissions.py",
             """\
-        submitted = await self._desk.transact(step)
+        return (await self._desk.transact(step)).receipt
 """,
             """\
         import asyncio
         storing = asyncio.ensure_future(self._desk.transact(step))
-        storing.add_done_callback(lambda done: done.exception() or (
-            done.result().leaving and self._dispatch.release(done.result().leaving)))
-        submitted = Submitted(Receipt(draft.message.message_id, is_replayed=False))
+        storing.add_done_callback(lambda done: done.exception())
+        return Receipt(draft.message.message_id, is_replayed=False)
 """,
         ),
     ),
@@ -260,7 +259,7 @@ RESTARTS = (
         "I31",
         "Whoever submits again because no answer came gets another MessageId.",
         Edit(
-            "gateway/sending/submit.py",
+            "gateway/application/submissions.py",
             'message_id = submission.message_id or ground.message_id("message")',
             'message_id = ground.message_id("message")',
         ),

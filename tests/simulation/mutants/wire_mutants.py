@@ -83,7 +83,7 @@ MUTANTS = (
         "E2",
         "An acknowledgement that fits no message is answered with an error.",
         Edit(
-            "gateway/receiving/inbound.py",
+            "gateway/incoming/receiver.py",
             """\
         await self._refusals.write(row, agreement_id=whose)
         snapshot = self._desk.snapshot()
