@@ -167,21 +167,30 @@ WAITS = (
         Edit(
             "gateway/desk.py",
             """\
+        take = None if reply is None else reply.take
+        try:
+            transmission = await self._send(
+                agreement, endpoint, message_id, package, payloads, take
+            )
+        except StoreFull as full:
+            # A payload could not be read for now: what left of it is not known.
+            transmission = Transmission(Outcome.UNKNOWN, bytes_left=True, detail=str(full))
+        self.failpoints.reach("after-transmit")
         await self._tell(MessageWork(message_id, Transmitted(departure.attempt, transmission)))
 """,
             """\
+        began = self.ground()
+        take = None if reply is None else reply.take
+        try:
+            transmission = await self._send(
+                agreement, endpoint, message_id, package, payloads, take
+            )
+        except StoreFull as full:
+            # A payload could not be read for now: what left of it is not known.
+            transmission = Transmission(Outcome.UNKNOWN, bytes_left=True, detail=str(full))
+        self.failpoints.reach("after-transmit")
         work = MessageWork(message_id, Transmitted(departure.attempt, transmission))
         await self.persist(lambda txn, _: taking_up.tell(txn, began, work))
-""",
-        ),
-        Edit(
-            "gateway/desk.py",
-            """\
-        self.failpoints.reach("before-transmit")
-""",
-            """\
-        self.failpoints.reach("before-transmit")
-        began = self.ground()
 """,
         ),
     ),
