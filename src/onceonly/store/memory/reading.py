@@ -39,7 +39,7 @@ from onceonly.store.contract.entries import (
 )
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.memory.jobs import MemoryJobReading
-from onceonly.store.memory.tables import Incoming, Outgoing
+from onceonly.store.memory.tables import InboundRow, OutboundRow
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
@@ -72,7 +72,7 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
         next_after = shown[-1].position if len(found) > wanted.limit else None
         return Page([row.view() for row in shown], next_after)
 
-    def _list_outbound(self, *statuses: OutboundStatus) -> list[Outgoing]:
+    def _list_outbound(self, *statuses: OutboundStatus) -> list[OutboundRow]:
         return [row for row in self._tables.outbound.values() if row.state.status in statuses]
 
     def find_next_queued(self, pair: Pair) -> OutboundEntry | None:
@@ -290,7 +290,7 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
     def list_inbox(self, after: int, limit: int) -> Sequence[InboxItem]:
         return [row.item() for row in islice(self._handed_over(after), limit)]
 
-    def _handed_over(self, after: int) -> Iterator[Incoming]:
+    def _handed_over(self, after: int) -> Iterator[InboundRow]:
         offsets = (offset for offset in sorted(self._tables.inbox) if offset > after)
         rows = (self._tables.inbound[self._tables.inbox[offset]] for offset in offsets)
         return (row for row in rows if row.status is InboundStatus.HANDED_OVER)
@@ -366,7 +366,7 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
         return counts
 
 
-def _fits(row: Outgoing, wanted: MessageFilter) -> bool:
+def _fits(row: OutboundRow, wanted: MessageFilter) -> bool:
     message = row.message
     return (
         row.position > wanted.after

@@ -27,7 +27,7 @@ from onceonly.store.contract.entries import (
 from onceonly.store.contract.store import Transaction
 from onceonly.store.memory.jobs import MemoryJobWriting
 from onceonly.store.memory.reading import MemorySnapshot
-from onceonly.store.memory.tables import Incoming, Outgoing, Passing, Tables
+from onceonly.store.memory.tables import InboundRow, OutboundRow, Passing, Tables
 from onceonly.store.spool import INLINE_BYTES_MAX
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
@@ -70,7 +70,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         idempotency_key: str | None,
     ) -> None:
         settled_at = submitted_at if state.status in FINAL else None
-        row = Outgoing(
+        row = OutboundRow(
             self._next("position"),
             message,
             state,
@@ -136,7 +136,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         number = self._next("inbound")
         if has_key:
             self._add(self._tables.known, message.key, number)
-        row = Incoming(
+        row = InboundRow(
             number,
             message,
             _checked(message.payloads, payloads),
@@ -162,14 +162,14 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         assert row.status is InboundStatus.STORED, f"{key} is {row.status}"
         return self._put_into_inbox(row, at)
 
-    def _put_into_inbox(self, row: Incoming, at: int) -> int:
+    def _put_into_inbox(self, row: InboundRow, at: int) -> int:
         offset = self._next("offset")
         self._put(self._tables.inbox, offset, row.number)
         status = InboundStatus.HANDED_OVER
         self._change_inbound(changed(row, offset=offset, handed_over_at=at, status=status))
         return offset
 
-    def _get_inbound(self, key: MessageKey) -> Incoming:
+    def _get_inbound(self, key: MessageKey) -> InboundRow:
         number = self._tables.known.get(key)
         if number is None:
             rows = self._tables.inbound.values()
@@ -177,7 +177,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         assert number is not None, f"no inbound message {key}"
         return self._tables.inbound[number]
 
-    def _change_inbound(self, row: Incoming) -> None:
+    def _change_inbound(self, row: InboundRow) -> None:
         self._put(self._tables.inbound, row.number, row)
 
     def cancel_inbound(self, key: MessageKey, *, at: int, keep_until_at: int | None) -> None:
@@ -199,7 +199,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
     def put_refused(self, offset: int) -> None:
         self._change_inbound(changed(self._item_row(offset), is_refused=True))
 
-    def _item_row(self, offset: int) -> Incoming:
+    def _item_row(self, offset: int) -> InboundRow:
         number = self._tables.inbox.get(offset)
         assert number is not None, f"no inbox item at {offset}"
         return self._tables.inbound[number]
@@ -262,7 +262,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
             purged += 1
         return purged
 
-    def _is_passing(self, row: Incoming) -> bool:
+    def _is_passing(self, row: InboundRow) -> bool:
         """Whether something may have to be said of it to the hop that it came from."""
         key = row.message.key
         twin = self._tables.outbound.get(key.message_id)
@@ -360,7 +360,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
             self._put(self._tables.journal, seq, changed(numbered, chain_hash=chain_hash))
 
 
-_Aged = TypeVar("_Aged", Incoming, Passing)
+_Aged = TypeVar("_Aged", InboundRow, Passing)
 
 
 def _past(rows: Iterable[_Aged], now_at: int, limit: int) -> list[_Aged]:
