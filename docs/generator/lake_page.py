@@ -6,7 +6,7 @@ from generator.words import attribute_docs, code, table
 from onceonly.lake import invariants, model, verdicts
 from onceonly.lake.catalogue import TABLES as MADE
 from onceonly.lake.reports import duplicate_causes
-from onceonly.lake.reports.sla import Target
+from onceonly.lake.reports.sla import SlaTarget
 from onceonly.lake.schemas import KEY
 from onceonly.lake.tables.definition import Definition
 from onceonly.message.instant import US_PER_S
@@ -159,13 +159,13 @@ def _sentence(text: str) -> str:
 
 
 def _target() -> str:
-    docs = attribute_docs(Target)
+    docs = attribute_docs(SlaTarget)
     rows = ((f"`{name}`", _default(name, value), docs[name]) for name, value in _defaults())
     return table(("Target", "Default", "Meaning"), rows)
 
 
 def _defaults() -> Iterator[tuple[str, int]]:
-    yield from Target()._asdict().items()
+    yield from SlaTarget()._asdict().items()
 
 
 def _lifecycle() -> str:

@@ -38,7 +38,7 @@ from pyspark_onceonly.offsets import (
     planned,
     until,
 )
-from pyspark_onceonly.options import Gateway
+from pyspark_onceonly.options import GatewayAddress
 from pyspark_onceonly.patience import patiently
 
 _TEXT, _NUMBER = StringType(), LongType()
@@ -87,7 +87,7 @@ def inbox_schema(payload: str) -> StructType:
 class InboxRows(NamedTuple):
     """How rows of the inbox are read; picklable."""
 
-    gateway: Gateway
+    gateway: GatewayAddress
     is_text: bool
 
     def end(self) -> End:
@@ -122,7 +122,7 @@ class InboxRows(NamedTuple):
                 patiently(told, self.gateway.patience_s)
 
 
-def _page(gateway: Gateway, client: Client, wanted: Range) -> pa.Table:
+def _page(gateway: GatewayAddress, client: Client, wanted: Range) -> pa.Table:
     stream = patiently(lambda: client.inbox_stream(*wanted), gateway.patience_s)
     with pa.ipc.open_stream(stream) as reader:
         return reader.read_all()

@@ -9,14 +9,14 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from onceonly.client import Client, End
 from pyspark_onceonly.offsets import Range, planned, until
-from pyspark_onceonly.options import Gateway
+from pyspark_onceonly.options import GatewayAddress
 from pyspark_onceonly.patience import patiently
 
 
 class JournalRows(NamedTuple):
     """How rows of the journal are read; picklable."""
 
-    gateway: Gateway
+    gateway: GatewayAddress
 
     def end(self) -> End:
         """The greatest `seq` so far, and whose."""

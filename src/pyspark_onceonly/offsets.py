@@ -47,7 +47,7 @@ class Numbered(NamedTuple):
     per_partition: int
 
 
-class Rows(Protocol):
+class NumberedRows(Protocol):
     """Rows by number, read anywhere."""
 
     def end(self) -> End:
@@ -75,7 +75,7 @@ def planned(after: int, up_to: int, length: int) -> list[InputPartition]:
     return list(ranges(after, up_to, length)) or [InputPartition(Range(after, after))]
 
 
-def until(rows: Rows, after: int, up_to: int | None) -> int:
+def until(rows: NumberedRows, after: int, up_to: int | None) -> int:
     """Where a batch ends: at `up_to`, or with the last row, since ranges behind it have no end."""
     if up_to is not None and up_to <= after:
         return up_to
@@ -108,7 +108,7 @@ def check_store(end: End, number: int, store_id: str | None) -> None:
 class NumberedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """A stream over numbered rows."""
 
-    def __init__(self, kind: str, rows: Rows, numbered: Numbered) -> None:
+    def __init__(self, kind: str, rows: NumberedRows, numbered: Numbered) -> None:
         self._kind = kind
         self._rows = rows
         self._numbered = numbered

@@ -39,7 +39,7 @@ _OF_SPARK = frozenset(
 """Options that are for Spark, which hands them on all the same."""
 
 
-class Gateway(NamedTuple):
+class GatewayAddress(NamedTuple):
     """Which gateway, and how long to wait for it."""
 
     api: str
@@ -89,10 +89,10 @@ class Options:
             raise ValueError(f"option {name} is {text!r}; legal: {legal}")
         return int(text)
 
-    def gateway(self) -> Gateway:
+    def gateway(self) -> GatewayAddress:
         """Raises `ValueError` where no gateway is named."""
         api = self.find("api")
         if api is None:
             raise ValueError("option api is missing: the address of the gateway's API")
         patience_s = float(self.whole("patience_s", int(PATIENCE_S)))
-        return Gateway(api, self.find("token"), patience_s)
+        return GatewayAddress(api, self.find("token"), patience_s)

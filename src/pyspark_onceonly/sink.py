@@ -29,7 +29,7 @@ from pyspark.sql.datasource import (
 from onceonly.client import Client
 from onceonly.message.errors import LocalError
 from pyspark_onceonly import rejects
-from pyspark_onceonly.options import Gateway
+from pyspark_onceonly.options import GatewayAddress
 from pyspark_onceonly.patience import PAUSE_S_MAX, patiently
 from pyspark_onceonly.row_shape import RowShape
 
@@ -47,10 +47,10 @@ OUTCOMES = ("accepted", "rejected", "replayed")
 _LOG = logging.getLogger(__name__)
 
 
-class Sink(NamedTuple):
+class SinkJob(NamedTuple):
     """What every task and the driver have of the job; picklable."""
 
-    gateway: Gateway
+    gateway: GatewayAddress
     run: str
     """One start of a batch, or of a stream; made on the driver."""
     shape: RowShape
@@ -76,7 +76,7 @@ class TaskCounts(WriterCommitMessage):
 class BatchWriter(DataSourceArrowWriter):
     """`df.write.format("onceonly")`."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: SinkJob) -> None:
         self._sink = sink
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskCounts:
@@ -100,7 +100,7 @@ class BatchWriter(DataSourceArrowWriter):
 class StreamWriter(DataSourceStreamArrowWriter):
     """`df.writeStream.format("onceonly")`: each batch is a job of its own."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: SinkJob) -> None:
         self._sink = sink
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskCounts:
@@ -145,7 +145,9 @@ def task_of(context: TaskContext) -> Task:
     return Task(context.partitionId(), context.taskAttemptId())
 
 
-def stage_task(sink: Sink, job: str, task: Task, batches: Iterator[pa.RecordBatch]) -> TaskCounts:
+def stage_task(
+    sink: SinkJob, job: str, task: Task, batches: Iterator[pa.RecordBatch]
+) -> TaskCounts:
     """Stage the rows of one task, in requests of many.
 
     Any attempt of the task may do so, and one may stop anywhere. Of two at once the later one does;
@@ -159,7 +161,7 @@ def stage_task(sink: Sink, job: str, task: Task, batches: Iterator[pa.RecordBatc
         raise
 
 
-def _stand_by(sink: Sink, job: str) -> None:
+def _stand_by(sink: SinkJob, job: str) -> None:
     """Return when nobody has staged rows of the job for `patience_s`; Spark ends us before.
 
     A task that fails while its other attempt is at work uses up its tries: Spark may start a third
@@ -177,7 +179,7 @@ def _stand_by(sink: Sink, job: str) -> None:
             time.sleep(min(PAUSE_S_MAX, patience_s / 10))
 
 
-def _stage(sink: Sink, job: str, task: Task, batches: Iterator[pa.RecordBatch]) -> TaskCounts:
+def _stage(sink: SinkJob, job: str, task: Task, batches: Iterator[pa.RecordBatch]) -> TaskCounts:
     partition = task.partition
     counts = TaskCounts(job, sink.run, partition, 0, 0, 0, 0, None)
     refused = rejects.RejectsFile(sink.rejects, job, partition)
@@ -199,7 +201,7 @@ def _stage(sink: Sink, job: str, task: Task, batches: Iterator[pa.RecordBatch]) 
 
 
 def _staged(
-    sink: Sink, client: Client, job: str, task: Task, lines: Sequence[bytes]
+    sink: SinkJob, client: Client, job: str, task: Task, lines: Sequence[bytes]
 ) -> list[dict[str, Any]]:
     """What became of each line. One that no request holds is rejected here, and never sent."""
     answers: list[dict[str, Any]] = []
@@ -239,7 +241,7 @@ def _count(counts: TaskCounts, answers: Sequence[dict[str, Any]]) -> None:
         setattr(counts, outcome, getattr(counts, outcome) + more)
 
 
-def commit_job(sink: Sink, tasks: Sequence[TaskCounts]) -> None:
+def commit_job(sink: SinkJob, tasks: Sequence[TaskCounts]) -> None:
     """Release the job, name its rejects, write its report; again, all of it changes nothing.
 
     Every row that came in is accepted, rejected or replayed, and what was accepted is there still,
@@ -263,26 +265,26 @@ def commit_job(sink: Sink, tasks: Sequence[TaskCounts]) -> None:
         )
 
 
-def commit_nothing(sink: Sink, job: str) -> None:
+def commit_nothing(sink: SinkJob, job: str) -> None:
     """No row came in: there is nothing to release, and the report says so."""
     _keep_rejects(sink, job, ())
     _report(sink, job, dict.fromkeys(("rows", *OUTCOMES), 0))
 
 
-def _keep_rejects(sink: Sink, job: str, tasks: Sequence[TaskCounts]) -> None:
+def _keep_rejects(sink: SinkJob, job: str, tasks: Sequence[TaskCounts]) -> None:
     if sink.rejects is not None:
         files = {task.partition: task.rejects_file for task in tasks}
         rejects.keep(sink.rejects, job, files)
 
 
-def _report(sink: Sink, job: str, total: dict[str, int]) -> None:
+def _report(sink: SinkJob, job: str, total: dict[str, int]) -> None:
     if sink.report is not None:
         released_at = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         report = {"job": job, **total, "released_at": released_at}
         rejects.write_report(sink.report, job, json.dumps(report).encode() + b"\n")
 
 
-def drop_run(sink: Sink, job: str, run: str) -> None:
+def drop_run(sink: SinkJob, job: str, run: str) -> None:
     """Forget what this run has staged of the job; it stages no more."""
     with sink.gateway.client() as client:
         patiently(lambda: client.drop(job, run), sink.gateway.patience_s)

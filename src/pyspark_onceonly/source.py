@@ -25,7 +25,7 @@ from pyspark_onceonly.options import (
     Options,
 )
 from pyspark_onceonly.row_shape import HEADER_FIELDS, shape_of
-from pyspark_onceonly.sink import BatchWriter, Sink, StreamWriter
+from pyspark_onceonly.sink import BatchWriter, SinkJob, StreamWriter
 
 _ALWAYS = frozenset({"api", "token", "patience_s"})
 _READING = _ALWAYS | {"read", "payload", "after", "rows_per_partition"}
@@ -123,10 +123,10 @@ class DefaultSource(DataSource):
         self._options.check("stream writes", USES)
         return StreamWriter(self._sink(schema, ""))
 
-    def _sink(self, schema: StructType, job: str) -> Sink:
+    def _sink(self, schema: StructType, job: str) -> SinkJob:
         options = self._options
         per_request = options.whole("rows_per_request", ROWS_PER_REQUEST, 1, ROWS_PER_REQUEST_MAX)
-        return Sink(
+        return SinkJob(
             options.gateway(),
             uuid.uuid4().hex,
             shape_of(options, schema, job),

@@ -12,14 +12,14 @@ import pytest
 
 from onceonly.cli.output import say
 from onceonly.cli.status_line import of_spark
-from onceonly.lake.activity import Progress
+from onceonly.lake.activity import Activity
 
 CLEAR = "\x1b[2K"
 QUARANTINED = "quarantined journal/party=one/segment-1.parquet: edited"
 
 
-def at_work() -> Progress:
-    return Progress(("delivery_ledger", "party=\x1b[2J"), 3, 8)
+def at_work() -> Activity:
+    return Activity(("delivery_ledger", "party=\x1b[2J"), 3, 8)
 
 
 def all_of(screen: BinaryIO) -> str:

@@ -7,7 +7,7 @@ import pytest
 from lxml import etree
 
 from onceonly.demo import documents
-from onceonly.demo.documents import Document, document_name, files_of, order, order_response
+from onceonly.demo.documents import SampleDocument, document_name, files_of, order, order_response
 from onceonly.message.errors import LocalError
 
 NUMBERS = range(1, 41)
@@ -17,7 +17,7 @@ NS = {
 }
 
 
-def tree(document: Document):
+def tree(document: SampleDocument):
     assert isinstance(document.source, bytes)
     return etree.fromstring(document.source)
 

@@ -11,7 +11,7 @@ from itertools import islice
 import pytest
 
 from onceonly.demo import link as link_module
-from onceonly.demo.link import DISTURBING, LOSING, Fate, Fault, FaultyLink, fates
+from onceonly.demo.link import DISTURBING, LOSING, Fault, FaultyLink, RequestFate, fates
 
 WAIT_S = 10.0
 
@@ -53,7 +53,7 @@ class Echo:
 
 
 @asynccontextmanager
-async def standing(fate: Fate) -> AsyncIterator[tuple[FaultyLink, Echo]]:
+async def standing(fate: RequestFate) -> AsyncIterator[tuple[FaultyLink, Echo]]:
     """A link that does the same to every request, and a gateway behind it."""
     echo = Echo()
     server = await asyncio.start_server(echo.serve, "127.0.0.1", 0)
@@ -113,7 +113,7 @@ def test_without_a_fault_every_byte_passes(size):
 
     async def check() -> None:
         body = bytes(i * 7 % 251 for i in range(size))
-        async with standing(Fate()) as (link, echo):
+        async with standing(RequestFate()) as (link, echo):
             answer = await post(link.port, body)
             assert answer.startswith(b"HTTP/1.1 200")
             assert b"X-Length: %d" % size in answer
@@ -127,7 +127,7 @@ def test_the_gateway_sees_its_own_address():
     """The Host header is the target's, or a strict gateway would refuse the request."""
 
     async def check() -> None:
-        async with standing(Fate()) as (link, echo):
+        async with standing(RequestFate()) as (link, echo):
             await post(link.port, b"x")
             assert b"\r\nHost: 127.0.0.1:%d\r\n" % echo.port in echo.heads[0]
             assert b"link:1" not in echo.heads[0]
@@ -139,7 +139,7 @@ def test_a_connection_carries_several_requests():
     """Keep-alive works through the link, one fate per request."""
 
     async def check() -> None:
-        async with standing(Fate()) as (link, echo):
+        async with standing(RequestFate()) as (link, echo):
             reader, writer = await asyncio.open_connection("127.0.0.1", link.port)
             async with asyncio.timeout(WAIT_S):
                 for body in (b"one", b"two"):
@@ -156,7 +156,7 @@ def test_expectation_is_met_by_the_link():
     """A sender that waits for 100 Continue is told to go on; the gateway never sees it."""
 
     async def check() -> None:
-        async with standing(Fate()) as (link, echo):
+        async with standing(RequestFate()) as (link, echo):
             answer = await post(link.port, b"body", extra=b"Expect: 100-continue\r\n")
             assert answer.startswith(b"HTTP/1.1 200")
             assert b"xpect" not in echo.heads[0]
@@ -168,7 +168,7 @@ def test_a_lost_request_never_arrives():
     """The sender's connection ends without an answer and the gateway saw nothing."""
 
     async def check() -> None:
-        async with standing(Fate(Fault.REQUEST_LOST)) as (link, echo):
+        async with standing(RequestFate(Fault.REQUEST_LOST)) as (link, echo):
             assert b"HTTP" not in await post(link.port, b"x")
             assert (echo.bodies, echo.broken) == ([], 0)
             assert link.faults == {Fault.REQUEST_LOST: 1}
@@ -180,7 +180,7 @@ def test_a_lost_response_was_worked_on():
     """The gateway got the request; the sender cannot know."""
 
     async def check() -> None:
-        async with standing(Fate(Fault.RESPONSE_LOST)) as (link, echo):
+        async with standing(RequestFate(Fault.RESPONSE_LOST)) as (link, echo):
             assert b"HTTP" not in await post(link.port, b"x")
             assert echo.bodies == [b"x"]
 
@@ -193,7 +193,7 @@ def test_a_reset_request_never_arrives_whole(share, size):
     """Wherever the cut falls, the gateway gets a part and a broken connection."""
 
     async def check() -> None:
-        async with standing(Fate(Fault.REQUEST_RESET, share)) as (link, echo):
+        async with standing(RequestFate(Fault.REQUEST_RESET, share)) as (link, echo):
             assert b"HTTP" not in await post(link.port, b"x" * size)
             await echo.wait_for_broken()
             assert echo.bodies == []
@@ -206,7 +206,7 @@ def test_a_reset_response_is_never_whole(share):
     """The gateway did its work, the sender gets a part of the answer."""
 
     async def check() -> None:
-        async with standing(Fate(Fault.RESPONSE_RESET, share)) as (link, echo):
+        async with standing(RequestFate(Fault.RESPONSE_RESET, share)) as (link, echo):
             assert not (await post(link.port, b"x")).endswith(b"\r\n\r\n")
             assert echo.bodies == [b"x"]
 
@@ -217,7 +217,7 @@ def test_unavailable_is_503_and_nothing_arrives():
     """The link answers in the gateway's place."""
 
     async def check() -> None:
-        async with standing(Fate(Fault.UNAVAILABLE)) as (link, echo):
+        async with standing(RequestFate(Fault.UNAVAILABLE)) as (link, echo):
             assert (await post(link.port, b"x")).startswith(b"HTTP/1.1 503")
             assert (echo.bodies, echo.broken) == ([], 0)
 
@@ -228,7 +228,7 @@ def test_a_doubled_request_arrives_twice_and_is_answered_once():
     """Both copies are the same bytes, and both have arrived when the answer comes."""
 
     async def check() -> None:
-        async with standing(Fate(Fault.DOUBLED)) as (link, echo):
+        async with standing(RequestFate(Fault.DOUBLED)) as (link, echo):
             answer = await post(link.port, b"twin")
             assert answer.count(b"HTTP/1.1 200") == 1
             assert echo.bodies == [b"twin", b"twin"]
@@ -241,7 +241,7 @@ def test_a_late_copy_comes_after_the_answer(monkeypatch):
     monkeypatch.setattr(link_module, "LATE_S", 0.05)
 
     async def check() -> None:
-        async with standing(Fate(Fault.DOUBLED_LATE, wait=1.0)) as (link, echo):
+        async with standing(RequestFate(Fault.DOUBLED_LATE, wait=1.0)) as (link, echo):
             assert (await post(link.port, b"twin")).startswith(b"HTTP/1.1 200")
             assert echo.bodies == [b"twin"]
             await link.settle()
@@ -255,7 +255,7 @@ def test_a_body_too_large_to_double_loses_its_answer_instead(monkeypatch):
     monkeypatch.setattr(link_module, "HELD_BYTES_MAX", 10)
 
     async def check() -> None:
-        async with standing(Fate(Fault.DOUBLED)) as (link, echo):
+        async with standing(RequestFate(Fault.DOUBLED)) as (link, echo):
             assert b"HTTP" not in await post(link.port, b"x" * 11)
             await echo.wait_for(1)
             assert link.faults == {Fault.RESPONSE_LOST: 1}
@@ -268,7 +268,7 @@ def test_a_delayed_request_arrives(monkeypatch):
     monkeypatch.setattr(link_module, "DELAY_S", 0.01)
 
     async def check() -> None:
-        async with standing(Fate(Fault.DELAYED, wait=1.0)) as (link, echo):
+        async with standing(RequestFate(Fault.DELAYED, wait=1.0)) as (link, echo):
             assert (await post(link.port, b"x")).startswith(b"HTTP/1.1 200")
             assert echo.bodies == [b"x"]
 
@@ -314,7 +314,7 @@ def test_closing_the_link_leaves_nothing_running():
     """Open connections and late copies end with the link."""
 
     async def check() -> None:
-        async with standing(Fate(Fault.DOUBLED_LATE, wait=1.0)) as (link, echo):
+        async with standing(RequestFate(Fault.DOUBLED_LATE, wait=1.0)) as (link, echo):
             await post(link.port, b"x")
             _, writer = await asyncio.open_connection("127.0.0.1", link.port)
             assert echo.bodies == [b"x"]

@@ -32,7 +32,7 @@ def test_a_step_is_named_while_it_runs_with_its_tasks(spark: SparkSession, tmp_p
         working = pool.submit(work)
         # To open this end takes until the task has opened the other one.
         with gate.open("w"):
-            assert activity.now() == activity.Progress(("delivery_ledger",), 0, 1)
+            assert activity.now() == activity.Activity(("delivery_ledger",), 0, 1)
         assert working.result() == "delivery_ledger"
     assert activity.now().steps == ()
 

@@ -9,7 +9,7 @@ from cases import BETWEEN, evidence, records
 from journals import BUYER, DAWN, SECOND, SELLER, Exchange, Ledger, Passage, two_parties
 
 from onceonly.journal.segment import party_folder
-from onceonly.lake.jobs.case import Case, judge
+from onceonly.lake.jobs.case import JudgedCase, judge
 from onceonly.lake.jobs.finding import find, rows_on_differences
 from onceonly.lake.page.cards import hops
 from onceonly.lake.page.findings import Findings
@@ -42,7 +42,7 @@ def found_in(rows: DataFrame) -> Findings:
     told = {row["party"] for row in rows.select("party").distinct().collect()}
     names = sorted({BUYER, SELLER, BETWEEN} | told)
     whole = [Wholeness(party_folder(name), 0, 0, 0, 0, None) for name in names]
-    case = Case(made.journal, made.coverage, made.judged, made.as_of, made.policy, whole)
+    case = JudgedCase(made.journal, made.coverage, made.judged, made.as_of, made.policy, whole)
     return find(case, judge(case))
 
 

@@ -12,7 +12,7 @@ import pytest
 from onceonly.lake import jobs
 from onceonly.lake.ingest import segments
 from onceonly.lake.packs import bounds, seal, summary
-from onceonly.lake.packs.bounds import Fault, misshapen, unreadable
+from onceonly.lake.packs.bounds import PackFault, misshapen, unreadable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,7 +75,7 @@ def test_a_pipe_for_a_summary_ends_at_once(pack: Path):
 def test_a_document_has_its_length(pack: Path):
     """A summary of gigabytes would be in memory as a whole."""
     (pack / summary.FILE).write_text("x" * 101)
-    assert misshapen(pack, DOCUMENTS) == [Fault(summary.FILE, "has 101 bytes, and 100 at most")]
+    assert misshapen(pack, DOCUMENTS) == [PackFault(summary.FILE, "has 101 bytes, and 100 at most")]
 
 
 def test_a_file_has_its_length(pack: Path):
@@ -94,7 +94,7 @@ def test_a_pack_has_so_many_files(pack: Path, monkeypatch: pytest.MonkeyPatch):
     assert misshapen(pack, DOCUMENTS) == []
     for number in range(20):
         (pack / f"{number}").touch()
-    assert misshapen(pack, DOCUMENTS)[-1] == Fault("files", "a pack has 20 files at most")
+    assert misshapen(pack, DOCUMENTS)[-1] == PackFault("files", "a pack has 20 files at most")
 
 
 def test_pages_that_become_gigabytes_are_named(pack: Path, monkeypatch: pytest.MonkeyPatch):

@@ -474,7 +474,7 @@ def test_a_pack_about_two_names_of_one_gateway_agrees(spark: SparkSession, tmp_p
     Inside(both, both).matched("m@example")
     publish(tmp_path / "lake", both)
     jobs.ingest(str(tmp_path / "lake"))
-    pair, out = jobs.Pair(BUYER, STRANGER), tmp_path / "pack"
+    pair, out = jobs.PackScope(BUYER, STRANGER), tmp_path / "pack"
     made = jobs.pack(str(tmp_path / "lake"), pair, out=out, as_of=MUCH_LATER)
     assert (made.holders, made.counts.verdicts[Verdict.ONE_SIDED]) == ([BUYER], 1)
     assert list(jobs.verify(out).disagreements) == []
@@ -483,6 +483,6 @@ def test_a_pack_about_two_names_of_one_gateway_agrees(spark: SparkSession, tmp_p
 def test_a_pack_needs_evidence_and_an_empty_folder(world: World, tmp_path: Path):
     """Two parties of whom no journal is there, and a folder that holds something."""
     with pytest.raises(LocalError, match="no journal of"):
-        jobs.pack(str(world.lake), jobs.Pair("urn:a", "urn:b"), out=tmp_path / "pack")
+        jobs.pack(str(world.lake), jobs.PackScope("urn:a", "urn:b"), out=tmp_path / "pack")
     with pytest.raises(LocalError, match="is not empty"):
-        jobs.pack(str(world.lake), jobs.Pair(BUYER, SELLER), out=world.pack)
+        jobs.pack(str(world.lake), jobs.PackScope(BUYER, SELLER), out=world.pack)

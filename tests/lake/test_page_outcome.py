@@ -12,7 +12,7 @@ from onceonly.lake.catalogue import find
 from onceonly.lake.page import actions, outcome
 from onceonly.lake.page.cards import journals, verdicts
 from onceonly.lake.page.findings import Extract, Findings
-from onceonly.lake.page.outcome import Outcome
+from onceonly.lake.page.outcome import Conclusion
 from onceonly.lake.verdicts import CLASSES, Standing, Verdict
 
 MATCHED = {Verdict.MATCHED: 3}
@@ -26,7 +26,7 @@ def sentence(counts: dict[Verdict, int], *broken: str) -> outcome.Sentence:
 def test_a_clean_exchange_is_sealed():
     """All agreed, nothing broken: that and nothing else is `held`."""
     said = sentence(MATCHED)
-    assert said.outcome is Outcome.HELD
+    assert said.outcome is Conclusion.HELD
     assert said.words == "The promise held."
     assert said.why.startswith("6 of 6 messages agreed")
 
@@ -35,19 +35,19 @@ def test_a_clean_exchange_is_sealed():
 def test_one_alarm_breaks_the_seal(verdict: Verdict):
     """Whatever else is fine, a class that must not be is said first."""
     said = sentence({**MATCHED, verdict: 1})
-    assert said.outcome is Outcome.BROKEN
+    assert said.outcome is Conclusion.BROKEN
     assert "2 messages of 8 in a class that must not be" in said.why
 
 
 @pytest.mark.parametrize("verdict", [v.verdict for v in CLASSES if v.standing is Standing.DOUBT])
 def test_a_doubt_is_no_breach_and_no_success(verdict: Verdict):
     """What the two-army problem allows is neither sealed nor called broken."""
-    assert sentence({**MATCHED, verdict: 1}).outcome is Outcome.DOUBT
+    assert sentence({**MATCHED, verdict: 1}).outcome is Conclusion.DOUBT
 
 
 def test_a_broken_invariant_breaks_the_seal():
     """Also where every message is in a good class."""
-    assert sentence(MATCHED, "I1").outcome is Outcome.BROKEN
+    assert sentence(MATCHED, "I1").outcome is Conclusion.BROKEN
 
 
 def test_damaged_evidence_is_not_called_a_broken_promise():
@@ -67,8 +67,8 @@ def test_damaged_evidence_beside_differences_is_said_with_them():
 
 def test_what_one_side_tells_proves_nothing():
     """Half of the evidence cannot seal anything, nor break it."""
-    assert sentence({Verdict.ONE_SIDED: 5}).outcome is Outcome.UNPROVED
-    assert sentence({**MATCHED, Verdict.ONE_SIDED: 5}).outcome is Outcome.UNPROVED
+    assert sentence({Verdict.ONE_SIDED: 5}).outcome is Conclusion.UNPROVED
+    assert sentence({**MATCHED, Verdict.ONE_SIDED: 5}).outcome is Conclusion.UNPROVED
 
 
 def test_what_is_under_way_is_said():
@@ -78,7 +78,7 @@ def test_what_is_under_way_is_said():
 
 def test_an_empty_lake_proves_nothing():
     """No message, no promise that held."""
-    assert sentence({}).outcome is Outcome.UNPROVED
+    assert sentence({}).outcome is Conclusion.UNPROVED
 
 
 def test_what_one_side_cannot_know_is_not_shown_as_nought():
@@ -90,7 +90,7 @@ def test_what_one_side_cannot_know_is_not_shown_as_nought():
 
 def test_every_grave_class_is_answered():
     """No alarm or doubt is left out of the answers of the first screen."""
-    answered = [verdict for answer in outcome.ANSWERS for verdict in answer.verdicts]
+    answered = [verdict for answer in outcome.QUESTIONS for verdict in answer.verdicts]
     grave = [row.verdict for row in CLASSES if row.standing in (Standing.ALARM, Standing.DOUBT)]
     assert sorted(answered) == sorted(grave)
 
@@ -244,7 +244,7 @@ def test_a_cause_is_said_once():
 def test_a_second_defect_shows_in_the_answer():
     """A message is in one class; what else is wrong with it stands on the sheet, and is counted."""
     found = findings(0, counts={**MATCHED, Verdict.COLLISION: 1}, broken=["I1"])
-    twice = next(one for one in outcome.ANSWERS if one.question == "delivered twice")
+    twice = next(one for one in outcome.QUESTIONS if one.question == "delivered twice")
     assert "<b>1 " in outcome._tile(twice, found.judged, two_sided=True)
 
 

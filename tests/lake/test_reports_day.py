@@ -153,7 +153,7 @@ def test_turnaround_has_its_hour_and_weekday(hour: Evidence):
 
 def test_the_scorecard_misses_what_is_not_acknowledged_in_time(hour: Evidence):
     """Met, missed and excused; open ones with time left are neither."""
-    target = sla.Target(within_us=SECOND, share=0.5)
+    target = sla.SlaTarget(within_us=SECOND, share=0.5)
     [row] = made("sla", hour._replace(target=target))
     assert part(row, "messages", "met", "missed", "pending", "excused") == (11, 4, 6, 0, 1)
     assert part(row, "month", "met_share", "is_kept") == (date(2025, 10, 1), 0.4, False)

@@ -10,7 +10,7 @@ from cases import evidence, kept, planted_records, records
 from journals import two_parties
 from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's world calls it F
 
-from onceonly.lake.catalogue import TABLES, Table, find
+from onceonly.lake.catalogue import TABLES, CatalogueEntry, find
 from onceonly.message.event import Event
 from onceonly.message.word import changed
 
@@ -45,7 +45,7 @@ def test_names_are_folders():
 
 
 @every_table
-def test_declared_columns_are_the_frame_s(table: Table, planted: Evidence):
+def test_declared_columns_are_the_frame_s(table: CatalogueEntry, planted: Evidence):
     """Names, order and types: whoever reads the reference reads the table."""
     made = table.make(planted)
     declared = [(column.name, column.type) for column in table.definition.columns]
@@ -53,7 +53,7 @@ def test_declared_columns_are_the_frame_s(table: Table, planted: Evidence):
 
 
 @every_table
-def test_units_stand_in_the_names(table: Table):
+def test_units_stand_in_the_names(table: CatalogueEntry):
     """What is measured says so in its name, and what is said is said."""
     for column in table.definition.columns:
         assert column.meaning
@@ -69,7 +69,7 @@ def test_units_stand_in_the_names(table: Table):
 
 
 @every_table
-def test_every_fate_is_a_row_or_none(table: Table, planted: Evidence):
+def test_every_fate_is_a_row_or_none(table: CatalogueEntry, planted: Evidence):
     """With a message of every fate each table computes, and has no row twice."""
     rows = [repr(row) for row in table.make(planted).collect()]
     assert len(set(rows)) == len(rows)

@@ -16,7 +16,7 @@ from onceonly.message.event import Event
 from onceonly.message.message import DeliverySemantics
 from onceonly.message.word import changed
 from onceonly.simulation import checkers
-from onceonly.simulation.checkers.evidence import Kind
+from onceonly.simulation.checkers.evidence import EvidenceClass
 from onceonly.simulation.generator.workload import plan_of
 from onceonly.simulation.world import World
 
@@ -38,14 +38,14 @@ SET_BACK = frozenset({"restored", "lost-numbers"})
 """Worlds in which a machine forgot what it had said: their alarms are right."""
 
 VERDICTS = {
-    Kind.ACKNOWLEDGED_AND_DELIVERED: {Verdict.MATCHED, Verdict.MATCHED_LATE},
+    EvidenceClass.ACKNOWLEDGED_AND_DELIVERED: {Verdict.MATCHED, Verdict.MATCHED_LATE},
     # An application may have read, and not begun, what its sender then took back (I44).
-    Kind.IN_DOUBT_DELIVERED: {
+    EvidenceClass.IN_DOUBT_DELIVERED: {
         Verdict.FAILED_BUT_DELIVERED,
         Verdict.MATCHED_LATE,
         Verdict.TAKEN_BACK,
     },
-    Kind.FAILED_NOT_DELIVERED: {Verdict.FAILED_NOT_DELIVERED, Verdict.TAKEN_BACK},
+    EvidenceClass.FAILED_NOT_DELIVERED: {Verdict.FAILED_NOT_DELIVERED, Verdict.TAKEN_BACK},
 }
 """What the lake has to say of each class of the truth."""
 
@@ -98,7 +98,7 @@ def test_the_journals_alone_tell_what_became_of_every_message(
             if row.event in ODD or row.semantics == DeliverySemantics.BEST_EFFORT
         }
         for one in truth:
-            wanted = VERDICTS.get(Kind(one.kind))
+            wanted = VERDICTS.get(EvidenceClass(one.kind))
             if wanted is not None and one.key.message_id not in odd:
                 party = one.key.from_party.replace("urn:party:", f"urn:party:{seed}-")
                 expected[party, one.key.message_id] = wanted

@@ -24,7 +24,7 @@ from pyspark_onceonly.options import ROWS_PER_REQUEST_MAX, Options
 from pyspark_onceonly.row_shape import shape_of
 from pyspark_onceonly.sink import (
     LINE_BYTES_MAX,
-    Sink,
+    SinkJob,
     Task,
     commit_job,
     commit_nothing,
@@ -43,7 +43,7 @@ SCHEMA = StructType().add("order_id", StringType()).add("payload", StringType())
 MEETING_S = 60.0
 
 
-def sink_of(exchange: Exchange, job: str, run: str = "run-1", **more: str) -> Sink:
+def sink_of(exchange: Exchange, job: str, run: str = "run-1", **more: str) -> SinkJob:
     options = Options(
         {
             "api": exchange.sender.site.api,
@@ -56,7 +56,7 @@ def sink_of(exchange: Exchange, job: str, run: str = "run-1", **more: str) -> Si
     )
     shape = shape_of(options, SCHEMA, job)
     files = options.find("rejects"), options.find("report")
-    return Sink(options.gateway(), run, shape, 5, *files)
+    return SinkJob(options.gateway(), run, shape, 5, *files)
 
 
 def batches(job: str, partition: int, *, bad: int = -1) -> Iterator[pa.RecordBatch]:

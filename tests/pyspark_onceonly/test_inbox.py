@@ -21,7 +21,7 @@ from pyspark_onceonly import ProcessingListener, report_progress
 from pyspark_onceonly.checkpoint import Progress
 from pyspark_onceonly.inbox import InboxRows, InboxStream, inbox_schema
 from pyspark_onceonly.offsets import Numbered, Range
-from pyspark_onceonly.options import Gateway
+from pyspark_onceonly.options import GatewayAddress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,7 +168,7 @@ def test_bytes_that_are_no_text_are_null_and_those_beside_them_are_text(exchange
         before = theirs.last_offset()
     for key, body in (("t-1", b"<O/>"), ("t-2", b"\xff\x00")):
         send(exchange, key, documents=[(body, "application/octet-stream", "")])
-    rows = InboxRows(Gateway(exchange.receiver.site.api, None, 60.0), is_text=True)
+    rows = InboxRows(GatewayAddress(exchange.receiver.site.api, None, 60.0), is_text=True)
     found = rows.read(Range(before, before + 2))
     assert [text.as_py() for some in found for text in some.column("payload")] == ["<O/>", None]
 
@@ -204,7 +204,7 @@ def test_a_stream_takes_so_many_at_a_time_and_tells_how_far_it_is(
 def test_the_first_batch_of_a_stream_from_the_latest_skips_nothing(exchange: Exchange) -> None:
     """What comes while Spark plans it is read and reported with it, also by the next run."""
     api = exchange.receiver.site.api
-    rows = InboxRows(Gateway(api, None, 60.0), is_text=False)
+    rows = InboxRows(GatewayAddress(api, None, 60.0), is_text=False)
     streams = [InboxStream(rows, Numbered(None, 10, 10), reports=True) for _ in range(2)]
     first = streams[0].initialOffset()
     send(exchange, "s7-0", "s7-1")
@@ -223,7 +223,7 @@ def test_each_start_tells_what_is_new_and_leaves_no_gap(exchange: Exchange) -> N
     send(exchange, "s8-0", "s8-1", "s8-2")
     with exchange.clients() as (_, theirs):
         first = theirs.last_offset() - 3
-    rows = InboxRows(Gateway(exchange.receiver.site.api, None, 60.0), is_text=False)
+    rows = InboxRows(GatewayAddress(exchange.receiver.site.api, None, 60.0), is_text=False)
 
     def started(*, reports: bool = True) -> InboxStream:
         return InboxStream(rows, Numbered(first, 1, 1), reports=reports)
@@ -265,7 +265,7 @@ def test_what_the_checkpoint_knows_to_be_told_is_not_told_again(
     with exchange.clients() as (_, theirs):
         last = theirs.last_offset()
     api, first = exchange.receiver.site.api, last - 4
-    rows = InboxRows(Gateway(api, None, 60.0), is_text=False)
+    rows = InboxRows(GatewayAddress(api, None, 60.0), is_text=False)
     old = {"offset": last - 2, "from": first, "read": "inbox"}
     known = {**old, "reported": last - 3}
 

@@ -12,7 +12,7 @@ from onceonly.message.errors import LocalError
 from pyspark_onceonly.inbox import InboxReader, InboxRows
 from pyspark_onceonly.journal import JournalReader, JournalRows
 from pyspark_onceonly.offsets import Numbered, NumberedStream, Offset, Range, pieces, until
-from pyspark_onceonly.options import Gateway
+from pyspark_onceonly.options import GatewayAddress
 
 LIMIT = ReadMaxRows(10)
 
@@ -151,7 +151,7 @@ def test_a_batch_ends_with_the_last_row_at_the_latest() -> None:
 @pytest.mark.parametrize("kind", ["inbox", "journal"])
 def test_a_batch_of_nothing_has_one_partition_with_nothing_in_it(kind: str, up_to: int) -> None:
     """Spark replaces none by one without a range. Nobody listens there, so nobody is asked."""
-    nobody = Gateway("http://127.0.0.1:1", None, 0.0)
+    nobody = GatewayAddress("http://127.0.0.1:1", None, 0.0)
     inbox = InboxReader(InboxRows(nobody, is_text=False), 7, up_to, 5)
     reader = inbox if kind == "inbox" else JournalReader(JournalRows(nobody), 7, up_to, 5)
     [partition] = reader.partitions()

@@ -23,6 +23,13 @@ NAMELESS = {
 GIVEN = set(dir(asyncio.AbstractEventLoop))
 """Names that others call what is put in a loop's place by."""
 
+ONE_NAME_TWO_CLASSES = {
+    "Answer": "the protocol's effect; what a transport gives back for one request. "
+    "The gateway, which imports both, tells them apart",
+    "Document": "one payload, for callers of the client; the header as `wire` read it",
+}
+"""Names of public classes that mean two things outside the gateway, with both and the reason."""
+
 LINES_MAX = 600
 
 
@@ -47,6 +54,20 @@ def test_no_class_or_function_has_a_name_that_says_nothing(sources: list[Path]) 
         if isinstance(node, kinds) and words_of(node.name) & NAMELESS and node.name not in GIVEN
     ]
     assert not found
+
+
+def test_no_two_public_classes_have_one_name(root: Path, sources: list[Path]) -> None:
+    """One word means one thing, wherever it is read; the gateway's own ring is not looked at."""
+    source = root / "src"
+    found: dict[str, list[str]] = {}
+    for file in sources:
+        if source not in file.parents or (source / "onceonly" / "gateway") in file.parents:
+            continue
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(str(file.relative_to(source)))
+    shared = {name: files for name, files in found.items() if len(files) > 1}
+    assert shared.keys() == ONE_NAME_TWO_CLASSES.keys(), shared
 
 
 def test_every_suppression_has_a_reason(sources: list[Path]) -> None:

@@ -17,7 +17,7 @@ from onceonly.message.event import Event
 from onceonly.message.word import changed
 from onceonly.simulation.campaign import local, report, tally, worlds
 from onceonly.simulation.campaign.code import code_digest, fresh_seed, zipped
-from onceonly.simulation.campaign.ledger import Entry, Ledger, gaps, pieces
+from onceonly.simulation.campaign.ledger import Ledger, LedgerEntry, gaps, pieces
 from onceonly.simulation.campaign.report import Summary
 from onceonly.simulation.campaign.sometimes import RARE, SOMETIMES
 from onceonly.simulation.campaign.worlds import Result, run_plan, run_range, run_seed
@@ -247,7 +247,7 @@ def test_a_ledger_knows_what_each_code_has_done(tmp_path: Path):
     """Other code begins anew; the same range again is one entry."""
     book = Ledger(str(tmp_path))
     assert book.missing("code", "swarm", 0, 30) == [(0, 30)]
-    entries = [Entry("code", "commit", "swarm", lo, lo + 10, 0, 10, 1.5) for lo in (0, 20)]
+    entries = [LedgerEntry("code", "commit", "swarm", lo, lo + 10, 0, 10, 1.5) for lo in (0, 20)]
     book.append(entries)
     book.append(entries)
     assert book.done("code", "swarm") == entries

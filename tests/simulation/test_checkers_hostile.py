@@ -18,7 +18,7 @@ from onceonly.message.message import AckRequested, DeliverySemantics, SyncReplyM
 from onceonly.message.terms import Intermediary
 from onceonly.message.word import changed
 from onceonly.simulation.checkers import Violation, check, standing
-from onceonly.simulation.history import Happening, Replied, Sent
+from onceonly.simulation.history import Happening, PackageSent, Replied
 from onceonly.simulation.imposture import THEIRS, impostor
 from onceonly.simulation.network import Fate, Packet
 from onceonly.simulation.plan import Action, Line, Machine
@@ -307,4 +307,4 @@ def _post_error(history: History, *, about: bytes, at: int, to: str = "B") -> No
         _error(history, about),
         2_000_000_000 + at,
     )
-    history.sent.append(Sent(history.order, packet, Fate.LOST))
+    history.sent.append(PackageSent(history.order, packet, Fate.LOST))

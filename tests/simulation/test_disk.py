@@ -8,9 +8,9 @@ import pytest
 from onceonly.simulation.machine.disk import (
     SECTOR_BYTES,
     Disk,
-    Kind,
-    OpenFile,
-    Operation,
+    DiskOperation,
+    FileHandle,
+    OperationKind,
     PowerLostError,
 )
 
@@ -18,7 +18,7 @@ PATH = "/house/file"
 SEEDS = range(200)
 
 
-def opened(disk: Disk, path: str = PATH) -> OpenFile:
+def opened(disk: Disk, path: str = PATH) -> FileHandle:
     """A new file whose name is durable."""
     file = disk.open(path, life=disk.life, is_new=True)
     disk.sync_directory("/house", life=disk.life)
@@ -164,8 +164,8 @@ def test_a_failed_sync_has_lost_the_writes_for_good() -> None:
     file = opened(disk)
     file.write(0, b"abc")
 
-    def fail(operation: Operation) -> None:
-        if operation.kind is Kind.SYNC:
+    def fail(operation: DiskOperation) -> None:
+        if operation.kind is OperationKind.SYNC:
             raise OSError(errno.EIO, "an I/O error")
 
     disk.watcher = fail
@@ -183,8 +183,8 @@ def test_power_that_goes_during_a_sync_leaves_the_writes_to_chance() -> None:
     file = opened(disk)
     file.write(0, b"abc")
 
-    def lose_power(operation: Operation) -> None:
-        if operation.kind is Kind.SYNC:
+    def lose_power(operation: DiskOperation) -> None:
+        if operation.kind is OperationKind.SYNC:
             raise PowerLostError
 
     disk.watcher = lose_power

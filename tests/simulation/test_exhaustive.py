@@ -67,6 +67,6 @@ def test_a_walk_goes_on_where_it_was(tmp_path: Path) -> None:
 
 def test_a_report_is_read_as_it_was_written() -> None:
     """Violations with the path that replays them, too."""
-    found = exhaustive.Found("relay", (0, 1), ("lost A>R#1",), Violation("I3", "why", 7))
+    found = exhaustive.Counterexample("relay", (0, 1), ("lost A>R#1",), Violation("I3", "why", 7))
     report = changed(exhaustive.run(depth=0, shard=(0, 9)), violations=(found,))
     assert exhaustive.from_json(exhaustive.to_json(report)) == report

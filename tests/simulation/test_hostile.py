@@ -13,7 +13,7 @@ from onceonly.message.message import SyncReplyMode
 from onceonly.message.profile import PROFILES
 from onceonly.message.terms import DeliveryTerms, Intermediary
 from onceonly.message.word import changed
-from onceonly.simulation.checkers.letter import Kind, read
+from onceonly.simulation.checkers.letter import LetterKind, read
 from onceonly.simulation.generator import hostile
 from onceonly.simulation.generator.hostile import SHAPES, drawn
 from onceonly.simulation.imposture import (
@@ -159,7 +159,7 @@ def test_he_writes_what_he_means(kind: str):
     letter = read(came.body)
     name = "A" if is_partner else "E"
     party, uri = f"urn:party:{name}", f"http://{name}.example/msh"
-    is_message = letter.kind is Kind.MESSAGE
+    is_message = letter.kind is LetterKind.MESSAGE
     assert is_message == (kind in (*ONLY_AS_ANOTHER, "response"))
     # A notice may name the party that found the problem.
     names = {party, uri} if kind.endswith("DeliveryFailure") else {party if is_message else uri}

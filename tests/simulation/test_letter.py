@@ -4,7 +4,7 @@ import pytest
 from recorded import NUMBERED, WINDOWED, plan, ran
 
 from onceonly.message.terms import DeliveryTerms
-from onceonly.simulation.checkers.letter import UNREADABLE, Kind, Letter, read
+from onceonly.simulation.checkers.letter import UNREADABLE, Letter, LetterKind, read
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from onceonly.simulation.checkers.letter import UNREADABLE, Kind, Letter, read
 )
 def test_a_timestamp_is_an_instant_or_none(text: str, at_us: int) -> None:
     """By both profiles' forms; a forger may write what he likes."""
-    assert Letter(Kind.MESSAGE, timestamp=text).timestamp_at == at_us
+    assert Letter(LetterKind.MESSAGE, timestamp=text).timestamp_at == at_us
 
 
 def test_what_is_no_package_is_unreadable() -> None:

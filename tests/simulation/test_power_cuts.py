@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from onceonly.simulation.power.power_cuts import Report, Settings, run
+from onceonly.simulation.power.power_cuts import PowerReport, Settings, run
 
 UNSAFE = [settings for settings in Settings if not settings.is_safe]
 
@@ -14,7 +14,7 @@ TROUBLED = (1, 3)
 """Seeds of short lives that meet the two troubles which a disk may make without a cut."""
 
 
-def one_life(settings: Settings, seed: int = 0) -> Report:
+def one_life(settings: Settings, seed: int = 0) -> PowerReport:
     """The cuts of one store with a few commits."""
     return run(cuts=1, settings=settings, seed=seed, commits_of_a_life=3)
 

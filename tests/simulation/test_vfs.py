@@ -9,7 +9,7 @@ import pytest
 
 from onceonly.message.event import Event
 from onceonly.simulation.chance import stream
-from onceonly.simulation.machine.disk import Disk, Image, Kind, Operation
+from onceonly.simulation.machine.disk import Disk, DiskOperation, Image, OperationKind
 from onceonly.simulation.machine.files import DiskFiles
 from onceonly.simulation.machine.vfs import (
     UNIX_CHARACTERISTICS,
@@ -110,8 +110,8 @@ def test_a_failed_sync_stops_the_store() -> None:
     files = DiskFiles(disk)
     store = CutStore(files)
 
-    def fail(operation: Operation) -> None:
-        if operation.kind is Kind.SYNC:
+    def fail(operation: DiskOperation) -> None:
+        if operation.kind is OperationKind.SYNC:
             raise OSError(errno.EIO, "an I/O error")
 
     disk.watcher = fail
@@ -123,7 +123,7 @@ def test_a_failed_sync_stops_the_store() -> None:
     files.close_vfs()
 
 
-def failing(kind: Kind) -> Disk:
+def failing(kind: OperationKind) -> Disk:
     """A disk with a store that has a log; it now fails whenever this is done."""
     disk = Disk()
     files = DiskFiles(disk)
@@ -132,7 +132,7 @@ def failing(kind: Kind) -> Disk:
     store.crash()
     files.close_vfs()
 
-    def fail(operation: Operation) -> None:
+    def fail(operation: DiskOperation) -> None:
         if operation.kind is kind:
             raise OSError(errno.EIO, "an I/O error")
 
@@ -143,13 +143,13 @@ def failing(kind: Kind) -> Disk:
 @pytest.mark.parametrize(
     ("kind", "statement", "code"),
     [
-        (Kind.CREATE, "ATTACH '/house/other.db' AS other", apsw.SQLITE_CANTOPEN),
-        (Kind.TRUNCATE, "PRAGMA wal_checkpoint(TRUNCATE)", apsw.SQLITE_IOERR_TRUNCATE),
-        (Kind.REMOVE, "PRAGMA journal_mode=DELETE", apsw.SQLITE_IOERR_DELETE),
+        (OperationKind.CREATE, "ATTACH '/house/other.db' AS other", apsw.SQLITE_CANTOPEN),
+        (OperationKind.TRUNCATE, "PRAGMA wal_checkpoint(TRUNCATE)", apsw.SQLITE_IOERR_TRUNCATE),
+        (OperationKind.REMOVE, "PRAGMA journal_mode=DELETE", apsw.SQLITE_IOERR_DELETE),
     ],
 )
 def test_what_the_disk_cannot_do_sqlite_hears_by_its_name(
-    kind: Kind, statement: str, code: int
+    kind: OperationKind, statement: str, code: int
 ) -> None:
     """As its own VFS would say it."""
     disk = failing(kind)
@@ -165,7 +165,7 @@ def test_what_the_disk_cannot_do_sqlite_hears_by_its_name(
 
 def test_a_directory_that_cannot_be_synced_stops_the_first_commit() -> None:
     """The name of a new log is not durable, so neither is what is in it."""
-    disk = failing(Kind.SYNC_DIRECTORY)
+    disk = failing(OperationKind.SYNC_DIRECTORY)
     disk.remove(f"{STORE}-wal", life=disk.life)
     files = DiskFiles(disk)
     connection = apsw.Connection(str(STORE), vfs=files.vfs)
@@ -181,15 +181,15 @@ def test_a_directory_that_cannot_be_synced_stops_the_first_commit() -> None:
 def test_a_store_whose_name_cannot_be_made_durable_is_refused() -> None:
     """The last sync of an opening is that of the directory: without it, all before is worth
     nothing (fault D7)."""
-    disk, operations = Disk(), list[Operation]()
+    disk, operations = Disk(), list[DiskOperation]()
     disk.watcher = operations.append
     files = DiskFiles(disk)
     CutStore(files).crash()
     files.close_vfs()
     operations_left = len(operations)
-    assert operations[-1].kind is Kind.SYNC_DIRECTORY
+    assert operations[-1].kind is OperationKind.SYNC_DIRECTORY
 
-    def fail_at_the_last(_: Operation) -> None:
+    def fail_at_the_last(_: DiskOperation) -> None:
         nonlocal operations_left
         operations_left -= 1
         if operations_left == 0:
@@ -220,8 +220,8 @@ def test_a_failed_sync_and_a_power_cut_at_the_next_start_leave_a_sound_store() -
     store = CutStore(files)
     commit_row(store, "first")
 
-    def fail(operation: Operation) -> None:
-        if operation.kind is Kind.SYNC:
+    def fail(operation: DiskOperation) -> None:
+        if operation.kind is OperationKind.SYNC:
             raise OSError(errno.EIO, "an I/O error")
 
     disk.watcher = fail

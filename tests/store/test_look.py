@@ -9,12 +9,12 @@ from store_samples import commit, row
 
 from onceonly.message.event import Event
 from onceonly.store.contract.conditions import StoreRefused
-from onceonly.store.sqlite.look import Found, look_at
+from onceonly.store.sqlite.look import FoundStore, look_at
 from onceonly.store.sqlite.migrate import read_migrations
 from onceonly.store.sqlite.store import SqliteStore, open_sqlite
 
 PARTY = "urn:duns:1"
-FITS = Found(is_there=True)
+FITS = FoundStore(is_there=True)
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def filled(path: Path) -> SqliteStore:
 
 def test_a_store_that_is_not_there_is_not_made(path: Path) -> None:
     """Nor its folders."""
-    assert look_at(path, PARTY) == Found(is_there=False)
-    assert look_at(path.parent / "deep" / "er" / "gateway.db", PARTY) == Found(is_there=False)
+    assert look_at(path, PARTY) == FoundStore(is_there=False)
+    assert look_at(path.parent / "deep" / "er" / "gateway.db", PARTY) == FoundStore(is_there=False)
     assert contents(path) == {}
 
 
@@ -61,7 +61,7 @@ def test_a_store_at_rest_is_left_byte_for_byte(path: Path) -> None:
 def test_a_store_that_is_open_is_read_beside_its_process(path: Path) -> None:
     """Also what is in its log alone; its process goes on."""
     store = filled(path)
-    assert look_at(path, PARTY) == Found(is_there=True, is_in_use=True)
+    assert look_at(path, PARTY) == FoundStore(is_there=True, is_in_use=True)
     commit(store, lambda tx: tx.append([row(Event.SUBMITTED, "m-10")]))
     store.close()
 
@@ -91,10 +91,10 @@ def test_an_older_store_is_one_that_will_be_migrated(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(read_migrations()[0].statements)
         connection.execute("PRAGMA user_version = 1")
-    assert look_at(path, PARTY) == Found(is_there=True, is_older=True)
+    assert look_at(path, PARTY) == FoundStore(is_there=True, is_older=True)
 
 
 def test_an_empty_file_is_a_new_store(path: Path) -> None:
     """As a start that died at once leaves it."""
     path.touch()
-    assert look_at(path, PARTY) == Found(is_there=True, is_older=True)
+    assert look_at(path, PARTY) == FoundStore(is_there=True, is_older=True)

@@ -65,7 +65,7 @@ def pack(
     made = with_spark(
         lambda jobs: jobs.pack(
             lakes,
-            jobs.Pair(*between, day),
+            jobs.PackScope(*between, day),
             out=out,
             as_of=how["as_of"],
             policy=make_policy(jobs, how["grace_min"], how["verdict_within_h"], terms),

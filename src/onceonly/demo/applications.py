@@ -14,7 +14,7 @@ from threading import Event
 from typing import Any, TypeVar
 
 from onceonly.client import Client, GatewayUnreachable
-from onceonly.demo.documents import Document
+from onceonly.demo.documents import SampleDocument
 from onceonly.demo.gateways import AGREEMENT_ID, DemoFailed, Site
 from onceonly.demo.verdict import Delivery, Sent
 from onceonly.message.errors import LocalError
@@ -34,7 +34,7 @@ T = TypeVar("T")
 class Posting:
     """A document on its way into a message."""
 
-    def __init__(self, message_id: str, document: Document, conversation: str) -> None:
+    def __init__(self, message_id: str, document: SampleDocument, conversation: str) -> None:
         self.message_id = message_id
         self.document = document
         self.conversation = conversation
@@ -85,7 +85,7 @@ class Program(ABC):
         return None
 
 
-class Sender(Program):
+class SenderApplication(Program):
     """Hands every document over under a MessageId of its own and waits for the verdicts."""
 
     def __init__(
@@ -154,7 +154,7 @@ class Sender(Program):
             self.resumed += 1
 
 
-class Reader(Program):
+class ReaderApplication(Program):
     """Reads the inbox by offset and fetches every payload.
 
     It keeps its offset itself, as the inbox expects of an application that must not see anything

@@ -42,7 +42,7 @@ _CUSTOMIZATION: Final = "urn:onceonly:demo:ordering"
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class SampleDocument:
     """One document to send; `source` is its bytes, or the file that has them."""
 
     name: str
@@ -65,7 +65,7 @@ class Company(NamedTuple):
     country: str
 
 
-class Line(NamedTuple):
+class PurchaseLine(NamedTuple):
     """One line of a purchase; prices in the purchase's currency, without tax."""
 
     item: str
@@ -90,7 +90,7 @@ class Purchase(NamedTuple):
     seller: Company
     currency: str
     tax_percent: int
-    lines: tuple[Line, ...]
+    lines: tuple[PurchaseLine, ...]
 
     @property
     def net(self) -> Decimal:
@@ -163,13 +163,15 @@ def purchase(seed: int, number: int) -> Purchase:
     )
 
 
-def _line(random: Random) -> Line:
+def _line(random: Random) -> PurchaseLine:
     item, unit, lowest, highest = random.choice(_GOODS)
     price = Decimal(random.randint(lowest, highest)) / 100
-    return Line(item, f"FB-{random.randrange(10**6):06d}", random.randint(1, 480), unit, price)
+    return PurchaseLine(
+        item, f"FB-{random.randrange(10**6):06d}", random.randint(1, 480), unit, price
+    )
 
 
-def order(seed: int, number: int) -> Document:
+def order(seed: int, number: int) -> SampleDocument:
     """The sample order with this number."""
     deal = purchase(seed, number)
     remark = Random(f"{seed}/remark/{number}").choice(_REMARKS)  # noqa: S311 - because it repeats
@@ -187,7 +189,7 @@ def order(seed: int, number: int) -> Document:
     return _document(root, f"order-{deal.number:06d}.xml")
 
 
-def order_response(seed: int, number: int) -> Document:
+def order_response(seed: int, number: int) -> SampleDocument:
     """The sample response to the order with this number."""
     deal = purchase(seed, number)
     random = Random(f"{seed}/reply/{number}")  # noqa: S311 - because it must repeat
@@ -205,7 +207,7 @@ def order_response(seed: int, number: int) -> Document:
     return _document(root, f"order-response-{deal.number:06d}.xml")
 
 
-def files_of(directory: Path) -> Iterator[Document]:
+def files_of(directory: Path) -> Iterator[SampleDocument]:
     """Every file of the directory and of its subdirectories, sorted by path.
 
     Named by their path below the directory. Symbolic links are not followed, other things than
@@ -221,7 +223,7 @@ def files_of(directory: Path) -> Iterator[Document]:
         yield _file(path, directory)
 
 
-def _file(path: Path, directory: Path) -> Document:
+def _file(path: Path, directory: Path) -> SampleDocument:
     try:
         with path.open("rb") as file:
             digest = file_digest(file, "sha256").hexdigest()
@@ -233,7 +235,7 @@ def _file(path: Path, directory: Path) -> Document:
         raise LocalError("DocumentTooLarge", f"{path} is larger than {limit} MiB")
     content_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     name = document_name(path.relative_to(directory).as_posix())
-    return Document(name, content_type, path, size_bytes, digest)
+    return SampleDocument(name, content_type, path, size_bytes, digest)
 
 
 def document_name(path: str) -> str:
@@ -304,7 +306,7 @@ def _total(root: _Element, deal: Purchase) -> None:
     _amount(total, "PayableAmount", deal.net + deal.tax, deal)
 
 
-def _order_line(root: _Element, position: int, line: Line, deal: Purchase) -> None:
+def _order_line(root: _Element, position: int, line: PurchaseLine, deal: Purchase) -> None:
     item = _group(_group(root, "OrderLine"), "LineItem")
     _text(item, "ID", str(position))
     _text(item, "Quantity", str(line.quantity), unitCode=line.unit)
@@ -313,7 +315,7 @@ def _order_line(root: _Element, position: int, line: Line, deal: Purchase) -> No
 
 
 def _response_line(
-    root: _Element, position: int, line: Line, deal: Purchase, *, changed: bool
+    root: _Element, position: int, line: PurchaseLine, deal: Purchase, *, changed: bool
 ) -> None:
     item = _group(_group(root, "OrderLine"), "LineItem")
     _text(item, "ID", str(position))
@@ -323,7 +325,7 @@ def _response_line(
     _price_and_goods(item, line, deal)
 
 
-def _price_and_goods(item: _Element, line: Line, deal: Purchase) -> None:
+def _price_and_goods(item: _Element, line: PurchaseLine, deal: Purchase) -> None:
     price = _group(item, "Price")
     _amount(price, "PriceAmount", line.price, deal)
     _text(price, "BaseQuantity", "1", unitCode=line.unit)
@@ -333,6 +335,8 @@ def _price_and_goods(item: _Element, line: Line, deal: Purchase) -> None:
     _text(_group(goods, "SellersItemIdentification"), "ID", line.article)
 
 
-def _document(root: _Element, name: str) -> Document:
+def _document(root: _Element, name: str) -> SampleDocument:
     content = etree.tostring(root, encoding="UTF-8", xml_declaration=True, pretty_print=True)
-    return Document(name, "application/xml", content, len(content), sha256(content).hexdigest())
+    return SampleDocument(
+        name, "application/xml", content, len(content), sha256(content).hexdigest()
+    )

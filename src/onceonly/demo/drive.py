@@ -13,7 +13,7 @@ from rich.console import Console
 from onceonly.demo import results
 from onceonly.demo.applications import Posting
 from onceonly.demo.display import Display
-from onceonly.demo.documents import Document, files_of, order, order_response
+from onceonly.demo.documents import SampleDocument, files_of, order, order_response
 from onceonly.demo.exchange import Observations, Side, exchange
 from onceonly.demo.gateways import DemoFailed, Site
 from onceonly.demo.interruption import run_until_told, terminable
@@ -90,7 +90,7 @@ def _sides(options: DemoOptions, seed: int, buyer: Site, seller: Site) -> tuple[
     )
 
 
-def _postings(kind: str, seed: int, documents: Sequence[Document]) -> tuple[Posting, ...]:
+def _postings(kind: str, seed: int, documents: Sequence[SampleDocument]) -> tuple[Posting, ...]:
     """An order and its response are one conversation."""
     return tuple(
         Posting(f"{kind}-{number:06d}.{seed}@demo", document, f"purchase-{number:06d}.{seed}@demo")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from threading import Event
 
-from onceonly.demo.applications import Posting, Program, Reader, Sender
+from onceonly.demo.applications import Posting, Program, ReaderApplication, SenderApplication
 from onceonly.demo.display import Display, Tally
 from onceonly.demo.gateways import DemoFailed, GatewayProcess, Site, configuration
 from onceonly.demo.kills import kill_again_and_again
@@ -124,10 +124,10 @@ class _Run:
         self._abort = Event()
         first, second = sides
         self._senders = [
-            Sender(ours.site, theirs.site, ours.postings, ours.action, self._no_more)
+            SenderApplication(ours.site, theirs.site, ours.postings, ours.action, self._no_more)
             for ours, theirs in ((first, second), (second, first))
         ]
-        self._readers = [Reader(side.site, self._abort, self._enough) for side in sides]
+        self._readers = [ReaderApplication(side.site, self._abort, self._enough) for side in sides]
         self._total = sum(len(side.postings) for side in sides)
         self._is_over = False
         self._killer: asyncio.Task[None] | None = None

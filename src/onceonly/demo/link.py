@@ -78,7 +78,7 @@ LOSING = (
 DISTURBING = (Fault.DOUBLED, Fault.DOUBLED_LATE, Fault.DELAYED)
 
 
-class Fate(NamedTuple):
+class RequestFate(NamedTuple):
     """What the link does to one request. `share` says where a cut falls, `wait` how long."""
 
     fault: Fault | None = None
@@ -86,18 +86,18 @@ class Fate(NamedTuple):
     wait: float = 0.0
 
 
-def fates(seed: int, direction: str, loss: float) -> Iterator[Fate]:
+def fates(seed: int, direction: str, loss: float) -> Iterator[RequestFate]:
     """The fate of each request in turn, without end; a pure function of the arguments."""
     random = Random(f"{seed}/link/{direction}")  # noqa: S311 - because a drill must be repeatable
     while True:
         lot, share, wait = random.random(), random.random(), random.random()
         losing, disturbing = random.choice(LOSING), random.choice(DISTURBING)
         if lot < loss:
-            yield Fate(losing, share, wait)
+            yield RequestFate(losing, share, wait)
         elif lot < loss * (1 + DISTURBED_PER_LOST):
-            yield Fate(disturbing, share, wait)
+            yield RequestFate(disturbing, share, wait)
         else:
-            yield Fate()
+            yield RequestFate()
 
 
 class _Unreachable(Exception):  # noqa: N818 - because it names what the link met
@@ -200,7 +200,7 @@ class FaultyLink:
             self._send_later(request, reader, fate.wait * LATE_S)
         return await _give_answer(answer, fate, writer)
 
-    def _fate_of(self, request: _Request) -> Fate:
+    def _fate_of(self, request: _Request) -> RequestFate:
         fate = next(self._fates)
         if fate.fault in (Fault.DOUBLED, Fault.DOUBLED_LATE) and request.held is None:
             # A large body cannot be held for a second copy: lose the answer, and the sender
@@ -343,7 +343,7 @@ async def _leave_out(fault: Fault, request: _Request, writer: asyncio.StreamWrit
     return False
 
 
-async def _give_answer(answer: _Answer, fate: Fate, writer: asyncio.StreamWriter) -> bool:
+async def _give_answer(answer: _Answer, fate: RequestFate, writer: asyncio.StreamWriter) -> bool:
     if fate.fault is Fault.RESPONSE_LOST:
         return False
     if fate.fault is Fault.RESPONSE_RESET:

@@ -18,7 +18,7 @@ from onceonly.demo.exchange import Observations
 from onceonly.demo.link import Fault
 from onceonly.demo.options import DemoOptions
 from onceonly.demo.proof import AGREED, Proof
-from onceonly.demo.verdict import Outcome
+from onceonly.demo.verdict import MessageCount
 from onceonly.message.event import Event
 from onceonly.message.printable import printable
 
@@ -35,7 +35,7 @@ class Results:
 
     options: DemoOptions
     seed: int
-    outcome: Outcome
+    outcome: MessageCount
     observed: Observations
     proof: Proof
     disagreements: tuple[str, ...]

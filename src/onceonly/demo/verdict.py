@@ -32,7 +32,7 @@ class Delivery(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class MessageCount:
     """The applications' own count of messages, both directions together."""
 
     sent: int
@@ -71,7 +71,9 @@ class Outcome:
         return tuple(f"{count} message(s) {claim}" for count, claim in claims if count)
 
 
-def judge(sent: Sequence[Sent], states: Mapping[str, str], seen: Sequence[Delivery]) -> Outcome:
+def judge(
+    sent: Sequence[Sent], states: Mapping[str, str], seen: Sequence[Delivery]
+) -> MessageCount:
     """The outcome. `states` is by MessageId; a message that it lacks is undecided."""
     expected = {(message.receiver, message.message_id): message.digests for message in sent}
     times = Counter((delivery.receiver, delivery.message_id) for delivery in seen)
@@ -85,7 +87,7 @@ def judge(sent: Sequence[Sent], states: Mapping[str, str], seen: Sequence[Delive
     told = Counter(status)
     acknowledged = told[OutboundStatus.ACKNOWLEDGED]
     finals = sum(told[state] for state in FINAL)
-    return Outcome(
+    return MessageCount(
         sent=len(sent),
         acknowledged=acknowledged,
         handed_over=sum(1 for key in expected if times[key]),

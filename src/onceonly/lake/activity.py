@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 _DESCRIPTION: Final = "spark.job.description"
 
 
-class Progress(NamedTuple):
+class Activity(NamedTuple):
     """What is under way, oldest first, and how many of Spark's tasks for it are done."""
 
     steps: tuple[str, ...]
@@ -46,12 +46,12 @@ def step(spark: SparkSession, what: str) -> Iterator[None]:
         context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]  # because None takes it away, as Spark's own code does
 
 
-def now() -> Progress:
+def now() -> Activity:
     """What is under way; no tasks while Spark plans, or where it is gone."""
     with _turn:
         steps = list(_under_way.values())
     stages = [stage for context in {one.context for one in steps} for stage in _stages(context)]
-    return Progress(
+    return Activity(
         tuple(dict.fromkeys(one.what for one in steps)),
         sum(one.numCompletedTasks for one in stages),
         sum(one.numTasks for one in stages),

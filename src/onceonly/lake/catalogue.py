@@ -45,7 +45,7 @@ from onceonly.lake.reports import (
     volume,
 )
 from onceonly.lake.reports.budgets import Terms
-from onceonly.lake.reports.sla import Target
+from onceonly.lake.reports.sla import SlaTarget
 from onceonly.lake.tables import (
     acks,
     agreements,
@@ -82,7 +82,7 @@ class Evidence(NamedTuple):
     policy: Policy
     width_us: int = HOUR_US
     """Of every bin of time."""
-    target: Target = Target()
+    target: SlaTarget = SlaTarget()
     """What the scorecard is kept against."""
     terms: Terms = MappingProxyType({})
     """What was agreed, by agreement id, where somebody told; the journal does not."""
@@ -94,7 +94,7 @@ class Evidence(NamedTuple):
         return timeouts.pop() * US_PER_S if len(timeouts) == 1 else None
 
 
-class Table(NamedTuple):
+class CatalogueEntry(NamedTuple):
     """One table: what it is, and how it is made."""
 
     definition: Definition
@@ -107,89 +107,97 @@ class Table(NamedTuple):
 
 
 TABLES: Final = (
-    Table(messages.DEFINITION, lambda e: messages.table(e.journal)),
-    Table(attempts.DEFINITION, lambda e: attempts.table(e.journal)),
-    Table(acks.DEFINITION, lambda e: acks.table(e.journal)),
-    Table(duplicates.DEFINITION, lambda e: duplicates.table(e.journal)),
-    Table(notices.DEFINITION, lambda e: notices.table(e.journal)),
-    Table(status_probes.DEFINITION, lambda e: status_probes.table(e.journal)),
-    Table(app_deliveries.DEFINITION, lambda e: app_deliveries.table(e.journal)),
-    Table(hops.DEFINITION, lambda e: hops.table(e.journal)),
-    Table(
+    CatalogueEntry(messages.DEFINITION, lambda e: messages.table(e.journal)),
+    CatalogueEntry(attempts.DEFINITION, lambda e: attempts.table(e.journal)),
+    CatalogueEntry(acks.DEFINITION, lambda e: acks.table(e.journal)),
+    CatalogueEntry(duplicates.DEFINITION, lambda e: duplicates.table(e.journal)),
+    CatalogueEntry(notices.DEFINITION, lambda e: notices.table(e.journal)),
+    CatalogueEntry(status_probes.DEFINITION, lambda e: status_probes.table(e.journal)),
+    CatalogueEntry(app_deliveries.DEFINITION, lambda e: app_deliveries.table(e.journal)),
+    CatalogueEntry(hops.DEFINITION, lambda e: hops.table(e.journal)),
+    CatalogueEntry(
         channel_intervals.DEFINITION,
         lambda e: channel_intervals.table(e.journal, as_of=e.as_of),
     ),
-    Table(agreements.DEFINITION, lambda e: agreements.table(e.journal)),
-    Table(operator_actions.DEFINITION, lambda e: operator_actions.table(e.journal)),
-    Table(delivery_ledger.DEFINITION, lambda e: delivery_ledger.table(e.judged, e.journal)),
-    Table(in_doubt.DEFINITION, lambda e: in_doubt.table(e.judged, e.journal, as_of=e.as_of)),
-    Table(
+    CatalogueEntry(agreements.DEFINITION, lambda e: agreements.table(e.journal)),
+    CatalogueEntry(operator_actions.DEFINITION, lambda e: operator_actions.table(e.journal)),
+    CatalogueEntry(
+        delivery_ledger.DEFINITION, lambda e: delivery_ledger.table(e.judged, e.journal)
+    ),
+    CatalogueEntry(
+        in_doubt.DEFINITION, lambda e: in_doubt.table(e.judged, e.journal, as_of=e.as_of)
+    ),
+    CatalogueEntry(
         in_doubt_ages.DEFINITION,
         lambda e: in_doubt_ages.table(e.judged, as_of=e.as_of, width_us=e.width_us),
     ),
-    Table(reconciliation_days.DEFINITION, lambda e: reconciliation_days.table(e.judged)),
-    Table(differences.DEFINITION, lambda e: differences.table(e.judged)),
-    Table(
+    CatalogueEntry(reconciliation_days.DEFINITION, lambda e: reconciliation_days.table(e.judged)),
+    CatalogueEntry(differences.DEFINITION, lambda e: differences.table(e.judged)),
+    CatalogueEntry(
         once_only.DEFINITION,
         lambda e: once_only.table(e.judged, as_of=e.as_of, policy=e.policy),
     ),
-    Table(promise.DEFINITION, lambda e: promise.table(e.judged, width_us=e.width_us)),
-    Table(
+    CatalogueEntry(promise.DEFINITION, lambda e: promise.table(e.judged, width_us=e.width_us)),
+    CatalogueEntry(
         turnaround.DEFINITION,
         lambda e: turnaround.table(e.judged, as_of=e.as_of, timeout_us=e.timeout_us),
     ),
-    Table(
+    CatalogueEntry(
         turnaround_bins.DEFINITION,
         lambda e: turnaround_bins.table(e.judged, width_us=e.width_us),
     ),
-    Table(turnaround_heat.DEFINITION, lambda e: turnaround_heat.table(e.judged)),
-    Table(
+    CatalogueEntry(turnaround_heat.DEFINITION, lambda e: turnaround_heat.table(e.judged)),
+    CatalogueEntry(
         sla.DEFINITION,
         lambda e: sla.table(e.judged, e.journal, as_of=e.as_of, target=e.target),
     ),
-    Table(retries.DEFINITION, lambda e: retries.table(e.judged)),
-    Table(duplicate_causes.DEFINITION, lambda e: duplicate_causes.table(e.judged)),
-    Table(late_acks.DEFINITION, lambda e: late_acks.table(e.journal)),
-    Table(sequence_gaps.DEFINITION, lambda e: sequence_gaps.table(e.journal)),
-    Table(failure_notices.DEFINITION, lambda e: failure_notices.table(e.judged)),
-    Table(
+    CatalogueEntry(retries.DEFINITION, lambda e: retries.table(e.judged)),
+    CatalogueEntry(duplicate_causes.DEFINITION, lambda e: duplicate_causes.table(e.judged)),
+    CatalogueEntry(late_acks.DEFINITION, lambda e: late_acks.table(e.journal)),
+    CatalogueEntry(sequence_gaps.DEFINITION, lambda e: sequence_gaps.table(e.journal)),
+    CatalogueEntry(failure_notices.DEFINITION, lambda e: failure_notices.table(e.judged)),
+    CatalogueEntry(
         budgets.DEFINITION,
         lambda e: budgets.table(e.judged, e.journal, as_of=e.as_of, terms=e.terms),
     ),
-    Table(
+    CatalogueEntry(
         open_budgets.DEFINITION,
         lambda e: open_budgets.table(e.judged, e.journal, as_of=e.as_of, terms=e.terms),
     ),
-    Table(volume.DEFINITION, lambda e: volume.table(e.journal, width_us=e.width_us)),
-    Table(
+    CatalogueEntry(volume.DEFINITION, lambda e: volume.table(e.journal, width_us=e.width_us)),
+    CatalogueEntry(
         backlog.DEFINITION,
         lambda e: backlog.table(e.judged, e.journal, as_of=e.as_of, width_us=e.width_us),
     ),
-    Table(availability.DEFINITION, lambda e: availability.table(e.journal)),
-    Table(outages.DEFINITION, lambda e: outages.table(e.journal)),
-    Table(error_pareto.DEFINITION, lambda e: error_pareto.table(e.journal)),
-    Table(error_trend.DEFINITION, lambda e: error_trend.table(e.journal, width_us=e.width_us)),
-    Table(
+    CatalogueEntry(availability.DEFINITION, lambda e: availability.table(e.journal)),
+    CatalogueEntry(outages.DEFINITION, lambda e: outages.table(e.journal)),
+    CatalogueEntry(error_pareto.DEFINITION, lambda e: error_pareto.table(e.journal)),
+    CatalogueEntry(
+        error_trend.DEFINITION, lambda e: error_trend.table(e.journal, width_us=e.width_us)
+    ),
+    CatalogueEntry(
         hop_waterfall.DEFINITION,
         lambda e: hop_waterfall.table(
             e.judged, e.journal, as_of=e.as_of, grace_us=e.policy.grace_us
         ),
     ),
-    Table(
+    CatalogueEntry(
         clock_skew.DEFINITION,
         lambda e: clock_skew.table(
             e.judged, width_us=e.width_us, accuracy_us=e.policy.clock_accuracy_us
         ),
     ),
-    Table(
+    CatalogueEntry(
         retention.DEFINITION,
         lambda e: retention.table(e.judged, e.journal, as_of=e.as_of, terms=e.terms),
     ),
-    Table(purges.DEFINITION, lambda e: purges.table(e.journal)),
-    Table(bulk_jobs.DEFINITION, lambda e: bulk_jobs.table(e.judged, e.journal)),
-    Table(job_rejects.DEFINITION, lambda e: job_rejects.table(e.journal)),
-    Table(operator_effects.DEFINITION, lambda e: operator_effects.table(e.judged, e.journal)),
-    Table(
+    CatalogueEntry(purges.DEFINITION, lambda e: purges.table(e.journal)),
+    CatalogueEntry(bulk_jobs.DEFINITION, lambda e: bulk_jobs.table(e.judged, e.journal)),
+    CatalogueEntry(job_rejects.DEFINITION, lambda e: job_rejects.table(e.journal)),
+    CatalogueEntry(
+        operator_effects.DEFINITION, lambda e: operator_effects.table(e.judged, e.journal)
+    ),
+    CatalogueEntry(
         journal_quality.DEFINITION,
         lambda e: journal_quality.table(
             e.journal, e.judged, e.coverage, e.wholeness, as_of=e.as_of, policy=e.policy
@@ -201,7 +209,7 @@ TABLES: Final = (
 NAMES: Final = tuple(table.name for table in TABLES)
 
 
-def find(name: str) -> Table:
+def find(name: str) -> CatalogueEntry:
     """The table of that name. Raises `LocalError` (UnknownTable)."""
     for table in TABLES:
         if table.name == name:

@@ -176,7 +176,7 @@ Copies = Sequence[tuple[Shelf, Manifest]]
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Holdings:
     """What some lakes hold, as their manifests said at one moment; later ingests change nothing."""
 
     spark: SparkSession
@@ -219,17 +219,17 @@ class Evidence:
         return rows.dropDuplicates()
 
 
-def evidence(spark: SparkSession, lakes: Sequence[str]) -> Evidence:
+def holdings(spark: SparkSession, lakes: Sequence[str]) -> Holdings:
     """What the lakes hold now. Raises `LocalError`: NoLake, OlderLake, NewerLake, BadManifest."""
     found: dict[str, list[tuple[Shelf, Manifest]]] = {}
     for shelf in manifest.shelves(lakes):
         found.setdefault(shelf.folder, []).append((shelf, manifest.load(shelf)))
-    return Evidence(spark, found)
+    return Holdings(spark, found)
 
 
 def read(spark: SparkSession, lakes: Sequence[str], product: str) -> DataFrame:
-    """What the lakes hold of one product now (`Evidence.read`)."""
-    return evidence(spark, lakes).read(product)
+    """What the lakes hold of one product now (`Holdings.read`)."""
+    return holdings(spark, lakes).read(product)
 
 
 def journal(spark: SparkSession, lakes: Sequence[str]) -> DataFrame:
@@ -239,7 +239,7 @@ def journal(spark: SparkSession, lakes: Sequence[str]) -> DataFrame:
 
 def wholeness(spark: SparkSession, lakes: Sequence[str]) -> list[Wholeness]:
     """Whether each party's journal is whole."""
-    return evidence(spark, lakes).wholeness()
+    return holdings(spark, lakes).wholeness()
 
 
 def is_outdated(known: Manifest) -> bool:

@@ -36,7 +36,7 @@ _FAR = 7
 """How far a forged SequenceNumber is from the next one."""
 
 
-class Scene(Word):
+class ForgerView(Word):
     """What a forger knows who stands before one machine."""
 
     target: str
@@ -60,58 +60,58 @@ class Scene(Word):
         return path if path[0] == self.target else path[::-1]
 
 
-def forge(kind: str, scene: Scene) -> Forged | None:
+def forge(kind: str, scene: ForgerView) -> Forged | None:
     """The package of this kind; None where the scene has nothing to make it from."""
     return KINDS[kind](scene)
 
 
-def _ack_unknown(scene: Scene) -> Forged:
+def _ack_unknown(scene: ForgerView) -> Forged:
     return _signal(scene, Acknowledgment(_header(scene, f"unknown-{scene.number}@{FORGER}")))
 
 
-def _ack_from_stranger(scene: Scene) -> Forged:
+def _ack_from_stranger(scene: ForgerView) -> Forged:
     header = changed(_header(scene, scene.of), from_ids=(_STRANGER,))
     return _signal(scene, Acknowledgment(header))
 
 
-def _error_from_stranger(scene: Scene) -> Forged:
+def _error_from_stranger(scene: ForgerView) -> Forged:
     header = changed(_header(scene, scene.of), from_ids=(_STRANGER,))
     entry = ErrorEntry(code=ErrorCode.DELIVERY_FAILURE, severity=Severity.ERROR, description="no")
     return _signal(scene, ErrorSignal(header, (entry,)))
 
 
-def _ack_other_profile(scene: Scene) -> Forged:
+def _ack_other_profile(scene: ForgerView) -> Forged:
     """In the name of the true neighbour, but in words that the agreement does not have."""
     return _signal(_in_other_words(scene), Acknowledgment(_header(scene, scene.of)))
 
 
-def _error_other_profile(scene: Scene) -> Forged:
+def _error_other_profile(scene: ForgerView) -> Forged:
     entry = ErrorEntry(code=ErrorCode.DELIVERY_FAILURE, severity=Severity.ERROR, description="no")
     return _signal(_in_other_words(scene), ErrorSignal(_header(scene, scene.of), (entry,)))
 
 
-def _in_other_words(scene: Scene) -> Scene:
+def _in_other_words(scene: ForgerView) -> ForgerView:
     is_2000 = scene.line.profile is Profile.RM_2000
     other = Profile.RM_2001 if is_2000 else Profile.RM_2000
     return changed(scene, line=changed(scene.line, profile=other))
 
 
-def _cancel_from_stranger(scene: Scene) -> Forged:
+def _cancel_from_stranger(scene: ForgerView) -> Forged:
     header = changed(_header(scene, scene.of), from_ids=(_STRANGER,))
     return _signal(scene, Inquiry(header, InquiryKind.CANCEL), sender=_STRANGER.value)
 
 
-def _report_from_stranger(scene: Scene) -> Forged | None:
+def _report_from_stranger(scene: ForgerView) -> Forged | None:
     """Somebody else says that the partner has what it was asked about."""
     return _report(scene, _STRANGER, about=scene.of)
 
 
-def _report_about_another(scene: Scene) -> Forged | None:
+def _report_about_another(scene: ForgerView) -> Forged | None:
     """The partner's name, and another message than it was asked about."""
     return _report(scene, PartyId(uri(scene.path[1])), about=f"another-{scene.number}@{FORGER}")
 
 
-def _report(scene: Scene, sender: PartyId, *, about: str) -> Forged | None:
+def _report(scene: ForgerView, sender: PartyId, *, about: str) -> Forged | None:
     """An answer to the target's last question about a message."""
     asked = [_ID.search(body) for body in scene.said if _STATUS_REQUEST in body]
     if not asked or asked[-1] is None:
@@ -131,7 +131,7 @@ _ID = re.compile(rb"<MessageId>([^<]*)<")
 _STATUS_REQUEST = InquiryKind.STATUS.value.encode()
 
 
-def _collision(scene: Scene) -> Forged | None:
+def _collision(scene: ForgerView) -> Forged | None:
     """A message that the target has stored, with other content."""
     pair = _pair_in(scene)
     stored = scene.snapshot.find_inbound_message(MessageKey(*pair, scene.of))
@@ -140,7 +140,7 @@ def _collision(scene: Scene) -> Forged | None:
     return _message(scene, changed(stored, payloads=()), b"<Forged/>", number=1)
 
 
-def _wrong_number(scene: Scene) -> Forged | None:
+def _wrong_number(scene: ForgerView) -> Forged | None:
     """An unseen message whose number surely does not come next."""
     state = scene.snapshot.get_receiving_pair(_pair_in(scene))
     if scene.line.profile is not Profile.RM_2000 or state.takes_any_number:
@@ -149,11 +149,11 @@ def _wrong_number(scene: Scene) -> Forged | None:
     return _message(scene, _business(scene, party(scene.path[-1])), b"<Forged/>", number=number)
 
 
-def _from_stranger(scene: Scene) -> Forged:
+def _from_stranger(scene: ForgerView) -> Forged:
     return _message(scene, _business(scene, _STRANGER), b"<Forged/>", number=1)
 
 
-def _damaged(scene: Scene) -> Forged | None:
+def _damaged(scene: ForgerView) -> Forged | None:
     """The last package again, which breaks off in the header document."""
     if not scene.heard:
         return None
@@ -161,17 +161,17 @@ def _damaged(scene: Scene) -> Forged | None:
     return changed(last, body=last.body[: last.body.find(b"</") + 2])
 
 
-def _garbage(scene: Scene) -> Forged:
+def _garbage(scene: ForgerView) -> Forged:
     del scene
     return Forged("application/octet-stream", b"\x00\xff" * 32)
 
 
-def _replay(scene: Scene) -> Forged | None:
+def _replay(scene: ForgerView) -> Forged | None:
     """Something that was sent long ago, byte for byte."""
     return scene.heard[scene.number % len(scene.heard)] if scene.heard else None
 
 
-KINDS: dict[str, Callable[[Scene], Forged | None]] = {
+KINDS: dict[str, Callable[[ForgerView], Forged | None]] = {
     "ack-unknown": _ack_unknown,
     "ack-from-stranger": _ack_from_stranger,
     "error-from-stranger": _error_from_stranger,
@@ -189,12 +189,12 @@ KINDS: dict[str, Callable[[Scene], Forged | None]] = {
 }
 
 
-def _pair_in(scene: Scene) -> Pair:
+def _pair_in(scene: ForgerView) -> Pair:
     """The pair of the line that comes in at the target."""
     return Pair(str(party(scene.path[-1])), str(party(scene.target)))
 
 
-def _header(scene: Scene, ref: str) -> SignalHeader:
+def _header(scene: ForgerView, ref: str) -> SignalHeader:
     """As the true neighbour writes it."""
     return SignalHeader(
         message_id=f"forged-{scene.number}@{FORGER}",
@@ -207,7 +207,7 @@ def _header(scene: Scene, ref: str) -> SignalHeader:
     )
 
 
-def _business(scene: Scene, sender: PartyId) -> Message:
+def _business(scene: ForgerView, sender: PartyId) -> Message:
     return Message(
         message_id=f"forged-of-{scene.of}",
         from_ids=(sender,),
@@ -221,14 +221,14 @@ def _business(scene: Scene, sender: PartyId) -> Message:
     )
 
 
-def _signal(scene: Scene, signal: Signal, *, sender: str | None = None) -> Forged:
+def _signal(scene: ForgerView, signal: Signal, *, sender: str | None = None) -> Forged:
     return pack_signal(signal, _wrapping(scene, sender))
 
 
-def _message(scene: Scene, message: Message, body: bytes, *, number: int) -> Forged:
+def _message(scene: ForgerView, message: Message, body: bytes, *, number: int) -> Forged:
     return pack_message(message, _wrapping(scene), body, sequence_number=number)
 
 
-def _wrapping(scene: Scene, sender: str | None = None) -> Wrapping:
+def _wrapping(scene: ForgerView, sender: str | None = None) -> Wrapping:
     sender_uri = sender or uri(scene.path[1])
     return Wrapping(scene.line.profile, sender_uri, scene.target, scene.at, scene.number)

@@ -77,7 +77,7 @@ class Row(Word):
     record: Record
 
 
-class Sent(Word):
+class PackageSent(Word):
     """A package that a node gave to its transport."""
 
     order: int
@@ -85,7 +85,7 @@ class Sent(Word):
     fate: Fate
 
 
-class Arrived(Word):
+class PackageArrived(Word):
     """A copy of a package that a process began to take."""
 
     order: int
@@ -139,8 +139,8 @@ class History:
     delivered: list[Delivered] = field(default_factory=list)
     worked: list[Worked] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
-    sent: list[Sent] = field(default_factory=list)
-    arrived: list[Arrived] = field(default_factory=list)
+    sent: list[PackageSent] = field(default_factory=list)
+    arrived: list[PackageArrived] = field(default_factory=list)
     replied: list[Replied] = field(default_factory=list)
     happenings: list[Happening] = field(default_factory=list)
     bugs: list[Bug] = field(default_factory=list)
@@ -188,12 +188,12 @@ class History:
         """A package was given to the network."""
         digest = blake2b(packet.body, digest_size=8).hexdigest()
         order = self.next(packet.at_ns, packet.name, packet.endpoint, fate, digest)
-        self.sent.append(Sent(order, packet, fate))
+        self.sent.append(PackageSent(order, packet, fate))
 
     def arrive(self, at_ns: int, packet: Packet, body: bytes, is_whole: bool) -> None:  # noqa: FBT001 - because the network has one fact more to tell
         """A process begins to take a copy of a package."""
         order = self.next(at_ns, packet.target, "takes", packet.name)
-        self.arrived.append(Arrived(order, at_ns, packet, body, is_whole))
+        self.arrived.append(PackageArrived(order, at_ns, packet, body, is_whole))
 
     def reply(self, at_ns: int, packet: Packet, body: bytes) -> None:
         """A package goes back in the answer to another."""

@@ -33,7 +33,7 @@ STRANGER = "stranger"
 """Whose packages they are, on the network and in the histories."""
 
 
-class Door(Word):
+class Knock(Word):
     """Where he stands, and which of his packages it is."""
 
     target: str
@@ -90,12 +90,12 @@ class Door(Word):
         )
 
 
-def knock(kind: str, door: Door) -> Forged:
+def knock(kind: str, door: Knock) -> Forged:
     """The package of this kind."""
     return changed(KINDS[kind](door), source=STRANGER)
 
 
-def _message(door: Door, *, sender: PartyId | None = None) -> Message:
+def _message(door: Knock, *, sender: PartyId | None = None) -> Message:
     return Message(
         message_id=door.message_id,
         from_ids=(sender or party(door.neighbour),),
@@ -109,11 +109,11 @@ def _message(door: Door, *, sender: PartyId | None = None) -> Message:
     )
 
 
-def _packed(door: Door) -> Forged:
+def _packed(door: Knock) -> Forged:
     return pack_message(_message(door), door.wrapping, b"<Knock/>", sequence_number=1)
 
 
-def _signal(door: Door) -> Forged:
+def _signal(door: Knock) -> Forged:
     signals: tuple[Signal, ...] = (
         Acknowledgment(door.header()),
         ErrorSignal(
@@ -137,20 +137,20 @@ def _signal(door: Door) -> Forged:
     return pack_signal(signal, door.wrapping)
 
 
-def _odd_message(door: Door) -> Forged:
+def _odd_message(door: Knock) -> Forged:
     return oddly(_packed(door), door.name)
 
 
-def _odd_signal(door: Door) -> Forged:
+def _odd_signal(door: Knock) -> Forged:
     return oddly(_signal(door), door.name)
 
 
-def _malformed(door: Door) -> Forged:
+def _malformed(door: Knock) -> Forged:
     packed = _packed(door) if door.copy % 2 else _signal(door)
     return malformed(packed, door.name)
 
 
-def _reflected(door: Door) -> Forged:
+def _reflected(door: Knock) -> Forged:
     """In a party's name, and for another address: whoever is named there would get the error."""
     path = path_of(door.line)
     at = path.index(door.target)
@@ -163,7 +163,7 @@ def _reflected(door: Door) -> Forged:
     return pack_message(message, wrapping, b"<Knock/>", sequence_number=1)
 
 
-KINDS: Mapping[str, Callable[[Door], Forged]] = MappingProxyType(
+KINDS: Mapping[str, Callable[[Knock], Forged]] = MappingProxyType(
     {
         "message": _packed,
         "signal": _signal,

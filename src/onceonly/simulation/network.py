@@ -67,17 +67,17 @@ FAULTS = tuple(fate for fate in Fate if fate not in (Fate.DELIVERED, Fate.REWRIT
 """What bad weather does; a box that rewrites is put there by somebody."""
 
 
-class Host(Protocol):
+class NetworkHost(Protocol):
     """A machine of the world, as the network sees it."""
 
     name: str
 
-    def listener(self) -> "Listener | None":
+    def listener(self) -> "PackageListener | None":
         """Who takes packages now, if anybody does."""
         ...
 
 
-class Listener(Protocol):
+class PackageListener(Protocol):
     """One process that takes packages; it may die while it does."""
 
     def receive(
@@ -150,7 +150,7 @@ class Network:
         """Told of each copy that a process begins to take: its bytes, and whether all come."""
         self.replied = replied
         """Told of each package that goes back in the answer to one that arrived."""
-        self._hosts: dict[str, Host] = {}
+        self._hosts: dict[str, NetworkHost] = {}
         self._counts: dict[str, int] = {}
         self.cut_links: set[str] = set()
         """Directed links, `A>B`, that let nothing through (fault N6)."""
@@ -160,7 +160,7 @@ class Network:
         self.is_healed = False
         self.told: dict[str, Fate] = {}
 
-    def add(self, endpoint: str, host: Host) -> None:
+    def add(self, endpoint: str, host: NetworkHost) -> None:
         """From now on the host has this address."""
         self._hosts[endpoint] = host
 
@@ -169,7 +169,7 @@ class Network:
         host = self._hosts.get(endpoint)
         return None if host is None else host.name
 
-    async def send(self, source: Host, outgoing: Outgoing, new_future: Any) -> Transmission:
+    async def send(self, source: NetworkHost, outgoing: Outgoing, new_future: Any) -> Transmission:
         """Transmit once, from `source`; `new_future` makes a future of its loop."""
         body = outgoing.body.whole()
         if body is None:
@@ -247,7 +247,7 @@ class _Passage:
         network: Network,
         timeline: Timeline,
         packet: Packet,
-        target: Host,
+        target: NetworkHost,
         outgoing: Outgoing,
         done: Any,
     ) -> None:
@@ -312,7 +312,7 @@ class _Passage:
 
     def _give(
         self,
-        listener: Listener,
+        listener: PackageListener,
         body: bytes,
         cut_at: int | None,
         answer: Callable[[Answer | None], None],
@@ -449,4 +449,13 @@ async def _pieces(body: bytes, cut_at: int | None) -> AsyncIterator[bytes]:
     yield body[half:]
 
 
-__all__ = ["FAULTS", "Fate", "Host", "Listener", "Network", "Packet", "Receive", "Weather"]
+__all__ = [
+    "FAULTS",
+    "Fate",
+    "Network",
+    "NetworkHost",
+    "PackageListener",
+    "Packet",
+    "Receive",
+    "Weather",
+]

@@ -28,10 +28,10 @@ from onceonly.simulation.cast import (
     uri,
     with_terms,
 )
-from onceonly.simulation.forgery import Scene, forge
+from onceonly.simulation.forgery import ForgerView, forge
 from onceonly.simulation.history import History
 from onceonly.simulation.imposture import OWN, Pose, impostor, speak
-from onceonly.simulation.knocking import STRANGER, Door, knock
+from onceonly.simulation.knocking import STRANGER, Knock, knock
 from onceonly.simulation.machine.application import Application
 from onceonly.simulation.machine.clock import MachineClock
 from onceonly.simulation.machine.machine_store import MachineStore
@@ -277,7 +277,7 @@ class World:
             return
         line = next(one for one in self.plan.lines if line_id(one) == agreement)
         heard, said = self._heard(node), self._said(node)
-        scene = Scene(
+        scene = ForgerView(
             node.name, line, node.snapshot(), node.clock.at(), self.history.order, of, heard, said
         )
         forged = forge(kind, scene)
@@ -373,7 +373,7 @@ class World:
         number = self.history.order
         self.history.happen(self.timeline.now_ns, node.name, "knocked", kind)
         for copy in range(copies):
-            door = Door(node.name, line, is_named, of, node.clock.at(), number, copy)
+            door = Knock(node.name, line, is_named, of, node.clock.at(), number, copy)
             name = f"{STRANGER}>{node.name}#{number}.{copy}"
             self._bring(node, listener, name, knock(kind, door), shows=None)
 

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from journals import healthy, publish
 
 from onceonly.lake.ingest.change import Change, decide
-from onceonly.lake.ingest.register import GONE, Known
+from onceonly.lake.ingest.register import GONE, KnownSegments
 from onceonly.lake.ingest.segments import Look, look
 from onceonly.lake.manifest import Distrusted, Manifest, Shelf, joined
 
@@ -33,8 +33,8 @@ def journals(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Look], list
     return found[0], found[1]
 
 
-def known(looks: list[Look], manifest: Manifest | None = None) -> Known:
-    return Known(SHELF, manifest or Manifest(), {one.segment: one for one in looks})
+def known(looks: list[Look], manifest: Manifest | None = None) -> KnownSegments:
+    return KnownSegments(SHELF, manifest or Manifest(), {one.segment: one for one in looks})
 
 
 def rows_of(change: Change) -> set[tuple[int, int]]:

@@ -19,7 +19,7 @@ from onceonly.journal.segment import party_folder
 from onceonly.lake import jobs, manifest, runner
 from onceonly.lake.ingest import batch
 from onceonly.lake.ingest.intake import Intake, intakes
-from onceonly.lake.ingest.stream import Run
+from onceonly.lake.ingest.stream import IngestRun
 from onceonly.lake.jobs.prerequisites import not_ingested
 from onceonly.lake.manifest import Manifest, Quarantined, Shelf
 from onceonly.message.errors import LocalError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from onceonly.lake.ingest.change import Change
-    from onceonly.lake.ingest.register import Known
+    from onceonly.lake.ingest.register import KnownSegments
     from onceonly.lake.ingest.segments import Look
     from onceonly.lake.manifest import Distrusted
 
@@ -90,7 +90,7 @@ def test_a_running_ingest_takes_new_parties_and_mended_segments(
     """A party appears, a segment is half there, gone, and then whole: every row is in, and once."""
     told: list[Quarantined] = []
     partners = Partners(tmp_path)
-    run = Run(spark, partners.intakes, lambda _, one: told.append(one))
+    run = IngestRun(spark, partners.intakes, lambda _, one: told.append(one))
     with pytest.raises(DoneError):
         run.go_on(1)
     assert len(told) == 1
@@ -106,7 +106,9 @@ def test_a_segment_that_is_still_being_written_waits_and_ends_nothing(
     decide, shelf = batch.decide, Shelf(str(tmp_path), party_folder(BUYER))
     ages = iter(range(1, batch.TRIES_MAX + 1))
 
-    def grow_and_decide(before: Known, found: list[Look], aside: Distrusted | None) -> Change:
+    def grow_and_decide(
+        before: KnownSegments, found: list[Look], aside: Distrusted | None
+    ) -> Change:
         for age in itertools.islice(ages, 1):
             os.utime(path, (age, age))
         return decide(before, found, aside)
@@ -119,7 +121,7 @@ def test_a_segment_that_is_still_being_written_waits_and_ends_nothing(
     monkeypatch.setattr(batch, "decide", grow_and_decide)
     warned: list[str] = []
     with pytest.raises(DoneError):
-        Run(spark, find, lambda *_: None, warned.append).go_on(1)
+        IngestRun(spark, find, lambda *_: None, warned.append).go_on(1)
     assert len(warned) == 1
     assert warned[0].startswith("Restless: segments in ")
 
@@ -215,7 +217,7 @@ def test_a_query_that_lost_what_it_kept_begins_anew(spark: SparkSession, tmp_pat
         return intakes(str(tmp_path), str(tmp_path))
 
     with pytest.raises(DoneError):
-        Run(spark, find, lambda *_: None).go_on(1)
+        IngestRun(spark, find, lambda *_: None).go_on(1)
 
 
 @pytest.mark.parametrize("trigger", ["available-now", "1s"])

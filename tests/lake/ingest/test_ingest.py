@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from onceonly.lake.ingest.change import Change
-    from onceonly.lake.ingest.register import Known
+    from onceonly.lake.ingest.register import KnownSegments
     from onceonly.lake.ingest.segments import Look
     from onceonly.lake.manifest import Distrusted
 
@@ -153,7 +153,7 @@ def test_what_another_ingest_published_meanwhile_is_not_published_again(
     intake = Intake(manifest.Shelf(str(tmp_path), party_folder(BUYER)), str(path.parent))
     decide = batch.decide
 
-    def overtaken(before: Known, found: list[Look], aside: Distrusted | None) -> Change:
+    def overtaken(before: KnownSegments, found: list[Look], aside: Distrusted | None) -> Change:
         monkeypatch.undo()
         batch.take(spark, intake, [path.name])
         return decide(before, found, aside)

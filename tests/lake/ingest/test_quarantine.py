@@ -27,7 +27,7 @@ from onceonly.journal.segment import party_folder, to_records, to_table
 from onceonly.lake import hash_chain, jobs, manifest, runner
 from onceonly.lake.ingest import batch, register, segments
 from onceonly.lake.ingest.intake import Intake
-from onceonly.lake.ingest.stream import Run
+from onceonly.lake.ingest.stream import IngestRun
 from onceonly.lake.jobs.case import open_case
 from onceonly.lake.manifest import Manifest
 from onceonly.lake.verdicts import Policy
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from onceonly.lake.ingest.change import Change
-    from onceonly.lake.ingest.register import Entry, Known
+    from onceonly.lake.ingest.register import KnownSegments, RegisterEntry
     from onceonly.lake.ingest.segments import Look
     from onceonly.lake.manifest import Distrusted
 
@@ -427,7 +427,9 @@ def test_a_storage_that_is_away_while_rows_are_read_keeps_nothing_apart(
         second.write_bytes(content)
         os.utime(second, ns=(at, at))
 
-    def go_then_decide(before: Known, found: list[Look], aside: Distrusted | None) -> Change:
+    def go_then_decide(
+        before: KnownSegments, found: list[Look], aside: Distrusted | None
+    ) -> Change:
         if not away.exists():
             away.touch()
             put(bytes(len(right)))
@@ -438,7 +440,7 @@ def test_a_storage_that_is_away_while_rows_are_read_keeps_nothing_apart(
             os.kill(os.getpid(), signal.SIGKILL)
         return honest(url, asked)
 
-    def come_back_then_write(before: Known, looks: list[Look]) -> Entry:
+    def come_back_then_write(before: KnownSegments, looks: list[Look]) -> RegisterEntry:
         put(right)
         return write(before, looks)
 
@@ -451,7 +453,7 @@ def test_a_storage_that_is_away_while_rows_are_read_keeps_nothing_apart(
     monkeypatch.setattr(segments, "look", killed)
     monkeypatch.setattr(register, "write", come_back_then_write)
     intake = Intake(manifest.Shelf(str(tmp_path), party_folder(BUYER)), str(second.parent))
-    Run(spark, lambda: [intake], lambda *_: None, come_back).catch_up()
+    IngestRun(spark, lambda: [intake], lambda *_: None, come_back).catch_up()
     found = manifest.load(intake.shelf)
     assert (found.rows, found.quarantined) == (len(ledger.records), ())
 
@@ -464,7 +466,9 @@ def test_a_segment_that_is_harmed_while_it_is_read_is_kept_apart(
     _, second, _ = in_three(tmp_path, ledger)
     decide = batch.decide
 
-    def harm_then_decide(before: Known, found: list[Look], aside: Distrusted | None) -> Change:
+    def harm_then_decide(
+        before: KnownSegments, found: list[Look], aside: Distrusted | None
+    ) -> Change:
         if second.stat().st_size > 5:
             second.write_bytes(b"noise")
         return decide(before, found, aside)

@@ -28,7 +28,7 @@ from onceonly.lake import compaction, hash_chain, manifest, model, runner, schem
 from onceonly.lake.ingest import register, remainder, seams, segments
 from onceonly.lake.ingest.change import Change, decide
 from onceonly.lake.ingest.intake import Intake, url
-from onceonly.lake.ingest.register import GONE, Entry, Known
+from onceonly.lake.ingest.register import GONE, KnownSegments, RegisterEntry
 from onceonly.lake.ingest.segments import Look
 from onceonly.lake.manifest import Distrusted, Manifest, Quarantined, Range, Shelf
 from onceonly.message.errors import LocalError
@@ -52,7 +52,7 @@ for _module in (segments, storage):
     cloudpickle.register_pickle_by_value(_module)  # type: ignore[no-untyped-call]  # because Spark's copy of it has no types
 
 
-class Rows(NamedTuple):
+class WrittenRows(NamedTuple):
     """The rows of a batch, written, before any manifest names them."""
 
     batch: str
@@ -122,7 +122,7 @@ def set_aside(
         raise LocalError(RESTLESS, f"{segment}, or its lake, changes while it is read")
 
 
-def _known(spark: SparkSession, shelf: Shelf) -> Known:
+def _known(spark: SparkSession, shelf: Shelf) -> KnownSegments:
     """What the lake holds of a party, folded by the folds of this version."""
     before = register.read(shelf)
     if not runner.is_outdated(before.manifest):
@@ -133,7 +133,7 @@ def _known(spark: SparkSession, shelf: Shelf) -> Known:
 
 def _take_in(
     spark: SparkSession,
-    before: Known,
+    before: KnownSegments,
     looks: Sequence[Look],
     tell: Callable[[Quarantined], None],
     aside: Distrusted | None = None,
@@ -186,7 +186,7 @@ def _named(one: Look) -> Look:
 
 
 def _decided(
-    spark: SparkSession, before: Known, found: Sequence[Look], aside: Distrusted | None
+    spark: SparkSession, before: KnownSegments, found: Sequence[Look], aside: Distrusted | None
 ) -> tuple[Change, Sequence[Look]]:
     """What follows from these looks, and from new ones at segments that were refused so far.
 
@@ -203,8 +203,11 @@ def _decided(
 
 
 def _decide_and_write(
-    spark: SparkSession, before: Known, looks: Sequence[Look], aside: Distrusted | None = None
-) -> tuple[Change, Sequence[Look], Rows]:
+    spark: SparkSession,
+    before: KnownSegments,
+    looks: Sequence[Look],
+    aside: Distrusted | None = None,
+) -> tuple[Change, Sequence[Look], WrittenRows]:
     """The rows of a batch, without those of segments that Arrow reads and Spark does not."""
     change, found = _decided(spark, before, looks, aside)
     try:
@@ -294,9 +297,9 @@ def _placed(shelf: Shelf, found: Look) -> Look:
     )
 
 
-def _write_rows(spark: SparkSession, before: Known, change: Change) -> Rows:
+def _write_rows(spark: SparkSession, before: KnownSegments, change: Change) -> WrittenRows:
     if not change.kept and not change.rows_of:
-        return Rows("", 0, (), None, {})
+        return WrittenRows("", 0, (), None, {})
     name = f"batch-{manifest.fresh_name()}"
     try:
         return _write_batch(spark, before, change, name)
@@ -309,7 +312,9 @@ def _write_rows(spark: SparkSession, before: Known, change: Change) -> Rows:
         raise
 
 
-def _write_batch(spark: SparkSession, before: Known, change: Change, name: str) -> Rows:
+def _write_batch(
+    spark: SparkSession, before: KnownSegments, change: Change, name: str
+) -> WrittenRows:
     root, looks = before.shelf.root, [*change.kept, *change.rows_of]
     known = Manifest() if change.is_rebuilt else before.manifest
     ranges = [(one.first_seq, one.last_seq) for one in looks]
@@ -326,17 +331,17 @@ def _write_batch(spark: SparkSession, before: Known, change: Change, name: str) 
         written, fork = batch.count(), _first_fork(batch, published, ranges)
         if not written:
             storage.remove(f"{root}/journal/{name}")
-            return Rows("", 0, (), None, {})
+            return WrittenRows("", 0, (), None, {})
     else:
         runner.write(rows, f"{root}/journal/{name}")
         batch = runner.folders(spark, "journal", [f"{root}/journal/{name}"])
     runner.write(model.partial(batch), f"{root}/lifecycle/{name}")
     runner.write(model.coverage(batch), f"{root}/coverage/{name}")
     storage.keep(f"{root}/{product}/{name}" for product in runner.OF_ROWS)
-    return Rows(name, written, manifest.joined(ranges), fork, _unknown(looks))
+    return WrittenRows(name, written, manifest.joined(ranges), fork, _unknown(looks))
 
 
-def _rows(spark: SparkSession, before: Known, change: Change) -> DataFrame:
+def _rows(spark: SparkSession, before: KnownSegments, change: Change) -> DataFrame:
     """The rows to be written: those in files that were looked at just now, and those kept."""
     fresh = [url(before.shelf.lake, one.segment) for one in change.rows_of]
     if not change.kept:
@@ -389,11 +394,13 @@ def _unknown(looks: Iterable[Look]) -> dict[str, int]:
     return found
 
 
-def _registered(found: Manifest, entry: Entry, now: int) -> Manifest:
+def _registered(found: Manifest, entry: RegisterEntry, now: int) -> Manifest:
     return found.with_folders(register.PRODUCT, entry.instead_of, entry.file, now)
 
 
-def _published(found: Manifest, change: Change, entry: Entry, rows: Rows, now: int) -> Manifest:
+def _published(
+    found: Manifest, change: Change, entry: RegisterEntry, rows: WrittenRows, now: int
+) -> Manifest:
     """The manifest with the batch in it."""
     found = replace(found, quarantined=change.quarantined, distrusted=change.distrusted)
     found = _registered(found, entry, now)

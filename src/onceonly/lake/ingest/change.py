@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from onceonly.lake.ingest import seams
-from onceonly.lake.ingest.register import GONE, Known
+from onceonly.lake.ingest.register import GONE, KnownSegments
 from onceonly.lake.ingest.segments import Look
 from onceonly.lake.manifest import Distrusted, Quarantined
 
@@ -31,7 +31,7 @@ class Change(NamedTuple):
         return bool(self.dropped)
 
 
-def decide(before: Known, found: Sequence[Look], aside: Distrusted | None = None) -> Change:
+def decide(before: KnownSegments, found: Sequence[Look], aside: Distrusted | None = None) -> Change:
     """What follows from these looks, and from setting a content `aside` that counted so far."""
     distrusted = (*before.manifest.distrusted, *(() if aside is None else (aside,)))
     marks = {one.content for one in distrusted}

@@ -23,7 +23,7 @@ GONE: Final = "gone"
 """The fault of a segment that is to be forgotten."""
 
 
-class Known(NamedTuple):
+class KnownSegments(NamedTuple):
     """What a lake holds of one party."""
 
     shelf: Shelf
@@ -46,10 +46,10 @@ class Known(NamedTuple):
         return later.products.get(PRODUCT) == self.manifest.products.get(PRODUCT)
 
 
-def read(shelf: Shelf) -> Known:
+def read(shelf: Shelf) -> KnownSegments:
     """What the lake holds of a party now."""
     found = manifest.load_or_renew(shelf)
-    return Known(shelf, found, looks(shelf, found))
+    return KnownSegments(shelf, found, looks(shelf, found))
 
 
 def looks(shelf: Shelf, found: Manifest) -> dict[str, Look]:
@@ -71,7 +71,7 @@ def looks(shelf: Shelf, found: Manifest) -> dict[str, Look]:
     return {name: one for name, one in known.items() if not aside or one.mark not in aside}
 
 
-class Entry(NamedTuple):
+class RegisterEntry(NamedTuple):
     """A file of looks that no manifest names yet."""
 
     file: str
@@ -79,7 +79,7 @@ class Entry(NamedTuple):
     """Files in whose place it stands."""
 
 
-def write(known: Known, looks: Iterable[Look]) -> Entry:
+def write(known: KnownSegments, looks: Iterable[Look]) -> RegisterEntry:
     """Write new looks; together with all the old ones, where those lie in too many files."""
     files = known.manifest.products.get(PRODUCT, ())
     new = {one.segment: one for one in looks}
@@ -91,4 +91,4 @@ def write(known: Known, looks: Iterable[Look]) -> Entry:
     sink = pa.BufferOutputStream()
     pq.write_table(segments.to_table(list(new.values())), sink, compression="zstd")
     storage.replace_bytes(f"{known.shelf.root}/{name}", sink.getvalue().to_pybytes())
-    return Entry(name, files)
+    return RegisterEntry(name, files)

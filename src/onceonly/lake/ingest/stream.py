@@ -53,7 +53,7 @@ Warn = Callable[[str], None]
 """Called for what could not be done now and will be tried again."""
 
 
-class Run:
+class IngestRun:
     """One run of an ingest; `find` is asked again wherever new parties may have appeared."""
 
     def __init__(

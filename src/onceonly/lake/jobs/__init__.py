@@ -16,8 +16,8 @@ from onceonly.lake.jobs.reconciling import LEDGER_FOLDER, ReconcileSummary, reco
 from onceonly.lake.jobs.reporting import report
 from onceonly.lake.jobs.script import main
 from onceonly.lake.jobs.session import APP_NAME, NOT_THE_CALLERS, Lakes
-from onceonly.lake.packs.contents import Pair
-from onceonly.lake.reports.sla import Target as SlaTarget
+from onceonly.lake.packs.contents import PackScope
+from onceonly.lake.reports.sla import SlaTarget
 from onceonly.lake.verdicts import Policy
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
     "Goal",
     "IngestSummary",
     "Lakes",
-    "Pair",
+    "PackScope",
     "Policy",
     "ReconcileSummary",
     "Signing",

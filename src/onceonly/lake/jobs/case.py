@@ -15,7 +15,7 @@ from onceonly.lake.ingest.segments import AT_MAX
 from onceonly.lake.page.findings import CHAIN, PAIRS_LISTED, InvariantResult, Judged
 from onceonly.lake.reports import reconciliation
 from onceonly.lake.reports.budgets import Terms
-from onceonly.lake.reports.sla import Target
+from onceonly.lake.reports.sla import SlaTarget
 from onceonly.lake.verdicts import Policy, Verdict
 from onceonly.lake.wholeness import Wholeness
 from onceonly.message.errors import LocalError
@@ -28,7 +28,7 @@ ROWS_MAX: Final = 10_000
 """Most rows that any small frame may bring to the driver."""
 
 
-class Case(NamedTuple):
+class JudgedCase(NamedTuple):
     """The evidence, opened."""
 
     journal: DataFrame
@@ -40,7 +40,7 @@ class Case(NamedTuple):
     """Of every party's journal."""
     terms: Terms = MappingProxyType({})
     """What was agreed, by agreement id, where somebody told."""
-    sla: Target = Target()
+    sla: SlaTarget = SlaTarget()
     """What the scorecard is kept against."""
 
     def evidence(self, width_us: int = HOUR_US) -> Evidence:
@@ -63,7 +63,9 @@ class Case(NamedTuple):
         )
 
 
-def open_case(spark: SparkSession, lakes: Sequence[str], as_of: int | None, policy: Policy) -> Case:
+def open_case(
+    spark: SparkSession, lakes: Sequence[str], as_of: int | None, policy: Policy
+) -> JudgedCase:
     """What the lakes hold, judged at `as_of`; None is now, or the last row of a drill.
 
     Raises `LocalError` (NotMicroseconds).
@@ -73,14 +75,14 @@ def open_case(spark: SparkSession, lakes: Sequence[str], as_of: int | None, poli
         text = f"an instant of judgement is in microseconds since 1970, and {as_of} is {when}"
         raise LocalError("NotMicroseconds", text)
     with activity.step(spark, "evidence"):
-        held = runner.evidence(spark, lakes)
+        held = runner.holdings(spark, lakes)
         journal = held.read("journal")
         coverage = model.merge_coverage(held.read("coverage")).persist()
         if as_of is None:
             as_of = max(time.time_ns() // 1_000, _end_of_drills(coverage))
         lifecycle = model.merge(held.read("lifecycle"))
         judged = verdicts.verdict(lifecycle, coverage, as_of=as_of, policy=policy)
-        return Case(journal, coverage, judged.persist(), as_of, policy, held.wholeness())
+        return JudgedCase(journal, coverage, judged.persist(), as_of, policy, held.wholeness())
 
 
 def _end_of_drills(coverage: DataFrame) -> int:
@@ -95,7 +97,7 @@ def _parties(coverage: DataFrame) -> DataFrame:
     return coverage.select("party").distinct()
 
 
-def judge(case: Case) -> Judged:
+def judge(case: JudgedCase) -> Judged:
     """Count the verdicts and fill in the once-and-only-once sheet."""
     whole = case.wholeness
     spark = case.judged.sparkSession
@@ -117,7 +119,7 @@ def judge(case: Case) -> Judged:
     )
 
 
-def _sheet(case: Case) -> list[InvariantResult]:
+def _sheet(case: JudgedCase) -> list[InvariantResult]:
     tried = invariants.breaches(case.judged, as_of=case.as_of, policy=case.policy)
     found = {row["name"]: row for row in runner.rows(invariants.sheet(tried), ROWS_MAX)}
     untried = {"messages": 0, "breaches": 0, "examples": []}
@@ -130,7 +132,7 @@ def _sheet(case: Case) -> list[InvariantResult]:
     ]
 
 
-def _told_by_others(case: Case) -> list[dict[str, Any]]:
+def _told_by_others(case: JudgedCase) -> list[dict[str, Any]]:
     return runner.rows(verdicts.false_witnesses(case.coverage), ROWS_MAX)
 
 
@@ -147,7 +149,7 @@ def _chain(whole: Sequence[Wholeness], told: Sequence[Mapping[str, Any]]) -> Inv
     )
 
 
-def _journals(case: Case, whole: Sequence[Wholeness]) -> list[dict[str, Any]]:
+def _journals(case: JudgedCase, whole: Sequence[Wholeness]) -> list[dict[str, Any]]:
     sums = ("suspensions", "quarantines", "resumptions", "security_events", "starts", "drills")
     periods = case.coverage.groupBy("party").agg(
         F.min("first_at").alias("first_at"),

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 from onceonly.lake import activity, catalogue, runner
 from onceonly.lake.catalogue import Evidence
 from onceonly.lake.expressions import is_event, subject
-from onceonly.lake.jobs.case import Case
+from onceonly.lake.jobs.case import JudgedCase
 from onceonly.lake.page import selection
 from onceonly.lake.page.cards import availability, clocks, verdicts
 from onceonly.lake.page.findings import Extract, Findings, Judged
@@ -189,7 +189,7 @@ PER_PAIR: Final = (
 """The worst or the busiest first. Of equals the names decide: every order here is complete."""
 
 
-def find(case: Case, judged: Judged) -> Findings:
+def find(case: JudgedCase, judged: Judged) -> Findings:
     """Everything that the page shows of a judged case."""
     widths = _widths(case)
     evidence = case.evidence(widths[""])
@@ -311,7 +311,7 @@ def rows_on_differences(evidence: Evidence) -> list[dict[str, Any]]:
     return runner.rows(ordered, EVIDENCE_SHOWN)
 
 
-def _widths(case: Case) -> dict[str, int]:
+def _widths(case: JudgedCase) -> dict[str, int]:
     """Width of the bins of time; by name of a table where it reaches farther than what was sent."""
     is_open = is_there("submitted_at") & ended().isNull()
     ends = [F.min("first_sent_at").alias("first"), F.max("first_sent_at").alias("last")]

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from onceonly.lake import lease, manifest, storage
 from onceonly.lake.ingest import mirror
 from onceonly.lake.ingest.intake import Intake, intakes
-from onceonly.lake.ingest.stream import FAILED, Run
+from onceonly.lake.ingest.stream import FAILED, IngestRun
 from onceonly.lake.jobs.session import Lakes, directories, start
 from onceonly.lake.manifest import INGESTED_FOLDER, Manifest, Quarantined, Range, Shelf
 from onceonly.message.errors import LocalError
@@ -130,7 +130,7 @@ def ingest(
     with ExitStack() as leases:
         for lake in lakes:
             leases.enter_context(lease.ingesting(f"{lake}/{INGESTED_FOLDER}"))
-        run = Run(spark, find, on_quarantine, tell)
+        run = IngestRun(spark, find, on_quarantine, tell)
         if every_s is None:
             run.catch_up()
         else:

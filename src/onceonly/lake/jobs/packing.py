@@ -14,11 +14,11 @@ from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from onceonly.journal.segment import party_folder
 from onceonly.lake import activity, invariants, model, runner, schemas
-from onceonly.lake.jobs.case import ROWS_MAX, Case, open_case
+from onceonly.lake.jobs.case import ROWS_MAX, JudgedCase, open_case
 from onceonly.lake.jobs.session import APP_NAME, Lakes, directories, start
 from onceonly.lake.packs import agreement, bounds, contents, seal, summary
-from onceonly.lake.packs.contents import Pair
-from onceonly.lake.packs.summary import Counts, Summary
+from onceonly.lake.packs.contents import PackScope
+from onceonly.lake.packs.summary import Counts, PackSummary
 from onceonly.lake.verdicts import Policy, Verdict, verdict, witnesses
 from onceonly.message.errors import LocalError
 
@@ -75,7 +75,7 @@ class Signing(NamedTuple):
 class Verification:
     """What a verification found."""
 
-    summary: Summary | None
+    summary: PackSummary | None
     """What the pack says of itself; None where it cannot be read."""
     disagreements: Sequence[Disagreement]
     """Everything that does not agree, bounded per reason."""
@@ -103,14 +103,14 @@ class Verification:
 
 def pack(  # noqa: PLR0913 - because each is one choice of its caller's
     lake: Lakes,
-    pair: Pair,
+    pair: PackScope,
     *,
     out: Path,
     as_of: int | None = None,
     policy: Policy = Policy(),  # noqa: B008 - because a Policy is frozen
     signing: Signing = Signing(),  # noqa: B008 - because a Signing is frozen
     master: str | None = None,
-) -> Summary:
+) -> PackSummary:
     """Write what the lakes know of the messages between two parties, and of nobody else.
 
     `as_of` and `policy` are the instant and the rules of judgement as for `reconcile`. On a cluster
@@ -135,7 +135,7 @@ def pack(  # noqa: PLR0913 - because each is one choice of its caller's
     breaches = {one.folder: one.breaches for one in case.wholeness}
     with activity.step(spark, "counts"):
         counts = _count(held.rows, judged, case.as_of, case.policy)
-    found = Summary(
+    found = PackSummary(
         pair,
         case.as_of,
         case.policy,
@@ -151,7 +151,7 @@ def pack(  # noqa: PLR0913 - because each is one choice of its caller's
     return found
 
 
-def _journals(case: Case, pair: Pair) -> dict[str, str]:
+def _journals(case: JudgedCase, pair: PackScope) -> dict[str, str]:
     """In whose journal the deeds of each of the two are: a gateway may have several PartyIds.
 
     Of two whose deeds one journal tells it is the witness of the one that it is called by.
@@ -164,7 +164,7 @@ def _journals(case: Case, pair: Pair) -> dict[str, str]:
 
 
 def _write_rows(
-    spark: SparkSession, lakes: Sequence[str], case: Case, pair: Pair, out: Path
+    spark: SparkSession, lakes: Sequence[str], case: JudgedCase, pair: PackScope, out: Path
 ) -> None:
     lives = contents.lives(case.judged, pair).persist()
     chosen = contents.rows(case.journal, lives, pair)
@@ -286,12 +286,12 @@ def _unreadable(where: Path) -> list[Disagreement]:
     return _as_disagreements(bounds.unreadable(files))
 
 
-def _as_disagreements(faults: Iterable[bounds.Fault]) -> list[Disagreement]:
+def _as_disagreements(faults: Iterable[bounds.PackFault]) -> list[Disagreement]:
     return [Disagreement(*one) for one in faults][:FAULTS_MAX]
 
 
 def _compare(
-    spark: SparkSession, where: Path, claimed: Summary, *, allow_unchained: bool
+    spark: SparkSession, where: Path, claimed: PackSummary, *, allow_unchained: bool
 ) -> tuple[list[Disagreement], int]:
     held = _opened(spark, where)
     rows, pair = held.rows.persist(), claimed.pair

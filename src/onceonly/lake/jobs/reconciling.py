@@ -17,7 +17,7 @@ from onceonly.lake.jobs.session import Lakes, directories, start
 from onceonly.lake.jobs.tabling import TABLES_FOLDER, folder, write_tables
 from onceonly.lake.page.findings import InvariantResult, Judged
 from onceonly.lake.reports.budgets import Terms
-from onceonly.lake.reports.sla import Target as SlaTarget
+from onceonly.lake.reports.sla import SlaTarget
 from onceonly.lake.tables import delivery_ledger
 from onceonly.lake.verdicts import Policy
 from onceonly.message.errors import LocalError
@@ -89,8 +89,8 @@ def reconcile(  # noqa: PLR0913 - because each is one choice of its caller's
     report_to: Path | None = None,
     tables: Sequence[str] | None = (),
     terms: Terms = MappingProxyType({}),
-    sla: SlaTarget = SlaTarget(),  # noqa: B008 - because a Target is frozen
-    target: Target = Target(),  # noqa: B008 - because a Target is frozen
+    sla: SlaTarget = SlaTarget(),  # noqa: B008 - because a SlaTarget is frozen
+    target: Target = Target(),  # noqa: B008 - because a SlaTarget is frozen
 ) -> ReconcileSummary:
     """Judge every message of the lakes and write the delivery ledger.
 

@@ -10,7 +10,7 @@ from onceonly.lake.jobs.session import Lakes, directories, start
 from onceonly.lake.page.chapters import render
 from onceonly.lake.page.findings import Findings
 from onceonly.lake.reports.budgets import Terms
-from onceonly.lake.reports.sla import Target
+from onceonly.lake.reports.sla import SlaTarget
 from onceonly.lake.verdicts import Policy
 
 
@@ -22,7 +22,7 @@ def report(  # noqa: PLR0913 - because each is one choice of its caller's
     as_of: int | None = None,
     policy: Policy = Policy(),  # noqa: B008 - because a Policy is frozen
     terms: Terms = MappingProxyType({}),
-    sla: Target = Target(),  # noqa: B008 - because a Target is frozen
+    sla: SlaTarget = SlaTarget(),  # noqa: B008 - because a SlaTarget is frozen
 ) -> Path:
     """Write the HTML report on the lakes to `out` and return its path.
 

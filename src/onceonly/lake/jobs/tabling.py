@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from onceonly.lake import activity, catalogue, runner, storage
-from onceonly.lake.catalogue import Table
+from onceonly.lake.catalogue import CatalogueEntry
 from onceonly.lake.formats import Target
-from onceonly.lake.jobs.case import Case
+from onceonly.lake.jobs.case import JudgedCase
 
 TABLES_FOLDER: Final = "tables"
 """Folder of a lake directory with a folder for each table."""
@@ -16,7 +16,7 @@ AT_ONCE: Final = 2
 
 
 def write_tables(
-    case: Case,
+    case: JudgedCase,
     names: Sequence[str],
     lake: str,
     target: Target,
@@ -29,7 +29,7 @@ def write_tables(
     evidence = case.evidence()
     places = {table.name: target.place(folder(lake, table.name), table.name) for table in tables}
 
-    def write(table: Table) -> None:
+    def write(table: CatalogueEntry) -> None:
         with activity.step(case.journal.sparkSession, table.name):
             runner.write_table(table.make(evidence), places[table.name], target.table_format)
 

@@ -11,14 +11,14 @@ from pyspark.sql import functions as F  # noqa: N812 - because all of Spark's wo
 
 from onceonly.lake import hash_chain, model
 from onceonly.lake.expressions import holder
-from onceonly.lake.packs.contents import PREVIOUS, Pair, gives_its_hash, is_unchained, sender
+from onceonly.lake.packs.contents import PREVIOUS, PackScope, gives_its_hash, is_unchained, sender
 from onceonly.lake.schemas import KEY
 
 WHERE: Final = "place"
 WHAT: Final = "what"
 
 
-def strangers(rows: DataFrame, pair: Pair) -> DataFrame:
+def strangers(rows: DataFrame, pair: PackScope) -> DataFrame:
     """Rows that are not about the two."""
     others = rows.where(~pair.holds(sender(), F.col("to_party")))
     return _told(others, "is not about the two parties of the pack")
@@ -53,7 +53,7 @@ def breaks(rows: DataFrame) -> DataFrame:
     return _told(found.where(F.coalesce("fits", F.lit(0)) == F.lit(0)), "does not follow the last")
 
 
-def outsiders(rows: DataFrame, holders: list[str], pair: Pair) -> DataFrame:
+def outsiders(rows: DataFrame, holders: list[str], pair: PackScope) -> DataFrame:
     """Rows of one of the two whose journal, as the summary has it, was not there.
 
     One gateway may be both of them, by two PartyIds: then one journal is there, and tells of both.
@@ -64,7 +64,7 @@ def outsiders(rows: DataFrame, holders: list[str], pair: Pair) -> DataFrame:
     return _told(others, "is of a journal that was not there")
 
 
-def lives(rows: DataFrame, claimed: DataFrame, pair: Pair) -> DataFrame:
+def lives(rows: DataFrame, claimed: DataFrame, pair: PackScope) -> DataFrame:
     """Messages whose folded lives are not those of the rows."""
     computed = model.partial(rows).where(pair.holds(F.col("from_party"), F.col("to_party")))
     return _unlike(computed, claimed, "its life is not that of its journal rows")

@@ -35,25 +35,25 @@ _TEXTS: Final = (pa.utf8(), pa.large_utf8())
 _TYPES: Final = (*_TEXTS, pa.int64(), pa.bool_())
 
 
-class Fault(NamedTuple):
+class PackFault(NamedTuple):
     """Something that a pack may not have."""
 
     place: str
     what: str
 
 
-def misshapen(pack: Path, documents: Mapping[str, int]) -> list[Fault]:
+def misshapen(pack: Path, documents: Mapping[str, int]) -> list[PackFault]:
     """What keeps a pack from being read at all: links, special files, too many, too large.
 
     `documents` are its files that hold no rows, and how long each may be. Nothing is opened.
     """
-    found: list[Fault] = []
+    found: list[PackFault] = []
     for count, (name, status) in enumerate(_entries(pack), 1):
         if count > ENTRIES_MAX:
-            return [*found, Fault("files", f"a pack has {ENTRIES_MAX} files at most")]
+            return [*found, PackFault("files", f"a pack has {ENTRIES_MAX} files at most")]
         what = _why_not(status, documents.get(name, FILE_BYTES_MAX))
         if what is not None:
-            found.append(Fault(name, what))
+            found.append(PackFault(name, what))
     return sorted(found)
 
 
@@ -79,24 +79,24 @@ def _why_not(status: os.stat_result, bytes_max: int) -> str | None:
     return None
 
 
-def unreadable(files: Sequence[tuple[Path, Sequence[str]]]) -> list[Fault]:
+def unreadable(files: Sequence[tuple[Path, Sequence[str]]]) -> list[PackFault]:
     """What is wrong with files of rows, each with the columns that it must have.
 
     They are read to the end, in a process of their own.
     """
-    found: list[Fault] = []
+    found: list[PackFault] = []
     rows = done = 0
     while done < len(files):
         said, fault = segments.apart(_looked, files[done:])
         for path, (what, count) in zip(_places(files[done:]), said, strict=False):
             rows += count
-            found += [Fault(path, one) for one in what]
+            found += [PackFault(path, one) for one in what]
         done += len(said)
         if done < len(files):
-            found.append(Fault(_places(files[done : done + 1])[0], fault))
+            found.append(PackFault(_places(files[done : done + 1])[0], fault))
             done += 1
     if rows > PACK_ROWS_MAX:
-        found.append(Fault("rows", f"a pack has {PACK_ROWS_MAX} rows at most"))
+        found.append(PackFault("rows", f"a pack has {PACK_ROWS_MAX} rows at most"))
     return found
 
 

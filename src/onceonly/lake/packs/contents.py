@@ -22,7 +22,7 @@ VERDICT: Final = (*KEY, "verdict", "standing", "is_two_sided", "differs")
 _DAY_US: Final = 86_400 * US_PER_S
 
 
-class Pair(NamedTuple):
+class PackScope(NamedTuple):
     """The two parties, and the day whose messages are wanted; None is every day."""
 
     one: str
@@ -49,14 +49,14 @@ def sender() -> Column:
     return F.coalesce("from_party", "party")
 
 
-def lives(lifecycle: DataFrame, pair: Pair) -> DataFrame:
+def lives(lifecycle: DataFrame, pair: PackScope) -> DataFrame:
     """The messages between the two that began on the day."""
     began = F.coalesce("submitted_at", "first_at")
     wanted = pair.holds(F.col("from_party"), F.col("to_party"))
     return lifecycle.where(wanted & pair.is_of_the_day(began))
 
 
-def rows(journal: DataFrame, wanted: DataFrame, pair: Pair) -> DataFrame:
+def rows(journal: DataFrame, wanted: DataFrame, pair: PackScope) -> DataFrame:
     """The journal rows of these messages, and of the pair itself, each once."""
     about = journal.where(pair.holds(sender(), F.col("to_party")))
     keyed = about.withColumns({"key_from": sender(), "key_id": subject()})

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from onceonly import __version__
-from onceonly.lake.packs.contents import Pair
+from onceonly.lake.packs.contents import PackScope
 from onceonly.lake.verdicts import DIFFERENCES, Policy
 from onceonly.message.errors import LocalError
 
@@ -49,10 +49,10 @@ class Counts(NamedTuple):
     """Per line of the once-and-only-once sheet."""
 
 
-class Summary(NamedTuple):
+class PackSummary(NamedTuple):
     """A pack's summary."""
 
-    pair: Pair
+    pair: PackScope
     as_of: int
     policy: Policy
     holders: Sequence[str]
@@ -77,13 +77,13 @@ def signed_off(by: str | None, comment: str | None, at: datetime) -> SignOff | N
     return SignOff(by, comment or "", at.astimezone(UTC).isoformat(timespec="seconds"))
 
 
-def write(pack: Path, found: Summary) -> None:
+def write(pack: Path, found: PackSummary) -> None:
     """Write the summary into the pack."""
     text = json.dumps(_written(found), indent=2, ensure_ascii=False)
     (pack / FILE).write_text(text + "\n", encoding="utf-8")
 
 
-def read(pack: Path) -> Summary:
+def read(pack: Path) -> PackSummary:
     """Read the summary of a pack. Raises `LocalError` (BadPack)."""
     path = pack / FILE
     try:
@@ -92,8 +92,8 @@ def read(pack: Path) -> Summary:
             raise LocalError("BadPack", f"{path} has version {found['version']}, which is not ours")
         one, other = _texts(found["between"])
         day = None if found["day"] is None else date.fromisoformat(found["day"])
-        return Summary(
-            Pair(one, other, day),
+        return PackSummary(
+            PackScope(one, other, day),
             _number(found["as_of"]),
             _policy(found["policy"]),
             _texts(found["holders"]),
@@ -107,7 +107,7 @@ def read(pack: Path) -> Summary:
         raise LocalError("BadPack", text) from error
 
 
-def differing(pack: Path, found: Summary) -> list[str]:
+def differing(pack: Path, found: PackSummary) -> list[str]:
     """What the file says beside `found`, which was read from it, or against what follows from it.
 
     Sums are read by people and programs, and by nobody who verifies: so they are made anew.
@@ -150,7 +150,7 @@ def _sign_off(value: Any) -> SignOff:
     return SignOff(*_texts([value[name] for name in SignOff._fields]))
 
 
-def _written(found: Summary) -> dict[str, Any]:
+def _written(found: PackSummary) -> dict[str, Any]:
     day = found.pair.day
     return {
         "version": VERSION,

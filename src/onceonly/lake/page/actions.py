@@ -35,7 +35,7 @@ NAMED: Final = 3
 """Partners or pairs that one line names; the section that it links to has all."""
 
 
-class Action(NamedTuple):
+class ToDo(NamedTuple):
     """One thing to do."""
 
     gravity: str
@@ -77,14 +77,14 @@ _SAME_CAUSE: Final = {
 """Lines of the sheet that every message of a class breaks by being in it: said with the class."""
 
 
-def actions(found: Findings) -> list[Action]:
+def actions(found: Findings) -> list[ToDo]:
     """Everything that somebody has to do something about, the gravest first."""
     sources = (_classes, _invariants, _evidence, _notices, _channels, _partners, _terms, _jobs)
     every = [action for source in sources for action in source(found)]
     return sorted(every, key=lambda action: GRAVITIES.index(action.gravity))
 
 
-def _classes(found: Findings) -> Iterator[Action]:
+def _classes(found: Findings) -> Iterator[ToDo]:
     counts = found.judged.verdicts
     for row in CLASSES:
         if row.standing in (Standing.ALARM, Standing.DOUBT) and counts[row.verdict]:
@@ -93,7 +93,7 @@ def _classes(found: Findings) -> Iterator[Action]:
             lines = between(", ", (tag("b", name) for name in _SAME_CAUSE.get(row.verdict, ())))
             which = join((" (", lines, ")")) if lines else Html("")
             what = join((words.counted(counts[row.verdict], "message"), " ", word, which))
-            yield Action(gravity, what, _ADVICE[row.verdict], "differences")
+            yield ToDo(gravity, what, _ADVICE[row.verdict], "differences")
     # Those of a class above are said there.
     doubts = [row for row in found.of(in_doubt.DEFINITION).rows if row["verdict"] not in _ADVICE]
     if doubts:
@@ -101,16 +101,16 @@ def _classes(found: Findings) -> Iterator[Action]:
         least = "at least " if found.of(in_doubt.DEFINITION).is_cut else ""
         told = f"{least}{words.counted(len(doubts), 'message')} in doubt, in no class above"
         told += f", for up to {words.span(oldest)}"
-        yield Action(DOUBT, told, "The register says for each what to do next.", "in-doubt")
+        yield ToDo(DOUBT, told, "The register says for each what to do next.", "in-doubt")
 
 
-def _invariants(found: Findings) -> Iterator[Action]:
+def _invariants(found: Findings) -> Iterator[ToDo]:
     counts = found.judged.verdicts
     for line in found.judged.invariants:
         said = sum(counts[verdict] for verdict, names in _SAME_CAUSE.items() if line.name in names)
         if line.breaches > said:
             told = _broken(line, said)
-            yield Action(ALARM, told, "The sheet names counter-examples.", "sheet")
+            yield ToDo(ALARM, told, "The sheet names counter-examples.", "sheet")
 
 
 def _broken(line: InvariantResult, said: int) -> Html:
@@ -120,34 +120,34 @@ def _broken(line: InvariantResult, said: int) -> Html:
     return join((tag("b", line.name), f" is broken {times}{beside}: ", line.claim))
 
 
-def _evidence(found: Findings) -> Iterator[Action]:
+def _evidence(found: Findings) -> Iterator[ToDo]:
     if found.quarantined:
         told = f"{words.counted(len(found.quarantined), 'segment')} of evidence in quarantine"
         todo = "Ask their party to publish them anew; until then their rows are missing."
-        yield Action(ALARM, told, todo, "quarantine")
+        yield ToDo(ALARM, told, todo, "quarantine")
     quality = found.of(journal_quality.DEFINITION).rows
     if found.judged.unproven:
         what = f"Content unproven: {words.count(found.judged.unproven)} matched messages"
         todo = "One journal does not say what their contents were: ask its party why."
-        yield Action(LOOK, what, todo, "verdicts")
+        yield ToDo(LOOK, what, todo, "verdicts")
     for alike in _alike(found):
         what = join((_names(alike), ": names that differ by blanks or capitals only"))
         todo = "They are different parties to everybody; see whether one of them is a slip."
-        yield Action(LOOK, what, todo, "verdicts")
+        yield ToDo(LOOK, what, todo, "verdicts")
     silent = [row for row in quality if not row["has_journal"]]
     if silent:
         what = join((_names(foreign(row["party"]) for row in silent), ": no journal in the lake"))
-        yield Action(LOOK, what, "Ask for it: half of the evidence is missing.", "journals")
+        yield ToDo(LOOK, what, "Ask for it: half of the evidence is missing.", "journals")
     for row in quality:
         if row["behind_end"]:
             lacks = words.counted(row["behind_end"], "message")
             what = join((foreign(row["party"]), f": the journal ends before {lacks} that it lacks"))
             todo = "Others tell of them after its last row, so their absence proves nothing yet: "
-            yield Action(DOUBT, what, f"{todo}ingest the rest, and judge again.", "journals")
+            yield ToDo(DOUBT, what, f"{todo}ingest the rest, and judge again.", "journals")
     jumped = [row for row in quality if row["clock_jumps"]]
     if jumped:
         what = join((_names(foreign(row["party"]) for row in jumped), ": the clock was set"))
-        yield Action(LOOK, what, "Times around it are not to be trusted; orders are.", "journals")
+        yield ToDo(LOOK, what, "Times around it are not to be trusted; orders are.", "journals")
     yield from _clocks(found)
 
 
@@ -160,28 +160,28 @@ def _alike(found: Findings) -> list[list[Html]]:
     return [[foreign(one) for one in sorted(some)] for some in groups.values() if len(some) > 1]
 
 
-def _clocks(found: Findings) -> Iterator[Action]:
+def _clocks(found: Findings) -> Iterator[ToDo]:
     outside = [row for row in found.of(clock_skew.DEFINITION).rows if not row["is_within_accuracy"]]
     if outside:
         worst = max(abs(row["skew_us"]) for row in outside)
         named = _names({_ends(row): pair(*_ends(row)) for row in outside}.values())
         what = join((named, f": clocks {words.span(worst)} apart, more than agreed"))
-        yield Action(LOOK, what, "Set the clocks; ages and expiries are judged wrongly.", "clocks")
+        yield ToDo(LOOK, what, "Set the clocks; ages and expiries are judged wrongly.", "clocks")
 
 
-def _notices(found: Findings) -> Iterator[Action]:
+def _notices(found: Findings) -> Iterator[ToDo]:
     rows = found.of(failure_notices.DEFINITION).rows
     missing = sum(row["missing"] for row in rows)
     if missing:
         told = f"{words.counted(missing, 'failure')} that no application was told of"
-        yield Action(ALARM, told, "Tell it; the promise is a verdict for each.", "notices")
+        yield ToDo(ALARM, told, "Tell it; the promise is a verdict for each.", "notices")
     late = [row for row in found.of(late_acks.DEFINITION).rows if row["was_corrected"] is False]
     if late:
         told = f"{words.counted(len(late), 'late acknowledgement')} not told to the application"
-        yield Action(ALARM, told, "Tell it that the message is there after all.", "late")
+        yield ToDo(ALARM, told, "Tell it that the message is there after all.", "late")
 
 
-def _channels(found: Findings) -> Iterator[Action]:
+def _channels(found: Findings) -> Iterator[ToDo]:
     rows = found.of(channel_intervals.DEFINITION).rows
     closed = [row for row in rows if row["until_at"] is None and row["state"] != "open"]
     for state, todo in (
@@ -190,39 +190,39 @@ def _channels(found: Findings) -> Iterator[Action]:
     ):
         ends = {_ends(row): pair(*_ends(row)) for row in closed if row["state"] == state}
         if ends:
-            yield Action(DOUBT, join((_names(ends.values()), f": {state}")), todo, "suspensions")
+            yield ToDo(DOUBT, join((_names(ends.values()), f": {state}")), todo, "suspensions")
 
 
-def _partners(found: Findings) -> Iterator[Action]:
+def _partners(found: Findings) -> Iterator[ToDo]:
     down = [row for row in found.of(availability.DEFINITION).rows if row["is_down"]]
     if down:
         peers = {row["peer"]: foreign(row["peer"] or "?") for row in down}
         what = join((_names(peers.values()), ": the last transmission was not accepted"))
-        yield Action(LOOK, what, "See whether the partner can be reached.", "availability")
+        yield ToDo(LOOK, what, "See whether the partner can be reached.", "availability")
 
 
-def _terms(found: Findings) -> Iterator[Action]:
+def _terms(found: Findings) -> Iterator[ToDo]:
     missed = _number(found, sla.DEFINITION, "is_kept", value=False)
     if missed:
         told = f"{words.counted(missed, 'target')} missed"
-        yield Action(LOOK, told, "The scorecard has the worst first.", "scorecard")
+        yield ToDo(LOOK, told, "The scorecard has the worst first.", "scorecard")
     at_risk = _number(found, budgets.DEFINITION, "is_at_risk", value=True)
     if at_risk:
         told = f"{words.counted(at_risk, 'agreement')} whose retries outlive their messages"
         todo = "Fewer retries, shorter intervals, or a longer TimeToLive."
-        yield Action(LOOK, told, todo, "budgets")
+        yield ToDo(LOOK, told, todo, "budgets")
 
 
-def _jobs(found: Findings) -> Iterator[Action]:
+def _jobs(found: Findings) -> Iterator[ToDo]:
     rejected = sum(row["rejected"] for row in found.of(bulk_jobs.DEFINITION).rows)
     if rejected:
         told = f"{words.counted(rejected, 'row')} of bulk jobs refused"
         todo = "The reasons are listed; mend the rows and run the job again."
-        yield Action(LOOK, told, todo, "job-rejects")
+        yield ToDo(LOOK, told, todo, "job-rejects")
     unequal = _number(found, bulk_jobs.DEFINITION, "adds_up", value=False)
     if unequal:
         told = f"{words.counted(unequal, 'bulk job')} whose rows do not add up"
-        yield Action(LOOK, told, "Compare with the job's own report.", "bulk-jobs")
+        yield ToDo(LOOK, told, "Compare with the job's own report.", "bulk-jobs")
 
 
 def _number(found: Findings, of: Definition, name: str, *, value: bool) -> int:
@@ -250,7 +250,7 @@ def listed(found: Findings) -> Html:
 _WORDS: Final = {ALARM: "alarm", DOUBT: "settle", LOOK: "look"}
 
 
-def _line(action: Action) -> Html:
+def _line(action: ToDo) -> Html:
     word = tag("span", _WORDS[action.gravity], kind=f"gravity {action.gravity}")
     reason = tag("p", action.what, kind="what")
     todo = tag("p", action.do, " ", link(action.anchor, "See"), kind="do")

@@ -14,7 +14,7 @@ PARTIES_NAMED: Final = 3
 """Parties in the heading; of more it tells how many they are."""
 
 
-class Outcome(StrEnum):
+class Conclusion(StrEnum):
     """What can be said of the promise as a whole."""
 
     BROKEN = "broken"
@@ -30,7 +30,7 @@ HEADING_MAX: Final = 48
 class Sentence(NamedTuple):
     """The answer to the one question, and what it rests on."""
 
-    outcome: Outcome
+    outcome: Conclusion
     mark: str
     words: str
     why: str
@@ -46,7 +46,7 @@ def sentence(found: Findings) -> Sentence:
         return _broken_sentence(found)
     if not judged.messages:
         why = "No journal in the lake tells of a message."
-        return Sentence(Outcome.UNPROVED, words.UNKNOWN, "There is nothing to judge.", why)
+        return Sentence(Conclusion.UNPROVED, words.UNKNOWN, "There is nothing to judge.", why)
     return _unbroken_sentence(judged)
 
 
@@ -55,7 +55,7 @@ def _broken_sentence(found: Findings) -> Sentence:
     alarms = _of_standing(judged, Standing.ALARM)
     hole = "Rows of the journals are missing or edited; what they told is not in this judgement."
     if not alarms and not judged.is_whole and len(judged.broken) == 1:
-        return Sentence(Outcome.BROKEN, "✗", "The evidence is not whole.", hole)
+        return Sentence(Conclusion.BROKEN, "✗", "The evidence is not whole.", hole)
     why = (
         f"{words.counted(alarms, 'message')} of {words.count(judged.messages)} in a class that "
         f"must not be, {words.count(_of_standing(judged, Standing.DOUBT))} in doubt; "
@@ -68,7 +68,7 @@ def _broken_sentence(found: Findings) -> Sentence:
     behind = sum(row["behind_end"] for row in found.of(journal_quality.DEFINITION).rows)
     if behind:
         why += f" {words.count(behind)} are after the end of a journal: ingest its rest first."
-    return Sentence(Outcome.BROKEN, "✗", "There are differences.", why)
+    return Sentence(Conclusion.BROKEN, "✗", "There are differences.", why)
 
 
 def _unbroken_sentence(judged: Judged) -> Sentence:
@@ -79,15 +79,15 @@ def _unbroken_sentence(judged: Judged) -> Sentence:
         told += f" (content unproven: {words.count(judged.unproven)})"
     if doubts := _of_standing(judged, Standing.DOUBT):
         why = f"{told}; {words.count(doubts)} wait for somebody to settle them."
-        return Sentence(Outcome.DOUBT, "?", "Nothing is broken; some is in doubt.", why)
+        return Sentence(Conclusion.DOUBT, "?", "Nothing is broken; some is in doubt.", why)
     if one_sided := counts[Verdict.ONE_SIDED]:
         why = f"{told}; of {words.count(one_sided)} only one side has told."
-        return Sentence(Outcome.UNPROVED, "?", "Nothing speaks against it, from one side.", why)
+        return Sentence(Conclusion.UNPROVED, "?", "Nothing speaks against it, from one side.", why)
     if flying := counts[Verdict.IN_FLIGHT]:
         why = f"{told}; {words.count(flying)} still under way."
-        return Sentence(Outcome.HELD, "✓", "It holds so far.", why)
+        return Sentence(Conclusion.HELD, "✓", "It holds so far.", why)
     why = f"{told} between both journals; no invariant has a counter-example."
-    return Sentence(Outcome.HELD, "✓", "The promise held.", why)
+    return Sentence(Conclusion.HELD, "✓", "The promise held.", why)
 
 
 def _of_standing(judged: Judged, standing: Standing) -> int:
@@ -141,7 +141,7 @@ def _drill(judged: Judged) -> Html:
     return tag("p", told, kind="drill")
 
 
-class Answer(NamedTuple):
+class AuditQuestion(NamedTuple):
     """One of the questions that an auditor has."""
 
     question: str
@@ -153,30 +153,32 @@ class Answer(NamedTuple):
     """Whether it takes both journals to know."""
 
 
-ANSWERS: Final = (
-    Answer("delivered twice", "verdicts", (Verdict.DELIVERED_TWICE,), ("I1",), needs_both=False),
-    Answer(
+QUESTIONS: Final = (
+    AuditQuestion(
+        "delivered twice", "verdicts", (Verdict.DELIVERED_TWICE,), ("I1",), needs_both=False
+    ),
+    AuditQuestion(
         "acknowledged and not delivered",
         "verdicts",
         (Verdict.ACKED_NOT_STORED, Verdict.NOT_DELIVERED_TO_APP),
         ("I13", "L2"),
         needs_both=True,
     ),
-    Answer(
+    AuditQuestion(
         "altered, or another content under one id",
         "verdicts",
         (Verdict.CONTENT_MISMATCH, Verdict.COLLISION),
         ("I8",),
         needs_both=True,
     ),
-    Answer(
+    AuditQuestion(
         "there or acknowledged, and never sent",
         "verdicts",
         (Verdict.RECEIVED_NOT_SENT, Verdict.ORPHAN_ACK),
         (),
         needs_both=True,
     ),
-    Answer(
+    AuditQuestion(
         "with an end that somebody must settle",
         "in-doubt",
         (Verdict.SENT_NOT_RECEIVED, Verdict.ACK_LOST, Verdict.FAILED_BUT_DELIVERED),
@@ -189,12 +191,12 @@ ANSWERS: Final = (
 def _answers(found: Findings) -> Html:
     judged = found.judged
     two_sided = judged.messages > judged.verdicts[Verdict.ONE_SIDED]
-    tiles = [_tile(answer, judged, two_sided=two_sided) for answer in ANSWERS]
+    tiles = [_tile(answer, judged, two_sided=two_sided) for answer in QUESTIONS]
     grid = tag("nav", *tiles, _evidence(found), kind="answers", aria_label="Answers")
     return join((grid, _standings(judged)))
 
 
-def _tile(answer: Answer, judged: Judged, *, two_sided: bool) -> Html:
+def _tile(answer: AuditQuestion, judged: Judged, *, two_sided: bool) -> Html:
     in_classes = sum(judged.verdicts[verdict] for verdict in answer.verdicts)
     on_lines = sum(one.breaches for one in judged.invariants if one.name in answer.lines)
     value = max(in_classes, on_lines)

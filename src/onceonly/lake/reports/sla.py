@@ -63,7 +63,7 @@ DEFINITION: Final = Definition(
 )
 
 
-class Target(NamedTuple):
+class SlaTarget(NamedTuple):
     """What a scorecard is kept against. Durations in microseconds."""
 
     within_us: int = 86_400 * US_PER_S
@@ -72,7 +72,7 @@ class Target(NamedTuple):
     """How many of the messages have to keep it."""
 
 
-def table(judged: DataFrame, journal: DataFrame, *, as_of: int, target: Target) -> DataFrame:
+def table(judged: DataFrame, journal: DataFrame, *, as_of: int, target: SlaTarget) -> DataFrame:
     """The scorecard at `as_of` (µs UTC)."""
     took = acknowledged() - F.col("submitted_at")
     due = F.col("submitted_at") + F.lit(target.within_us)

@@ -64,7 +64,7 @@ class Space(Word):
     """How many packages have an open fate."""
 
 
-class Found(Word):
+class Counterexample(Word):
     """An execution in which an invariant did not hold; `replay` runs it again."""
 
     space: str
@@ -73,14 +73,14 @@ class Found(Word):
     violation: Violation
 
 
-class Report(Word):
+class WalkResult(Word):
     """What a walk, or a shard of one, came to."""
 
     executed: Counter[str]
     """Executions by space."""
     stated: Counter[str]
     """Leaves that the tree has, counted from the branches that were seen."""
-    violations: tuple[Found, ...]
+    violations: tuple[Counterexample, ...]
     events: int
     seconds: float
     """Of all processes together."""
@@ -325,14 +325,14 @@ def _last_open(choices: Choices, end: int) -> int | None:
     return None
 
 
-def run(depth: int = DEPTH, shard: tuple[int, int] = (0, 1)) -> Report:
+def run(depth: int = DEPTH, shard: tuple[int, int] = (0, 1)) -> WalkResult:
     """Run every execution of all spaces, or the `shard[0]`-th part of `shard[1]` of them."""
     began = time.monotonic()
     # Worlds are full of cycles and die young: collecting seldom saves a quarter of the time.
     gc.set_threshold(20_000, 50, 100)
     executed: Counter[str] = Counter()
     stated: Counter[str] = Counter()
-    found: list[Found] = []
+    found: list[Counterexample] = []
     digest = blake2b(digest_size=16)
     events = 0
     for space in spaces(depth):
@@ -344,14 +344,14 @@ def run(depth: int = DEPTH, shard: tuple[int, int] = (0, 1)) -> Report:
             choices = execution.choices
             at, story = tuple(choices.taken), tuple(choices.story)
             new = execution.violations[: _VIOLATIONS_MAX - len(found)]
-            found += (Found(space.name, at, story, one) for one in new)
+            found += (Counterexample(space.name, at, story, one) for one in new)
     seconds = time.monotonic() - began
-    return Report(executed, stated, tuple(found), events, seconds, digest.hexdigest())
+    return WalkResult(executed, stated, tuple(found), events, seconds, digest.hexdigest())
 
 
-def merge(reports: tuple[Report, ...]) -> Report:
+def merge(reports: tuple[WalkResult, ...]) -> WalkResult:
     """The reports of all shards, in their order, as one."""
-    return Report(
+    return WalkResult(
         sum((one.executed for one in reports), Counter()),
         sum((one.stated for one in reports), Counter()),
         tuple(found for one in reports for found in one.violations),
@@ -368,14 +368,14 @@ def run_on(
     shards: int = SHARDS,
     kept: Path | None = None,
     progress: Callable[[int], None] | None = None,
-) -> Report:
+) -> WalkResult:
     """`run` in so many processes of its own, and their reports as one.
 
     With a folder `kept` every part that is done is written down there, and a part that this code
     has done is read instead of run. `progress` hears how many of the `shards` are done. The
     report does not depend on `processes`, but for the seconds.
     """
-    reports: list[Report] = []
+    reports: list[WalkResult] = []
     with pool(processes) as workers:
         for report in workers.map(partial(_run_or_read, depth, shards, kept), range(shards)):
             reports.append(report)
@@ -384,7 +384,7 @@ def run_on(
     return merge(tuple(reports))
 
 
-def _run_or_read(depth: int, shards: int, kept: Path | None, number: int) -> Report:
+def _run_or_read(depth: int, shards: int, kept: Path | None, number: int) -> WalkResult:
     if kept is None:
         return run(depth, (number, shards))
     file = kept / f"exhaustive-{code_digest()[:16]}-{depth}-{number:02}-{shards}.json"
@@ -398,17 +398,17 @@ def _run_or_read(depth: int, shards: int, kept: Path | None, number: int) -> Rep
     return report
 
 
-def to_json(report: Report) -> str:
+def to_json(report: WalkResult) -> str:
     """The report as text, for `from_json`."""
     violations = [asdict(one) | {"violation": asdict(one.violation)} for one in report.violations]
     return json.dumps(asdict(report) | {"violations": violations})
 
 
-def from_json(text: str) -> Report:
+def from_json(text: str) -> WalkResult:
     """The report that `to_json` wrote."""
     read = json.loads(text)
     violations = (
-        Found(
+        Counterexample(
             one["space"],
             tuple(one["path"]),
             tuple(one["story"]),
@@ -417,4 +417,4 @@ def from_json(text: str) -> Report:
         for one in read["violations"]
     )
     counted = {name: Counter(read[name]) for name in ("executed", "stated")}
-    return Report(**read | counted | {"violations": tuple(violations)})
+    return WalkResult(**read | counted | {"violations": tuple(violations)})

@@ -22,7 +22,7 @@ _TEMPORARY = "."
 """Names that begin with a dot are hidden from every reader of folders."""
 
 
-class Entry(Word):
+class LedgerEntry(Word):
     """One range of seeds that was run to its end, from `lo` up to and without `hi`."""
 
     code: str
@@ -42,7 +42,7 @@ _SCHEMA = pa.schema(
         pa.field(
             name, {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}[kind.__name__]
         )
-        for name, kind in Entry.__annotations__.items()
+        for name, kind in LedgerEntry.__annotations__.items()
     ]
 )
 
@@ -54,7 +54,7 @@ class Ledger:
         self.url = lake_url(directory)
         self._files, self._root = _opened(f"{self.url}/{_FOLDER}")
 
-    def append(self, entries: Iterable[Entry]) -> None:
+    def append(self, entries: Iterable[LedgerEntry]) -> None:
         """Write finished ranges down; the same range again replaces its file."""
         self._files.create_dir(self._root)
         for entry in entries:
@@ -65,7 +65,7 @@ class Ledger:
                 pq.write_table(table, sink)
             self._files.move(temporary, f"{self._root}/{name}")
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[LedgerEntry]:
         """Every finished range of any code, in the order of names."""
         wanted = fs.FileSelector(self._root, allow_not_found=True)
         found = sorted(
@@ -77,9 +77,9 @@ class Ledger:
         for path in found:
             with self._files.open_input_file(path) as source:
                 rows += pq.read_table(source, schema=_SCHEMA).to_pylist()
-        return [Entry(**row) for row in rows]
+        return [LedgerEntry(**row) for row in rows]
 
-    def done(self, code: str, profile: str) -> list[Entry]:
+    def done(self, code: str, profile: str) -> list[LedgerEntry]:
         """The ranges that this code has finished, by their beginning."""
         own = [entry for entry in self.entries() if (entry.code, entry.profile) == (code, profile)]
         return sorted(own, key=lambda entry: (entry.lo, entry.hi))

@@ -33,7 +33,7 @@ from pyspark.sql.types import (
 from onceonly.lake import runner
 from onceonly.message.word import Word
 from onceonly.simulation.campaign.code import code_digest, commit, zipped
-from onceonly.simulation.campaign.ledger import Entry, Ledger, pieces
+from onceonly.simulation.campaign.ledger import Ledger, LedgerEntry, pieces
 from onceonly.simulation.campaign.report import (
     COUNTS,
     FINGERPRINT_DIGITS,
@@ -153,9 +153,9 @@ def _run_wave(spark: SparkSession, book: Ledger, wave: list[tuple[int, int]]) ->
     return sum(row["seeds"] for row in found.values())
 
 
-def _entry(lo: int, hi: int, found: Any) -> Entry:
+def _entry(lo: int, hi: int, found: Any) -> LedgerEntry:
     assert found["seeds"] == hi - lo, "a range has a row for every seed"
-    return Entry(
+    return LedgerEntry(
         code_digest(),
         commit(),
         PROFILE,

@@ -10,7 +10,7 @@ from heapq import merge
 from operator import attrgetter
 
 from onceonly.message.event import Event
-from onceonly.simulation.history import Happening, History, Row, Sent
+from onceonly.simulation.history import Happening, History, PackageSent, Row
 from onceonly.simulation.network import Fate
 
 BOOTING = "booting"
@@ -99,13 +99,13 @@ def by_fault(matrix: Iterable[tuple[str, int]]) -> Counter[str]:
 
 def _strikes(history: History) -> Iterator[tuple[str, str]]:
     phases: dict[str, str] = {}
-    seen: Iterable[Row | Happening | Sent] = merge(
+    seen: Iterable[Row | Happening | PackageSent] = merge(
         history.rows, history.happenings, history.sent, key=attrgetter("order")
     )
     for one in seen:
         if isinstance(one, Row):
             phases[one.node] = PHASE_OF[one.record.event]
-        elif isinstance(one, Sent):
+        elif isinstance(one, PackageSent):
             if one.fate is not Fate.DELIVERED:
                 yield one.fate, phases.get(one.packet.source, BOOTING)
         else:

@@ -11,9 +11,9 @@ from onceonly.message.instant import NS_PER_S
 from onceonly.message.message import AckRequested
 from onceonly.message.terms import ResponseChoice
 from onceonly.simulation.cast import uri
-from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course, Leaving
-from onceonly.simulation.checkers.letter import Kind
+from onceonly.simulation.checkers.letter import LetterKind
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 
@@ -21,10 +21,10 @@ ANSWERED_NS = 30_000_000_000
 """Longest that a copy may lie with a living process before it says anything about it: behind a
 full queue, a full disk's waits; not counted while it is frozen."""
 
-SIGNALS = (Kind.ACK, Kind.RECEIPT)
+SIGNALS = (LetterKind.ACK, LetterKind.RECEIPT)
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def judge(case: WorldCase) -> Iterator[Violation]:
     """Every message at every machine."""
     for course in case.courses.values():
         if case.is_set_back(course.node):
@@ -52,7 +52,7 @@ def _at(invariant: str, course: Course, text: str, order: int) -> Violation:
     return Violation(invariant, f"{course}: {text}", order)
 
 
-def _signals(case: Case, course: Course) -> Iterator[Violation]:
+def _signals(case: WorldCase, course: Course) -> Iterator[Violation]:
     """I3 for whoever stores, I6 for everybody, as the bytes say it."""
     stored = course.first_into(Event.STORED)
     is_relay = stored is None and not course.is_destination
@@ -66,7 +66,7 @@ def _signals(case: Case, course: Course) -> Iterator[Violation]:
         yield from _response_before_store(case, course, copy)
 
 
-def _response_before_store(case: Case, course: Course, copy: Leaving) -> Iterator[Violation]:
+def _response_before_store(case: WorldCase, course: Course, copy: Leaving) -> Iterator[Violation]:
     """An acknowledgement that rides on the business response (seed 001 §1.3.3.1)."""
     letter = copy.letter
     if not (letter.acknowledges and letter.ref and course.is_origin):
@@ -77,7 +77,7 @@ def _response_before_store(case: Case, course: Course, copy: Leaving) -> Iterato
         yield _at("I3", course, f"acknowledges {letter.ref} before it was stored", copy.order)
 
 
-def _form(case: Case, course: Course, said: Leaving) -> Iterator[Violation]:
+def _form(case: WorldCase, course: Course, said: Leaving) -> Iterator[Violation]:
     """A signal goes to the SenderURI of the copy, which a hostile partner may choose freely."""
     letter = said.letter
     is_odd = case.is_his_own(course) and case.comes_from_outside(course)
@@ -106,7 +106,7 @@ def _one_response(course: Course) -> Iterator[Violation]:
         return
     first: Leaving | None = None
     for said in course.said:
-        if said.letter.kind is not Kind.ACK:
+        if said.letter.kind is not LetterKind.ACK:
             continue
         if first is None:
             first = said
@@ -114,7 +114,7 @@ def _one_response(course: Course) -> Iterator[Violation]:
             yield _at("I5", course, f"{said.packet} is another response", said.order)
 
 
-def _answers(case: Case, course: Course) -> Iterator[Violation]:
+def _answers(case: WorldCase, course: Course) -> Iterator[Violation]:
     """I4: each copy that was stored or known is acknowledged, unless the process died."""
     terms = course.terms
     is_answered_elsewhere = terms.sync_reply_mode.has_response or terms.ack_status.is_passed_on
@@ -125,7 +125,7 @@ def _answers(case: Case, course: Course) -> Iterator[Violation]:
         for row in course.into
         if owes_answer(row) and not _waits_for_a_repeat(case, course, row)
     ]
-    acks = [one for one in course.said if one.letter.kind is Kind.ACK]
+    acks = [one for one in course.said if one.letter.kind is LetterKind.ACK]
     said = sorted([*acks, *course.responses], key=lambda one: one.order)
     at = 0
     for row in owed:
@@ -142,7 +142,7 @@ def _answers(case: Case, course: Course) -> Iterator[Violation]:
             yield _at("I4", course, f"{row.record.event}, and no acknowledgement", row.order)
 
 
-def _answered_in_the_end(case: Case, course: Course) -> Iterator[Violation]:
+def _answered_in_the_end(case: WorldCase, course: Course) -> Iterator[Violation]:
     """I4, where the answer waits for the application or for the hand-over: it comes all the same.
 
     Copies are not counted here: several that come while one is waited for share its answer. A
@@ -161,7 +161,7 @@ def _answered_in_the_end(case: Case, course: Course) -> Iterator[Violation]:
     is_aged = case.has_jumped(course.node, course.into[0].at_ns, asked_ns)
     if is_aged and case.has_forgotten(course.node, NEVER):
         return
-    acks = (one for one in course.said if one.letter.kind is Kind.ACK)
+    acks = (one for one in course.said if one.letter.kind is LetterKind.ACK)
     is_answered = any(one.order > last.order for one in (*acks, *course.responses))
     if not is_answered and not _is_taken_back(course, last):
         yield _at("I4", course, f"{last.record.event}, and no acknowledgement", last.order)
@@ -170,7 +170,10 @@ def _answered_in_the_end(case: Case, course: Course) -> Iterator[Violation]:
 def _in_work(course: Course) -> Iterator[Violation]:
     """Seed 001 §1.3.3 (9b): silence about a copy means that its first response is still made."""
     mode = course.terms.sync_reply_mode
-    answers = [*course.responses, *(one for one in course.said if one.letter.kind is Kind.ACK)]
+    answers = [
+        *course.responses,
+        *(one for one in course.said if one.letter.kind is LetterKind.ACK),
+    ]
     for row in course.into:
         if row.record.event is not Event.DUPLICATE_ELIMINATED or owes_answer(row):
             continue
@@ -179,7 +182,7 @@ def _in_work(course: Course) -> Iterator[Violation]:
             yield _at("I4", course, text, row.order)
 
 
-def _while_in_work(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
+def _while_in_work(case: WorldCase, course: Course, stored: Row) -> Iterator[Violation]:
     """Seed 001 §1.3.3.1: an acknowledgement that rides on the response does not go before it.
 
     As long as somebody waits for the response, in the process that stored the message.
@@ -206,7 +209,7 @@ def _while_in_work(case: Case, course: Course, stored: Row) -> Iterator[Violatio
     for said in course.said:
         is_early = said.at_ns < until_ns and said.order < death and is_simple
         is_first = not any(one.order < said.order for one in course.responses)
-        if said.letter.kind is Kind.ACK and is_early and is_first:
+        if said.letter.kind is LetterKind.ACK and is_early and is_first:
             text = f"{said.packet} acknowledges it while its response is in work"
             yield _at("I4", course, text, said.order)
 
@@ -215,7 +218,7 @@ _EXCHANGE_WAITS_S = 15
 """Longest that the answer of a transport is waited for."""
 
 
-def _rode(case: Case, course: Course) -> Iterator[Violation]:
+def _rode(case: WorldCase, course: Course) -> Iterator[Violation]:
     """E2: an acknowledgement that rode on a response in the transport's answer has its row."""
     rode = [
         one
@@ -235,7 +238,7 @@ def _passed_on(course: Course) -> Iterator[Violation]:
     """Seed 004 level 0 c: an acknowledgement that says "passed on" is true when it leaves."""
     handed = course.first_into(Event.HANDED_OVER)
     for said in course.said:
-        is_said = said.letter.kind is Kind.ACK and said.letter.is_passed_on
+        is_said = said.letter.kind is LetterKind.ACK and said.letter.is_passed_on
         if is_said and (handed is None or handed.order > said.order):
             yield _at("I3", course, f"{said.packet} says passed on before it was", said.order)
 
@@ -245,11 +248,11 @@ def _unasked(course: Course) -> Iterator[Violation]:
     if course.terms.is_acknowledged:
         return
     for said in course.said:
-        if said.letter.kind is Kind.ACK:
+        if said.letter.kind is LetterKind.ACK:
             yield _at("I4", course, f"{said.packet} acknowledges what asks for none", said.order)
 
 
-def _waits_for_a_repeat(case: Case, course: Course, row: Row) -> bool:
+def _waits_for_a_repeat(case: WorldCase, course: Course, row: Row) -> bool:
     """Whether the copy's process died in the commit of the row, and no start answers for it.
 
     A start takes up what its own application has not got yet, and acknowledges that. A repeat, or
@@ -278,7 +281,7 @@ _IN_WORK = "business response is in work"
 """How a copy is spoken of whose answer is still made; else its row may say what it says anew."""
 
 
-def _acknowledged_for_nothing(case: Case, course: Course) -> Iterator[Violation]:
+def _acknowledged_for_nothing(case: WorldCase, course: Course) -> Iterator[Violation]:
     """I5, I8, R-20: a copy is acknowledged once, and other content under its MessageId never.
 
     Counted, where nothing else asks for one: no start, no inquiry, nothing that was withheld, and
@@ -296,14 +299,14 @@ def _acknowledged_for_nothing(case: Case, course: Course) -> Iterator[Violation]
         for row in course.into
     )  # Each says which message it is of, and is answered as any other copy (R-46).
     owed = sum(owes_answer(row) for row in course.into) + damaged
-    acks = [one for one in course.said if one.letter.kind is Kind.ACK]
+    acks = [one for one in course.said if one.letter.kind is LetterKind.ACK]
     if len(acks) > owed:
         is_other = any(row.record.event is Event.COLLISION_DETECTED for row in course.into)
         text = f"{len(acks)} acknowledgements for {owed} copies of it"
         yield _at("I8" if is_other else "I5", course, text, acks[owed].order)
 
 
-def _silence(case: Case, course: Course) -> Iterator[Violation]:
+def _silence(case: WorldCase, course: Course) -> Iterator[Violation]:
     """I4: a whole copy that a living process took leaves a row or an answer."""
     for copy in course.taken:
         death = case.next_death(course.node, copy.order)
@@ -320,19 +323,19 @@ def _silence(case: Case, course: Course) -> Iterator[Violation]:
             yield _at("I4", course, f"{copy.packet} came, and nothing followed", copy.order)
 
 
-def was_long_awake(case: Case, node: str, at_ns: int) -> bool:
+def was_long_awake(case: WorldCase, node: str, at_ns: int) -> bool:
     """Whether the process had the time to answer what it had then, before the world ended."""
     return case.awake_from(node, at_ns, ANSWERED_NS) + ANSWERED_NS < case.end_ns
 
 
-def _receipt(case: Case, course: Course) -> Iterator[Violation]:
+def _receipt(case: WorldCase, course: Course) -> Iterator[Violation]:
     """Whoever asked for a delivery receipt gets one, once the application has the message."""
     handed = course.first_into(Event.HANDED_OVER)
     is_wanted = course.terms.delivery_receipt_requested is not AckRequested.NONE
     if handed is None or not is_wanted or case.was_recovered(handed):
         return
     is_steady = case.next_death(course.node, handed.order) == NEVER
-    is_sent = any(one.letter.kind is Kind.RECEIPT for one in course.said) or any(
+    is_sent = any(one.letter.kind is LetterKind.RECEIPT for one in course.said) or any(
         row.record.event is Event.RECEIPT_SENT for row in course.into
     )
     if is_steady and was_long_awake(case, course.node, handed.at_ns) and not is_sent:

@@ -15,9 +15,9 @@ from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import Word, changed
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.simulation.checkers.acknowledging import was_long_awake
-from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Coming, Course, Leaving
-from onceonly.simulation.checkers.letter import Kind
+from onceonly.simulation.checkers.letter import LetterKind
 from onceonly.simulation.checkers.receiver import is_remembered
 from onceonly.simulation.checkers.sender import NOT_DELIVERED
 from onceonly.simulation.checkers.violation import Violation
@@ -54,7 +54,7 @@ class _Standing(Word):
                 return self
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def judge(case: WorldCase) -> Iterator[Violation]:
     """Every question, every message that one was about, and everyone that an application has."""
     yield from _unanswered(case)
     for course in case.courses.values():
@@ -67,7 +67,7 @@ def judge(case: Case) -> Iterator[Violation]:
             continue
         if not case.has_forgotten(course.node, NEVER) and not case.is_reconfigured(course):
             for said in course.said:
-                if said.letter.kind is Kind.REPORT:
+                if said.letter.kind is LetterKind.REPORT:
                     yield from _report(case, course, course.terms, said)
         if course.is_destination:
             yield from _at_work(case, course, course.terms)
@@ -80,12 +80,14 @@ def _at(course: Course, text: str, order: int) -> Violation:
 # What partners are told.
 
 
-def _unanswered(case: Case) -> Iterator[Violation]:
+def _unanswered(case: WorldCase) -> Iterator[Violation]:
     """L4, R-20: an inquiry of a partner is answered, once, by whoever lives on."""
-    told = {(one.source, one.letter.ref) for one in case.signals if one.letter.kind is Kind.REPORT}
+    told = {
+        (one.source, one.letter.ref) for one in case.signals if one.letter.kind is LetterKind.REPORT
+    }
     for asked in case.heard:
         node, letter = asked.target, asked.letter
-        if letter.kind is not Kind.INQUIRY or (node, letter.message_id) in told:
+        if letter.kind is not LetterKind.INQUIRY or (node, letter.message_id) in told:
             continue
         is_honest = not case.is_misaddressed(asked) and asked.source in case.machines
         is_hindered = case.happened(node, "full", "broken", "restored")
@@ -95,7 +97,9 @@ def _unanswered(case: Case) -> Iterator[Violation]:
             yield Violation("L4", text, asked.order)
 
 
-def _report(case: Case, course: Course, terms: DeliveryTerms, said: Leaving) -> Iterator[Violation]:
+def _report(
+    case: WorldCase, course: Course, terms: DeliveryTerms, said: Leaving
+) -> Iterator[Violation]:
     letter, asked = said.letter, _asked(case, course, said)
     if asked is None:
         return
@@ -114,7 +118,7 @@ def _report(case: Case, course: Course, terms: DeliveryTerms, said: Leaving) -> 
         yield from _response_answer(case, course, said, asked.order)
 
 
-def _asked(case: Case, course: Course, said: Leaving) -> Coming | None:
+def _asked(case: WorldCase, course: Course, said: Leaving) -> Coming | None:
     """The question that came, where the asker is the partner."""
     came = (
         one
@@ -140,7 +144,7 @@ def _standings(course: Course, first: int, last: int) -> list[_Standing]:
 
 
 def _answer(
-    case: Case, course: Course, terms: DeliveryTerms, standing: _Standing
+    case: WorldCase, course: Course, terms: DeliveryTerms, standing: _Standing
 ) -> tuple[str, str]:
     """The status and the processing state that are to be told."""
     if not standing.is_stored or standing.is_cancelled:
@@ -170,7 +174,7 @@ def _with_acknowledgement(
     is_another = terms.sync_reply_mode.has_response or is_relayed
     if not terms.is_acknowledged or is_another:
         return
-    acks = (one for one in course.said if one.letter.kind is Kind.ACK)
+    acks = (one for one in course.said if one.letter.kind is LetterKind.ACK)
     if not any(asked < one.order < said.order for one in acks):
         yield _at(course, f"{said.packet} says it is here, without acknowledgement", said.order)
 
@@ -183,7 +187,7 @@ def _is_from_the_future(asked: Coming, said: Leaving, terms: DeliveryTerms) -> b
 
 
 def _cancel_answer(
-    case: Case,
+    case: WorldCase,
     course: Course,
     terms: DeliveryTerms,
     said: Leaving,
@@ -204,7 +208,9 @@ def _cancel_answer(
             yield _at(course, "its cancel was refused, and nobody had begun", said.order)
 
 
-def _response_answer(case: Case, course: Course, said: Leaving, asked: int) -> Iterator[Violation]:
+def _response_answer(
+    case: WorldCase, course: Course, said: Leaving, asked: int
+) -> Iterator[Violation]:
     """Level 5 (2b): the business response goes once more, if there is one."""
     is_accepted = said.letter.said("accepted") == "true"
     is_made = any(
@@ -221,7 +227,7 @@ def _response_answer(case: Case, course: Course, said: Leaving, asked: int) -> I
         yield _at(course, "a response was denied, and one had left", said.order)
 
 
-def _is_given_up(case: Case, response: Leaving) -> bool:
+def _is_given_up(case: WorldCase, response: Leaving) -> bool:
     letter = response.letter
     course = case.at(response.source, (letter.from_party, letter.to_party, letter.message_id))
     return course is not None and any(row.record.event in NOT_DELIVERED for row in course.out)
@@ -230,7 +236,7 @@ def _is_given_up(case: Case, response: Leaving) -> bool:
 # What the application says.
 
 
-def _at_work(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+def _at_work(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     """An application that asks before it begins may do so once its report is durable (seed 004)."""
     if not terms.reports_processing or not course.delivered:
         return
@@ -262,7 +268,7 @@ def _processing(course: Course) -> Iterator[Violation]:
             last = max(last, state)
 
 
-def _taken_back(case: Case, course: Course) -> Iterator[Violation]:
+def _taken_back(case: WorldCase, course: Course) -> Iterator[Violation]:
     """After a tombstone nothing is stored, handed over or worked on (R-08).
 
     Nor is it set again, as long as it is remembered: who asks twice hears the same word.

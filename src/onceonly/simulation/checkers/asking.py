@@ -16,9 +16,9 @@ from onceonly.message.terms import DeliveryTerms, Remedy
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.cast import name_of
-from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course
-from onceonly.simulation.checkers.letter import Kind
+from onceonly.simulation.checkers.letter import LetterKind
 from onceonly.simulation.checkers.receiver import is_remembered
 from onceonly.simulation.checkers.sender import is_fence
 from onceonly.simulation.checkers.violation import Violation
@@ -54,7 +54,7 @@ _QUESTIONS = frozenset({"inquire", "cancel", "resend"})
 """What operators do that rows tell from a recovery's own questions by nothing."""
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def judge(case: WorldCase) -> Iterator[Violation]:
     """Every message at its sender, and what receivers confirm."""
     for course, terms in case.sending():
         if case.is_set_back(*case.path(course)):
@@ -82,7 +82,7 @@ def _at(invariant: str, course: Course, text: str, order: int) -> Violation:
     return Violation(invariant, f"{course}: {text}", order)
 
 
-def is_operated(case: Case, course: Course) -> bool:
+def is_operated(case: WorldCase, course: Course) -> bool:
     """Whether an operator asked about the message, or had it sent again."""
     return any(
         action.kind == "operate"
@@ -97,7 +97,7 @@ def _heard(course: Course) -> Iterator[Violation]:
     heard = [
         one.order
         for one in course.heard
-        if one.letter.kind is Kind.REPORT and one.letter.word != "Pong"
+        if one.letter.kind is LetterKind.REPORT and one.letter.word != "Pong"
     ]
     noted = [row for row in course.out if row.record.event is Event.REPORT_RECEIVED]
     for number, row in enumerate(noted):
@@ -140,7 +140,7 @@ def _leaves_a_doubt(row: Row) -> bool:
     return row.record.event is Event.EXHAUSTED
 
 
-def _ends(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+def _ends(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     """R-21, I25: an answer, another word about the message, or an operator knows."""
     causes = causes_of(course, terms)
     if not causes:
@@ -164,7 +164,9 @@ _OF_RECOVERY = (*_INSTEAD_OF_A_REMEDY, "the partner refuses to say", "processed,
 """How the reasons of such incidents begin; those of closed pairs and wrong numbers differ."""
 
 
-def is_operators(case: Case, course: Course, beginnings: tuple[str, ...] = _OF_RECOVERY) -> bool:
+def is_operators(
+    case: WorldCase, course: Course, beginnings: tuple[str, ...] = _OF_RECOVERY
+) -> bool:
     """Whether an incident says that a recovery came to nothing."""
     incidents = case.world.nodes[course.node].snapshot().list_incidents(is_open=False)
     return any(
@@ -182,7 +184,7 @@ _ANSWER_BEHIND = {
 """What the row of the answer says that an incident speaks of."""
 
 
-def _told_operators(case: Case, node: str) -> Iterator[Violation]:
+def _told_operators(case: WorldCase, node: str) -> Iterator[Violation]:
     """An incident about an answer needs an answer that came before it."""
     for incident in case.world.nodes[node].snapshot().list_incidents(is_open=False):
         word = next(
@@ -200,7 +202,7 @@ def _told_operators(case: Case, node: str) -> Iterator[Violation]:
         yield from _asked_as_often(case, node, incident)
 
 
-def _asked_as_often(case: Case, node: str, incident: Incident) -> Iterator[Violation]:
+def _asked_as_often(case: WorldCase, node: str, incident: Incident) -> Iterator[Violation]:
     """Who gives up asking has asked as often as agreed; a restart is no reset."""
     beginning, _, times = incident.reason.rpartition(", asked ")
     if not beginning.startswith(NO_ANSWER) or case.happened(node, "reconfigured"):
@@ -215,7 +217,7 @@ def _asked_as_often(case: Case, node: str, incident: Incident) -> Iterator[Viola
         yield Violation("R-21", text, case.end_order)
 
 
-def _budget(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+def _budget(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     """R-21, L5: so many questions of a kind for each cause, and one more for each crash."""
     causes = causes_of(course, terms)
     asked = next((row for row in course.out if is_question(row, InquiryKind.STATUS)), None)
@@ -262,7 +264,7 @@ def is_question(row: Row, kind: InquiryKind) -> bool:
     return row.record.event is Event.INQUIRY_SENT and row.record.reason == kind.value
 
 
-def _shown(case: Case, course: Course) -> Iterator[Violation]:
+def _shown(case: WorldCase, course: Course) -> Iterator[Violation]:
     """What operators see of a message is what the partner last said of it."""
     status = processing = ""
     for row in course.out:
@@ -280,7 +282,7 @@ def _shown(case: Case, course: Course) -> Iterator[Violation]:
 # What is done where the partner does not know the message.
 
 
-def _remedy(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+def _remedy(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     """R-21: by rule; but nothing by rule where the partner may have forgotten it (R-19)."""
     if not terms.recovery.inquires or terms.semantics is DeliverySemantics.EXACTLY_ONCE:
         return
@@ -297,7 +299,7 @@ def _remedy(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violat
             yield from _remedied(case, course, terms.recovery.when_not_received, report)
 
 
-def _first_word(case: Case, course: Course, cause: Row) -> Row | None:
+def _first_word(case: WorldCase, course: Course, cause: Row) -> Row | None:
     """The first report after the cause, if it says that the partner does not know the message."""
     first = first_report(case, course, cause)
     if first is None or not (first.record.reason or "").startswith(MessageStatus.NOT_RECOGNIZED):
@@ -305,7 +307,7 @@ def _first_word(case: Case, course: Course, cause: Row) -> Row | None:
     return first
 
 
-def first_report(case: Case, course: Course, cause: Row) -> Row | None:
+def first_report(case: WorldCase, course: Course, cause: Row) -> Row | None:
     """What the partner answered, if that is the first thing that came after the cause."""
     words = (row for row in course.out if row.record.event in WORDS and row.order > cause.order)
     first = next(words, None)
@@ -333,7 +335,7 @@ def _begun_ns(asked: Row) -> int:
     return asked.at_ns - (CLIENT_WAIT_NS if asked.record.outcome == Outcome.UNKNOWN else 0)
 
 
-def _remedied(case: Case, course: Course, remedy: Remedy, report: Row) -> Iterator[Violation]:
+def _remedied(case: WorldCase, course: Course, remedy: Remedy, report: Row) -> Iterator[Violation]:
     if remedy is Remedy.WAIT or is_operators(case, course, _INSTEAD_OF_A_REMEDY):
         return
     rows = [row for row in course.out if row.order > report.order]
@@ -350,7 +352,7 @@ def _remedied(case: Case, course: Course, remedy: Remedy, report: Row) -> Iterat
         yield _at("R-21", course, text, report.order)
 
 
-def _new_version(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+def _new_version(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     """S4-25: another id for what was taken back, where that is the rule, and only there."""
     snapshot = case.world.nodes[course.node].snapshot()
     if snapshot.find_outbound(course.key[2]) is None:
@@ -440,7 +442,7 @@ def is_confirmed(row: Row) -> bool:
 # Taking back what is worked on.
 
 
-def _begun_work(case: Case, course: Course) -> Iterator[Violation]:
+def _begun_work(case: WorldCase, course: Course) -> Iterator[Violation]:
     """I44, R-08: a cancel is confirmed only while work on the message surely has not begun.
 
     What was forgotten is unknown, and its sender does not take it back (R-19).

@@ -10,24 +10,30 @@ from collections.abc import Iterator
 
 from onceonly.message.event import Event
 from onceonly.simulation.cast import name_of, path_of
-from onceonly.simulation.checkers.case import Case
+from onceonly.simulation.checkers.case import WorldCase
 from onceonly.simulation.checkers.course import Coming, Course
-from onceonly.simulation.checkers.letter import Kind
+from onceonly.simulation.checkers.letter import LetterKind
 from onceonly.simulation.checkers.sequence import is_wrong_number
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.simulation.imposture import impostor
 from onceonly.simulation.plan import Line
 
-_WORDS: dict[Event, frozenset[Kind]] = {
-    Event.ACK_RECEIVED: frozenset({Kind.ACK, Kind.RECEIPT, Kind.MESSAGE, Kind.REPORT}),
-    Event.LATE_ACK_RECEIVED: frozenset({Kind.ACK, Kind.RECEIPT, Kind.MESSAGE, Kind.REPORT}),
-    Event.REPEATED_ACK_RECEIVED: frozenset({Kind.ACK, Kind.RECEIPT, Kind.MESSAGE, Kind.REPORT}),
-    Event.RECEIPT_RECEIVED: frozenset({Kind.RECEIPT}),
-    Event.ERROR_RECEIVED: frozenset({Kind.ERROR}),
-    Event.REPORT_RECEIVED: frozenset({Kind.REPORT}),
-    Event.RESPONSE_RECEIVED: frozenset({Kind.MESSAGE}),
-    Event.ACK_RELAYED: frozenset({Kind.ACK, Kind.RECEIPT}),
+_WORDS: dict[Event, frozenset[LetterKind]] = {
+    Event.ACK_RECEIVED: frozenset(
+        {LetterKind.ACK, LetterKind.RECEIPT, LetterKind.MESSAGE, LetterKind.REPORT}
+    ),
+    Event.LATE_ACK_RECEIVED: frozenset(
+        {LetterKind.ACK, LetterKind.RECEIPT, LetterKind.MESSAGE, LetterKind.REPORT}
+    ),
+    Event.REPEATED_ACK_RECEIVED: frozenset(
+        {LetterKind.ACK, LetterKind.RECEIPT, LetterKind.MESSAGE, LetterKind.REPORT}
+    ),
+    Event.RECEIPT_RECEIVED: frozenset({LetterKind.RECEIPT}),
+    Event.ERROR_RECEIVED: frozenset({LetterKind.ERROR}),
+    Event.REPORT_RECEIVED: frozenset({LetterKind.REPORT}),
+    Event.RESPONSE_RECEIVED: frozenset({LetterKind.MESSAGE}),
+    Event.ACK_RELAYED: frozenset({LetterKind.ACK, LetterKind.RECEIPT}),
 }
 """By row: which signals of the next machine can be its cause; each causes one row at most."""
 
@@ -49,7 +55,7 @@ _NOT_TOLD = frozenset({"", "NotRecognized"})
 """What is said of a message that nobody knows, and so of another's (R-44)."""
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def judge(case: WorldCase) -> Iterator[Violation]:
     """Every message of an honest line that demands certificates, and every word to the hostile."""
     if not case.outside.visited:
         return
@@ -61,14 +67,14 @@ def judge(case: Case) -> Iterator[Violation]:
     yield from _told(case)
 
 
-def honest_lines(case: Case) -> Iterator[Line]:
+def honest_lines(case: WorldCase) -> Iterator[Line]:
     """Lines that demand certificates, and along which no machine is hostile."""
     for line in case.plan.lines:
         if line.is_certified and not case.outside.hostile & set(path_of(line)):
             yield line
 
 
-def _is_protected(case: Case, course: Course) -> bool:
+def _is_protected(case: WorldCase, course: Course) -> bool:
     """Whether nobody else can speak for its ends: not under another agreement of theirs either."""
     ends = {name_of(course.key[0]), name_of(course.key[1])}
     between = [line for line in case.plan.lines if ends == {line.one, line.other}]
@@ -104,7 +110,7 @@ def _words(course: Course) -> Iterator[Violation]:
             yield _wrong(course, row, "is noted, and no entitled neighbour had said so")
 
 
-def _copies(case: Case, course: Course) -> Iterator[Violation]:
+def _copies(case: WorldCase, course: Course) -> Iterator[Violation]:
     rows = [row for row in course.into if row.record.event in _COPIES or is_wrong_number(row)]
     causes = [one for one in course.taken if one.source in case.machines]
     row = _first_without(rows, causes)
@@ -112,13 +118,13 @@ def _copies(case: Case, course: Course) -> Iterator[Violation]:
         yield _wrong(course, row, "is noted, and no entitled neighbour had brought it")
 
 
-def _questions(case: Case, course: Course) -> Iterator[Violation]:
+def _questions(case: WorldCase, course: Course) -> Iterator[Violation]:
     causes = [
         one
         for one in case.heard
         if one.target == course.node
         and one.source in case.machines
-        and one.letter.kind is Kind.INQUIRY
+        and one.letter.kind is LetterKind.INQUIRY
         and one.letter.ref == course.key[2]
     ]
     for event in _QUESTIONS:
@@ -128,13 +134,13 @@ def _questions(case: Case, course: Course) -> Iterator[Violation]:
             yield _wrong(course, row, "is noted, and no entitled neighbour had asked")
 
 
-def _told(case: Case) -> Iterator[Violation]:
+def _told(case: WorldCase) -> Iterator[Violation]:
     """What the hostile asked under their own names is answered as about an unknown message."""
     asked = {
         one.letter.message_id: name
         for name in case.outside.hostile
         for one in case.heard
-        if one.source == impostor(name) and one.letter.kind is Kind.INQUIRY
+        if one.source == impostor(name) and one.letter.kind is LetterKind.INQUIRY
     }
     theirs = {
         course.key[2]
@@ -143,7 +149,11 @@ def _told(case: Case) -> Iterator[Violation]:
     }
     for said in case.signals:
         by, letter = asked.get(said.letter.ref), said.letter
-        if letter.kind is not Kind.REPORT or said.target != by or letter.said("about") in theirs:
+        if (
+            letter.kind is not LetterKind.REPORT
+            or said.target != by
+            or letter.said("about") in theirs
+        ):
             continue
         if letter.said("status") not in _NOT_TOLD:
             text = f"{said.source}: {by} asked about {letter.said('about')} of others, and was told"

@@ -14,13 +14,13 @@ from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.terms import DeliveryTerms, Intermediary
 from onceonly.simulation.cast import line_id, name_of, party, path_of
 from onceonly.simulation.checkers.course import Coming, Course, Key, Leaving, Parties
-from onceonly.simulation.checkers.letter import Kind, Letter, read
+from onceonly.simulation.checkers.letter import Letter, LetterKind, read
 from onceonly.simulation.checkers.outside import Outside, is_unproven
 from onceonly.simulation.history import (
     Happening,
+    PackageSent,
     Replied,
     Row,
-    Sent,
 )
 from onceonly.simulation.imposture import unmasked
 from onceonly.simulation.network import CLIENT_WAIT_NS, Fate, certificate
@@ -60,7 +60,7 @@ def _order(letter: Leaving | Coming) -> int:
     return letter.order
 
 
-class Case:
+class WorldCase:
     """The evidence of one world."""
 
     def __init__(self, world: World) -> None:
@@ -287,7 +287,7 @@ class Case:
                 ):
                     letters.sort(key=_order)
 
-    def _is_heard(self, question: Sent, reply: Replied) -> bool:
+    def _is_heard(self, question: PackageSent, reply: Replied) -> bool:
         """Whether the process that asked still waits at the other end of the line."""
         died = self.deaths_between(question.packet.source, question.order, reply.order)
         waits = reply.at_ns < question.packet.at_ns + CLIENT_WAIT_NS
@@ -296,7 +296,7 @@ class Case:
 
     def _file_leaving(self, leaving: Leaving) -> None:
         letter = leaving.letter
-        if letter.kind is Kind.MESSAGE:
+        if letter.kind is LetterKind.MESSAGE:
             key = letter.from_party, letter.to_party, letter.message_id
             self.course(leaving.source, key, letter.agreement_id).sent.append(leaving)
             if letter.ref:
@@ -313,7 +313,7 @@ class Case:
         letter = coming.letter
         if coming.is_damaged:
             self.strays.append(coming)
-        if letter.kind is Kind.MESSAGE:
+        if letter.kind is LetterKind.MESSAGE:
             key = letter.from_party, letter.to_party, letter.message_id
             self.course(coming.target, key, letter.agreement_id).taken.append(coming)
             if letter.ref and coming.source in self.machines:
@@ -328,8 +328,8 @@ class Case:
     def _subject(self, letter: Letter, source: str, target: str) -> Key | None:
         """The message that the signal of `source` to `target` is about; None where it is none."""
         parties = self._about.get((letter.agreement_id, source, target))
-        ref = letter.said("about") if letter.kind is Kind.REPORT else letter.ref
-        if parties is None or not ref or letter.kind is Kind.INQUIRY:
+        ref = letter.said("about") if letter.kind is LetterKind.REPORT else letter.ref
+        if parties is None or not ref or letter.kind is LetterKind.INQUIRY:
             return None
         return (*parties, ref)
 

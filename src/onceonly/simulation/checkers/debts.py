@@ -16,7 +16,7 @@ from onceonly.message.profile import Profile
 from onceonly.message.terms import Intermediary
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.checkers.arrival import ACKNOWLEDGED, is_doubt, shows_arrival
-from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.sender import NOT_DELIVERED
 from onceonly.simulation.checkers.violation import Violation
@@ -28,7 +28,7 @@ CALM_NS = 90 * NS_PER_S
 """Time after healing for a try that is under way, with every wait of its transport."""
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def judge(case: WorldCase) -> Iterator[Violation]:
     """Every debt that a row tells of."""
     for course in case.courses.values():
         if case.is_set_back(course.node):
@@ -43,7 +43,7 @@ def judge(case: Case) -> Iterator[Violation]:
             yield from _unpaid(case, course, debt)
 
 
-def _debt(case: Case, course: Course) -> Row | None:
+def _debt(case: WorldCase, course: Course) -> Row | None:
     """The row with which the last notice about the message became owed."""
     line = course.line
     if line is None or not _are_agreed(line):
@@ -66,7 +66,7 @@ def _unagreed(course: Course) -> Iterator[Violation]:
         yield Violation("R-14", text, sent.order)
 
 
-def _custody_debt(case: Case, course: Course) -> Row | None:
+def _custody_debt(case: WorldCase, course: Course) -> Row | None:
     """From the row with which it was given up; a route notes no notice of its own."""
     terms = case.terms_out(course)
     if case.modes(course).get(course.node) is not Intermediary.ACCEPT or terms is None:
@@ -96,7 +96,7 @@ def _is_paid(course: Course, debt: Row) -> bool:
     )
 
 
-def _over(case: Case, course: Course, debt: Row) -> Iterator[Violation]:
+def _over(case: WorldCase, course: Course, debt: Row) -> Iterator[Violation]:
     """What was taken is owed no more, and is not posted again.
 
     A doubt that becomes a certainty, or another cause, is another notice.
@@ -151,7 +151,7 @@ def _passes_on(posted: Row, report: Row) -> bool:
     return (posted.record.reason or "").endswith(f": {report.record.reason}")
 
 
-def _unpaid(case: Case, course: Course, debt: Row) -> Iterator[Violation]:
+def _unpaid(case: WorldCase, course: Course, debt: Row) -> Iterator[Violation]:
     """Still owed is right while there is time for another try; to have forgotten it never is."""
     owed = case.world.nodes[course.node].snapshot().list_owed_notices()
     tries = _tries(course, debt)

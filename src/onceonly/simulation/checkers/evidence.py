@@ -13,9 +13,9 @@ from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
 from onceonly.protocol.effects import NoticeKind
 from onceonly.simulation.cast import name_of
-from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course
-from onceonly.simulation.checkers.letter import Kind as Letters
+from onceonly.simulation.checkers.letter import LetterKind
 from onceonly.simulation.checkers.receiver import is_remembered
 from onceonly.simulation.checkers.sender import LATE_ROW_NS
 from onceonly.simulation.checkers.violation import Truth, Violation
@@ -23,7 +23,7 @@ from onceonly.simulation.history import Row
 from onceonly.simulation.network import CLIENT_WAIT_NS
 
 
-class Kind(StrEnum):
+class EvidenceClass(StrEnum):
     """The classes of E1; the last five are alarms."""
 
     ACKNOWLEDGED_AND_DELIVERED = "acknowledged and delivered"
@@ -51,7 +51,7 @@ _VERDICTS = {
 _ENDED = ("Failed", "Cancelled")
 
 
-def truth(case: Case) -> list[Truth]:
+def truth(case: WorldCase) -> list[Truth]:
     """What really became of every accepted message, in the order of acceptance."""
     found = []
     for accepted in case.history.accepted:
@@ -62,7 +62,7 @@ def truth(case: Case) -> list[Truth]:
     return found
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def judge(case: WorldCase) -> Iterator[Violation]:
     """E2: the journals tell of every accepted message what its applications know.
 
     And of every package that left or came that it did: who tells less cannot prove what was done.
@@ -87,12 +87,12 @@ def judge(case: Case) -> Iterator[Violation]:
 
 
 _ROWS_OF = {
-    Letters.MESSAGE: (Event.TRANSMITTED, Event.FORWARDED),
-    Letters.ACK: (Event.ACK_SENT, Event.ACK_RELAYED),
-    Letters.RECEIPT: (Event.RECEIPT_SENT,),
-    Letters.ERROR: (Event.ERROR_SENT, Event.ERROR_RELAYED, Event.FAILURE_NOTICE_SENT),
-    Letters.INQUIRY: (Event.PING_SENT, Event.INQUIRY_SENT),
-    Letters.REPORT: (Event.REPORT_SENT,),
+    LetterKind.MESSAGE: (Event.TRANSMITTED, Event.FORWARDED),
+    LetterKind.ACK: (Event.ACK_SENT, Event.ACK_RELAYED),
+    LetterKind.RECEIPT: (Event.RECEIPT_SENT,),
+    LetterKind.ERROR: (Event.ERROR_SENT, Event.ERROR_RELAYED, Event.FAILURE_NOTICE_SENT),
+    LetterKind.INQUIRY: (Event.PING_SENT, Event.INQUIRY_SENT),
+    LetterKind.REPORT: (Event.REPORT_SENT,),
 }
 """What a row at the end of a transmission is called, by what was sent."""
 
@@ -104,14 +104,14 @@ _SLOW_MS = 1_000
 """Of one commit."""
 
 
-def _is_hindered(case: Case, node: str) -> bool:
+def _is_hindered(case: WorldCase, node: str) -> bool:
     """Whether a row may be lost or late: a death before it, no room, a line before a slow disk."""
     is_broken = bool(case.happened(node, "frozen", "full", "broken"))
     is_slow = case.machines[node].thread_ms > _SLOW_MS
     return is_broken or is_slow or case.deaths_between(node, 0, NEVER) > 0
 
 
-def _untold(case: Case, node: str) -> Iterator[Violation]:
+def _untold(case: WorldCase, node: str) -> Iterator[Violation]:
     """A transmission leaves a row, whatever became of it, unless it is of no message by then.
 
     A purge may forget that before it leaves, and while it is on its way (R-19).
@@ -123,7 +123,7 @@ def _untold(case: Case, node: str) -> Iterator[Violation]:
         one.letter.kind
         for one in left
         if one.at_ns < case.end_ns - _TOLD_NS
-        and not (one.letter.kind is Letters.MESSAGE and one.letter.ref)
+        and not (one.letter.kind is LetterKind.MESSAGE and one.letter.ref)
         and not any(abs(one.at_ns - purged_ns) < _TOLD_NS for purged_ns in purges)
     )
     events = Counter(row.record.event for row in case.rows_of[node])
@@ -135,14 +135,14 @@ def _untold(case: Case, node: str) -> Iterator[Violation]:
 
 
 _ROWS_ABOUT = {
-    Letters.INQUIRY: (Event.INQUIRY_RECEIVED,),
-    Letters.RECEIPT: (Event.RECEIPT_RECEIVED, Event.ORPHAN_ACK_RECEIVED),
+    LetterKind.INQUIRY: (Event.INQUIRY_RECEIVED,),
+    LetterKind.RECEIPT: (Event.RECEIPT_RECEIVED, Event.ORPHAN_ACK_RECEIVED),
 }
 """What a row about a signal that came is called. `sender` asks for those of acknowledgements;
 errors and Pongs that nobody waits for any more are told of by other words, or by none."""
 
 
-def _unheard(case: Case, node: str) -> Iterator[Violation]:
+def _unheard(case: WorldCase, node: str) -> Iterator[Violation]:
     """A signal that came leaves a row; what is forged or damaged may leave another one."""
     if node in case.outside.visited or any(one.target == node for one in case.strays):
         return
@@ -153,7 +153,7 @@ def _unheard(case: Case, node: str) -> Iterator[Violation]:
     )
     events = Counter(row.record.event for row in case.rows_of[node])
     answers = sum(
-        one.letter.kind is Letters.REPORT
+        one.letter.kind is LetterKind.REPORT
         and one.letter.word != "Pong"
         and one.target == node
         and one.at_ns < case.end_ns - LATE_ROW_NS
@@ -179,7 +179,7 @@ _OF_ERRORS = (
 )
 
 
-def _without_a_code(case: Case, node: str) -> Iterator[Violation]:
+def _without_a_code(case: WorldCase, node: str) -> Iterator[Violation]:
     """A row about an error says which: reconciliation knows it by nothing else."""
     for row in case.rows_of[node]:
         record = row.record
@@ -199,7 +199,7 @@ _BY_ANOTHER_WORD = ("on the business response", "the partner says", "delivery re
 """Why a message is acknowledged by what is no acknowledgement, or has a row of its own."""
 
 
-def _overheard(case: Case, node: str) -> Iterator[Violation]:
+def _overheard(case: WorldCase, node: str) -> Iterator[Violation]:
     """No acknowledgement has two rows: one that fits a message is no orphan besides."""
     rows = [
         row
@@ -211,7 +211,8 @@ def _overheard(case: Case, node: str) -> Iterator[Violation]:
     came = sum(
         one.target == node
         and (
-            one.letter.kind in (Letters.ACK, Letters.RECEIPT) or one.source in case.outside.sources
+            one.letter.kind in (LetterKind.ACK, LetterKind.RECEIPT)
+            or one.source in case.outside.sources
         )
         for one in case.heard
     )
@@ -229,7 +230,7 @@ def _handed_over(course: Course) -> int:
     return len(handed)
 
 
-def _is_fresh(case: Case, course: Course | None) -> bool:
+def _is_fresh(case: WorldCase, course: Course | None) -> bool:
     """Handed over so shortly before the end that nobody may have looked yet."""
     if course is None:
         return False
@@ -237,7 +238,7 @@ def _is_fresh(case: Case, course: Course | None) -> bool:
     return last is not None and last.at_ns + 90_000_000_000 > case.end_ns
 
 
-def _truth(case: Case, key: MessageKey, *, is_accepted: bool, delivered: int) -> Truth:
+def _truth(case: WorldCase, key: MessageKey, *, is_accepted: bool, delivered: int) -> Truth:
     origin = case.at(name_of(key.from_party), key)
     verdict = verdict_of(() if origin is None else origin.out)
     return Truth(key, is_accepted, delivered, verdict, _kind(case, key, verdict, delivered))
@@ -259,28 +260,28 @@ def verdict_of(rows: Iterable[Row]) -> str | None:
     return verdict
 
 
-def _kind(case: Case, key: MessageKey, verdict: str | None, delivered: int) -> Kind:
+def _kind(case: WorldCase, key: MessageKey, verdict: str | None, delivered: int) -> EvidenceClass:
     there = case.at(name_of(key.to_party), key)
     terms = None if there is None or there.line is None else there.terms
     if delivered > 1 and (terms is None or is_remembered(terms)):
-        return Kind.DUPLICATE_DELIVERY
+        return EvidenceClass.DUPLICATE_DELIVERY
     if verdict in ("Acknowledged", "Sent"):
         return _kind_of_acknowledged(case, key, there, delivered)
     if verdict is None:
-        return Kind.PENDING
+        return EvidenceClass.PENDING
     if delivered:
-        return Kind.IN_DOUBT_DELIVERED
-    return Kind.PENDING if verdict == "InDoubt" else Kind.FAILED_NOT_DELIVERED
+        return EvidenceClass.IN_DOUBT_DELIVERED
+    return EvidenceClass.PENDING if verdict == "InDoubt" else EvidenceClass.FAILED_NOT_DELIVERED
 
 
 def _kind_of_acknowledged(
-    case: Case, key: MessageKey, there: Course | None, delivered: int
-) -> Kind:
+    case: WorldCase, key: MessageKey, there: Course | None, delivered: int
+) -> EvidenceClass:
     if delivered:
-        return Kind.ACKNOWLEDGED_AND_DELIVERED
+        return EvidenceClass.ACKNOWLEDGED_AND_DELIVERED
     stored = [one for one in case.of_key[key] if one.first_into(Event.STORED) is not None]
     if not stored:
-        return Kind.ACK_WITHOUT_STORE
+        return EvidenceClass.ACK_WITHOUT_STORE
     if there is not None and there.first_into(Event.HANDED_OVER) is not None:
-        return Kind.LOST_AFTER_ACK
-    return Kind.PENDING
+        return EvidenceClass.LOST_AFTER_ACK
+    return EvidenceClass.PENDING

@@ -8,7 +8,7 @@ from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.message import DeliverySemantics
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.protocol.recovering import RecoveryPhase, ResponseStatus
-from onceonly.simulation.checkers.case import Case
+from onceonly.simulation.checkers.case import WorldCase
 from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.sender import VERDICTS
 from onceonly.simulation.checkers.violation import Violation
@@ -23,7 +23,7 @@ SWEEP_NS = 60 * NS_PER_S
 _REMEMBERED = (Event.STORED, Event.CANCEL_CONFIRMED, Event.ARRIVED_IN_TRANSIT)
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def judge(case: WorldCase) -> Iterator[Violation]:
     """Every machine, by its own clock."""
     for node in case.world.nodes:
         if case.is_set_back(node):
@@ -36,7 +36,7 @@ def judge(case: Case) -> Iterator[Violation]:
 # Nothing too early: I10.
 
 
-def _purges(case: Case, node: str) -> Iterator[Violation]:
+def _purges(case: WorldCase, node: str) -> Iterator[Violation]:
     """Never more was forgotten than could be, by the clock of the machine."""
     forgotten = 0
     could_be: set[object] = set()
@@ -53,7 +53,7 @@ def _purges(case: Case, node: str) -> Iterator[Violation]:
             yield Violation("I10", text, row.order)
 
 
-def _sent_purges(case: Case, node: str) -> Iterator[Violation]:
+def _sent_purges(case: WorldCase, node: str) -> Iterator[Violation]:
     """R-19, I21: what was sent is forgotten after its verdict and PersistDuration, not before."""
     forgotten: dict[str, int] = {}
     for row in case.own_rows[node]:
@@ -70,7 +70,7 @@ def _sent_purges(case: Case, node: str) -> Iterator[Violation]:
             return
 
 
-def _settled_before(case: Case, node: str, agreement_id: str, purge: Row) -> int:
+def _settled_before(case: WorldCase, node: str, agreement_id: str, purge: Row) -> int:
     terms = case.terms.get((node, agreement_id))
     kept_us = 0 if terms is None else terms.persist_duration_s * US_PER_S
     courses = (
@@ -88,7 +88,7 @@ def _settled_before(case: Case, node: str, agreement_id: str, purge: Row) -> int
     )
 
 
-def _forgettable(case: Case, node: str, purge: Row) -> Iterator[object]:
+def _forgettable(case: WorldCase, node: str, purge: Row) -> Iterator[object]:
     for course in case.courses.values():
         if course.node != node or course.line is None:
             continue
@@ -128,7 +128,7 @@ def _is_last_word(row: Row) -> bool:
 # Finite memory: R-19.
 
 
-def _kept_for_ever(case: Case, node: str) -> Iterator[Violation]:
+def _kept_for_ever(case: WorldCase, node: str) -> Iterator[Violation]:
     """The second sweep after its time removes a message, if the process lives so long."""
     sweeps_ns = 2 * (case.machines[node].purge_interval_s * NS_PER_S + SWEEP_NS)
     begun = [one.at_ns for one in case.happened(node, "started", "thawed")]
@@ -147,7 +147,7 @@ def _kept_for_ever(case: Case, node: str) -> Iterator[Violation]:
             yield Violation("R-19", f"{course}: {text}", case.end_order)
 
 
-def _last_use(case: Case, course: Course) -> Row | None:
+def _last_use(case: WorldCase, course: Course) -> Row | None:
     """The row after which a message that its machine still has is of no more use."""
     if course.line is None:
         return None

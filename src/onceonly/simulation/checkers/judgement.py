@@ -23,11 +23,11 @@ from onceonly.simulation.checkers import (
     time_and_store,
     trouble,
 )
-from onceonly.simulation.checkers.case import Case
+from onceonly.simulation.checkers.case import WorldCase
 from onceonly.simulation.checkers.violation import Truth, Violation
 from onceonly.simulation.world import World
 
-JUDGES: tuple[Callable[[Case], Iterable[Violation]], ...] = (
+JUDGES: tuple[Callable[[WorldCase], Iterable[Violation]], ...] = (
     sender.judge,
     submissions.judge,
     sequence.judge,
@@ -57,7 +57,7 @@ def check(world: World) -> list[Violation]:
     Call it before the world is closed. Pure: the same world, the same list.
     """
     found = [Violation("bug", f"{bug.node}: {bug.text}", bug.order) for bug in world.history.bugs]
-    case = Case(world)
+    case = WorldCase(world)
     for judge in JUDGES:
         found.extend(judge(case))
     return sorted(found, key=lambda violation: violation.order)
@@ -65,4 +65,4 @@ def check(world: World) -> list[Violation]:
 
 def truth(world: World) -> list[Truth]:
     """What really became of every accepted message, in the order of acceptance."""
-    return evidence.truth(Case(world))
+    return evidence.truth(WorldCase(world))

@@ -16,7 +16,7 @@ READ_MAX = 8_192
 """Packages remembered: those of some worlds, whose resends and repeats are the same bytes."""
 
 
-class Kind(StrEnum):
+class LetterKind(StrEnum):
     """What a package is for."""
 
     MESSAGE = "message"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
 class Letter(Word):
     """One package. Texts are as they stand; what is missing is empty."""
 
-    kind: Kind
+    kind: LetterKind
     word: str = ""
     """MessageType, or the Action of a signal."""
     message_id: str = ""
@@ -84,7 +84,7 @@ class Letter(Word):
         return dict(self.report).get(name, "")
 
 
-UNREADABLE = Letter(Kind.UNREADABLE)
+UNREADABLE = Letter(LetterKind.UNREADABLE)
 
 _FIELD = re.compile(
     rb"<(PartyId|MessageId|RefToMessageId|TPAId|CPAId|SenderURI|ReceiverURI|SequenceNumber"
@@ -103,20 +103,20 @@ _CONTENT_TYPE = re.compile(rb"^Content-Type:[^\r]*", re.MULTILINE)
 _SIGNALS_OF_2001 = b"http://www.ebxml.org/namespaces/messageService/"
 
 _KINDS = {
-    "Acknowledgement": Kind.ACK,
-    "Acknowledgment": Kind.ACK,
-    "DeliveryReceipt": Kind.RECEIPT,
-    "Error": Kind.ERROR,
-    "MessageError": Kind.ERROR,
-    "Ping": Kind.INQUIRY,
-    "StatusRequest": Kind.INQUIRY,
-    "CancelRequest": Kind.INQUIRY,
-    "ResponseRequest": Kind.INQUIRY,
-    "Pong": Kind.REPORT,
-    "StatusResponse": Kind.REPORT,
-    "CancelResponse": Kind.REPORT,
-    "ResponseNotice": Kind.REPORT,
-    "Normal": Kind.MESSAGE,
+    "Acknowledgement": LetterKind.ACK,
+    "Acknowledgment": LetterKind.ACK,
+    "DeliveryReceipt": LetterKind.RECEIPT,
+    "Error": LetterKind.ERROR,
+    "MessageError": LetterKind.ERROR,
+    "Ping": LetterKind.INQUIRY,
+    "StatusRequest": LetterKind.INQUIRY,
+    "CancelRequest": LetterKind.INQUIRY,
+    "ResponseRequest": LetterKind.INQUIRY,
+    "Pong": LetterKind.REPORT,
+    "StatusResponse": LetterKind.REPORT,
+    "CancelResponse": LetterKind.REPORT,
+    "ResponseNotice": LetterKind.REPORT,
+    "Normal": LetterKind.MESSAGE,
 }
 
 
@@ -147,13 +147,17 @@ def _word(header: bytes, found: dict[bytes, list[str]]) -> str:
 
 
 def _letter(
-    kind: Kind, word: str, header: bytes, found: dict[bytes, list[str]], parts: tuple[bytes, ...]
+    kind: LetterKind,
+    word: str,
+    header: bytes,
+    found: dict[bytes, list[str]],
+    parts: tuple[bytes, ...],
 ) -> Letter:
     def first(name: bytes) -> str:
         return found.get(name, [""])[0]
 
     min_retry = first(b"MinRetrySecs")
-    report = _REPORT.search(header) if kind is Kind.REPORT else None
+    report = _REPORT.search(header) if kind is LetterKind.REPORT else None
     semantics = _SEMANTICS.search(header)
     return Letter(
         kind,
@@ -166,7 +170,7 @@ def _letter(
         first(b"Timestamp"),
         tuple(zip(found.get(b"SenderURI", ()), found.get(b"ReceiverURI", ()), strict=False)),
         tuple(found.get(b"SequenceNumber", ())),
-        _texts(_ERROR.findall(header)) if kind is Kind.ERROR else (),
+        _texts(_ERROR.findall(header)) if kind is LetterKind.ERROR else (),
         int(min_retry) if min_retry.isdecimal() else None,
         b"<Acknowledgment" in header,
         b"BestEffort" in header,

@@ -15,7 +15,7 @@ from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.outbound import OutboundStatus
 from onceonly.protocol.pairing import PairStatus
 from onceonly.simulation.cast import name_of
-from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.receiver import is_remembered
 from onceonly.simulation.checkers.sender import SLOW_CALLS, VERDICTS, is_expiry, notifies
@@ -31,7 +31,7 @@ SETTLE_NS = 60 * NS_PER_S
 """From the last thing that happens to a message until it is at rest, beside its own waits."""
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def judge(case: WorldCase) -> Iterator[Violation]:
     """The end of the world."""
     if case.world.is_livelocked:
         yield Violation("L5", "the world would not come to rest", case.end_order)
@@ -54,7 +54,7 @@ def _at(invariant: str, course: Course, text: str, order: int) -> Violation:
     return Violation(invariant, f"{course}: {text}", order)
 
 
-def _expired_early(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+def _expired_early(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     """I21: what never left expires after its time is over, and not before."""
     expired, made_at = course.first_out(Event.EXPIRED), case.made_at(course)
     if expired is None or made_at is None:
@@ -71,7 +71,7 @@ def lasts_ns(terms: DeliveryTerms, messages: int) -> int:
     return messages * (verdict_s + inquiries_s) * NS_PER_S + SETTLE_NS
 
 
-def _verdicts(case: Case) -> Iterator[Violation]:
+def _verdicts(case: WorldCase) -> Iterator[Violation]:
     """L1, I21: every accepted message has a verdict, or its application a notice of a doubt."""
     queues: dict[tuple[str, str], int] = {}
     for accepted in case.history.accepted:
@@ -88,7 +88,7 @@ def _verdicts(case: Case) -> Iterator[Violation]:
             yield from _verdict(case, course, terms)
 
 
-def _verdict(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+def _verdict(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     entry = case.world.nodes[course.node].snapshot().find_outbound(course.key[2])
     last = next((row for row in reversed(course.out) if row.record.event in VERDICTS), None)
     if entry is None:
@@ -116,7 +116,9 @@ def _last(course: Course, event: Event) -> int:
     return max((row.order for row in course.out if row.record.event is event), default=-1)
 
 
-def _known_to_operator(case: Case, course: Course, status: OutboundStatus) -> Iterator[Violation]:
+def _known_to_operator(
+    case: WorldCase, course: Course, status: OutboundStatus
+) -> Iterator[Violation]:
     """I25: asked, and still in doubt, is an operator's matter, who was told (R-17, R-21)."""
     rows = [row.record.event for row in course.out]
     was_answered = Event.REPORT_RECEIVED in rows
@@ -125,7 +127,9 @@ def _known_to_operator(case: Case, course: Course, status: OutboundStatus) -> It
         yield _at("I25", course, text, case.end_order)
 
 
-def _operator_was_told(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+def _operator_was_told(
+    case: WorldCase, course: Course, terms: DeliveryTerms
+) -> Iterator[Violation]:
     """R-17: whoever waits for all of PersistDuration with ExactlyOnce has an incident of it."""
     if terms.semantics is not DeliverySemantics.EXACTLY_ONCE or case.is_reconfigured(course):
         return
@@ -144,7 +148,7 @@ def _sent_in_vain(course: Course) -> int:
     return max((row.attempt or 1 for row in rows), default=1) - 1
 
 
-def _asked_in_vain(case: Case, course: Course, terms: DeliveryTerms) -> int:
+def _asked_in_vain(case: WorldCase, course: Course, terms: DeliveryTerms) -> int:
     """Pings before the message that were followed by another of the same process.
 
     A resume begins anew, and so the count does; a response that is late is pinged about, too.
@@ -162,7 +166,9 @@ def _asked_in_vain(case: Case, course: Course, terms: DeliveryTerms) -> int:
     return max(of_process.values()) - 1
 
 
-def _exhausted_in_calm(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+def _exhausted_in_calm(
+    case: WorldCase, course: Course, terms: DeliveryTerms
+) -> Iterator[Violation]:
     """L4: a message that was sent and acknowledged in calm weather is not given up."""
     begun: Row | None = None
     for row in course.out:
@@ -177,7 +183,7 @@ def _exhausted_in_calm(case: Case, course: Course, terms: DeliveryTerms) -> Iter
             yield _at("L4", course, "given up in calm weather", row.order)
 
 
-def _is_hindered(case: Case, course: Course, since: Row, until: Row) -> bool:
+def _is_hindered(case: WorldCase, course: Course, since: Row, until: Row) -> bool:
     """Whether a copy, or what was said of it, had a planned fate.
 
     Those come by number, however late that number does.
@@ -189,7 +195,7 @@ def _is_hindered(case: Case, course: Course, since: Row, until: Row) -> bool:
     )
 
 
-def _is_answered_in_time(case: Case, course: Course, terms: DeliveryTerms) -> bool:
+def _is_answered_in_time(case: WorldCase, course: Course, terms: DeliveryTerms) -> bool:
     """Whether Timeout is longer than a round trip over all hops, as `check` asks for (R-06).
 
     Of one that ends behind slow disks as well: both sides commit before they answer.
@@ -202,7 +208,7 @@ def _is_answered_in_time(case: Case, course: Course, terms: DeliveryTerms) -> bo
     return not is_awaited and terms.timeout_s * 1000 > round_trip_ms
 
 
-def _delivered(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+def _delivered(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     """L2: what the destination said it has, its application gets."""
     if not course.is_origin or terms.method is not ReliableMessagingMethod.EBXML:
         return
@@ -224,7 +230,7 @@ def _delivered(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Vio
         yield _at("L2", course, text, case.end_order)
 
 
-def _is_accountable(case: Case, course: Course) -> bool:
+def _is_accountable(case: WorldCase, course: Course) -> bool:
     """Whether an accepting intermediary acknowledged, and its own verdict stands for it (I37)."""
     return any(
         other.node in case.modes(course) and other.first_into(Event.STORED) is not None
@@ -232,7 +238,7 @@ def _is_accountable(case: Case, course: Course) -> bool:
     )
 
 
-def _handed_over(case: Case) -> Iterator[Violation]:
+def _handed_over(case: WorldCase) -> Iterator[Violation]:
     """L2: what is stored is handed over, and what is handed over is read; R-12 may withhold."""
     for course in case.courses.values():
         stored = course.first_into(Event.STORED)
@@ -257,7 +263,7 @@ def _times(course: Course, handed: int) -> int:
     return min(handed, 1) if is_remembered(course.terms) else handed
 
 
-def _drained(case: Case) -> Iterator[Violation]:
+def _drained(case: WorldCase) -> Iterator[Violation]:
     """L6: no pair stays closed, none has messages that wait. R-21: every inquiry has an end."""
     waits = [terms.verdict_after_s or 0 for terms in case.terms.values()]
     if case.end_ns < case.healed_ns + CALM_NS + 10 * (max(waits, default=0) * NS_PER_S + SETTLE_NS):

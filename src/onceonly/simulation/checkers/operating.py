@@ -11,7 +11,7 @@ from onceonly.message.instant import NS_PER_S
 from onceonly.message.signals import InquiryKind
 from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.acknowledging import was_long_awake
-from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Operated, Row
@@ -21,7 +21,7 @@ ROW_NS = CLIENT_WAIT_NS + 10 * NS_PER_S
 """From the end of the call until the row about the question that it asked."""
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def judge(case: WorldCase) -> Iterator[Violation]:
     """Every call of an operator that had its answer, at a machine that lived on."""
     for operated in case.history.operated:
         node = operated.node
@@ -38,7 +38,7 @@ def judge(case: Case) -> Iterator[Violation]:
                 yield Violation("R-21", text, operated.order)
 
 
-def _has_closed(case: Case, operated: Operated) -> bool:
+def _has_closed(case: WorldCase, operated: Operated) -> bool:
     closing = (Event.PAIR_SUSPENDED, Event.PAIR_QUARANTINED)
     return any(
         row.order < operated.order and row.record.event in closing
@@ -46,14 +46,14 @@ def _has_closed(case: Case, operated: Operated) -> bool:
     )
 
 
-def _about(case: Case, operated: Operated) -> Iterator[Course]:
+def _about(case: WorldCase, operated: Operated) -> Iterator[Course]:
     for course in case.courses.values():
         is_it = (course.node, course.key[2]) == (operated.node, operated.message_id)
         if is_it and name_of(course.key[0]) == operated.node:
             yield course
 
 
-def _rows(case: Case, course: Course) -> Iterator[Row]:
+def _rows(case: WorldCase, course: Course) -> Iterator[Row]:
     """Those of the message, and of its pair."""
     yield from course.out
     for row in case.rows_of[course.node]:

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S
 from onceonly.simulation.cast import are_neighbours, line_id
-from onceonly.simulation.checkers.case import Case
+from onceonly.simulation.checkers.case import WorldCase
 from onceonly.simulation.checkers.course import Coming, Course, Leaving
-from onceonly.simulation.checkers.letter import Kind, read
+from onceonly.simulation.checkers.letter import LetterKind, read
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.network import certificate
 
@@ -39,10 +39,10 @@ _REFUSALS = frozenset(
     }
 )
 
-_POSTED = frozenset({Kind.ERROR, Kind.REPORT})
+_POSTED = frozenset({LetterKind.ERROR, LetterKind.REPORT})
 
 
-def may_lack_rows(case: Case, course: Course, order: int) -> bool:
+def may_lack_rows(case: WorldCase, course: Course, order: int) -> bool:
     """Whether the rows of the message's agreement that an hour has may all be written before.
 
     What fits nothing has none then. Rows about other agreements take none of them.
@@ -57,7 +57,7 @@ def may_lack_rows(case: Case, course: Course, order: int) -> bool:
     return written >= ROWS_PER_HOUR
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def judge(case: WorldCase) -> Iterator[Violation]:
     """Every machine that somebody from outside came to."""
     for node in case.machines:
         if node in case.outside.visited:
@@ -65,7 +65,7 @@ def judge(case: Case) -> Iterator[Violation]:
             yield from _posts(case, node)
 
 
-def _came(case: Case, node: str) -> tuple[int, int]:
+def _came(case: WorldCase, node: str) -> tuple[int, int]:
     """How many packages came from strangers, and from others.
 
     Who names an agreement that demands nothing is taken for its partner.
@@ -83,7 +83,7 @@ def _came(case: Case, node: str) -> tuple[int, int]:
     return strangers, others
 
 
-def _rows(case: Case, node: str) -> Iterator[Violation]:
+def _rows(case: WorldCase, node: str) -> Iterator[Violation]:
     """Those of neighbours are not counted: each of theirs has its package."""
     strangers, others = _came(case, node)
     rows = [row for row in case.rows_of[node] if row.record.event in _REFUSALS]
@@ -94,7 +94,7 @@ def _rows(case: Case, node: str) -> Iterator[Violation]:
         yield Violation("R-45", text, rows[most].order)
 
 
-def _posts(case: Case, node: str) -> Iterator[Violation]:
+def _posts(case: WorldCase, node: str) -> Iterator[Violation]:
     brought = _brought(case, node)
     errors: dict[str, list[Leaving]] = defaultdict(list)
     for said in case.signals:
@@ -102,7 +102,7 @@ def _posts(case: Case, node: str) -> Iterator[Violation]:
         is_post = said.source == node and not said.packet.startswith("answer to ")
         if not is_post or said.letter.kind not in _POSTED or not _is_of_outsiders(case, causes):
             continue
-        if said.letter.kind is Kind.ERROR:
+        if said.letter.kind is LetterKind.ERROR:
             errors[said.target].append(said)
         if _is_certified(case, node, said.target) and not _is_proven(causes, said.target):
             text = f"{node}: {said.packet} tells {said.target} what somebody else had brought"
@@ -114,7 +114,7 @@ def _posts(case: Case, node: str) -> Iterator[Violation]:
             yield Violation("R-45", text, late.order)
 
 
-def _brought(case: Case, node: str) -> dict[str, list[Coming]]:
+def _brought(case: WorldCase, node: str) -> dict[str, list[Coming]]:
     """What came to the machine, by MessageId, signals and messages alike."""
     found: dict[str, list[Coming]] = defaultdict(list)
     taken = (one for course in case.courses.values() for one in course.taken)
@@ -124,12 +124,12 @@ def _brought(case: Case, node: str) -> dict[str, list[Coming]]:
     return found
 
 
-def _is_of_outsiders(case: Case, causes: list[Coming]) -> bool:
+def _is_of_outsiders(case: WorldCase, causes: list[Coming]) -> bool:
     """Whether none but outsiders brought what it is about."""
     return bool(causes) and all(one.source in case.outside.sources for one in causes)
 
 
-def _is_certified(case: Case, node: str, target: str) -> bool:
+def _is_certified(case: WorldCase, node: str, target: str) -> bool:
     """Whether every line on which the two are neighbours demands a certificate."""
     beside = [line for line in case.plan.lines if are_neighbours(line, node, target)]
     return bool(beside) and all(line.is_certified for line in beside)
@@ -139,7 +139,7 @@ def _is_proven(causes: list[Coming], target: str) -> bool:
     return any(one.certificate == certificate(target) for one in causes)
 
 
-def _starts(case: Case, node: str) -> list[int]:
+def _starts(case: WorldCase, node: str) -> list[int]:
     """Where in the history the machine came up: a new hour begins, and no stranger causes it."""
     return [row.order for row in case.rows_of[node] if row.record.event is Event.STARTED]
 

@@ -17,9 +17,9 @@ from onceonly.message.terms import DeliveryReceiptProvided, DeliveryTerms
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.cast import name_of
 from onceonly.simulation.checkers.acknowledging import SIGNALS, owes_answer, was_long_awake
-from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Coming, Course
-from onceonly.simulation.checkers.letter import Kind
+from onceonly.simulation.checkers.letter import LetterKind
 from onceonly.simulation.checkers.sender import NOT_DELIVERED, is_fence
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Delivered, Row
@@ -39,7 +39,7 @@ CAUSES = frozenset(
 _REFUSED = (Event.REJECTED, Event.COLLISION_DETECTED)
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def judge(case: WorldCase) -> Iterator[Violation]:
     """Every message at every machine that stores it, and every delivery."""
     for course in case.courses.values():
         if case.is_set_back(course.node):
@@ -86,7 +86,7 @@ def _at(invariant: str, course: Course, text: str, order: int) -> Violation:
 # Deliveries: I1, I2, I12.
 
 
-def _deliveries(case: Case, course: Course) -> Iterator[Violation]:
+def _deliveries(case: WorldCase, course: Course) -> Iterator[Violation]:
     terms = course.terms
     first = course.delivered[0]
     handed = [row for row in course.into if row.record.event is Event.HANDED_OVER]
@@ -100,7 +100,7 @@ def _deliveries(case: Case, course: Course) -> Iterator[Violation]:
     yield from _invented(case, course, first)
 
 
-def _invented(case: Case, course: Course, first: Delivered) -> Iterator[Violation]:
+def _invented(case: WorldCase, course: Course, first: Delivered) -> Iterator[Violation]:
     origin = case.at(name_of(course.key[0]), course.key)
     submitted = None if origin is None else origin.first_out(Event.SUBMITTED)
     if origin is None or submitted is None or submitted.order > first.order:
@@ -115,7 +115,7 @@ def _invented(case: Case, course: Course, first: Delivered) -> Iterator[Violatio
             yield _at("I2", course, "delivered with other content", delivered.order)
 
 
-def _is_misread(case: Case, course: Course) -> bool:
+def _is_misread(case: WorldCase, course: Course) -> bool:
     """Whether a damaged copy of another message was read as this one.
 
     The wire forms carry no digest: what TCP and TLS let through damaged is another message, which
@@ -129,7 +129,7 @@ def _says(coming: Coming, course: Course) -> bool:
     return (letter.from_party, letter.to_party, letter.message_id) == course.key
 
 
-def _told_apart(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
+def _told_apart(case: WorldCase, course: Course, stored: Row) -> Iterator[Violation]:
     """I2: both journals have one digest of a header if it came as it was written, else two (R-37).
 
     What was rewritten on the way nobody but the two journals together can know.
@@ -197,7 +197,7 @@ def _stored_once(course: Course) -> Iterator[Violation]:
             yield _at("I8", course, "a repeat taken for a collision", row.order)
 
 
-def _known_is_known(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
+def _known_is_known(case: WorldCase, course: Course, stored: Row) -> Iterator[Violation]:
     """R-18: what is stored is not refused for its age. R-16: what is not remembered has no repeat.
 
     Once anything was purged, the machine may have forgotten it (R-19).
@@ -213,7 +213,7 @@ def _known_is_known(case: Case, course: Course, stored: Row) -> Iterator[Violati
             yield _at("R-18", course, "stored, and refused for its age", row.order)
 
 
-def _in_time(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
+def _in_time(case: WorldCase, course: Course, stored: Row) -> Iterator[Violation]:
     """I9, I10: by the receiver's own wall clock, within the accuracy that was agreed."""
     terms = course.terms
     made_at = case.copy_made_at(course, stored)
@@ -231,7 +231,7 @@ def _in_time(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
             yield _at(invariant, course, text, stored.order)
 
 
-def _refused_in_time(case: Case, course: Course) -> Iterator[Violation]:
+def _refused_in_time(case: WorldCase, course: Course) -> Iterator[Violation]:
     """R-18: an unseen message in its time is not refused for its age; ExactlyOnce has no end."""
     terms = course.terms
     lives_s = min(terms.persist_duration_s, terms.time_to_live_s or terms.persist_duration_s)
@@ -246,7 +246,7 @@ def _refused_in_time(case: Case, course: Course) -> Iterator[Violation]:
             yield _at("I9", course, "refused for its age, and it was in its time", row.order)
 
 
-def _from_the_future(case: Case, course: Course, row: Row) -> bool:
+def _from_the_future(case: WorldCase, course: Course, row: Row) -> bool:
     """R-19: whether its Timestamp is further ahead of the clock there than was agreed."""
     terms, made_at = course.terms, case.copy_made_at(course, row)
     if made_at is None or terms.semantics is DeliverySemantics.EXACTLY_ONCE:
@@ -255,13 +255,13 @@ def _from_the_future(case: Case, course: Course, row: Row) -> bool:
     return made_at - row.record.at > most_s * US_PER_S
 
 
-def _kept_for_ever(case: Case, course: Course) -> Iterator[Violation]:
+def _kept_for_ever(case: WorldCase, course: Course) -> Iterator[Violation]:
     for row in course.into:
         if row.record.event is Event.STORED and _from_the_future(case, course, row):
             yield _at("R-19", course, "stored, and it is from the future", row.order)
 
 
-def _refused_without_cause(case: Case, course: Course) -> Iterator[Violation]:
+def _refused_without_cause(case: WorldCase, course: Course) -> Iterator[Violation]:
     """L4: nobody refuses what a gateway of ours wrote, but for its time, number or cancel."""
     for row in course.into:
         record = row.record
@@ -280,9 +280,9 @@ def _not_supported(course: Course, stored: Row) -> Iterator[Violation]:
         yield _at("I9", course, "stored, and its delivery receipt is not provided", stored.order)
 
 
-def _refused_in_silence(case: Case, course: Course) -> Iterator[Violation]:
+def _refused_in_silence(case: WorldCase, course: Course) -> Iterator[Violation]:
     """L4: whoever is refused is told so, and does not have to wait."""
-    told = [one.order for one in course.said if one.letter.kind is Kind.ERROR]
+    told = [one.order for one in course.said if one.letter.kind is LetterKind.ERROR]
     for row in course.into:
         if row.record.event is not Event.REJECTED or any(order > row.order for order in told):
             continue
@@ -292,7 +292,7 @@ def _refused_in_silence(case: Case, course: Course) -> Iterator[Violation]:
             yield _at("L4", course, text, row.order)
 
 
-def _refused_though_stored(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
+def _refused_though_stored(case: WorldCase, course: Course, stored: Row) -> Iterator[Violation]:
     """R-46: no Error is about a MessageId that is stored, whatever is wrong with a later copy."""
     is_known = is_remembered(course.terms) and not course.first_into(Event.CANCEL_CONFIRMED)
     if not is_known or case.has_forgotten(course.node, NEVER):
@@ -317,7 +317,7 @@ def _refused_without_a_row(course: Course) -> Iterator[Violation]:
             yield _at("E2", course, text, said.order)
 
 
-def _no_zombie(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
+def _no_zombie(case: WorldCase, course: Course, stored: Row) -> Iterator[Violation]:
     """I26: nothing is stored after its sender's final verdict, as long as the clocks fit.
 
     BestEffort has no final word: its end promises nothing, and nobody remembers its copies (R-16).
@@ -354,7 +354,7 @@ def _was_held_up(course: Course, stored: Row, final: Row) -> bool:
 # Handing over: I11, R-12.
 
 
-def _hand_over(case: Case, course: Course) -> Iterator[Violation]:
+def _hand_over(case: WorldCase, course: Course) -> Iterator[Violation]:
     terms = course.terms
     handed = course.first_into(Event.HANDED_OVER)
     if handed is None:
@@ -381,7 +381,7 @@ def _withheld(course: Course, handed: Row) -> Iterator[Violation]:
     yield _at("I11", course, "handed over, and no acknowledgement had left", handed.order)
 
 
-def _was_cut_short(case: Case, course: Course, handed: Row) -> bool:
+def _was_cut_short(case: WorldCase, course: Course, handed: Row) -> bool:
     """Whether the process before died between an acknowledgement and the row of its end.
 
     Nobody knows then whether it left, so the message goes with the first attempt after the start.
@@ -420,7 +420,7 @@ def _released(course: Course) -> Iterator[Violation]:
         yield _at("I11", course, "acknowledged, and not handed over with that", last.order)
 
 
-def _kept_back(case: Case, course: Course, stored: Row) -> Iterator[Violation]:
+def _kept_back(case: WorldCase, course: Course, stored: Row) -> Iterator[Violation]:
     """R-12: a row says that it is withheld, of which an operator may ask why it is not there."""
     terms = course.terms
     is_strict = terms.strict_release and terms.is_acknowledged and course.is_destination

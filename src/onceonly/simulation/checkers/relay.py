@@ -16,22 +16,22 @@ from onceonly.message.terms import Intermediary
 from onceonly.protocol.outbound import OutboundStatus
 from onceonly.simulation.cast import HOPS_MAX, name_of
 from onceonly.simulation.checkers.acknowledging import ANSWERED_NS
-from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course, Leaving
-from onceonly.simulation.checkers.letter import Kind, without_last_hop
+from onceonly.simulation.checkers.letter import LetterKind, without_last_hop
 from onceonly.simulation.checkers.ration import may_lack_rows
 from onceonly.simulation.checkers.receiver import CAUSES, may_have_left
 from onceonly.simulation.checkers.sender import LATE_ROW_NS, NOT_DELIVERED, VERDICTS
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 
-ANSWERS = (Kind.ACK, Kind.RECEIPT)
+ANSWERS = (LetterKind.ACK, LetterKind.RECEIPT)
 
 CUSTODY_WAITS = 20
 """An accepted message may wait for so many others that are given up one after the other."""
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def judge(case: WorldCase) -> Iterator[Violation]:
     """Every message at every intermediary."""
     for course in case.courses.values():
         if course.is_origin or course.is_destination or case.is_set_back(course.node):
@@ -63,7 +63,7 @@ def _one_hop_more(course: Course, copy: Leaving) -> Iterator[Violation]:
         yield _at("I38", course, f"{copy.packet} went {' > '.join(senders)}", copy.order)
 
 
-def _passes_on(case: Case, course: Course) -> Iterator[Violation]:
+def _passes_on(case: WorldCase, course: Course) -> Iterator[Violation]:
     """I36, I39: as many acknowledgements and copies as came, after they came."""
     said = [one.order for one in course.said if one.letter.kind in ANSWERS]
     heard = [one.order for one in course.heard if one.letter.kind in ANSWERS]
@@ -84,7 +84,7 @@ def _passes_on(case: Case, course: Course) -> Iterator[Violation]:
     yield from _gone_on_with(case, course)
 
 
-def _says_on(case: Case, course: Course) -> Iterator[Violation]:
+def _says_on(case: WorldCase, course: Course) -> Iterator[Violation]:
     """L4, I21: every whole copy is taken up, and every refusal goes back (seed 003 §4)."""
     node = course.node
     if case.deaths_between(node, 0, NEVER) or case.happened(node, "frozen"):
@@ -110,7 +110,7 @@ def _says_on(case: Case, course: Course) -> Iterator[Violation]:
     yield from _answers_back(case, course, until_ns)
 
 
-def _answers_back(case: Case, course: Course, until_ns: int) -> Iterator[Violation]:
+def _answers_back(case: WorldCase, course: Course, until_ns: int) -> Iterator[Violation]:
     """I36, L4: what the next hop acknowledged or refused has its row, and goes back as often."""
     if any(one.is_damaged for one in (*course.taken, *course.heard)):
         return
@@ -133,7 +133,7 @@ def _answers_back(case: Case, course: Course, until_ns: int) -> Iterator[Violati
         row for row in course.out if row.record.event in _ACKNOWLEDGED and row.at_ns < until_ns
     ]
     # An acknowledgement may ride on the business response (seed 001 §1.3.3.1).
-    said = [*course.responses, *(one for one in course.said if one.letter.kind is Kind.ACK)]
+    said = [*course.responses, *(one for one in course.said if one.letter.kind is LetterKind.ACK)]
     is_answered = course.line is not None and course.terms.is_acknowledged
     if is_answered and len(said) < len(acknowledged):
         text = f"acknowledged {len(acknowledged)} times, {len(said)} went back"
@@ -142,13 +142,13 @@ def _answers_back(case: Case, course: Course, until_ns: int) -> Iterator[Violati
 
 _ACKNOWLEDGED = (Event.ACK_RECEIVED, Event.REPEATED_ACK_RECEIVED)
 _ANSWERED_BY = {
-    Kind.ACK: (*_ACKNOWLEDGED, Event.ORPHAN_ACK_RECEIVED),
-    Kind.ERROR: (Event.ERROR_RECEIVED,),
+    LetterKind.ACK: (*_ACKNOWLEDGED, Event.ORPHAN_ACK_RECEIVED),
+    LetterKind.ERROR: (Event.ERROR_RECEIVED,),
 }
 """What a row about an answer of the next hop is called."""
 
 
-def _gone_on_with(case: Case, course: Course) -> Iterator[Violation]:
+def _gone_on_with(case: WorldCase, course: Course) -> Iterator[Violation]:
     """Seed 003 §3: what was stored and not sent on when the process died goes on all the same.
 
     What was acknowledged once need not, since nobody waits for it any more.
@@ -201,7 +201,7 @@ def _guesses(course: Course) -> Iterator[Violation]:
                 yield _at("I39", course, text, one.order)
 
 
-def _counted(case: Case, course: Course) -> Iterator[Violation]:
+def _counted(case: WorldCase, course: Course) -> Iterator[Violation]:
     """The rows of a relay number its copies, and tell the first acknowledgement from repeats."""
     if case.has_forgotten(course.node, NEVER):
         return
@@ -217,7 +217,7 @@ def _counted(case: Case, course: Course) -> Iterator[Violation]:
         yield _at("I36", course, "acknowledged for the first time twice", first[1].order)
 
 
-def _every_copy(case: Case, course: Course) -> Iterator[Violation]:
+def _every_copy(case: WorldCase, course: Course) -> Iterator[Violation]:
     """No copy is dropped: a relay detects no duplicates (seed 003 §4)."""
     arrived = [row for row in course.into if row.record.event is Event.ARRIVED_IN_TRANSIT]
     if case.deaths_between(course.node, 0, NEVER) or not arrived:
@@ -228,7 +228,7 @@ def _every_copy(case: Case, course: Course) -> Iterator[Violation]:
         yield _at("I36", course, text, arrived[-1].order)
 
 
-def _owns(case: Case, course: Course) -> Iterator[Violation]:
+def _owns(case: WorldCase, course: Course) -> Iterator[Violation]:
     """I37: never both modes for one message, and a failure is said to the From Party."""
     relayed = course.first_into(Event.ARRIVED_IN_TRANSIT)
     modes = case.modes(course)
@@ -244,7 +244,7 @@ def _owns(case: Case, course: Course) -> Iterator[Violation]:
     line = course.line
     if failed is None or line is None or line.profile is Profile.RM_2000:
         return  # Notices do not go over the network in rm-2000 (R-14).
-    told = [one for one in course.said if one.letter.kind is Kind.ERROR]
+    told = [one for one in course.said if one.letter.kind is LetterKind.ERROR]
     is_fresh = failed.at_ns + ANSWERED_NS > case.end_ns
     if not told and not is_fresh and not _is_acknowledged_before(course, failed.order):
         text = f"{failed.record.event}, and {name_of(course.key[0])} was never told"
@@ -263,20 +263,22 @@ def _known(course: Course) -> Iterator[Violation]:
             yield _at("I37", course, text, row.order)
 
 
-def _receipt(case: Case, course: Course) -> Iterator[Violation]:
+def _receipt(case: WorldCase, course: Course) -> Iterator[Violation]:
     """Seed 001 §2.1.1: a receipt is the To Party's word, and goes on to who asked for it."""
-    heard = [one for one in course.heard if one.letter.kind is Kind.RECEIPT and not one.is_damaged]
+    heard = [
+        one for one in course.heard if one.letter.kind is LetterKind.RECEIPT and not one.is_damaged
+    ]
     if not heard or case.deaths_between(course.node, 0, NEVER):
         return
     is_over = heard[0].at_ns + ANSWERED_NS < case.end_ns
-    is_said = any(one.letter.kind is Kind.RECEIPT for one in course.said)
+    is_said = any(one.letter.kind is LetterKind.RECEIPT for one in course.said)
     is_hindered = case.happened(course.node, "full", "frozen", "broken")
     is_forgotten = case.has_forgotten(course.node, heard[0].order)
     if is_over and not is_said and not is_hindered and not is_forgotten:
         yield _at("L4", course, "its delivery receipt was not passed on", heard[0].order)
 
 
-def _kept(case: Case, course: Course) -> Iterator[Violation]:
+def _kept(case: WorldCase, course: Course) -> Iterator[Violation]:
     """I37, L1: what was accepted is in the store until its verdict, and has one in the end."""
     if any(row.record.event in VERDICTS for row in course.out):
         return
@@ -292,7 +294,7 @@ def _kept(case: Case, course: Course) -> Iterator[Violation]:
         yield _at("L1", course, text, case.end_order)
 
 
-def _is_before_its_fence(case: Case, course: Course, status: OutboundStatus) -> bool:
+def _is_before_its_fence(case: WorldCase, course: Course, status: OutboundStatus) -> bool:
     """R-08: a doubt lasts until no copy can be stored any more; `debts` judges the notice of it.
 
     The fence counts from the Timestamp of the message, which a clock that had jumped may have set
@@ -305,7 +307,7 @@ def _is_before_its_fence(case: Case, course: Course, status: OutboundStatus) -> 
     return case.world.nodes[course.node].clock.at() <= fence_at
 
 
-def _taken_up(case: Case, course: Course) -> Iterator[Violation]:
+def _taken_up(case: WorldCase, course: Course) -> Iterator[Violation]:
     """I37: what was being sent when the process died is gone on with by the next one."""
     terms, node = case.terms_out(course), course.node
     if terms is None or case.happened(node, "frozen", "full", "broken"):

@@ -28,16 +28,16 @@ from onceonly.simulation.checkers.asking import (
     is_question,
     said_in,
 )
-from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course
-from onceonly.simulation.checkers.letter import Kind
+from onceonly.simulation.checkers.letter import LetterKind
 from onceonly.simulation.checkers.sender import surely_left
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.simulation.network import CLIENT_WAIT_NS
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def judge(case: WorldCase) -> Iterator[Violation]:
     """Every message at its sender."""
     for course, terms in case.sending():
         is_judged = course.is_origin and not case.is_reconfigured(course)
@@ -56,7 +56,7 @@ def _at(invariant: str, course: Course, text: str, order: int) -> Violation:
     return Violation(invariant, f"{course}: {text}", order)
 
 
-def _response(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+def _response(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     """R-21: a business response that is expected comes, or a row says that it is late."""
     within_s = terms.recovery.response_within_s
     submitted = course.first_out(Event.SUBMITTED)
@@ -87,7 +87,7 @@ def _once(course: Course) -> Iterator[Violation]:
         yield _at("R-21", course, "late, and it had come", overdue[-1].order)
 
 
-def _in_time(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+def _in_time(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     """Level 5 (1): not late before its time; and what came is there."""
     made_at, within_s = case.made_at(course), terms.recovery.response_within_s
     if made_at is None or within_s is None:
@@ -113,7 +113,7 @@ def _had_left(course: Course, row: Row) -> bool:
     return is_under_way or any(one.order < row.order for one in course.sent)
 
 
-def _denied(case: Case, course: Course) -> Iterator[Violation]:
+def _denied(case: WorldCase, course: Course) -> Iterator[Violation]:
     """If the partner says that there is no response, an operator is told."""
     for row in course.out:
         reason = row.record.reason or ""
@@ -129,7 +129,7 @@ def _denied(case: Case, course: Course) -> Iterator[Violation]:
             yield _at("R-21", course, "no response, and no operator knows", row.order)
 
 
-def _came_unnoticed(case: Case, course: Course) -> Iterator[Violation]:
+def _came_unnoticed(case: WorldCase, course: Course) -> Iterator[Violation]:
     """A response that was stored has a row that says that it came."""
     is_over = any(row.record.event in (Event.CANCELLED, Event.EXPIRED) for row in course.out)
     if _is_response(case, course) or is_over:
@@ -140,18 +140,18 @@ def _came_unnoticed(case: Case, course: Course) -> Iterator[Violation]:
         return
 
 
-def _stored_responses(case: Case, course: Course) -> Iterator[Row]:
+def _stored_responses(case: WorldCase, course: Course) -> Iterator[Row]:
     """Responses to a message that its sender still knew."""
     for one in course.heard:
         letter = one.letter
         key = letter.from_party, letter.to_party, letter.message_id
-        response = case.at(course.node, key) if letter.kind is Kind.MESSAGE else None
+        response = case.at(course.node, key) if letter.kind is LetterKind.MESSAGE else None
         stored = None if response is None else response.first_into(Event.STORED)
         if stored is not None and not case.has_forgotten(course.node, stored.order):
             yield stored
 
 
-def _shows_arrival(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+def _shows_arrival(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     """Seed 001 §1.3.3 (8b): a response shows that its request arrived; in rm-2000 it does not."""
     is_2001 = course.line is not None and course.line.profile is Profile.RM_2001
     for row in course.out:
@@ -167,7 +167,7 @@ def _shows_arrival(case: Case, course: Course, terms: DeliveryTerms) -> Iterator
             yield _at("L1", course, text, stored.order)
 
 
-def _is_response(case: Case, course: Course) -> bool:
+def _is_response(case: WorldCase, course: Course) -> bool:
     """Whether the message answers another, or is the new version of one that does."""
     return any(one.letter.ref for one in course.sent) or any(
         accepted.ref_to_message_id and accepted.key == course.key
@@ -175,7 +175,7 @@ def _is_response(case: Case, course: Course) -> bool:
     )
 
 
-def _late(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+def _late(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     """Level 5 (2b): a late response is seen to by rule, and only so."""
     for cause in causes_of(course, terms):
         report = first_report(case, course, cause)
@@ -187,7 +187,7 @@ def _late(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violatio
 
 
 def _overdue(
-    case: Case, course: Course, terms: DeliveryTerms, report: Row, processing: str
+    case: WorldCase, course: Course, terms: DeliveryTerms, report: Row, processing: str
 ) -> Iterator[Violation]:
     rules = terms.recovery
     after = [row for row in course.out if row.order > report.order]

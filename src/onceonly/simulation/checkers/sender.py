@@ -16,9 +16,9 @@ from onceonly.message.terms import DeliveryTerms
 from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.checkers.arrival import ACKNOWLEDGED, is_doubt, shows_arrival
-from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Coming, Course, Leaving
-from onceonly.simulation.checkers.letter import Kind
+from onceonly.simulation.checkers.letter import LetterKind
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.simulation.network import Fate
@@ -52,12 +52,12 @@ LEFT_FATES = frozenset({Fate.LOST, Fate.BUSY, Fate.GONE})
 """Some byte of the package left, though perhaps nothing arrived."""
 
 
-def release_ns(case: Case, node: str) -> int:
+def release_ns(case: WorldCase, node: str) -> int:
     """Longest at this machine from a commit until what it releases has left."""
     return SLACK_NS + int(SLOW_CALLS * case.machines[node].thread_ms) * NS_PER_MS
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def judge(case: WorldCase) -> Iterator[Violation]:
     """Every message at every machine that sends it."""
     for course, terms in case.sending():
         if not case.is_set_back(course.node):
@@ -94,7 +94,7 @@ def is_fence(record: Record) -> bool:
     return "twice the clock accuracy" in (record.reason or "")
 
 
-def surely_left(leaving: Leaving, case: Case) -> bool:
+def surely_left(leaving: Leaving, case: WorldCase) -> bool:
     """Whether a byte of the package certainly left, as the sender could know (R-08)."""
     return leaving.fate in LEFT_FATES or leaving.packet in case.arrived_packets
 
@@ -103,7 +103,7 @@ def surely_left(leaving: Leaving, case: Case) -> bool:
 class _Walk:
     """Along the rows of one outbound message."""
 
-    case: Case
+    case: WorldCase
     course: Course
     terms: DeliveryTerms
     attempt: int = 0
@@ -169,7 +169,7 @@ class _Walk:
             return
         node, case = self.course.node, self.case
         for one in self.course.heard:
-            is_ack = one.letter.kind is Kind.ACK and not one.is_damaged
+            is_ack = one.letter.kind is LetterKind.ACK and not one.is_damaged
             is_steady = not case.deaths_between(node, one.order, NEVER)
             is_over = one.at_ns < case.end_ns - LATE_ROW_NS
             is_hindered = case.is_full(node, one.at_ns) or case.happened(node, "frozen")
@@ -330,7 +330,7 @@ class _Walk:
 
         Not of an intermediary's doubt after the response, of which no row tells.
         """
-        responses = (one for one in self.course.heard if one.letter.kind is Kind.MESSAGE)
+        responses = (one for one in self.course.heard if one.letter.kind is LetterKind.MESSAGE)
         if is_doubt(row.record) and any(one.order < row.order for one in responses):
             return False
         final, told = self.final, self.told_last
@@ -340,7 +340,7 @@ class _Walk:
 
     def _was_told_an_error(self, row: Row) -> bool:
         heard = (one for one in self.course.heard if one.order < row.order)
-        return any(one.letter.kind is Kind.ERROR for one in heard)
+        return any(one.letter.kind is LetterKind.ERROR for one in heard)
 
     def take_receipt(self, row: Row) -> Iterable[Violation]:
         """What never left cannot have arrived; what was only sent waits for no word."""
@@ -556,7 +556,7 @@ _STEPS: dict[Event, Callable[[_Walk, Row], Iterable[Violation]]] = {
 }
 
 
-def _wire(case: Case, course: Course) -> Iterator[Violation]:
+def _wire(case: WorldCase, course: Course) -> Iterator[Violation]:
     """I14, I17, I26 and I18 on the wire: no copy without a row, and all the same bytes."""
     begun = [row for row in course.out if row.record.event is Event.TRANSMITTING]
     over = next((row for row in course.out if row.record.event in NOT_DELIVERED), None)
@@ -583,7 +583,7 @@ def _at(invariant: str, course: Course, text: str, letter: Leaving) -> Violation
     return Violation(invariant, f"{course}: {text} ({letter.packet})", letter.order)
 
 
-def _notices(case: Case, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
+def _notices(case: WorldCase, course: Course, terms: DeliveryTerms) -> Iterator[Violation]:
     """I22: in the notification inbox once per episode, as the rows say."""
     if not notifies(course, terms):
         return

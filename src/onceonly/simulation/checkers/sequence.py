@@ -15,7 +15,7 @@ from onceonly.message.instant import US_PER_S
 from onceonly.message.message import SEQUENCE_NUMBER_MAX, DeliverySemantics
 from onceonly.message.terms import DeliveryTerms, OnExhausted
 from onceonly.simulation.cast import name_of, pair_of
-from onceonly.simulation.checkers.case import Case
+from onceonly.simulation.checkers.case import WorldCase
 from onceonly.simulation.checkers.course import Course, Parties
 from onceonly.simulation.checkers.sender import is_expiry, release_ns
 from onceonly.simulation.checkers.violation import Violation
@@ -36,7 +36,7 @@ IDLE = "idle"
 """In the reason of a reset after a time without messages (I33)."""
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def judge(case: WorldCase) -> Iterator[Violation]:
     """Every pair at both of its ends."""
     for (node, parties, direction), rows in case.pair_rows.items():
         if direction is Direction.IN and name_of(parties[1]) == node:
@@ -54,7 +54,7 @@ def judge(case: Case) -> Iterator[Violation]:
             yield from _order(case, node, parties, rows)
 
 
-def first_number(case: Case, parties: Parties) -> int | None:
+def first_number(case: WorldCase, parties: Parties) -> int | None:
     """The number that stands before the first one of the pair."""
     for line in case.plan.lines:
         if line.begin_number is not None and set(parties) == set(pair_of(line)):
@@ -99,7 +99,7 @@ def _refuses(record: Record, terms: DeliveryTerms) -> bool:
 class _Turns:
     """Along the rows of one sending pair."""
 
-    case: Case
+    case: WorldCase
     node: str
     parties: Parties
     turns: list[str] = field(default_factory=list)
@@ -299,7 +299,7 @@ class _Turns:
             self.has_ended = True
 
 
-def _numbers_received(case: Case, parties: Parties, rows: list[Row]) -> Iterator[Violation]:
+def _numbers_received(case: WorldCase, parties: Parties, rows: list[Row]) -> Iterator[Violation]:
     """I7, I34, I35: what is stored was next, or the first of a new count; the rest is refused."""
     node = name_of(parties[1])
     last, takes_any, closed = first_number(case, parties), False, False
@@ -323,7 +323,7 @@ def _numbers_received(case: Case, parties: Parties, rows: list[Row]) -> Iterator
             yield _at("I7", row, f"{record.sequence_number} refused after {last}")
 
 
-def _refused_numbers(case: Case, node: str, rows: list[Row]) -> Iterator[Violation]:
+def _refused_numbers(case: WorldCase, node: str, rows: list[Row]) -> Iterator[Violation]:
     """R-11, also where numbers were lost: when a pair is closed, and what its resume means."""
     if case.is_set_back(node):
         return
@@ -348,7 +348,7 @@ def _refused_numbers(case: Case, node: str, rows: list[Row]) -> Iterator[Violati
                 yield _at("R-11", row, "refused for its number, and the pair had been resumed")
 
 
-def _withheld_before(case: Case, node: str, rows: list[Row]) -> Iterator[Violation]:
+def _withheld_before(case: WorldCase, node: str, rows: list[Row]) -> Iterator[Violation]:
     """I16, R-12: before the next of its pair is handed over, what is withheld has its chance.
 
     Its acknowledgement is sent once more; only where that cannot leave, it stays behind.
@@ -378,12 +378,12 @@ def _withheld_before(case: Case, node: str, rows: list[Row]) -> Iterator[Violati
                 yield _at("I16", row, f"handed over, and {first} before it was left withheld")
 
 
-def _is_strict(case: Case, row: Row) -> bool:
+def _is_strict(case: WorldCase, row: Row) -> bool:
     terms = case.terms.get((row.node, row.record.agreement_id or ""))
     return terms is not None and terms.strict_release
 
 
-def _lost_between(case: Case, node: str, first: Row, last: Row) -> bool:
+def _lost_between(case: WorldCase, node: str, first: Row, last: Row) -> bool:
     lost = case.happened(node, "numbers-lost")
     return any(first.order < one.order < last.order for one in lost)
 
@@ -398,7 +398,7 @@ def _at(invariant: str, row: Row, text: str) -> Violation:
     return Violation(invariant, f"{row.record.message_id} at {row.node}: {text}", row.order)
 
 
-def _order(case: Case, node: str, parties: Parties, rows: list[Row]) -> Iterator[Violation]:
+def _order(case: WorldCase, node: str, parties: Parties, rows: list[Row]) -> Iterator[Violation]:
     """I16: numbered messages reach the inbox as they were stored, and are stored as submitted.
 
     A message that gave its turn back without an acknowledgement may come behind its successors: a
@@ -427,7 +427,7 @@ def _order(case: Case, node: str, parties: Parties, rows: list[Row]) -> Iterator
 
 
 def _submitted_order(
-    case: Case, sender: str, parties: Parties, stored: list[str]
+    case: WorldCase, sender: str, parties: Parties, stored: list[str]
 ) -> Iterator[Violation]:
     submitted: dict[str, int] = {}
     for row in case.pair_rows.get((sender, parties, Direction.OUT), ()):
@@ -444,7 +444,9 @@ def _submitted_order(
             newest, newest_id = order, message_id
 
 
-def _was_let_go(case: Case, sender: str, parties: Parties, message_id: str, later_id: str) -> bool:
+def _was_let_go(
+    case: WorldCase, sender: str, parties: Parties, message_id: str, later_id: str
+) -> bool:
     """Whether the message had given its turn back before the later one was first transmitted."""
     course = case.at(sender, (*parties, message_id))
     later = case.at(sender, (*parties, later_id))

@@ -7,7 +7,7 @@ in the journal; in a world that is a finding, whether or not anything came of it
 from collections.abc import Iterator
 
 from onceonly.message.event import Event
-from onceonly.simulation.checkers.case import Case
+from onceonly.simulation.checkers.case import WorldCase
 from onceonly.simulation.checkers.violation import Violation
 
 STORE_ERRORS = frozenset({"StoreFailed", "StoreFull", "StoreRefused"})
@@ -17,7 +17,7 @@ BROKEN_CONVERSATIONS: frozenset[str] = frozenset({Event.INTERNAL_ERROR, Event.PA
 """Events of the rows about conversations that ended in a bug of ours."""
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def judge(case: WorldCase) -> Iterator[Violation]:
     """Every end that nobody brought about, and every conversation that ended in a bug."""
     for node in case.machines:
         for end in case.happened(node, "stopped-itself"):

@@ -14,7 +14,7 @@ from onceonly.message.event import Event
 from onceonly.message.identity import MessageKey
 from onceonly.message.instant import NS_PER_S
 from onceonly.simulation.cast import name_of
-from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course
 from onceonly.simulation.checkers.sender import VERDICTS
 from onceonly.simulation.checkers.violation import Violation
@@ -29,7 +29,7 @@ _GIVEN = re.compile("[0-9a-f]{32}@")
 """A MessageId that a gateway made."""
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def judge(case: WorldCase) -> Iterator[Violation]:
     """Every submission, and every stored message."""
     yield from _stored(case)
     yield from _given_once(case)
@@ -42,7 +42,7 @@ def judge(case: Case) -> Iterator[Violation]:
     yield from _unanswered(case)
 
 
-def _stored(case: Case) -> Iterator[Violation]:
+def _stored(case: WorldCase) -> Iterator[Violation]:
     """I14: what was accepted is stored. I8: no MessageId is taken for other content."""
     latest: dict[MessageKey, Accepted] = {}
     for accepted in case.history.accepted:
@@ -61,7 +61,7 @@ def _stored(case: Case) -> Iterator[Violation]:
             yield Violation("I8", text, accepted.order)
 
 
-def _given_once(case: Case) -> Iterator[Violation]:
+def _given_once(case: WorldCase) -> Iterator[Violation]:
     """I31: no MessageId is stored twice, but by a store that has lost the first time (C7)."""
     for course in case.courses.values():
         submitted = [row.order for row in course.out if row.record.event is Event.SUBMITTED]
@@ -70,7 +70,7 @@ def _given_once(case: Case) -> Iterator[Violation]:
                 yield Violation("I31", f"{course}: its MessageId was given twice", again)
 
 
-def _new_versions(case: Case) -> Iterator[Violation]:
+def _new_versions(case: WorldCase) -> Iterator[Violation]:
     """I31: the same content gets a new id only after a confirmed cancel (R-08, R-21)."""
     for course in case.courses.values():
         row = course.first_out(Event.SUBMITTED)
@@ -91,7 +91,7 @@ def _has_kept(course: Course, order: int) -> bool:
     return course.first_into(Event.STORED) is not None and not is_refused
 
 
-def _resends(case: Case) -> Iterator[Violation]:
+def _resends(case: WorldCase) -> Iterator[Violation]:
     """R-41: the content goes out again only where nobody has it and never will; and once."""
     resent: set[MessageKey] = set()
     for course in case.courses.values():
@@ -108,7 +108,7 @@ def _resends(case: Case) -> Iterator[Violation]:
         resent.add(old)
 
 
-def _one_id(case: Case) -> Iterator[Violation]:
+def _one_id(case: WorldCase) -> Iterator[Violation]:
     """The same submission once more is the first one, unless that was forgotten (R-19)."""
     given: dict[tuple[str, str, tuple[bytes, ...]], str] = {}
     for accepted in case.history.accepted:
@@ -125,7 +125,7 @@ def _one_id(case: Case) -> Iterator[Violation]:
             yield Violation("I31", text, accepted.order)
 
 
-def _sent_again_as(case: Case, accepted: Accepted) -> Iterator[str]:
+def _sent_again_as(case: WorldCase, accepted: Accepted) -> Iterator[str]:
     """The MessageIds whose content the accepted message sends again (R-41)."""
     message_id = accepted.key.message_id
     while True:
@@ -138,7 +138,7 @@ def _sent_again_as(case: Case, accepted: Accepted) -> Iterator[str]:
         yield message_id
 
 
-def _heard_of(case: Case) -> Iterator[Violation]:
+def _heard_of(case: WorldCase) -> Iterator[Violation]:
     """Under an id that no application chose: some application was told that it is its own.
 
     Applications call until they have an answer; what they never heard of they submit again.
@@ -156,7 +156,7 @@ def _heard_of(case: Case) -> Iterator[Violation]:
             yield Violation("I31", f"{course}: stored, and nobody knows that id", row.order)
 
 
-def _as_submitted(case: Case) -> Iterator[Violation]:
+def _as_submitted(case: WorldCase) -> Iterator[Violation]:
     """I2: what leaves refers to what its application said."""
     for accepted in case.history.accepted:
         course = case.at(accepted.node, accepted.key)
@@ -167,7 +167,7 @@ def _as_submitted(case: Case) -> Iterator[Violation]:
                 yield Violation("I2", text, copy.order)
 
 
-def _full(case: Case) -> Iterator[Violation]:
+def _full(case: WorldCase) -> Iterator[Violation]:
     """R-27: nothing is accepted while as many messages as may wait have waited for long."""
     for node, machine in case.machines.items():
         if case.is_set_back(node) or case.happened(node, "frozen", "full", "broken"):
@@ -203,7 +203,7 @@ def _settled_order(course: Course) -> int:
     return next(rows, NEVER)
 
 
-def _unanswered(case: Case) -> Iterator[Violation]:
+def _unanswered(case: WorldCase) -> Iterator[Violation]:
     """L4: whoever calls a gateway that lives hears of it, were it only to come again (R-27)."""
     if case.end_ns < case.healed_ns + _HEARD_NS:
         return

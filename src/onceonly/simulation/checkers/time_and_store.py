@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from onceonly.journal.record import CHAIN_START, Record, chain
 from onceonly.message.event import Direction, Event
 from onceonly.protocol.pairing import PairStatus
-from onceonly.simulation.checkers.case import NEVER, Case
+from onceonly.simulation.checkers.case import NEVER, WorldCase
 from onceonly.simulation.checkers.course import Course
-from onceonly.simulation.checkers.letter import Kind
+from onceonly.simulation.checkers.letter import LetterKind
 from onceonly.simulation.checkers.sender import release_ns
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
@@ -24,7 +24,7 @@ CHAINS_EVERY = 8
 checking would cost, and a chain that is wrong is so in every world."""
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def judge(case: WorldCase) -> Iterator[Violation]:
     """Every machine, and every message at it."""
     for node in case.world.nodes:
         if case.is_set_back(node):
@@ -43,7 +43,7 @@ def _at(invariant: str, course: Course, text: str, order: int) -> Violation:
 # Journals: I41, I43, E3.
 
 
-def _journal(case: Case, node: str) -> Iterator[Violation]:
+def _journal(case: WorldCase, node: str) -> Iterator[Violation]:
     """What was durable stays, and nothing else is there."""
     kept = case.world.nodes[node].snapshot().list_journal(0, NEVER >> 32)
     seen = [row.record for row in case.rows_of[node]]
@@ -58,7 +58,7 @@ def _journal(case: Case, node: str) -> Iterator[Violation]:
         yield from _chain(case, node, seen)
 
 
-def _chain(case: Case, node: str, records: list[Record]) -> Iterator[Violation]:
+def _chain(case: WorldCase, node: str, records: list[Record]) -> Iterator[Violation]:
     """E3: each row's hash is that of the row and the one before."""
     before = CHAIN_START
     for number, record in enumerate(records, 1):
@@ -68,7 +68,7 @@ def _chain(case: Case, node: str, records: list[Record]) -> Iterator[Violation]:
             return
 
 
-def _epochs(case: Case, node: str) -> Iterator[Violation]:
+def _epochs(case: WorldCase, node: str) -> Iterator[Violation]:
     """I43: no row of an older epoch comes after one of a newer epoch."""
     newest = 0
     for row in case.rows_of[node]:
@@ -85,7 +85,7 @@ _STATUS_AFTER = {
 }
 
 
-def _pairs(case: Case, node: str) -> Iterator[Violation]:
+def _pairs(case: WorldCase, node: str) -> Iterator[Violation]:
     """I41, I27: whether a pair is closed is what its rows say, also over a restart."""
     for view in case.world.nodes[node].snapshot().list_pairs():
         direction = Direction.OUT if view.role is Role.SENDER else Direction.IN
@@ -104,7 +104,7 @@ def _pairs(case: Case, node: str) -> Iterator[Violation]:
             yield Violation("I27", text, case.end_order)
 
 
-def _incidents(case: Case, view: PairView, rows: list[Row]) -> Iterator[Violation]:
+def _incidents(case: WorldCase, view: PairView, rows: list[Row]) -> Iterator[Violation]:
     """I27, R-11: operators hear of a pair that closed by itself, until it is open again."""
     said = [row for row in rows if row.record.event in _STATUS_AFTER]
     if not said:
@@ -141,7 +141,7 @@ def _incidents(case: Case, view: PairView, rows: list[Row]) -> Iterator[Violatio
             yield Violation("I27", f"{text}, and an incident before it is open", resumed.order)
 
 
-def _payloads(case: Case, node: str) -> Iterator[Violation]:
+def _payloads(case: WorldCase, node: str) -> Iterator[Violation]:
     """I14: as long as a row names a payload that lies in the spool, it lies there."""
     machine = case.world.nodes[node]
     snapshot, process = machine.snapshot(), machine.process
@@ -160,7 +160,7 @@ def _payloads(case: Case, node: str) -> Iterator[Violation]:
             yield Violation("I14", text, case.end_order)
 
 
-def _sent_from(case: Case, node: str) -> Iterator[Course]:
+def _sent_from(case: WorldCase, node: str) -> Iterator[Course]:
     for course in case.courses.values():
         if course.node == node and course.out:
             yield course
@@ -169,7 +169,7 @@ def _sent_from(case: Case, node: str) -> Iterator[Course]:
 # Broken disks: I42.
 
 
-def _broken(case: Case, node: str) -> Iterator[Violation]:
+def _broken(case: WorldCase, node: str) -> Iterator[Violation]:
     """After an I/O error nothing more leaves that a commit would have to precede."""
     for broken in case.happened(node, "broken"):
         end = min(case.next_death(node, broken.order), case.healed_order)
@@ -179,7 +179,7 @@ def _broken(case: Case, node: str) -> Iterator[Violation]:
         for course in case.courses.values():
             if course.node != node:
                 continue
-            said = [one for one in course.said if one.letter.kind is Kind.ACK]
+            said = [one for one in course.said if one.letter.kind is LetterKind.ACK]
             for letter in (*course.sent, *said):
                 is_late = letter.at_ns > broken.at_ns + release_ns(case, node)
                 if broken.order < letter.order < end and is_late and not _is_withheld(course):

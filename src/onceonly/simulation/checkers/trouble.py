@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from onceonly.message.event import Event
 from onceonly.message.identity import Pair
-from onceonly.simulation.checkers.case import Case
+from onceonly.simulation.checkers.case import WorldCase
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
 from onceonly.store.contract.entries import Role
@@ -19,14 +19,14 @@ _SAYS_MORE = frozenset(
 )
 
 
-def judge(case: Case) -> Iterator[Violation]:
+def judge(case: WorldCase) -> Iterator[Violation]:
     """Every machine whose past is its own."""
     for node in case.machines:
         if not case.is_set_back(node):
             yield from _of_machine(case, node)
 
 
-def _of_machine(case: Case, node: str) -> Iterator[Violation]:
+def _of_machine(case: WorldCase, node: str) -> Iterator[Violation]:
     snapshot = case.world.nodes[node].snapshot()
     told = [one for one in snapshot.list_incidents(is_open=False) if one.is_trouble]
     is_open = {one.pair for one in told if one.resolved_at is None}
@@ -49,7 +49,7 @@ def _is_given_up(row: Row) -> bool:
     return row.record.event is Event.EXHAUSTED and " passed " not in (row.record.reason or "")
 
 
-def _rows_of_pairs(case: Case, node: str) -> dict[Pair, list[Row]]:
+def _rows_of_pairs(case: WorldCase, node: str) -> dict[Pair, list[Row]]:
     rows: dict[Pair, list[Row]] = {}
     for row in case.rows_of[node]:
         record = row.record

@@ -17,7 +17,7 @@ from onceonly.message.word import changed
 from onceonly.simulation.cast import line_id, path_of
 from onceonly.simulation.chance import stream
 from onceonly.simulation.generator.agreed import terms_of
-from onceonly.simulation.generator.sketch import Letter, Sketch
+from onceonly.simulation.generator.sketch import PlannedMessage, Sketch
 from onceonly.simulation.generator.traffic import submit
 from onceonly.simulation.imposture import (
     ASKED,
@@ -177,7 +177,7 @@ def _letter(world: _World, name: str, line: Line) -> None:
     chance = world.chance
     ends = (line.one, line.other)
     source, target = ends if chance.random() < 0.6 else ends[::-1]
-    letter = Letter(name, source, target, line, 50 + chance.randrange(world.sketch.span_ms))
+    letter = PlannedMessage(name, source, target, line, 50 + chance.randrange(world.sketch.span_ms))
     submit(world.sketch, letter)
     world.sketch.letters.append(letter)
 
@@ -198,7 +198,7 @@ def _poses(world: _World) -> None:
             _pose(world, letter, kind, node)
 
 
-def _target(world: _World, letter: Letter, *, is_said: bool) -> str | None:
+def _target(world: _World, letter: PlannedMessage, *, is_said: bool) -> str | None:
     """A neighbour of the hostile machine on the way of the message that would listen to this."""
     path = path_of(letter.line)
     path = path if letter.source == path[0] else path[::-1]
@@ -208,7 +208,7 @@ def _target(world: _World, letter: Letter, *, is_said: bool) -> str | None:
     return world.chance.choice(fitting) if fitting else None
 
 
-def _pose(world: _World, letter: Letter, kind: str, node: str) -> None:
+def _pose(world: _World, letter: PlannedMessage, kind: str, node: str) -> None:
     chance = world.chance
     is_partner = world.honest.is_certified and kind not in ONLY_AS_HIMSELF
     if kind not in ONLY_AS_ANOTHER:

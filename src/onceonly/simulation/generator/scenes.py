@@ -15,7 +15,7 @@ from onceonly.message.terms import DeliveryTerms, OnExhausted, RecoveryTerms
 from onceonly.message.word import Word, changed
 from onceonly.simulation.cast import ROUTE_RETRIES, line_id, party
 from onceonly.simulation.chance import stream
-from onceonly.simulation.generator.sketch import Letter, Sketch
+from onceonly.simulation.generator.sketch import PlannedMessage, Sketch
 from onceonly.simulation.generator.traffic import follow
 from onceonly.simulation.network import Fate, Weather
 
@@ -56,15 +56,15 @@ def scene_of(seed: int) -> tuple[str, Scene] | None:
     return chance.choice(tuple(SCENES.items())) if chance.random() < PART else None
 
 
-def _first(sketch: Sketch) -> Letter:
+def _first(sketch: Sketch) -> PlannedMessage:
     return min(sketch.letters, key=lambda one: one.at_ms)
 
 
-def _soon_after(sketch: Sketch, letter: Letter, within_ms: int) -> int:
+def _soon_after(sketch: Sketch, letter: PlannedMessage, within_ms: int) -> int:
     return letter.at_ms + sketch.chance.randrange(within_ms)
 
 
-def _forge(sketch: Sketch, letter: Letter, node: str, kind: str, within_ms: int) -> None:
+def _forge(sketch: Sketch, letter: PlannedMessage, node: str, kind: str, within_ms: int) -> None:
     at_ms, agreement = _soon_after(sketch, letter, within_ms), line_id(letter.line)
     copies = sketch.chance.choice((1, 2))
     sketch.act(

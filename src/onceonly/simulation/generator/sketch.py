@@ -14,7 +14,7 @@ from onceonly.simulation.network import Fate
 from onceonly.simulation.plan import Action, Line
 
 
-class Letter(Word):
+class PlannedMessage(Word):
     """One message that an application will hand over."""
 
     name: str
@@ -37,7 +37,7 @@ class Sketch:
     parties: tuple[str, ...]
     relays: tuple[str, ...]
     lines: tuple[Line, ...] = ()
-    letters: list[Letter] = field(default_factory=list)
+    letters: list[PlannedMessage] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
     tags: set[str] = field(default_factory=set)
     fates: dict[str, Fate] = field(default_factory=dict)

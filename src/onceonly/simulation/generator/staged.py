@@ -22,7 +22,7 @@ from onceonly.message.terms import (
 from onceonly.message.word import changed
 from onceonly.simulation.cast import ROUTE_RETRIES, line_id, party
 from onceonly.simulation.chance import stream
-from onceonly.simulation.generator.sketch import Letter, Sketch
+from onceonly.simulation.generator.sketch import PlannedMessage, Sketch
 from onceonly.simulation.generator.traffic import LARGE_BYTES, submit
 from onceonly.simulation.network import Fate, Weather
 from onceonly.simulation.plan import Action, Habits, Line, Machine, Plan
@@ -176,7 +176,7 @@ def _write(stage: Stage, line: Line, *, count: int = 1, size: int = 100) -> None
     stage.sketch.lines = (line,)
     for number in range(count):
         at_ms = AT_MS + number * stage.chance.choice((1, 500, 4_000))
-        letter = Letter(f"m{number}", line.one, line.other, line, at_ms)
+        letter = PlannedMessage(f"m{number}", line.one, line.other, line, at_ms)
         submit(stage.sketch, letter, size=size)
         stage.sketch.letters.append(letter)
 
@@ -449,7 +449,7 @@ def _idle(stage: Stage) -> None:
     line = Line("A", "B", Profile.RM_2000, _terms(chance, Profile.RM_2000))
     _write(stage, line, count=chance.choice((1, 2)))
     _read(stage, reports=chance.choice((0.0, 1.0)))
-    late = Letter("late", "A", "B", line, chance.randrange(12_000, 30_000))
+    late = PlannedMessage("late", "A", "B", line, chance.randrange(12_000, 30_000))
     submit(stage.sketch, late)
     stage.sketch.letters.append(late)
     stage.purges(2)

@@ -7,7 +7,7 @@ from onceonly.message.profile import Profile
 from onceonly.message.terms import DeliveryTerms
 from onceonly.message.word import changed
 from onceonly.simulation.cast import line_id, party
-from onceonly.simulation.generator.sketch import Letter, Sketch
+from onceonly.simulation.generator.sketch import PlannedMessage, Sketch
 from onceonly.simulation.plan import Habits, Line
 
 LARGE_BYTES = 70_000
@@ -31,7 +31,7 @@ def letters(sketch: Sketch) -> None:
         ends = (line.one, line.other)
         source, target = ends if is_one_way or chance.random() < 0.6 else ends[::-1]
         at_ms = 50 + chance.randrange(sketch.span_ms)
-        letter = Letter(f"m{number}", source, target, line, at_ms)
+        letter = PlannedMessage(f"m{number}", source, target, line, at_ms)
         like = {"like": "m0"} if is_alike and chance.random() < 0.5 else {}
         size = LARGE_BYTES if is_large and number == 0 else chance.choice(_SIZES)
         parts = 1 if is_large and number == 0 else chance.choice(_PARTS)
@@ -41,7 +41,7 @@ def letters(sketch: Sketch) -> None:
         _after_a_pause(sketch)
 
 
-def submit(sketch: Sketch, letter: Letter, **content: object) -> None:
+def submit(sketch: Sketch, letter: PlannedMessage, **content: object) -> None:
     """The application of its source hands the message over."""
     sketch.act(
         letter.at_ms,
@@ -60,7 +60,7 @@ def _after_a_pause(sketch: Sketch) -> None:
     follow(sketch, sketch.letters[0], at_ms, name="late")
 
 
-def follow(sketch: Sketch, letter: Letter, at_ms: int, name: str = "") -> None:
+def follow(sketch: Sketch, letter: PlannedMessage, at_ms: int, name: str = "") -> None:
     """One more message the way of another; the world lasts as long as that takes."""
     letter = changed(letter, name=name or f"m{len(sketch.letters)}", at_ms=at_ms)
     sketch.span_ms = max(sketch.span_ms, at_ms)

@@ -28,7 +28,7 @@ _REORDERED = 0.4
 all that was not synced, one half keep it up to some point (D2), a quarter keep all of it."""
 
 
-class Kind(StrEnum):
+class OperationKind(StrEnum):
     """What is done to the disk."""
 
     CREATE = "create"
@@ -41,10 +41,10 @@ class Kind(StrEnum):
     SYNC_DIRECTORY = "sync directory"
 
 
-class Operation(Word):
+class DiskOperation(Word):
     """One operation that is about to happen; a reading is none."""
 
-    kind: Kind
+    kind: OperationKind
     path: str
     """Of the file, or of the directory that is synced."""
     offset: int = 0
@@ -58,7 +58,7 @@ class PowerLostError(OSError):
         super().__init__(errno.EIO, "the power is off")
 
 
-class Change(Word):
+class UnsyncedWrite(Word):
     """An unsynced write, or with `chunk` None a cut of the file at `offset`."""
 
     offset: int
@@ -89,12 +89,12 @@ class SimulatedFile:
         self.written_ns = number
         self.content = content
         """What a process reads."""
-        self.changes: list[Change] = []
+        self.changes: list[UnsyncedWrite] = []
         """Not synced yet, in their order."""
         self._durable = content
         self._owns_content = self._owns_durable = False
 
-    def change(self, change: Change) -> None:
+    def change(self, change: UnsyncedWrite) -> None:
         """Write or cut, for now."""
         if not self._owns_content:
             self.content = bytearray(self.content)
@@ -103,7 +103,7 @@ class SimulatedFile:
         assert isinstance(self.content, bytearray), "it is our own"
         _change(self.content, change)
 
-    def settle(self, changes: list[Change]) -> None:
+    def settle(self, changes: list[UnsyncedWrite]) -> None:
         """Make the changes durable."""
         if not self._owns_durable and changes:
             self._durable = bytearray(self._durable)
@@ -143,9 +143,9 @@ class Disk:
     """
 
     def __init__(self, image: Image | None = None) -> None:
-        self.watcher: Callable[[Operation], None] | None = None
+        self.watcher: Callable[[DiskOperation], None] | None = None
         self.space_bytes: int | None = None
-        self.lies: Callable[[Kind, str], bool] | None = None
+        self.lies: Callable[[OperationKind, str], bool] | None = None
         self.life = 0
         """Number of the process that has the disk; calls of a dead one raise `PowerLostError`."""
         self._load(image or {})
@@ -164,7 +164,7 @@ class Disk:
 
     # What a process does.
 
-    def open(self, path: str, *, life: int, is_new: bool = False) -> "OpenFile":
+    def open(self, path: str, *, life: int, is_new: bool = False) -> "FileHandle":
         """The file at `path`, created where it `is_new`.
 
         Raises `FileNotFoundError`, or `FileExistsError` for a name that is taken.
@@ -174,12 +174,12 @@ class Disk:
         if is_new:
             if path in self._entries:
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
-            self._announce(Kind.CREATE, path)
+            self._announce(OperationKind.CREATE, path)
             found = SimulatedFile(path, self._next_number())
             self._move({path: found})
         if found is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        return OpenFile(self, found, life)
+        return FileHandle(self, found, life)
 
     def find(self, path: str) -> SimulatedFile | None:
         """The file that has the name, if one has."""
@@ -200,7 +200,7 @@ class Disk:
         self._check(life)
         if path in self._entries or path == "/":
             return False
-        self._announce(Kind.MAKE_DIRECTORY, path)
+        self._announce(OperationKind.MAKE_DIRECTORY, path)
         self._move({path: None})
         return True
 
@@ -209,7 +209,7 @@ class Disk:
         self._check(life)
         assert dirname(old) == dirname(new), "a rename into another directory is another thing"
         file = self._existing(old)
-        self._announce(Kind.RENAME, new)
+        self._announce(OperationKind.RENAME, new)
         file.path = new
         self._move({old: GONE, new: file})
 
@@ -217,14 +217,14 @@ class Disk:
         """Take the name away. Raises `FileNotFoundError`."""
         self._check(life)
         self._existing(path)
-        self._announce(Kind.REMOVE, path)
+        self._announce(OperationKind.REMOVE, path)
         self._move({path: GONE})
 
     def sync_directory(self, directory: str, *, life: int) -> None:
         """Make durable which names `directory` has (D7)."""
         self._check(life)
-        self._announce(Kind.SYNC_DIRECTORY, directory)
-        if not self._is_a_lie(Kind.SYNC_DIRECTORY, directory):
+        self._announce(OperationKind.SYNC_DIRECTORY, directory)
+        if not self._is_a_lie(OperationKind.SYNC_DIRECTORY, directory):
             for move in self._moves.pop(directory, ()):
                 _apply(move, self._durable_entries)
 
@@ -278,22 +278,22 @@ class Disk:
         file.flip(where, 1 << chance.randrange(8))
         return where
 
-    # What `OpenFile` asks for.
+    # What `FileHandle` asks for.
 
     def write(self, file: SimulatedFile, offset: int, chunk: bytes) -> None:
         """Put `chunk` at `offset`, past a hole of zeros if need be. Raises `OSError` ENOSPC."""
         end = offset + len(chunk)
-        self._announce(Kind.WRITE, file.path, offset, len(chunk))
+        self._announce(OperationKind.WRITE, file.path, offset, len(chunk))
         if self.space_bytes is not None and end > len(file.content):
             self._find_space(end - len(file.content))
         self._number += 1
         file.written_ns = self._number
-        file.change(Change(offset, chunk))
+        file.change(UnsyncedWrite(offset, chunk))
 
     def truncate(self, file: SimulatedFile, size_bytes: int) -> None:
         """Cut the file at `size_bytes`."""
-        self._announce(Kind.TRUNCATE, file.path, size_bytes)
-        file.change(Change(size_bytes, None))
+        self._announce(OperationKind.TRUNCATE, file.path, size_bytes)
+        file.change(UnsyncedWrite(size_bytes, None))
 
     def sync(self, file: SimulatedFile) -> None:
         """Make the bytes durable, the name not.
@@ -303,16 +303,16 @@ class Disk:
         """
         changes, file.changes = file.changes, []
         try:
-            self._announce(Kind.SYNC, file.path, len(file.content))
+            self._announce(OperationKind.SYNC, file.path, len(file.content))
         except PowerLostError:
             file.changes = changes
             raise
-        if self._is_a_lie(Kind.SYNC, file.path):
+        if self._is_a_lie(OperationKind.SYNC, file.path):
             file.changes = changes
         else:
             file.settle(changes)
 
-    def _is_a_lie(self, kind: Kind, path: str) -> bool:
+    def _is_a_lie(self, kind: OperationKind, path: str) -> bool:
         return self.lies is not None and self.lies(kind, path)
 
     def _find_space(self, needed: int) -> None:
@@ -335,16 +335,18 @@ class Disk:
         self._moves.setdefault(directory, []).append(move)
         _apply(move, self._entries)
 
-    def _announce(self, kind: Kind, path: str, offset: int = 0, size_bytes: int = 0) -> None:
+    def _announce(
+        self, kind: OperationKind, path: str, offset: int = 0, size_bytes: int = 0
+    ) -> None:
         if self.watcher is not None:
-            self.watcher(Operation(kind, path, offset, size_bytes))
+            self.watcher(DiskOperation(kind, path, offset, size_bytes))
 
     def _check(self, life: int) -> None:
         if life != self.life:
             raise PowerLostError
 
 
-class OpenFile:
+class FileHandle:
     """A file that one life of the process has open; writes raise `PowerLostError` after its end."""
 
     __slots__ = ("_disk", "_life", "file")
@@ -418,14 +420,14 @@ class _Mood:
                 self._tear(content, file.changes[kept])
         return content
 
-    def _change_perhaps(self, content: bytearray, change: Change) -> None:
+    def _change_perhaps(self, content: bytearray, change: UnsyncedWrite) -> None:
         fate = self._chance.random()
         if fate < 0.4:
             _change(content, change)
         elif fate < 0.6:
             self._tear(content, change)
 
-    def _tear(self, content: bytearray, change: Change) -> None:
+    def _tear(self, content: bytearray, change: UnsyncedWrite) -> None:
         offset, chunk = change.offset, change.chunk
         if chunk is None:
             return
@@ -437,11 +439,11 @@ class _Mood:
         while start < end:
             stop = min(end, start - start % SECTOR_BYTES + SECTOR_BYTES)
             if self._chance.random() < 0.5:
-                _change(content, Change(start, chunk[start - offset : stop - offset]))
+                _change(content, UnsyncedWrite(start, chunk[start - offset : stop - offset]))
             start = stop
 
 
-def _change(content: bytearray, change: Change) -> None:
+def _change(content: bytearray, change: UnsyncedWrite) -> None:
     offset, chunk = change.offset, change.chunk
     if chunk is None:
         del content[offset:]

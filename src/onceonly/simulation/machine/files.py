@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-from onceonly.simulation.machine.disk import Disk, OpenFile
+from onceonly.simulation.machine.disk import Disk, FileHandle
 from onceonly.simulation.machine.vfs import DiskVfs
 from onceonly.store.contract.conditions import StoreRefused
 from onceonly.store.files import CHUNK_BYTES, FileStatus
@@ -30,7 +30,7 @@ class DiskFiles:
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self._life = disk.life
-        self._open: dict[int, OpenFile] = {}
+        self._open: dict[int, FileHandle] = {}
         self._numbers = count(1)
         self._vfs: DiskVfs | None = None
 

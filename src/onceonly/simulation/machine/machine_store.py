@@ -14,7 +14,7 @@ from typing import Protocol
 
 from onceonly.journal.record import Record
 from onceonly.simulation.machine.clock import MachineClock
-from onceonly.simulation.machine.disk import Disk, Kind, Operation, PowerLostError
+from onceonly.simulation.machine.disk import Disk, DiskOperation, OperationKind, PowerLostError
 from onceonly.simulation.machine.files import DiskFiles
 from onceonly.store.contract.conditions import StoreFailed
 from onceonly.store.contract.store import Snapshot, Store, Transaction
@@ -196,17 +196,17 @@ class MachineStore(Store):
         """Let every operation happen."""
         self._operations_left = 0
 
-    def _watch(self, operation: Operation) -> None:
+    def _watch(self, operation: DiskOperation) -> None:
         """The disk is about to do something: as it is, it may be full or broken."""
         if self._operations_left:
             self._operations_left -= 1
             if not self._operations_left:
                 self._die()
                 raise PowerLostError
-        if self.is_broken and operation.kind is Kind.SYNC:
+        if self.is_broken and operation.kind is OperationKind.SYNC:
             self.has_failed = True
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        if self.is_full and operation.kind is Kind.WRITE:
+        if self.is_full and operation.kind is OperationKind.WRITE:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import apsw
 
-from onceonly.simulation.machine.disk import Disk, OpenFile, SimulatedFile
+from onceonly.simulation.machine.disk import Disk, FileHandle, SimulatedFile
 
 UNIX_SECTOR_BYTES = 4_096
 UNIX_CHARACTERISTICS = apsw.SQLITE_IOCAP_POWERSAFE_OVERWRITE | apsw.SQLITE_IOCAP_SUBPAGE_READ
@@ -58,7 +58,7 @@ class DiskVfs(apsw.VFS):
         wanted = flags[0]
         flags[1] = wanted
         if name is None:
-            return _OtherBytes(OpenFile(Disk(), SimulatedFile("", 0), 0))
+            return _OtherBytes(FileHandle(Disk(), SimulatedFile("", 0), 0))
         path = name.filename() if isinstance(name, apsw.URIFilename) else name
         try:
             file = self._opened(path, wanted)
@@ -70,7 +70,7 @@ class DiskVfs(apsw.VFS):
         is_new = bool(wanted & _SYNCED_WITH_DIRECTORY) and bool(wanted & apsw.SQLITE_OPEN_CREATE)
         return _OtherBytes(file, self._disk, self._life if is_new else None)
 
-    def _opened(self, path: str, wanted: int) -> OpenFile:
+    def _opened(self, path: str, wanted: int) -> FileHandle:
         is_new = bool(wanted & apsw.SQLITE_OPEN_CREATE) and self._disk.find(path) is None
         return self._disk.open(path, life=self._life, is_new=is_new)
 
@@ -111,7 +111,7 @@ class DiskVfs(apsw.VFS):
 class _Bytes:
     """The simulated bytes of a file that SQLite has open."""
 
-    _file: OpenFile
+    _file: FileHandle
     _bytes: SimulatedFile
 
     def xRead(self, amount: int, offset: int) -> bytes:
@@ -148,7 +148,7 @@ class _Bytes:
 class _MainBytes(_Bytes, apsw.VFSFile):
     """A main database, with the locks and the shared memory of `lock_file`."""
 
-    def __init__(self, file: OpenFile, vfs: DiskVfs, lock_file: str, wanted: int) -> None:
+    def __init__(self, file: FileHandle, vfs: DiskVfs, lock_file: str, wanted: int) -> None:
         self._file = file
         self._vfs = vfs
         self._bytes = file.file
@@ -163,7 +163,7 @@ class _OtherBytes(_Bytes):
     """A log, a journal or a temporary file, which nobody locks."""
 
     def __init__(
-        self, file: OpenFile, disk: Disk | None = None, directory_life: int | None = None
+        self, file: FileHandle, disk: Disk | None = None, directory_life: int | None = None
     ) -> None:
         self._file = file
         self._bytes = file.file

@@ -11,14 +11,14 @@ from hashlib import sha256
 from onceonly.message.word import Word
 from onceonly.simulation.machine.disk import Image
 from onceonly.simulation.power.cut_store import (
-    Found,
     Harm,
+    Inspection,
     lacks_a_payload,
     look_at_rows,
 )
 
 
-class Truth(Word):
+class CommittedState(Word):
     """What the store holds after a commit."""
 
     pages: str
@@ -33,7 +33,7 @@ class Truth(Word):
         return digest in (self.pages, self.rows)
 
 
-class Case(Word):
+class Cut(Word):
     """One cut, and what may be found after it."""
 
     where: str
@@ -44,7 +44,7 @@ class Case(Word):
     """The commit under way was acknowledged all the same: nothing but its state may be found."""
 
 
-class Tally:
+class CutTally:
     """Counts of a campaign."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Tally:
         self.first_harm = ""
         self.trace = sha256()
 
-    def note(self, case: Case, found: Found) -> None:
+    def note(self, case: Cut, found: Inspection) -> None:
         """What was found after the cut."""
         self.trace.update(f"{case.where} {found.harm}\n".encode())
         if found.harm is not None:
@@ -66,15 +66,15 @@ class Tally:
 class Judge:
     """Of the cuts of one store."""
 
-    def __init__(self, tally: Tally, first: Truth, names: list[str]) -> None:
+    def __init__(self, tally: CutTally, first: CommittedState, names: list[str]) -> None:
         self._tally = tally
         self._truths = [first]
         self._names = names
         self._expected = ""
-        self._open: dict[tuple[str, bool, bool], list[Case]] = {}
+        self._open: dict[tuple[str, bool, bool], list[Cut]] = {}
         """Cases that wait for the coming state, by digest, kind of digest and what is allowed."""
 
-    def hear(self, case: Case, found: Found, *, is_rows: bool) -> None:
+    def hear(self, case: Cut, found: Inspection, *, is_rows: bool) -> None:
         """A cut and what was found, in pages or `is_rows`."""
         last = self._truths[-1]
         if found.harm is None and found.digest == (last.rows if is_rows else last.pages):
@@ -96,7 +96,7 @@ class Judge:
         """The commit under way was refused: what was there is what must be there."""
         self.learn(self._truths[-1])
 
-    def learn(self, truth: Truth) -> None:
+    def learn(self, truth: CommittedState) -> None:
         """A commit returned: what it stored is what must be there now."""
         last = self._truths[-1]
         self._truths.append(truth)
@@ -104,7 +104,7 @@ class Judge:
         allowed = {last.rows, truth.rows, self._expected}
         self._expected = ""
         for (digest, is_rows, is_acknowledged), cases in waiting.items():
-            found = Found(digest)
+            found = Inspection(digest)
             if digest != (truth.rows if is_rows else truth.pages):
                 if not is_rows:
                     found = look_at_rows(cases[0].image, self._names)
@@ -112,18 +112,18 @@ class Judge:
             for case in cases:
                 self._settle(case, found, truth if truth.is_seen_as(digest) else last)
 
-    def _verdict(self, found: Found, allowed: set[str]) -> Found:
+    def _verdict(self, found: Inspection, allowed: set[str]) -> Inspection:
         if found.harm is not None or found.digest in allowed:
             return found
         if any(truth.is_seen_as(found.digest) for truth in self._truths):
             return _lost()
-        return Found(harm=Harm.ALTERED, why="a state that never was")
+        return Inspection(harm=Harm.ALTERED, why="a state that never was")
 
-    def _settle(self, case: Case, found: Found, truth: Truth) -> None:
+    def _settle(self, case: Cut, found: Inspection, truth: CommittedState) -> None:
         if found.harm is None and lacks_a_payload(case.image, truth.payloads):
-            found = Found(harm=Harm.PAYLOAD_LOST, why="the spool lacks what a row names")
+            found = Inspection(harm=Harm.PAYLOAD_LOST, why="the spool lacks what a row names")
         self._tally.note(case, found)
 
 
-def _lost() -> Found:
-    return Found(harm=Harm.LOST, why="the store is as it was at an earlier commit")
+def _lost() -> Inspection:
+    return Inspection(harm=Harm.LOST, why="the store is as it was at an earlier commit")

@@ -47,7 +47,7 @@ class Harm(StrEnum):
     """A row names a payload that the spool does not have, or not like this."""
 
 
-class Found(Word):
+class Inspection(Word):
     """A digest of what is there, or what is wrong."""
 
     digest: str = ""
@@ -87,7 +87,7 @@ class Pages(Word):
     digest: str
 
 
-def look_at_pages(image: Image, likely: deque[Pages]) -> Found:
+def look_at_pages(image: Image, likely: deque[Pages]) -> Inspection:
     """Digest of the recovered pages: the quick look, through SQLite alone.
 
     SQLite recovers the log and folds it back, so that the file is the state. Pages equal to those
@@ -100,16 +100,16 @@ def look_at_pages(image: Image, likely: deque[Pages]) -> Found:
     try:
         _recover(files.vfs)
     except apsw.Error as error:
-        return Found(harm=Harm.DAMAGED, why=f"{type(error).__name__}: {error}")
+        return Inspection(harm=Harm.DAMAGED, why=f"{type(error).__name__}: {error}")
     finally:
         files.close_vfs()
     file = disk.find(str(STORE))
     content = b"" if file is None else file.content
     for pages in likely:
         if content == pages.content:
-            return Found(pages.digest)
+            return Inspection(pages.digest)
     likely.append(to_pages(bytes(content)))
-    return Found(likely[-1].digest)
+    return Inspection(likely[-1].digest)
 
 
 def _always(*_: object) -> bool:
@@ -134,7 +134,7 @@ def to_pages(content: bytes) -> Pages:
 
 def look_at_rows(
     image: Image, names: list[str], while_opening: Callable[[Disk], None] | None = None
-) -> Found:
+) -> Inspection:
     """Digest of all answers: SQLite checks every page, then the product opens it and goes on.
 
     `while_opening` gets the disk before the product has it, to watch it until the store is open.
@@ -144,15 +144,15 @@ def look_at_rows(
     try:
         wrong = _integrity(files.vfs)
         if wrong != "ok":
-            return Found(harm=Harm.DAMAGED, why=wrong)
+            return Inspection(harm=Harm.DAMAGED, why=wrong)
         if while_opening is not None:
             while_opening(disk)
         return _open_and_ask(disk, files, names)
     except (apsw.Error, ChainBrokenError, StoreFailed, StoreFull) as error:
-        return Found(harm=Harm.DAMAGED, why=f"{type(error).__name__}: {error}")
+        return Inspection(harm=Harm.DAMAGED, why=f"{type(error).__name__}: {error}")
     except (ValueError, TypeError, LookupError) as error:
         # SQLite found the pages sound, and the product cannot read what a row says.
-        return Found(harm=Harm.ALTERED, why=f"{type(error).__name__}: {error}")
+        return Inspection(harm=Harm.ALTERED, why=f"{type(error).__name__}: {error}")
     finally:
         files.close_vfs()
 
@@ -165,18 +165,18 @@ def _integrity(vfs: str) -> str:
         connection.close()
 
 
-def _open_and_ask(disk: Disk, files: DiskFiles, names: list[str]) -> Found:
+def _open_and_ask(disk: Disk, files: DiskFiles, names: list[str]) -> Inspection:
     try:
         store = CutStore(files)
     except StoreRefused as error:
-        return Found(harm=Harm.UNOPENABLE, why=str(error))
+        return Inspection(harm=Harm.UNOPENABLE, why=str(error))
     disk.watcher = None
     try:
         Spool(SPOOL, files=files)
         found = answers(store.snapshot(), names)
         store.begin().append([journal_row(Event.STARTED, None)])
         store.commit()
-        return Found(found)
+        return Inspection(found)
     finally:
         try:
             store.close()

@@ -28,9 +28,9 @@ import apsw
 
 from onceonly.message.word import Word, changed
 from onceonly.simulation.chance import stream
-from onceonly.simulation.machine.disk import Disk, Image, Kind, Operation
+from onceonly.simulation.machine.disk import Disk, DiskOperation, Image, OperationKind
 from onceonly.simulation.machine.files import DiskFiles
-from onceonly.simulation.power.cut_judge import Case, Judge, Tally, Truth
+from onceonly.simulation.power.cut_judge import CommittedState, Cut, CutTally, Judge
 from onceonly.simulation.power.cut_store import (
     HOUSE,
     NOW_AT,
@@ -105,15 +105,17 @@ _PRAGMAS: dict[Settings, dict[str, str | int]] = {
     Settings.DELETE: {"journal_mode": "delete"},
     Settings.MEMORY: {"journal_mode": "memory"},
 }
-_LIES: dict[Settings, Callable[[Kind, str], bool]] = {
-    Settings.CHECKPOINT: lambda kind, path: kind is Kind.SYNC and path == str(STORE),
-    Settings.SPOOL_BYTES: lambda kind, path: kind is Kind.SYNC and path.startswith(str(SPOOL)),
+_LIES: dict[Settings, Callable[[OperationKind, str], bool]] = {
+    Settings.CHECKPOINT: lambda kind, path: kind is OperationKind.SYNC and path == str(STORE),
+    Settings.SPOOL_BYTES: lambda kind, path: (
+        kind is OperationKind.SYNC and path.startswith(str(SPOOL))
+    ),
     Settings.SPOOL_NAME: lambda _, path: path == str(SPOOL),
     Settings.LYING_DISK: lambda *_: True,
 }
 
 
-class Report(Word):
+class PowerReport(Word):
     """What came of one campaign. Equal seeds have equal reports."""
 
     settings: Settings
@@ -152,18 +154,18 @@ def run(
     settings: Settings = Settings.PRODUCTION,
     commits_of_a_life: int = COMMITS_OF_A_LIFE,
     on_progress: Callable[[int], None] | None = None,
-) -> Report:
+) -> PowerReport:
     """Cut the power at least `cuts` times, and to the end of the last store's life.
 
     `on_progress` is told how often it was cut, after each life.
     """
-    tally = Tally()
+    tally = CutTally()
     while tally.cuts < cuts:
         _Life(seed, settings, tally).live(commits_of_a_life)
         tally.lives += 1
         if on_progress is not None:
             on_progress(tally.cuts)
-    return Report(
+    return PowerReport(
         settings,
         seed,
         tally.lives,
@@ -190,7 +192,7 @@ class _Beginning(Word):
 class _Life:
     """One store, from its beginning to its end, with cuts everywhere."""
 
-    def __init__(self, seed: int, settings: Settings, tally: Tally) -> None:
+    def __init__(self, seed: int, settings: Settings, tally: CutTally) -> None:
         name = f"life {tally.lives}"
         beginning = _BEGINNINGS[tally.lives % len(_BEGINNINGS)]()
         self._settings = settings
@@ -208,7 +210,7 @@ class _Life:
         """How many syncs go well before one fails, if one is to."""
         self._likely: deque[Pages] = deque(maxlen=3)
         pages = look_at_pages(beginning.image, self._likely).digest
-        self._judge = Judge(tally, Truth(pages, self._rows(), {}), self._steps.names)
+        self._judge = Judge(tally, CommittedState(pages, self._rows(), {}), self._steps.names)
         self._disk = Disk(beginning.image)
         self._disk.lies = _LIES.get(settings)
         self._disk.watcher = partial(self._cut, name)
@@ -322,21 +324,21 @@ class _Life:
     def _learn(self) -> None:
         pages = to_pages(pages_of(self._files.vfs))
         self._likely.append(pages)
-        self._judge.learn(Truth(pages.digest, self._rows(), self._payloads))
+        self._judge.learn(CommittedState(pages.digest, self._rows(), self._payloads))
         self._is_under_way = self._is_acknowledged = False
 
     def _rows(self) -> str:
         return answers(self._memory.snapshot(), self._steps.names)
 
-    def _cut(self, name: str, operation: Operation) -> None:
+    def _cut(self, name: str, operation: DiskOperation) -> None:
         self._operations += 1
         self._look_everywhere(name, operation)
-        if operation.kind is Kind.SYNC and self._sync_that_fails is not None:
+        if operation.kind is OperationKind.SYNC and self._sync_that_fails is not None:
             self._sync_that_fails -= 1
             if self._sync_that_fails < 0:
                 raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    def _look_everywhere(self, name: str, operation: Operation) -> None:
+    def _look_everywhere(self, name: str, operation: DiskOperation) -> None:
         label = f"{operation.kind} {_file(operation.path)}"
         for variant in range(_VARIANTS if self._disk.has_unsynced() else 1):
             where = f"{name}:{self._operations}.{variant} before {label}"
@@ -345,7 +347,7 @@ class _Life:
             self._look(where, self._disk.after_cut(self._chance))
 
     def _look(self, where: str, image: Image) -> None:
-        case = Case(where, image, self._is_under_way, self._is_acknowledged)
+        case = Cut(where, image, self._is_under_way, self._is_acknowledged)
         self._judge.hear(case, look_at_pages(image, self._likely), is_rows=False)
         if self._chance.random() >= _CLOSE_LOOKS:
             return
@@ -367,7 +369,7 @@ class _Life:
     def _cut_once(self, at: int, cut: list[Image], disk: Disk) -> None:
         numbers = count()
 
-        def watch(_: Operation) -> None:
+        def watch(_: DiskOperation) -> None:
             if next(numbers) == at:
                 cut.append(disk.after_cut(self._chance))
 

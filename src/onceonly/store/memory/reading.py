@@ -40,7 +40,7 @@ from onceonly.store.contract.entries import (
 from onceonly.store.contract.rules import page_of
 from onceonly.store.contract.store import Snapshot
 from onceonly.store.memory.jobs import MemoryJobReading
-from onceonly.store.memory.tables import Incoming, Outgoing
+from onceonly.store.memory.tables import InboundRow, OutboundRow
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
@@ -71,7 +71,7 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
         found = islice(fitting, wanted.limit + 1)
         return page_of([(row.position, row.view()) for row in found], wanted.limit)
 
-    def _list_outbound(self, *statuses: OutboundStatus) -> list[Outgoing]:
+    def _list_outbound(self, *statuses: OutboundStatus) -> list[OutboundRow]:
         return [row for row in self._tables.outbound.values() if row.state.status in statuses]
 
     def find_next_queued(self, pair: Pair) -> OutboundEntry | None:
@@ -289,7 +289,7 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
     def list_inbox(self, after: int, limit: int) -> Sequence[InboxItem]:
         return [row.item() for row in islice(self._handed_over(after), limit)]
 
-    def _handed_over(self, after: int) -> Iterator[Incoming]:
+    def _handed_over(self, after: int) -> Iterator[InboundRow]:
         offsets = (offset for offset in sorted(self._tables.inbox) if offset > after)
         rows = (self._tables.inbound[self._tables.inbox[offset]] for offset in offsets)
         return (row for row in rows if row.status is InboundStatus.HANDED_OVER)
@@ -365,7 +365,7 @@ class MemorySnapshot(MemoryJobReading, Snapshot):
         return counts
 
 
-def _fits(row: Outgoing, wanted: MessageFilter) -> bool:
+def _fits(row: OutboundRow, wanted: MessageFilter) -> bool:
     message = row.message
     return (
         row.position > wanted.after

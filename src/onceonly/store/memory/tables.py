@@ -32,7 +32,7 @@ from onceonly.store.contract.entries import (
 from onceonly.store.contract.jobs import Job, JobRow, Run, StagedMessage
 
 
-class Outgoing(Word):
+class OutboundRow(Word):
     """An outbound message, `position` in the order of submission."""
 
     position: int
@@ -66,7 +66,7 @@ class Outgoing(Word):
         )
 
 
-class Incoming(Word):
+class InboundRow(Word):
     """An inbound message, `number` in the order of arrival."""
 
     number: int
@@ -166,14 +166,14 @@ _TransitKey = tuple[str, str]
 class Tables:
     """Rows by key, in the order in which they came."""
 
-    outbound: dict[str, Outgoing] = field(default_factory=dict)
+    outbound: dict[str, OutboundRow] = field(default_factory=dict)
     packages: dict[str, Package] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
     recovery: dict[str, Recovery] = field(default_factory=dict)
     sending: dict[Pair, SendingPair] = field(default_factory=dict)
     used_at: dict[Pair, int] = field(default_factory=dict)
     receiving: dict[Pair, ReceivingPair] = field(default_factory=dict)
-    inbound: dict[int, Incoming] = field(default_factory=dict)
+    inbound: dict[int, InboundRow] = field(default_factory=dict)
     known: dict[MessageKey, int] = field(default_factory=dict)
     inbox: dict[int, int] = field(default_factory=dict)
     tombstones: dict[MessageKey, tuple[int, int | None]] = field(default_factory=dict)

@@ -30,7 +30,7 @@ from onceonly.store.contract.store import Transaction
 from onceonly.store.contract.waits import Waits
 from onceonly.store.memory.jobs import MemoryJobWriting
 from onceonly.store.memory.reading import MemorySnapshot
-from onceonly.store.memory.tables import Incoming, Outgoing, Passing, Tables
+from onceonly.store.memory.tables import InboundRow, OutboundRow, Passing, Tables
 
 # ruff: noqa: D102 - because the methods are documented where they are promised, in store.py
 
@@ -68,7 +68,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         idempotency_key: str | None,
     ) -> None:
         check_payloads(message.payloads, payloads)
-        row = Outgoing(
+        row = OutboundRow(
             self._next("position"),
             message,
             state,
@@ -133,7 +133,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         number = self._next("inbound")
         if has_key:
             self._add(self._tables.known, message.key, number)
-        row = Incoming(
+        row = InboundRow(
             number,
             message,
             tuple(payloads),
@@ -159,14 +159,14 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         assert row.status is InboundStatus.STORED, f"{key} is {row.status}"
         return self._put_into_inbox(row, at)
 
-    def _put_into_inbox(self, row: Incoming, at: int) -> int:
+    def _put_into_inbox(self, row: InboundRow, at: int) -> int:
         offset = self._next("offset")
         self._put(self._tables.inbox, offset, row.number)
         status = InboundStatus.HANDED_OVER
         self._change_inbound(changed(row, offset=offset, handed_over_at=at, status=status))
         return offset
 
-    def _get_inbound(self, key: MessageKey) -> Incoming:
+    def _get_inbound(self, key: MessageKey) -> InboundRow:
         number = self._tables.known.get(key)
         if number is None:
             rows = self._tables.inbound.values()
@@ -174,7 +174,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
         assert number is not None, f"no inbound message {key}"
         return self._tables.inbound[number]
 
-    def _change_inbound(self, row: Incoming) -> None:
+    def _change_inbound(self, row: InboundRow) -> None:
         self._put(self._tables.inbound, row.number, row)
 
     def cancel_inbound(self, key: MessageKey, *, at: int, keep_until_at: int | None) -> None:
@@ -196,7 +196,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
     def put_refused(self, offset: int) -> None:
         self._change_inbound(changed(self._item_row(offset), is_refused=True))
 
-    def _item_row(self, offset: int) -> Incoming:
+    def _item_row(self, offset: int) -> InboundRow:
         number = self._tables.inbox.get(offset)
         assert number is not None, f"no inbox item at {offset}"
         return self._tables.inbound[number]
@@ -259,7 +259,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
             purged += 1
         return purged
 
-    def _is_passing(self, row: Incoming) -> bool:
+    def _is_passing(self, row: InboundRow) -> bool:
         """Whether something about it may still have to be sent to the previous hop."""
         key = row.message.key
         twin = self._tables.outbound.get(key.message_id)
@@ -353,7 +353,7 @@ class MemoryTransaction(MemoryJobWriting, MemorySnapshot, Transaction):
             self._put(self._tables.journal, seq, row)
 
 
-_Aged = TypeVar("_Aged", Incoming, Passing)
+_Aged = TypeVar("_Aged", InboundRow, Passing)
 
 
 def _past(rows: Iterable[_Aged], now_at: int, limit: int) -> list[_Aged]:

@@ -20,7 +20,7 @@ from onceonly.store.sqlite.queries import SQL
 from onceonly.store.sqlite.store import check_version, verified_journal_end
 
 
-class Found(Word):
+class FoundStore(Word):
     """A store that can be opened now, or as soon as another process closes it."""
 
     is_there: bool
@@ -30,7 +30,7 @@ class Found(Word):
     """Opening it will migrate it to a newer schema."""
 
 
-def look_at(path: Path, party: str) -> Found:
+def look_at(path: Path, party: str) -> FoundStore:
     """How `party` would find its store at `path`.
 
     Raises `StoreRefused` if `party` can neither open it nor make it there, as far as that can be
@@ -39,7 +39,7 @@ def look_at(path: Path, party: str) -> Found:
     check_version(apsw.sqlite_lib_version())
     if not path.exists():
         _check_place(path)
-        return Found(is_there=False)
+        return FoundStore(is_there=False)
     for one in (path, path.parent):
         if not os.access(one, os.R_OK | os.W_OK):
             raise StoreRefused(f"{one} cannot be read and written by this account")
@@ -49,7 +49,7 @@ def look_at(path: Path, party: str) -> Found:
     except apsw.Error as error:
         raise StoreRefused(f"{path} cannot be opened: {from_sqlite(error)}") from error
     is_older = version < len(read_migrations())
-    return Found(is_there=True, is_in_use=is_in_use, is_older=is_older)
+    return FoundStore(is_there=True, is_in_use=is_in_use, is_older=is_older)
 
 
 def _check_place(path: Path) -> None:

@@ -22,7 +22,7 @@ _PATH: Final = re.compile(rf"\s*<(?:{_ADDRESS})?>(?: .*)?", re.ASCII)
 _PORTS: Final = {"smtp": 25, "smtps": 465}
 
 
-class Relay(Word):
+class MailRelay(Word):
     """Where a relay listens."""
 
     host: str
@@ -58,7 +58,7 @@ def read_endpoint(endpoint: str) -> tuple[str, bool]:
     return address, scheme.lower() == "smtps"
 
 
-def read_relay(uri: str) -> Relay:
+def read_relay(uri: str) -> MailRelay:
     """Host and port of `smtp://HOST[:PORT]` or `smtps://HOST[:PORT]`.
 
     Raises `LocalError` (UnusableAddress).
@@ -72,4 +72,4 @@ def read_relay(uri: str) -> Relay:
     if parts.scheme not in _PORTS or not parts.hostname or not is_bare:
         raise LocalError("UnusableAddress", f"{uri!r} must look like smtp://HOST:PORT")
     default = _PORTS[parts.scheme]
-    return Relay(parts.hostname, default if port is None else port, parts.scheme == "smtps")
+    return MailRelay(parts.hostname, default if port is None else port, parts.scheme == "smtps")

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from onceonly.message.errors import LocalError
 from onceonly.message.word import changed
 from onceonly.transport.mail.address import is_mailbox, read_endpoint, read_relay
-from onceonly.transport.mail.conversation import Access, Attempt, Conversation, Letter
+from onceonly.transport.mail.conversation import Attempt, Conversation, OutgoingMail, SmtpAccess
 from onceonly.transport.mail.head import render_head
 from onceonly.transport.mail.limits import WAITS_S, SmtpClientLimits
 from onceonly.transport.transport import Outcome, Outgoing, Transmission
@@ -57,7 +57,7 @@ class SmtpTransport:
     ) -> None:
         if not is_mailbox(mailbox):
             raise LocalError("UnusableAddress", f"{mailbox!r} is no MAILBOX@DOMAIN")
-        self._access = Access(read_relay(relay), tls, is_tls_required, user, password)
+        self._access = SmtpAccess(read_relay(relay), tls, is_tls_required, user, password)
         if tls is None and (is_tls_required or self._access.relay.is_tls):
             raise LocalError("UnusableAddress", f"{relay!r} cannot be reached without TLS")
         self._mailbox = mailbox
@@ -97,7 +97,7 @@ class SmtpTransport:
         for conversation in tuple(self._conversations):
             conversation.abort()
 
-    def _letter(self, outgoing: Outgoing) -> Letter:
+    def _letter(self, outgoing: Outgoing) -> OutgoingMail:
         recipient, is_tls_required = read_endpoint(outgoing.endpoint)
         head = render_head(
             sender=self._mailbox,
@@ -107,9 +107,9 @@ class SmtpTransport:
             token=secrets.token_hex(16),
             date=self._now(),
         )
-        return Letter(self._mailbox, recipient, head, outgoing.body, is_tls_required)
+        return OutgoingMail(self._mailbox, recipient, head, outgoing.body, is_tls_required)
 
-    async def _attempt(self, letter: Letter) -> Attempt:
+    async def _attempt(self, letter: OutgoingMail) -> Attempt:
         if self._waiting_count >= self._limits.waiters_max:
             text = "too many mails wait for the relay"
             refused = Transmission(Outcome.REFUSED, bytes_left=False, detail=text)
@@ -124,7 +124,7 @@ class SmtpTransport:
         finally:
             self._free.release()
 
-    async def _converse(self, letter: Letter) -> Attempt:
+    async def _converse(self, letter: OutgoingMail) -> Attempt:
         if self._closing.is_set():
             return Attempt(_CLOSED, may_pass=False)
         host_name = self._mailbox.rpartition("@")[2]

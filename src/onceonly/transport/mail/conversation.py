@@ -15,7 +15,7 @@ import aiosmtplib
 
 from onceonly.message.word import Word
 from onceonly.transport.http.outcome import PROVES_NOTHING
-from onceonly.transport.mail.address import Relay
+from onceonly.transport.mail.address import MailRelay
 from onceonly.transport.mail.limits import SmtpClientLimits
 from onceonly.transport.mail.reply import read_detail
 from onceonly.transport.mail.text import MailText
@@ -24,7 +24,7 @@ from onceonly.transport.tls_words import tls_words
 from onceonly.transport.transport import Body, Outcome, Transmission
 
 
-class Letter(Word):
+class OutgoingMail(Word):
     """One mail on its way out. Addresses and head are clean."""
 
     sender: str
@@ -39,10 +39,10 @@ class Letter(Word):
         return len(self.head) + self.body.size_bytes
 
 
-class Access(Word):
+class SmtpAccess(Word):
     """How we log in to the relay."""
 
-    relay: Relay
+    relay: MailRelay
     tls: ssl.SSLContext | None
     """For STARTTLS if it is offered, and for implicit TLS; None: without TLS."""
     is_tls_required: bool
@@ -71,7 +71,7 @@ class _Refused(Exception):  # noqa: N818 - because it names what happened to the
 class Conversation:
     """Carries one letter; not to be used again."""
 
-    def __init__(self, access: Access, limits: SmtpClientLimits, *, host_name: str) -> None:
+    def __init__(self, access: SmtpAccess, limits: SmtpClientLimits, *, host_name: str) -> None:
         self._access = access
         self._limits = limits
         relay = access.relay
@@ -88,7 +88,7 @@ class Conversation:
         self._is_dot_written = False
         self._reading: asyncio.Task[aiosmtplib.SMTPResponse] | None = None
 
-    async def carry(self, letter: Letter) -> Attempt:
+    async def carry(self, letter: OutgoingMail) -> Attempt:
         """Hand the letter to the relay; errors of the body's own files are raised."""
         most_s = self._limits.total_s + letter.size_bytes / self._limits.rate_min
         try:
@@ -114,7 +114,7 @@ class Conversation:
         if self._client.transport is not None:
             cast("asyncio.Transport", self._client.transport).abort()
 
-    async def _open(self, letter: Letter) -> None:
+    async def _open(self, letter: OutgoingMail) -> None:
         try:
             await self._client.connect(timeout=self._limits.connect_timeout_s)
             await self._client.ehlo()
@@ -123,7 +123,7 @@ class Conversation:
         except (aiosmtplib.SMTPException, OSError) as error:
             raise _translate(error) from error
 
-    async def _encrypt(self, letter: Letter) -> None:
+    async def _encrypt(self, letter: OutgoingMail) -> None:
         """Attack M5: if TLS is required, nothing is sent without it."""
         access = self._access
         if access.relay.is_tls:
@@ -143,7 +143,7 @@ class Conversation:
             raise _Refused("TlsRequired: no password without TLS")
         await self._client.login(user, password)
 
-    async def _address(self, letter: Letter) -> None:
+    async def _address(self, letter: OutgoingMail) -> None:
         options = []
         if self._client.supports_extension("size"):
             options.append(f"SIZE={letter.size_bytes}")
@@ -156,7 +156,7 @@ class Conversation:
         if response.code != 354:
             raise _of_reply(response.code, response.message)
 
-    async def _transfer(self, letter: Letter) -> aiosmtplib.SMTPResponse:
+    async def _transfer(self, letter: OutgoingMail) -> aiosmtplib.SMTPResponse:
         """Write the mail while listening, since a relay may say no before its end."""
         protocol, transport = self._client.protocol, self._client.transport
         if protocol is None or transport is None:
