@@ -50,21 +50,21 @@ HTTP and JSON at the address `[gateway] api`. The same description, for programs
 `/openapi.json` (OpenAPI 3.1).
 
 * Instants are RFC 3339 in UTC with microseconds; sizes are bytes.
-* Where `api_token` is set, every call but `/healthz` and `/readyz` needs
-  `Authorization: Bearer TOKEN`.
+* If `api_token` is set, every call except `/healthz` and `/readyz` needs `Authorization: Bearer
+  TOKEN`.
 * No web page may call: a request with a foreign `Origin` is refused (403), and one whose `Host` is
   a name that is not ours (421). Ours are the host of `api`, `localhost` and the names in
-  `api_hosts`; an address is always let in, so that load balancers and tunnels need nothing.
+  `api_hosts`. An IP address is always accepted, so load balancers and tunnels need no setting.
 * A request's head has {endpoint.HEAD_BYTES_MAX} bytes at most, the body of a call without documents
   {bounds.BODY_BYTES_MAX}, JSON is nested {reading.DEPTH_MAX} deep at most.
-* Answers are JSON in ASCII: whatever else a text has stands as `\\uXXXX`.
-* A MessageId in a path is one step, percent-encoded: a slash in it is `%2F`, and an escaped slash
-  separates nothing. So is a PartyId.
-* An item of the inbox is addressed by its `offset`. By a MessageId it is where it alone has that:
-  two partners may use one, and what came as BestEffort may have come twice. Otherwise the answer is
-  409 `Ambiguous`, with the `offsets` as a member of the error.
-* What a call does not read is refused by name: query parameters, members of JSON, parts of a form;
-  and whatever is there twice.
+* Answers are JSON in ASCII: all other characters are written as `\\uXXXX`.
+* A MessageId or PartyId in a path is one segment, percent-encoded: a slash in it is `%2F`, which
+  does not separate segments.
+* An item of the inbox is addressed by its `offset`, or by its MessageId if no other item has the
+  same. Two partners may use the same MessageId, and a BestEffort message may have come twice: then
+  the answer is 409 `Ambiguous`, with the `offsets` as a member of the error.
+* Query parameters, members of JSON and parts of a form that a call does not know are refused by
+  name, and so is everything that is there twice.
 * Pages have at most {reading.LIMIT_MAX} items; go on with `after`.
 * Every call may be repeated. A submission is repeated safely when it has a `message_id`, a `key`
   or an `Idempotency-Key`: the same content returns the first one (200 instead of 201, and
@@ -81,14 +81,14 @@ SUBMISSION = f"""
 
 `multipart/form-data` with one part `message` (the JSON object below) and one part `payload` per
 document, each with its own `Content-Type` and a `filename`, which may be empty. The content is the
-same where bytes, types and names of the payloads are.
+same if bytes, types and names of the payloads are the same.
 
 | Field of `message` | Meaning |
 |---|---|
 | `to` | **required** PartyId of the partner |
 | `service` | **required** what the message is for |
 | `action` | **required** what the partner should do |
-| `agreement` | TPAId, where several agreements are with the partner |
+| `agreement` | TPAId, if there are several agreements with the partner |
 | `message_id` | the MessageId to use; chosen by the gateway if absent |
 | `key` | business key, a line of 1-255 characters; the same again returns the first submission |
 | `conversation` | ConversationId to join; if absent, a new one, which is the MessageId |
@@ -113,53 +113,55 @@ A line of `orders.ndjson` is one message:
 ```
 
 One request has at most {ROWS_MAX} rows and {BULK_BYTES_MAX >> 20} MiB, and is one commit. The
-answer says for each row whether it is `accepted`, `replayed` (its message was known before;
-nothing was added) or `rejected`, with an `error`. A `row` number makes a repeat the same row: who
-got no answer can send the request again, and every count stays right. Without one the next
-number is given. Where two messages want one number, one of them gets one above 2^{NUMBER_BITS}, and
-leaves last. Several documents stand in `payloads`, a list of `payload`, `payload_base64`,
-`content_type` and `name`.
+answer says for each row whether it is `accepted`, `replayed` (its message was known before; nothing
+was added) or `rejected`, with an `error`. With a `row` number a repeat is the same row: a caller
+that got no answer can send the request again, and every count stays right. Without a number the
+next one is given. If two messages have the same number, one of them gets a number above
+2^{NUMBER_BITS}, and is sent last. Several documents are in `payloads`, a list of `payload`,
+`payload_base64`, `content_type` and `name`.
 
-Without `run`, release and drop mean all that is staged in the job. A caller that may die and start
-again, or have tasks that straggle, names each start: `?run=NAME` with every call, a name of its own
-for every start.
+Without `run`, release and drop apply to everything that is staged in the job. A caller that may die
+and start again, or has tasks that may be late, names each start: `?run=NAME` with every call, and a
+new name for every start.
 
-* Of the named runs of a job the newest may stage. Earlier ones are refused (`RunOver`), as is one
-  that was dropped or released.
-* What the new run stages takes the place of what an earlier one has staged under the same
-  MessageId, whatever its content: nothing of that was sent.
-* A release sends what the run has staged and nothing else. With `staged`, the number of its
-  accepted rows, it is refused (`JobChanged`) where some of them are gone, before anything is sent.
-* A drop forgets what the run has staged. Without `run` it ends every run that there is by then.
-* Numbers of a run are in blocks of 2^32, one block per task. Every attempt of a task hands its rows
-  over in rising order; one that has them in another order is found again row by row, and what is
-  staged under a number of the run leaves as it was staged last.
-* Attempts of one task that may be under way at once are numbered, later ones higher: `&attempt=N`.
-  The latest that has staged in a block stages there; an earlier one is refused (`AttemptOver`).
+* Only the newest of the named runs of a job may stage. Earlier ones are refused (`RunOver`), and so
+  is one that was dropped or released.
+* What the new run stages replaces what an earlier run has staged under the same MessageId, whatever
+  its content: nothing of that was sent.
+* A release sends only what the run has staged. If `staged`, the number of its accepted rows, is
+  given and some of these rows are gone, the release is refused (`JobChanged`) before anything is
+  sent.
+* A drop forgets what the run has staged. Without `run` it ends every run of the job.
+* The numbers of a run are in blocks of 2^32, one block per task. Every attempt of a task stages its
+  rows in rising order. If an attempt has them in another order, each row is recognized by itself,
+  and for each number what was staged last is sent.
+* If several attempts of a task may run at once, they are numbered, later ones higher: `&attempt=N`.
+  Only the latest attempt that has staged in a block may go on there; an earlier one is refused
+  (`AttemptOver`).
 
 A release answers before anything is counted; `GET /v1/jobs/{{job}}` counts.
-`rows` is `accepted` + `rejected` + `replayed`, and `accepted` is the sum of the states behind it.
+`rows` is `accepted` + `rejected` + `replayed`, and `accepted` is the sum of the states after it.
 
-Inbox and journal come as an Arrow stream to whoever asks with
-`Accept: application/vnd.apache.arrow.stream`. `last_offset` and `last_seq` say how far there is
-something to read, however small the page; `store_id` is whose numbers these are: another one means
-that the gateway has a new store, whose numbers begin again.
+Inbox and journal come as an Arrow stream to callers that send `Accept:
+application/vnd.apache.arrow.stream`. `last_offset` and `last_seq` are the last numbers in the
+store, however small the page is. `store_id` names the store that the numbers belong to: another one
+means that the gateway has a new store, whose numbers begin again.
 
 ## Shapes
 
-Made by the gateway's own code from one example message.
+Generated by the gateway's code from one example message.
 
 """
 
 ERRORS = """# Error codes
 
-Whose fault something is comes first: a **refusal** is about what the caller asked of its own
-gateway, an **error on the wire** is about what a partner sent.
+There are two kinds: a **refusal** is about what the caller asked of its own gateway, an **error on
+the wire** is about what a partner sent.
 
 ## On the wire
 
 Codes of an ErrorList between gateways, in their wire spelling. `Severity` is `Warning` or
-`Error`. They also stand in the column `error_code` of the [journal](journal.md) and in notices.
+`Error`. They are also in the column `error_code` of the [journal](journal.md) and in notices.
 
 """
 
@@ -178,30 +180,30 @@ USUAL_STATUS = 400
 MEANINGS = {
     "Ambiguous": "Several items of the inbox have this MessageId: address one by its offset; "
     "`error.offsets` has them.",
-    "AmbiguousAgreement": "Several agreements are with this partner: name one in `agreement`.",
-    "Busy": "Descriptors or memory are used up for the moment; nothing was accepted. Come again.",
+    "AmbiguousAgreement": "This partner has several agreements: name one in `agreement`.",
+    "Busy": "No descriptor or memory is free at the moment; nothing was accepted. Try again.",
     "Cancelled": "Its sender took the message back before work on it began: do not process it.",
     "BodyTooLarge": "This call takes no documents, and no body of this length.",
-    "CallerGone": "The request ended in the middle of its body; nobody hears this.",
+    "CallerGone": "The request ended in the middle of its body; nobody receives this answer.",
     "ForeignHost": "The call is for a name that is none of ours: a name bound to our address by "
     "somebody else, or one that `api_hosts` lacks.",
     "ForeignOrigin": "A web page of another origin tried to call the API.",
     "HeadTooLarge": "The request's head, with its target, is too long.",
     "IdempotencyKeyTaken": "Another message was submitted under this key.",
-    "InternalError": "A bug of onceonly; the journal and the log say which. What the call had "
-    "done by then is not said: look, or repeat a call that may be repeated.",
+    "InternalError": "A bug of onceonly; the journal and the log say which. It is unknown what the "
+    "call has done: look, or repeat a call that may be repeated.",
     "InvalidField": "A field is missing, unknown, or not legal; the text says which.",
     "InvalidJson": "The body is not a JSON object.",
     "InvalidMultipart": "The submission is not multipart, or its parts are not those expected.",
     "InvalidRequest": "HTTP that the API does not understand.",
     "JournalForked": "The lake has rows that this store lacks: it was restored from an old backup.",
-    "JobChanged": "Rows that the run has staged are there no more; nothing was released.",
+    "JobChanged": "Rows that the run had staged do not exist any more; nothing was released.",
     "LakeFailed": "The lake directory cannot be written; the journal keeps its rows.",
-    "LengthRequired": "A submission has to say how long it is (Content-Length).",
+    "LengthRequired": "A submission must say its length (Content-Length).",
     "MessageIdTaken": "Another message is stored under this MessageId.",
-    "MethodNotAllowed": "There is such a path, but not with this method.",
-    "NeverSent": "No byte of the message has left, so that nobody can know of it.",
-    "NotCancellable": "There is a verdict already, or the receiver has to be asked.",
+    "MethodNotAllowed": "The path exists, but not with this method.",
+    "NeverSent": "No byte of the message has left, so the partner cannot know it.",
+    "NotCancellable": "There is a verdict already, or the receiver must be asked.",
     "NotFound": "No such message, payload or path.",
     "NotParked": "No open incident names this message as parked, so there is nothing to take up.",
     "NotResendable": "The sender has not given up, or the message has expired or lost its number.",
@@ -211,13 +213,13 @@ MEANINGS = {
     "Refused": "The application refused the message before; it cannot be processed any more.",
     "AttemptOver": "A later attempt of the task has begun to stage its rows.",
     "RunOver": "The run of the job was released or dropped, or another began after it.",
-    "StoreFailed": "The store broke; the gateway stops, and whether it was stored is unknown.",
+    "StoreFailed": "The store failed and the gateway stops; it is unknown what was stored.",
     "StoreFull": "The disk is full; nothing was accepted.",
     "TooManyPayloads": "A package has a limited number of parts.",
     "TooManyRows": "A request stages a limited number of rows: send several.",
     "Unauthorized": "The API token is missing or wrong.",
-    "UnknownAgreement": "No agreement of this id is with this partner.",
-    "UnknownPartner": "No agreement is with this partner.",
+    "UnknownAgreement": "There is no agreement with this id and this partner.",
+    "UnknownPartner": "There is no agreement with this partner.",
 }
 """What each name means. A name that the code raises and that is missing here fails the build."""
 

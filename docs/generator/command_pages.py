@@ -12,7 +12,7 @@ WIDTH = 100
 
 INTRODUCTION = """# Command line
 
-Data goes to stdout and talk to stderr, so a pipe gets data only. `-o json` prints one JSON
+Data goes to stdout and messages to stderr, so a pipe gets only data. `-o json` prints one JSON
 document. On a terminal, tables have headings; in a pipe they are tab-separated rows. Commands
 that talk to a gateway find it by `-c FILE`, its own configuration file, or by `--api URL`.
 
@@ -21,8 +21,7 @@ What the [exit codes](exit-codes.md) mean is the same for every command.
 
 EXIT_CODES = """# Exit codes
 
-What a script can tell from `$?`. Where a command waits for several messages, the greatest code
-wins.
+What a script can read from `$?`. If a command waits for several messages, the greatest code counts.
 
 """
 

@@ -36,11 +36,11 @@ with    = ["urn:duns:222222222"]
 send_to = "http://127.0.0.1:8402/msh"
 ```
 
-`seed 000 §…` is a section of the text behind the profile `rm-2000`, the ebXML Reliable Messaging
-Specification, working draft v0-080; `seed 001` its rewrite of early 2001, behind `rm-2001`;
-`seed 003` and `seed 004` two contributions to the discussion: when a message counts as delivered,
-and the levels of recovery. `R-…` is one of the project's own rulings where those texts contradict
-each other or leave a hole.
+`seed 000 §…` is a section of the text of the profile `rm-2000`, the ebXML Reliable Messaging
+Specification, working draft v0-080. `seed 001` is its rewrite of early 2001, the text of `rm-2001`.
+`seed 003` and `seed 004` are two contributions to the discussion: when a message counts as
+delivered, and the levels of recovery. `R-…` is a ruling of this project where those texts
+contradict each other or leave a question open.
 """
 
 AGREEMENT = """## `[[agreement]]`
@@ -51,12 +51,12 @@ say seconds, and ISO 8601 durations where they say duration.
 
 LEVELS = """### What a level stands for
 
-`level` is short for other keys of the same agreement; a key that is given as well wins, unless it
-takes away what the level is (then the file is refused).
+`level` is short for other keys of the same agreement. If such a key is given too, the key counts;
+if it contradicts the level, the file is refused.
 
 | Level | Stands for |
 |---|---|
-| 0 | `retries = 0`: an acknowledgement, and nothing when it does not come |
+| 0 | `retries = 0`: an acknowledgement, and no resend if it does not come |
 | 1 | `time_to_live` is required; resends until the message is acknowledged or expires |
 | 2 | level 1 and `ping_before_send_above = 0` (with `retries = 0`: over level 0) |
 | 3 | level 1 and `inquire_status = true` |
@@ -112,7 +112,7 @@ COMBINATIONS = (
     ("a mailbox", "with `relay` in `[smtp]`"),
     (
         "`caller_certificate`, `next_hop_certificate`",
-        "with an https `listen` and `clients = true` in `[tls]`: who is not asked shows nothing",
+        "with an https `listen` and `clients = true` in `[tls]`, so that callers show them",
     ),
     (
         "`caller_certificate` and `entrances`",
@@ -128,8 +128,8 @@ COMBINATIONS = (
 ROUTE = """## `[[route]]`
 
 Once per direction of traffic that passes through this gateway between two other parties, as an
-intermediary (R-13). Both directions of a conversation are two routes. Whatever concerns a message
-on its way, acknowledgements and errors, finds its way back by itself.
+intermediary (R-13). A conversation in both directions needs two routes. Acknowledgements and errors
+about a message go back without a route of their own.
 
 ```toml
 [[route]]
@@ -143,20 +143,20 @@ send_to = "http://seller.example/msh"
 
 SMTP = """## `[smtp]`
 
-Mail in and out. An agreement sends by mail where an endpoint of it is `smtp:mailbox@domain`;
-`smtps:mailbox@domain` goes under TLS or not at all.
+Mail in and out. An agreement sends by mail if an endpoint of it is `smtp:mailbox@domain`; to
+`smtps:mailbox@domain` it sends only under TLS.
 """
 
 AMQP = """## `[amqp]`
 
-A broker as the reliable product underneath (`reliable_messaging_method = "Transport"`). Addresses
-of brokers never have credentials in them, since addresses stand in journals and messages.
+A broker as the reliable transport product (`reliable_messaging_method = "Transport"`). Addresses of
+brokers never contain credentials, since addresses are written to journals and messages.
 """
 
 TLS = """## `[tls]`
 
-Our certificate, and whose certificates we take. Without the table we call https partners with the
-system's trust anchors and show nothing. The files are read at start.
+Our certificate, and the anchors of those that we accept. Without the table we call https partners
+with the system's trust anchors and show no certificate. The files are read at start.
 """
 
 LIMITS = """## `[limits]`

@@ -16,10 +16,10 @@ def _added() -> str:
 
 INTRODUCTION = f"""# Journal
 
-One row per event in the life of a message, written in the transaction that made it true and
-never changed. Rows carry no payload, so a journal can be shown to a partner or an auditor.
-`GET /v1/journal` reads it; `onceonly lake publish` and the running gateway write it to the lake
-as closed, immutable Parquet segments:
+One row per event in the life of a message, written in the same transaction as the change that it
+reports, and never changed. Rows have no payload, so a journal can be shown to a partner or an
+auditor. `GET /v1/journal` reads it; `onceonly lake publish` and the running gateway write it to the
+lake as closed, immutable Parquet segments:
 
 ```text
 LAKE/{segment_name("urn:duns:111111111", 1, 50_000)}
@@ -27,8 +27,8 @@ LAKE/{segment_name("urn:duns:111111111", 1, 50_000)}
 
 Publishing twice changes nothing: the same rows have the same name and the same bytes.
 
-Each row carries the hash of the row before it and its own columns (`chain_hash`), so a row that
-was edited, removed, inserted or moved shows. The hash covers the columns of the row's own
+Each row has a hash over the row before it and its own columns (`chain_hash`), so an edited,
+removed, inserted or moved row is detected. The hash covers the columns of the row's own
 `schema_version`, in the order below; the newest is {SCHEMA_VERSION}. {_added()}
 
 ## Events
@@ -48,7 +48,7 @@ MEANINGS = {
     "event": "What happened; see above.",
     "at": "When, by the wall clock of the gateway that wrote it.",
     "monotonic_ns": "The monotonic clock of the process at the same moment, for durations.",
-    "direction": "`out` where the journal's owner sends the message, `in` where it receives it.",
+    "direction": "`out` if the journal's owner sends the message, `in` if it receives the message.",
     "from_party": "First PartyId of the sender.",
     "to_party": "First PartyId of the receiver.",
     "message_id": "The message that the row is about.",
@@ -66,7 +66,7 @@ MEANINGS = {
     "outcome": "What the transport knew: `accepted`, `refused` or `unknown`.",
     "status_code": "HTTP status, where there was one.",
     "error_code": "[Code on the wire](errors.md).",
-    "severity": "`Error` where certainly nothing was delivered, `Warning` where it may have been.",
+    "severity": "`Error` if certainly nothing was delivered, `Warning` if it may have been.",
     "size_bytes": "Sum of the payloads.",
     "hop": "Number of the hop, where there are intermediaries.",
     "reason": "Why, in words.",
@@ -100,7 +100,7 @@ def page() -> str:
 
 _PAIR_EVENTS = {
     Event.PAIR_SUSPENDED: "Either side of a pair: nothing of it is sent until it is resumed.",
-    Event.PAIR_RESUMED: "The pair goes on; `reason` says on whose word.",
+    Event.PAIR_RESUMED: "The pair goes on; `reason` says who wanted it.",
     Event.PAIR_QUARANTINED: "The two sides disagree about the SequenceNumber; an operator decides.",
 }
 

@@ -46,32 +46,33 @@ TABLES = """
 ## Tables
 
 `onceonly lake reconcile` writes each into a folder of its own, `LAKE/tables/<name>`, as zstd
-Parquet, and replaces only what it computed anew. Instants are UTC timestamps and end in `_at`;
-`_us` are microseconds, `_bytes` bytes, `_share` a share from 0 to 1. A number that the journals do
-not tell is null, never guessed. In Python each is a function of `onceonly.lake.catalogue.TABLES`.
+Parquet, and replaces only tables that it computed again. Instants are UTC timestamps and end in
+`_at`; `_us` are microseconds, `_bytes` bytes, `_share` a share from 0 to 1. A number that the
+journals do not tell is null, never guessed. In Python each is a function of
+`onceonly.lake.catalogue.TABLES`.
 
 """
 
 TARGET = """
-### What a scorecard is kept against
+### The goal of a scorecard
 
 """
 
 CAUSES = """
 ### Why duplicates came
 
-The cause is read off counts of both halves, message by message: more copies arrived than were sent;
-the message was begun anew after its sender had given up; more acknowledgements left than came; and
-the rest.
+The cause follows from the counts in both journals, for each message: more copies arrived than were
+sent; the message was started again after its sender had given up; more acknowledgements left than
+arrived; and the rest.
 
 """
 
 LIFECYCLE = """
 ## Lifecycle columns
 
-The evidence on one message, folded from both journals: least and greatest instants, counts, and
-row numbers. They fold in any order and any cut, so late, repeated and out-of-order segments need
-no special case. The last column is the condition on a journal row, in Spark SQL.
+The evidence on one message, folded from both journals: least and greatest instants, counts, and row
+numbers. They can be folded in any order and in any parts, so late, repeated and out-of-order
+segments need no special case. The last column is the condition on a journal row, in Spark SQL.
 
 """
 

@@ -67,36 +67,35 @@ TRANSIT_PLACES: dict[str, Point] = {
 INTRODUCTION = """# State tables
 
 The tables and diagrams of this page are not written by hand. They are what the state machines did
-when they were run from their first state with every event in every kind of circumstance, until
-no new state appeared. An event that a table lacks is illegal in that state: a bug of onceonly. Its
-step is taken back rather than guessed at, and the message is
-[parked](../how-to/incidents.md#parked-a-bug-of-onceonly).
+when they were run from their first state with every event in every kind of circumstance, until no
+new state appeared. An event that a table lacks is illegal in that state: a bug of onceonly. Its
+step is rolled back, and the message is [parked](../how-to/incidents.md#parked-a-bug-of-onceonly).
 
 *Writes* names the [journal events](journal.md) of the step, *wants* the effects that the shell
-carries out. What leaves the house (`Transmit`, `Acknowledge`, `Answer`) is released only after
-the step is committed. What the states are for is told in [States](../explanation/states.md).
+carries out. What is sent (`Transmit`, `Acknowledge`, `Answer`) is released only after the step is
+committed. What the states mean is told in [States](../explanation/states.md).
 """
 
 OUTBOUND = """## Outbound message
 
-Seen under agreements of every degree of reliability and both methods, with and without numbers and
+Run with agreements of every degree of reliability and both methods, with and without numbers and
 Pings. Final states have the heavier border.
 """
 
-AFTERWARDS = """
-What somebody had taken can still be reported as undelivered, or be cancelled by its receiver:
+AFTERWARDS = """ A message that somebody accepted can still be reported as undelivered, or be
+cancelled by its receiver:
 """
 
 RECOVERY = """## Recovery
 
-Beside the machine of a message that was given up, or whose response is late (seed 004, levels 3
-to 5). Seen under every remedy.
+The second machine of a message that was given up, or whose response is late (seed 004, levels 3 to
+5). Run with every remedy.
 """
 
 TRANSIT = """## Message in transit
 
-At an intermediary in `relay` mode (ruling R-13). Every copy that arrives goes on; what is said
-upstream is only what was heard from downstream.
+At an intermediary in `relay` mode (ruling R-13). Every copy that arrives is sent on; the previous
+hop is told only what the next hop said.
 """
 
 EFFECTS = """## Effects
@@ -137,7 +136,7 @@ def _outbound() -> str:
 def _is_final(status: OutboundStatus) -> str:
     if not status.is_final:
         return ""
-    return "Final: nothing follows but the partner's own word about the message.\n\n"
+    return "Final: only a word of the partner can change it.\n\n"
 
 
 def _pair() -> str:

@@ -30,7 +30,7 @@ _DOTS = frozenset({".", ".."})
 def checked_identifier(value: str, name: str) -> str:
     """`value`, if it is an identifier: 1-255 characters, no white space, no control characters.
 
-    `.` and `..` are refused too: identifiers stand in the path of a URL, where clients resolve
+    `.` and `..` are refused too: identifiers are put into the path of a URL, where clients resolve
     these. Raises `RemoteError` (ValueNotRecognized) that names the field.
     """
     if _IDENTIFIER.fullmatch(value) is None or value in _DOTS:

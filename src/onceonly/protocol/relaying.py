@@ -12,10 +12,10 @@ does so for each copy.
   a repeat by its own judgement would have to be right about what the destination knows; only the
   destination can be (seed 003 §4). It resends nothing either: the origin's timer is the only one,
   and there is no second one to disagree with it.
-* When the next hop surely has nothing, because it could not be reached at all, the previous hop
-  is asked to come again later: TransientError with MinRetrySecs (seed 000 §4.1.3, §4.2). When it
-  is not known what the next hop has, the relay says nothing (seed 003 §4): an error would be a
-  guess, and the origin's timer fires anyway.
+* When the next hop certainly has nothing, because it could not be reached at all, the previous hop
+  is asked to try again later: TransientError with MinRetrySecs (seed 000 §4.1.3, §4.2). When it is
+  not known what the next hop has, the relay says nothing (seed 003 §4): an error would be a guess,
+  and the origin's timer fires anyway.
 * An error from downstream goes upstream as it is, a TransientError with its MinRetrySecs.
 
     forwarding -> acknowledged      the next hop acknowledged: so do we
@@ -26,10 +26,10 @@ A copy that comes again leads from `refused` back to `forwarding`; one that come
 acknowledgement goes on too, and the destination's repeated acknowledgement goes back.
 
 A message is stored before the transport is answered (seed 003 §3), so a crash loses none: on
-`Restarted`, what is still `forwarding` goes on once more under its copy number, since the crash
-may have come before the bytes left. Nothing else is owed after a crash. An acknowledgement or an
-error that was lost with the process is lost on the wire for all that the origin can tell: it
-sends again, the copy goes on, and the answer comes back a second time.
+`Restarted`, what is still `forwarding` goes on once more under its copy number, since the crash may
+have come before the bytes left. Nothing else must be done after a crash. For the origin, an
+acknowledgement or an error that was lost with the process is the same as one that was lost on the
+wire: it sends again, the copy goes on, and the answer comes back a second time.
 
 A bug of ours that meets a copy on its way out parks the message: what was `forwarding` is then
 `refused`, so that no restart takes it up, the previous hop is asked to come again, and an operator

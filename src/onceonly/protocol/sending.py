@@ -14,7 +14,7 @@ problem). So this machine keeps apart what other gateways mix:
 
     queued -> sending -> acknowledged                  the peer's MSH holds the message
                       -> in_doubt  (-> acknowledged)   told as Warning; a late ack is news (R-09)
-                      -> failed                        behind a fence only: R-08
+                      -> failed                        only after a fence: R-08
                       -> expired                       its time passed, no byte ever left
                       -> sent                          the transport has it; nobody says more
            -> cancelled                                taken back: no byte ever left, or the
@@ -23,7 +23,7 @@ problem). So this machine keeps apart what other gateways mix:
 Seed 000 §2.1.4: wait Timeout, then up to Retries resends of the same bytes, RetryInterval apart.
 When they are used up the application is told at once and the pair is suspended (R-07). The
 message then is `in_doubt` if a byte left; otherwise it stays `sending`, silent, until the operator
-resumes the pair, which starts it anew with a full budget. Where the agreement says
+resumes the pair, which starts it again with all its retries. If the agreement says
 `on_exhausted = fail`, the pair goes on instead, with its numbers reset (R-10). Nothing is sent
 again past TimeToLive or PersistDuration; then the message is presumed undelivered (seed 001
 §1.2.9, seed 004 level 1).
@@ -31,33 +31,34 @@ again past TimeToLive or PersistDuration; then the message is presumed undeliver
 `failed` needs a fence, since a copy may still be under way: TimeToLive (or PersistDuration) plus
 twice the clock accuracy has passed, or nothing left us, or the only copy that ever left was
 answered with a refusal and nothing on its way makes copies (R-46), or somebody who had accepted the
-message says that it surely was not delivered.
+message says that it was certainly not delivered.
 
 The degrees of reliability differ in what they wait for and whom they tell:
 
 * *AtMostOnce* is sent once. A missing acknowledgement is reported when Timeout is over, a refused
   connection or a TransientError at once, and the pair goes on (R-16, seed 000 §3.1.2).
-* *BestEffort* is `sent` when its transmission ends, unless that was surely refused: then `failed`.
-  Nobody is told either way, since its sending party cannot detect non-delivery (seed 000 §3.1.3).
+* *BestEffort* is `sent` when its transmission ends, or `failed` if that was certainly refused.
+  Nobody is told in either case, since the sending party cannot detect non-delivery (seed 000
+  §3.1.3).
 * *ExactlyOnce* is sent again for ever, whatever is answered. No notice goes to the application;
   once the waits, those for Pongs too, add up to PersistDuration, an operator gets an incident
   (R-17, seed 003 §1).
 * *Method Transport* leaves the guarantee to a reliable product underneath: `sent` when that has
   taken the message; until then it is offered again, as the same transmission (seed 001 §1.2.4).
 
-Level 2 of seed 004 goes before a message: a Ping, and the message at once after a good answer. No
-answer, or a bad one, is followed by another Ping, as often as there are retries; a message that is
-given up then never left. Levels 3 to 5 come after: whenever the sender gives up in doubt it says
-so (`Recover`), and `recovering` may have the message `Requeued`, or its cancel confirmed.
+Level 2 of seed 004 comes before a message: a Ping, and the message at once after a good answer.
+After no answer, or a bad one, there is another Ping, as often as there are retries; a message that
+is then given up never left. Levels 3 to 5 come after a message: whenever the sender gives up in
+doubt it says so (`Recover`), and `recovering` may have the message `Requeued`, or its cancel
+confirmed.
 
-A final status can still be overtaken by the partner's own word. What was `acknowledged` becomes
-`failed` or `in_doubt` when an intermediary that had accepted it reports a delivery failure (seed
-001 §1.3.4.2), where the agreement says that one stands between; `sent` by any refusal; and both
-become `cancelled` when the receiver confirms a cancel: the tombstone is a fact, whatever was known
-before.
-What the To Party itself acknowledged it has, by its own acknowledgement, receipt or response
-(`has_arrived`): that its application could not process it is news, told once, and no other state
-(R-39). `failed`, `expired` and `cancelled` stay.
+Only a word of the partner can still change a final status. What was `acknowledged` becomes `failed`
+or `in_doubt` when an intermediary that had accepted it reports a delivery failure (seed 001
+§1.3.4.2), if the agreement says that there is one; `sent` becomes one of them by any refusal; and
+both become `cancelled` when the receiver confirms a cancel: the tombstone is a fact, whatever was
+known before. If the To Party itself acknowledged, by its own acknowledgement, receipt or response
+(`has_arrived`), it has the message: that its application could not process it is told once, and
+changes no state (R-39). `failed`, `expired` and `cancelled` stay.
 
 A bug of ours that meets a message on its way out ends no process: the message is `Parked`, failed
 if no byte of it left and in doubt otherwise, its pair goes on, and only an operator takes it up
@@ -66,10 +67,10 @@ again (R-43).
 A crash is no reset. On `Restarted` the message keeps its attempt number and is transmitted again
 under it, since the crash may have come before the bytes left.
 
-The table below is total: a pair (status, event) that it lacks is illegal and raises
-`IllegalStep`, which is our own bug. The diagrams in the docs are drawn from it. When a message goes
-out is in `transmitting`, how it ends without an acknowledgement in `verdict`, the words of the
-state in `outbound`.
+The table below is total: a pair (status, event) that it lacks is illegal and raises `IllegalStep`,
+which is our own bug. The diagrams in the docs are drawn from it. When a message is sent is decided
+in `transmitting`, how it ends without an acknowledgement in `verdict`, the words of the state in
+`outbound`.
 """
 
 from collections.abc import Callable

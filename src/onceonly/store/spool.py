@@ -216,7 +216,10 @@ class Spool:
         return self._directory / digest
 
     def list_kept(self) -> Iterator[KeptFile]:
-        """Every kept file, one by one; files may be added and removed meanwhile."""
+        """Every kept file, one by one; files may be added and removed meanwhile.
+
+        Raises `StoreFull` or `StoreFailed` if the directory cannot be read.
+        """
         try:
             for name in self._files.list_names(self._directory):
                 if len(name) == _DIGEST_LENGTH and name.isalnum():
@@ -230,7 +233,8 @@ class Spool:
         """Remove the file, unless its content was kept again.
 
         Returns whether it was removed. The caller knows that no row mentions it, and that a new row
-        would keep the content again. A removal need not survive a crash.
+        would keep the content again. A removal need not survive a crash. Raises `StoreFull` or
+        `StoreFailed` if the file system fails.
         """
         try:
             with self._renaming:

@@ -486,7 +486,10 @@ class Store(Protocol):
         ...
 
     def begin(self) -> Transaction:
-        """Open the write transaction. There is at most one."""
+        """Open the write transaction. There is at most one.
+
+        Raises `StoreFailed`, or `StoreFull` if a reader holds too much old data.
+        """
         ...
 
     def commit(self) -> None:
@@ -513,7 +516,10 @@ class Store(Protocol):
         ...
 
     def snapshot(self) -> Snapshot:
-        """Reads of committed rows, also while a transaction is open."""
+        """Reads of committed rows, also while a transaction is open.
+
+        Raises `StoreExhausted` or `StoreFailed` if the rows cannot be opened for reading.
+        """
         ...
 
     def close(self) -> None:

@@ -344,7 +344,7 @@ class SqliteStore(Store):
             self._writer.set_busy_timeout(BUSY_TIMEOUT_MS)
 
     def _settle_log(self) -> None:
-        """Checkpoint the whole log and begin it anew.
+        """Checkpoint the whole log and begin it again.
 
         At start this also writes the pages again that a checkpoint with a failed sync may have left
         in the page cache only.

@@ -3,8 +3,8 @@
     amqp://host:port/vhost?exchange=NAME&routing_key=KEY     an endpoint to publish to
     amqp://host:port/vhost?queue=NAME                        a queue to consume from
 
-A URI of ours has no user in it: endpoints stand in journals, and credentials must not (R13 of the
-threats). A vhost is percent-encoded; without one it is the broker's `/`.
+A URI of ours has no user in it: endpoints are written to journals, and credentials must not be (R13
+of the threats). A vhost is percent-encoded; without one it is the broker's `/`.
 """
 
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -74,7 +74,10 @@ def _read(uri: str, names: set[str]) -> tuple[Broker, dict[str, str]]:
     if parts.username is not None or parts.password is not None:
         raise LocalError("UnusableEndpoint", "credentials do not belong into an address")
     if not set(terms) <= names or any(len(values) > 1 for values in terms.values()):
-        raise LocalError("UnusableEndpoint", f"{uri!r} may have once: {', '.join(sorted(names))}")
+        raise LocalError(
+            "UnusableEndpoint",
+            f"the query of {uri!r} may have only {', '.join(sorted(names))}, each once",
+        )
     vhost = unquote(parts.path[1:]) or "/"
     broker = Broker(parts.hostname, port or PORTS[parts.scheme], vhost, parts.scheme == "amqps")
     return broker, {name: values[0] for name, values in terms.items()}

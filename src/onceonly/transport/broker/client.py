@@ -69,7 +69,7 @@ class AmqpTransport:
         self._is_closed = False
 
     def check(self, outgoing: Outgoing) -> None:
-        """See `Transport.check`."""
+        """See `Transport.check`. Raises `LocalError` (NotCarried) for too large a package."""
         read_publish_address(outgoing.endpoint)
         if outgoing.body.size_bytes > self._limits.body_bytes_max:
             most = self._limits.body_bytes_max
