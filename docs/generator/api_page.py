@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from onceonly.gateway.recovery.questions import Availability
-from onceonly.gateway.sending.places import NUMBER_BITS
 
 import onceonly
 from generator.words import attribute_docs, table
@@ -33,6 +32,7 @@ from onceonly.protocol.recovering import Recovery, ResponseStatus
 from onceonly.protocol.sending import Outbound, OutboundStatus
 from onceonly.protocol.transmitting import NO_ACKNOWLEDGEMENT
 from onceonly.protocol.verdict import with_last
+from onceonly.steps.places import NUMBER_BITS
 from onceonly.store.contract.entries import (
     InboxItem,
     Incident,

@@ -61,7 +61,7 @@ from onceonly.protocol import schedule
 from onceonly.protocol.effects import Answer, Journal
 from onceonly.protocol.relaying import Transit
 from onceonly.protocol.sending import Outbound
-from onceonly.steps.agreements import Admitted, Agreements
+from onceonly.steps.agreements import AdmittedMessage, Agreements
 from onceonly.steps.ground import Ground
 from onceonly.steps.rows import Rows
 from onceonly.steps.signals import (
@@ -238,7 +238,7 @@ def agreement_of(message: Message, profile: Profile) -> Agreement:
     )
 
 
-def admitted(let: Let) -> Admitted | None:
+def admitted(let: Let) -> AdmittedMessage | None:
     """The message under its agreement, if it is let in there, too."""
     if let.envelope is None or let.message is None:
         return None

@@ -2,35 +2,35 @@
 
 from store_samples import ACKNOWLEDGED, NOW_AT, QUEUED, SENDING, message, submit, submitted
 
-from onceonly.store.contract.waits import Machine
+from onceonly.store.contract.waits import Waiter
 
 
 def test_steps_of_one_transaction_see_what_those_before_them_asked_for(store):
     """A message may be stepped twice in one batch."""
     waits = store.begin().waits
-    waits.put(Machine.MESSAGE, "m", 5)
-    assert waits.find(Machine.MESSAGE, "m") == 5
-    assert waits.find(Machine.RECOVERY, "m") is None
-    waits.put(Machine.MESSAGE, "m", None)
-    assert waits.find(Machine.MESSAGE, "m") is None
+    waits.put(Waiter.MESSAGE, "m", 5)
+    assert waits.find(Waiter.MESSAGE, "m") == 5
+    assert waits.find(Waiter.RECOVERY, "m") is None
+    waits.put(Waiter.MESSAGE, "m", None)
+    assert waits.find(Waiter.MESSAGE, "m") is None
 
 
 def test_what_was_rolled_back_was_never_asked_for(store):
     """The state waits as before, and so does its deadline (R-28)."""
-    store.begin().waits.put(Machine.MESSAGE, "m", 5)
+    store.begin().waits.put(Waiter.MESSAGE, "m", 5)
     store.commit()
-    store.begin().waits.put(Machine.MESSAGE, "m", None)
+    store.begin().waits.put(Waiter.MESSAGE, "m", None)
     store.rollback()
-    assert store.begin().waits.find(Machine.MESSAGE, "m") == 5
+    assert store.begin().waits.find(Waiter.MESSAGE, "m") == 5
 
 
 def test_a_restart_forgets_deadlines(openings):
     """They were of the clock of a process that is gone."""
     first = openings.open()
-    first.begin().waits.put(Machine.MESSAGE, "m", 5)
+    first.begin().waits.put(Waiter.MESSAGE, "m", 5)
     first.commit()
     first.close()
-    assert openings.open().begin().waits.find(Machine.MESSAGE, "m") is None
+    assert openings.open().begin().waits.find(Waiter.MESSAGE, "m") is None
 
 
 def test_what_waits_for_a_verdict_is_counted_exactly(openings):

@@ -35,7 +35,7 @@ from onceonly.steps.work import MessageWork, RecoveryWork, Work
 from onceonly.store.contract.conditions import StoreFull
 from onceonly.store.contract.entries import OutboundEntry, StoredPayload
 from onceonly.store.contract.store import Snapshot, Store, Transaction
-from onceonly.store.contract.waits import Machine
+from onceonly.store.contract.waits import Waiter
 from onceonly.store.group import GroupCommit
 from onceonly.transport.transport import Answer, Outgoing, Request, TakeReply
 
@@ -248,7 +248,7 @@ class Desk(Office):
         event = DeadlineReached(due_ns)
         work: MessageWork | RecoveryWork = (
             MessageWork(message_id, event)
-            if machine is Machine.MESSAGE
+            if machine is Waiter.MESSAGE
             else RecoveryWork(message_id, event)
         )
         self._bugs.start(

@@ -35,7 +35,7 @@ _NO_NUMBER = (
 )
 
 
-class Admitted(Word):
+class AdmittedMessage(Word):
     """A message that keeps to its agreement, under the agreement's names."""
 
     agreement: Agreement
@@ -102,7 +102,7 @@ class Agreements:
         *,
         profile: Profile,
         our_uris: Collection[str],
-    ) -> Admitted:
+    ) -> AdmittedMessage:
         """What holds for a received message that came in a package of `profile`.
 
         A partner may name itself by any of its PartyIds; keys use the agreement's first one, so
@@ -134,7 +134,7 @@ class Agreements:
         refuse_signed(message.acknowledgment)
         terms = _terms_of(message, hop, agreement)
         _check_number(hop, terms)
-        return Admitted(agreement, _renamed(message, agreement, terms), terms, hop)
+        return AdmittedMessage(agreement, _renamed(message, agreement, terms), terms, hop)
 
 
 def refuse_signed(element: AcknowledgmentElement | None) -> None:

@@ -29,7 +29,7 @@ from onceonly.protocol.effects import (
 from onceonly.protocol.outbound import Exposure
 from onceonly.protocol.receiving import Arrival, Case, InboundStatus, Reception
 from onceonly.steps import verdicts
-from onceonly.steps.agreements import Admitted
+from onceonly.steps.agreements import AdmittedMessage
 from onceonly.steps.authority import Caller
 from onceonly.steps.ground import Ground
 from onceonly.steps.handing_over import Debt, wants_receipt
@@ -47,7 +47,7 @@ Stored = Package | str
 class Received(Word):
     """A message that keeps to its agreement, with its payloads at hand and kept."""
 
-    admitted: Admitted
+    admitted: AdmittedMessage
     payloads: Sequence[StoredPayload]
     digests: Digests
     assurance: Assurance
@@ -68,7 +68,7 @@ class Received(Word):
         return Debt(self.admitted.message.key, self.admitted.agreement, receipt)
 
 
-class Verdict(Released):
+class ArrivalVerdict(Released):
     """What was decided about an arrival, and what it did to the message that it answers."""
 
     case: Case
@@ -78,7 +78,9 @@ class Verdict(Released):
     """Its caller waits for the application's response, on which the acknowledgement rides."""
 
 
-def store(txn: Transaction, ground: Ground, received: Received, *, is_awaited: bool) -> Verdict:
+def store(
+    txn: Transaction, ground: Ground, received: Received, *, is_awaited: bool
+) -> ArrivalVerdict:
     """Decide and store. Reads first, then writes.
 
     `is_awaited`: somebody waits already for the application's response to this message.
@@ -99,7 +101,7 @@ def store(txn: Transaction, ground: Ground, received: Received, *, is_awaited: b
         admitted.terms,
         is_cancelled=txn.is_cancelled(key),
     )
-    verdict = Verdict(reception.case, reception.effects)
+    verdict = ArrivalVerdict(reception.case, reception.effects)
     if reception.case is Case.NEW:
         verdict = _keep(txn, ground, received, reception)
     elif AcknowledgeAnew() in reception.effects:
@@ -176,7 +178,9 @@ def _arrival(received: Received, mode: SyncReplyMode) -> Arrival:
     )
 
 
-def _keep(txn: Transaction, ground: Ground, received: Received, reception: Reception) -> Verdict:
+def _keep(
+    txn: Transaction, ground: Ground, received: Received, reception: Reception
+) -> ArrivalVerdict:
     message, terms = received.admitted.message, received.admitted.terms
     response = None
     if Acknowledge() in reception.effects:
@@ -192,7 +196,7 @@ def _keep(txn: Transaction, ground: Ground, received: Received, reception: Recep
         keep_until_at=schedule.forgettable_at(message.timestamp_at, ground.now, terms),
         has_key=reception.is_remembered,
     )
-    return Verdict(
+    return ArrivalVerdict(
         reception.case,
         reception.effects,
         response,

@@ -9,7 +9,7 @@ from onceonly.message.package import Package
 from onceonly.message.signals import InquiryKind
 from onceonly.message.word import Word
 from onceonly.store.contract.entries import OwedNotice, StoredPayload
-from onceonly.store.contract.waits import Machine
+from onceonly.store.contract.waits import Waiter
 
 
 class Draft(Word):
@@ -57,7 +57,7 @@ class Leaving(Word):
     questions: Sequence[Question] = ()
     owed: Sequence[OwedNotice] = ()
     """What other parties are to be told of messages that we sent for them (R-13)."""
-    waits: Mapping[tuple[Machine, str], int | None] = {}
+    waits: Mapping[tuple[Waiter, str], int | None] = {}
     """Deadlines that moved, by machine and MessageId; None where nothing is waited for any more."""
 
 
@@ -70,7 +70,7 @@ class Released(Word, kw_only=True):
 
 def together(leavings: Sequence[Leaving]) -> Leaving:
     """What several runs in one transaction want to leave."""
-    waits: dict[tuple[Machine, str], int | None] = {}
+    waits: dict[tuple[Waiter, str], int | None] = {}
     for one in leavings:
         waits.update(one.waits)
     return Leaving(

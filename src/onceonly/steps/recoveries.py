@@ -19,7 +19,7 @@ from onceonly.protocol.sending import Outbound
 from onceonly.steps.ground import Ground
 from onceonly.steps.leaving import Asker, Question
 from onceonly.store.contract.store import Snapshot, Transaction
-from onceonly.store.contract.waits import Machine
+from onceonly.store.contract.waits import Waiter
 
 
 class Recoveries:
@@ -31,7 +31,7 @@ class Recoveries:
         self._states: dict[str, Recovery] = {}
         self._changed: set[str] = set()
         self.questions: list[Question] = []
-        self.waits: dict[tuple[Machine, str], int | None] = {}
+        self.waits: dict[tuple[Waiter, str], int | None] = {}
         """Deadlines that moved."""
 
     def step(self, message_id: str, event: RecoveryEvent, agreement: Agreement) -> Sequence[Effect]:
@@ -48,15 +48,15 @@ class Recoveries:
     def _state(self, message_id: str) -> Recovery:
         state = self._states.get(message_id)
         if state is None:
-            due_ns = self._txn.waits.find(Machine.RECOVERY, message_id)
+            due_ns = self._txn.waits.find(Waiter.RECOVERY, message_id)
             state = changed(self._txn.get_recovery(message_id), due_ns=due_ns)
         return state
 
     def _put(self, message_id: str, before: Recovery, after: Recovery) -> None:
         self._states[message_id] = after
         if after.due_ns != before.due_ns:
-            self._txn.waits.put(Machine.RECOVERY, message_id, after.due_ns)
-            self.waits[Machine.RECOVERY, message_id] = after.due_ns
+            self._txn.waits.put(Waiter.RECOVERY, message_id, after.due_ns)
+            self.waits[Waiter.RECOVERY, message_id] = after.due_ns
         if changed(after, due_ns=None) != changed(before, due_ns=None):
             self._changed.add(message_id)
 

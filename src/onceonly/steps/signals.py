@@ -24,7 +24,7 @@ from onceonly.message.signals import (
 from onceonly.message.word import Word
 from onceonly.protocol.effects import Answer, AnswerUpstream, Journal
 from onceonly.protocol.events import Transmission
-from onceonly.steps.agreements import Admitted
+from onceonly.steps.agreements import AdmittedMessage
 from onceonly.steps.ground import Ground, House
 from onceonly.store.contract.entries import OwedNotice
 from onceonly.wire.envelope import About, boundary_for, encode
@@ -40,7 +40,7 @@ class Hop(Word):
     conversation_id: str
 
 
-def hop_back(admitted: Admitted) -> Hop:
+def hop_back(admitted: AdmittedMessage) -> Hop:
     """The way of a signal about a message that was received (S0-61 to S0-63, S1-40)."""
     return Hop(
         admitted.hop.receiver_uri,
@@ -69,7 +69,9 @@ def hop_of_rejection(house: House, about: About, agreement: Agreement) -> Hop:
     )
 
 
-def acknowledgment(ground: Ground, admitted: Admitted, *, status: AckStatus = PLAIN_ACK) -> Package:
+def acknowledgment(
+    ground: Ground, admitted: AdmittedMessage, *, status: AckStatus = PLAIN_ACK
+) -> Package:
     """The acknowledgement of a stored message, encoded; it answers every repeat (R-03)."""
     hop = hop_back(admitted)
     header = signal_header(ground, hop, admitted.message.message_id)

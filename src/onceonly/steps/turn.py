@@ -74,7 +74,7 @@ from onceonly.steps.work import (
 from onceonly.store.contract.conditions import StoreFailed, StoreFull
 from onceonly.store.contract.entries import Notice, OutboundEntry, OwedNotice, Role
 from onceonly.store.contract.store import Transaction
-from onceonly.store.contract.waits import Machine
+from onceonly.store.contract.waits import Waiter
 from onceonly.wire.header_digest import header_digest
 
 UNSETTLED = frozenset({OutboundStatus.SENDING, OutboundStatus.IN_DOUBT})
@@ -102,7 +102,7 @@ class Turn:
         self._pings: list[Question] = []
         self.records: list[Record] = []
         self._departures: list[Departure] = []
-        self._waits: dict[tuple[Machine, str], int | None] = {}
+        self._waits: dict[tuple[Waiter, str], int | None] = {}
         self._owed: list[OwedNotice] = []
 
     def leaving(self) -> Leaving:
@@ -148,7 +148,7 @@ class Turn:
         entry = self._entry(message_id)
         event = self._with_outcomes(entry, event)
         agreement = self._house.agreement(entry.agreement_id)
-        before, due_ns = entry.state, self._txn.waits.find(Machine.MESSAGE, message_id)
+        before, due_ns = entry.state, self._txn.waits.find(Waiter.MESSAGE, message_id)
         if before.due_ns != due_ns:
             before = changed(before, due_ns=due_ns)
         after, effects = sending.step(before, event, self._now, agreement.terms)
@@ -196,8 +196,8 @@ class Turn:
         return entry
 
     def _move_deadline(self, message_id: str, due_ns: int | None) -> None:
-        self._txn.waits.put(Machine.MESSAGE, message_id, due_ns)
-        self._waits[Machine.MESSAGE, message_id] = due_ns
+        self._txn.waits.put(Waiter.MESSAGE, message_id, due_ns)
+        self._waits[Waiter.MESSAGE, message_id] = due_ns
 
     def _prepare(self, entry: OutboundEntry, event: Admitted) -> Exception | None:
         """Make the package of the first transmission; what keeps us from it, it says (R-43)."""
@@ -271,7 +271,7 @@ class Turn:
         """What recovery has to know of its message; few messages have one."""
         message_id, after = entry.message_id, entry.state.status
         expects_response = agreement.terms.recovery.response_within_s is not None
-        is_at_rest = self._txn.waits.find(Machine.RECOVERY, message_id) is None
+        is_at_rest = self._txn.waits.find(Waiter.RECOVERY, message_id) is None
         if not expects_response and is_at_rest:
             return []
         if isinstance(event, Resumed | Requeued):

@@ -75,7 +75,11 @@ def read_party(element: Element, order: Order, limits: Limits) -> tuple[PartyId,
 
 def get_uri(found: Mapping[str, Element], name: str) -> str:
     """The URI in the child of that name."""
-    uri = get_text(found, name)
+    return checked_uri(get_text(found, name), name)
+
+
+def checked_uri(uri: str, name: str) -> str:
+    """`uri`, if it is one."""
     if not is_uri(uri):
         raise unrecognized(
             f"{name} {quoted(uri)} is not a URI; expected is one such as http://host/path, of at"
@@ -86,11 +90,23 @@ def get_uri(found: Mapping[str, Element], name: str) -> str:
 
 def get_number(found: Mapping[str, Element], name: str) -> int:
     """The number in the child of that name."""
-    digits = get_text(found, name)
+    return checked_number(get_text(found, name), name)
+
+
+def checked_number(digits: str, name: str) -> int:
+    """The number that the digits say."""
     # The digits are counted before `int` sees them: it is quadratic in their number (X14).
     if _NUMBER.fullmatch(digits) is None:
         raise unrecognized(f"{name} {quoted(digits)} is not a number; expected are 1-9 digits 0-9")
     return int(digits)
+
+
+def checked_sequence_number(digits: str) -> int:
+    """The SequenceNumber that the digits say (seed 000 §2.2.2)."""
+    number = checked_number(digits, "SequenceNumber")
+    if number == 0:
+        raise unrecognized("SequenceNumber is 0; expected is a number from 1 to 999999999")
+    return number
 
 
 def get_reference(message_data: Mapping[str, Element], message_type: str) -> str:

@@ -25,7 +25,7 @@ from onceonly.protocol.effects import Answer, Journal
 from onceonly.protocol.events import Outcome, Transmission
 from onceonly.protocol.receiving import Case, InboundStatus
 from onceonly.steps import arrival
-from onceonly.steps.arrival import Received, Stored, Verdict, find_response
+from onceonly.steps.arrival import ArrivalVerdict, Received, Stored, find_response
 from onceonly.steps.ground import Ground
 from onceonly.steps.signals import error, error_sent, hop_back, whole
 from onceonly.store.contract.conditions import StoreFull
@@ -74,7 +74,7 @@ class Arrivals:
             self._hand_overs.handed_over(received.debt, verdict.effects)
         return await self._answer(received, verdict)
 
-    def _store(self, received: Received, txn: Transaction, ground: Ground) -> Verdict:
+    def _store(self, received: Received, txn: Transaction, ground: Ground) -> ArrivalVerdict:
         """The step; the exchange opens in it, so that a copy in the same batch finds it open."""
         is_awaited = self._replies.find(received.key) is not None
         verdict = arrival.store(txn, ground, received, is_awaited=is_awaited)
@@ -83,7 +83,7 @@ class Arrivals:
             self._replies.open(received.key, wants_element=wants_element)
         return verdict
 
-    async def _answer(self, received: Received, verdict: Verdict) -> TransportAnswer:
+    async def _answer(self, received: Received, verdict: ArrivalVerdict) -> TransportAnswer:
         for effect in verdict.effects:
             if isinstance(effect, Answer):
                 return await self._refuse(received, effect)

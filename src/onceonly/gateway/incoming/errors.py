@@ -8,7 +8,7 @@ from onceonly.message.identity import MessageKey
 from onceonly.message.package import Package
 from onceonly.protocol.effects import Answer
 from onceonly.steps import signals
-from onceonly.steps.agreements import Admitted
+from onceonly.steps.agreements import AdmittedMessage
 from onceonly.wire.envelope import About
 
 
@@ -18,7 +18,7 @@ class Errors:
     def __init__(self, office: Office) -> None:
         self._office = office
 
-    async def send_error(self, admitted: Admitted, answer: Answer) -> None:
+    async def send_error(self, admitted: AdmittedMessage, answer: Answer) -> None:
         """Tell the partner that a message of its agreement was refused."""
         key, hop = admitted.message.key, signals.hop_back(admitted)
         package = signals.error(self._office.ground(), hop, key.message_id, answer)

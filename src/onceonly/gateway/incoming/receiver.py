@@ -37,7 +37,7 @@ from onceonly.message.signals import (
     Signal,
 )
 from onceonly.message.word import changed
-from onceonly.steps.agreements import Admitted, refuse_signed
+from onceonly.steps.agreements import AdmittedMessage, refuse_signed
 from onceonly.steps.arrival import Received
 from onceonly.steps.authority import (
     Answered,
@@ -185,7 +185,7 @@ class Receiver:
         if request.content_length is not None and request.content_length > most:
             raise RemoteError(ErrorCode.MESSAGE_TOO_LARGE, f"a package has {most} bytes at most")
 
-    def _admit(self, document: Document, caller: Caller) -> Admitted | Route | None:
+    def _admit(self, document: Document, caller: Caller) -> AdmittedMessage | Route | None:
         """Who this is, before anything of a payload is kept (R-44, R-45).
 
         What holds for a message under its agreement, or the route that it travels; None for a
@@ -260,7 +260,7 @@ class Receiver:
         self,
         envelope: Envelope,
         sinks: Sequence[Sink],
-        admitted: Admitted | Route | None,
+        admitted: AdmittedMessage | Route | None,
         caller: Caller,
     ) -> TransportAnswer:
         content = envelope.content
@@ -343,7 +343,7 @@ class Receiver:
         return leaving is not None
 
     async def _keep(
-        self, admitted: Admitted, digests: Digests, sinks: Sequence[Sink], caller: Caller
+        self, admitted: AdmittedMessage, digests: Digests, sinks: Sequence[Sink], caller: Caller
     ) -> Received:
         """The message with its payloads where a crash leaves them, and how far it was looked at.
 
@@ -365,7 +365,9 @@ class Receiver:
             caller,
         )
 
-    async def _look_at(self, admitted: Admitted, payloads: Sequence[StoredPayload]) -> Assurance:
+    async def _look_at(
+        self, admitted: AdmittedMessage, payloads: Sequence[StoredPayload]
+    ) -> Assurance:
         """Seed 004 level 0. What is known was valid when it came; its repeat is acknowledged."""
         validator = admitted.agreement.validator
         if validator is None:
@@ -374,7 +376,7 @@ class Receiver:
             return Assurance.STRUCTURE
         return await self._validation.assure(validator, payloads)
 
-    def _mode_of(self, admitted: Admitted, caller: Caller) -> SyncReplyMode:
+    def _mode_of(self, admitted: AdmittedMessage, caller: Caller) -> SyncReplyMode:
         """What can go back in the answer: nothing where nobody could carry or await it."""
         mode = admitted.terms.sync_reply_mode
         if not caller.awaits_an_answer or (mode.has_response and not self._desk.replies.has_room):
@@ -503,9 +505,9 @@ class _Admission:
     """What `Receiver._admit` said of the package that is being read."""
 
     def __init__(self) -> None:
-        self.result: Admitted | Route | None = None
+        self.result: AdmittedMessage | Route | None = None
 
-    def note(self, result: Admitted | Route | None) -> None:
+    def note(self, result: AdmittedMessage | Route | None) -> None:
         """Keep it for the end of the package."""
         self.result = result
 

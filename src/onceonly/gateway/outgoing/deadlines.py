@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from onceonly.gateway.clock import Clock
-from onceonly.store.contract.waits import Machine
+from onceonly.store.contract.waits import Waiter
 
-Key = tuple[Machine, str]
+Key = tuple[Waiter, str]
 """A machine of the message with this MessageId."""
 
 

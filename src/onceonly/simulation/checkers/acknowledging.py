@@ -12,7 +12,7 @@ from onceonly.message.message import AckRequested
 from onceonly.message.terms import ResponseChoice
 from onceonly.simulation.cast import uri
 from onceonly.simulation.checkers.case import NEVER, WorldCase
-from onceonly.simulation.checkers.course import Course, Leaving
+from onceonly.simulation.checkers.course import Course, Going
 from onceonly.simulation.checkers.letter import LetterKind
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
@@ -66,7 +66,7 @@ def _signals(case: WorldCase, course: Course) -> Iterator[Violation]:
         yield from _response_before_store(case, course, copy)
 
 
-def _response_before_store(case: WorldCase, course: Course, copy: Leaving) -> Iterator[Violation]:
+def _response_before_store(case: WorldCase, course: Course, copy: Going) -> Iterator[Violation]:
     """An acknowledgement that rides on the business response (seed 001 §1.3.3.1)."""
     letter = copy.letter
     if not (letter.acknowledges and letter.ref and course.is_origin):
@@ -77,7 +77,7 @@ def _response_before_store(case: WorldCase, course: Course, copy: Leaving) -> It
         yield _at("I3", course, f"acknowledges {letter.ref} before it was stored", copy.order)
 
 
-def _form(case: WorldCase, course: Course, said: Leaving) -> Iterator[Violation]:
+def _form(case: WorldCase, course: Course, said: Going) -> Iterator[Violation]:
     """A signal goes to the SenderURI of the copy, which a hostile partner may choose freely."""
     letter = said.letter
     is_odd = case.is_his_own(course) and case.comes_from_outside(course)
@@ -104,7 +104,7 @@ def _one_response(course: Course) -> Iterator[Violation]:
     terms = course.terms
     if terms.response_choice is ResponseChoice.MOST_RECENT:
         return
-    first: Leaving | None = None
+    first: Going | None = None
     for said in course.said:
         if said.letter.kind is not LetterKind.ACK:
             continue

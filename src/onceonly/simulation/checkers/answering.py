@@ -16,7 +16,7 @@ from onceonly.message.word import Word, changed
 from onceonly.protocol.receiving import ProcessingState
 from onceonly.simulation.checkers.acknowledging import was_long_awake
 from onceonly.simulation.checkers.case import NEVER, WorldCase
-from onceonly.simulation.checkers.course import Coming, Course, Leaving
+from onceonly.simulation.checkers.course import Coming, Course, Going
 from onceonly.simulation.checkers.letter import LetterKind
 from onceonly.simulation.checkers.receiver import is_remembered
 from onceonly.simulation.checkers.sender import NOT_DELIVERED
@@ -98,7 +98,7 @@ def _unanswered(case: WorldCase) -> Iterator[Violation]:
 
 
 def _report(
-    case: WorldCase, course: Course, terms: DeliveryTerms, said: Leaving
+    case: WorldCase, course: Course, terms: DeliveryTerms, said: Going
 ) -> Iterator[Violation]:
     letter, asked = said.letter, _asked(case, course, said)
     if asked is None:
@@ -118,7 +118,7 @@ def _report(
         yield from _response_answer(case, course, said, asked.order)
 
 
-def _asked(case: WorldCase, course: Course, said: Leaving) -> Coming | None:
+def _asked(case: WorldCase, course: Course, said: Going) -> Coming | None:
     """The question that came, where the asker is the partner."""
     came = (
         one
@@ -167,7 +167,7 @@ def _list(answers: set[tuple[str, str]]) -> str:
 
 
 def _with_acknowledgement(
-    course: Course, terms: DeliveryTerms, asked: int, said: Leaving
+    course: Course, terms: DeliveryTerms, asked: int, said: Going
 ) -> Iterator[Violation]:
     """S4-22: who has lost the acknowledgement gets it once more with the answer."""
     is_relayed = course.first_into(Event.ARRIVED_IN_TRANSIT) is not None
@@ -179,7 +179,7 @@ def _with_acknowledgement(
         yield _at(course, f"{said.packet} says it is here, without acknowledgement", said.order)
 
 
-def _is_from_the_future(asked: Coming, said: Leaving, terms: DeliveryTerms) -> bool:
+def _is_from_the_future(asked: Coming, said: Going, terms: DeliveryTerms) -> bool:
     """R-19: a cancel from the future is refused, since its tombstone would be kept until then."""
     ahead_us = asked.letter.timestamp_at - said.letter.timestamp_at
     most_s = terms.timestamp_ahead_max_s + terms.msh_time_accuracy_s
@@ -190,7 +190,7 @@ def _cancel_answer(
     case: WorldCase,
     course: Course,
     terms: DeliveryTerms,
-    said: Leaving,
+    said: Going,
     standings: list[_Standing],
 ) -> Iterator[Violation]:
     """S4-26: confirmed as long as no work can have begun, and then for good."""
@@ -209,7 +209,7 @@ def _cancel_answer(
 
 
 def _response_answer(
-    case: WorldCase, course: Course, said: Leaving, asked: int
+    case: WorldCase, course: Course, said: Going, asked: int
 ) -> Iterator[Violation]:
     """Level 5 (2b): the business response goes once more, if there is one."""
     is_accepted = said.letter.said("accepted") == "true"
@@ -227,7 +227,7 @@ def _response_answer(
         yield _at(course, "a response was denied, and one had left", said.order)
 
 
-def _is_given_up(case: WorldCase, response: Leaving) -> bool:
+def _is_given_up(case: WorldCase, response: Going) -> bool:
     letter = response.letter
     course = case.at(response.source, (letter.from_party, letter.to_party, letter.message_id))
     return course is not None and any(row.record.event in NOT_DELIVERED for row in course.out)

@@ -13,7 +13,7 @@ from onceonly.message.event import Direction, Event
 from onceonly.message.instant import NS_PER_S, US_PER_S
 from onceonly.message.terms import DeliveryTerms, Intermediary
 from onceonly.simulation.cast import line_id, name_of, party, path_of
-from onceonly.simulation.checkers.course import Coming, Course, Key, Leaving, Parties
+from onceonly.simulation.checkers.course import Coming, Course, Going, Key, Parties
 from onceonly.simulation.checkers.letter import Letter, LetterKind, read
 from onceonly.simulation.checkers.outside import Outside, is_unproven
 from onceonly.simulation.history import (
@@ -56,7 +56,7 @@ NEVER = 1 << 62
 """A place in the order after everything."""
 
 
-def _order(letter: Leaving | Coming) -> int:
+def _order(letter: Going | Coming) -> int:
     return letter.order
 
 
@@ -82,7 +82,7 @@ class WorldCase:
         self.pair_rows: dict[tuple[str, Parties, Direction], list[Row]] = {}
         self.own_rows: dict[str, list[Row]] = {name: [] for name in world.nodes}
         self.rows_of: dict[str, list[Row]] = {name: [] for name in world.nodes}
-        self.signals: list[Leaving] = []
+        self.signals: list[Going] = []
         """Everything that left and is no business message."""
         self.heard: list[Coming] = []
         """Everything that came and is no business message."""
@@ -251,7 +251,7 @@ class WorldCase:
             packet = sent.packet
             letter = read(packet.body)
             place = sent.order, packet.at_ns, packet.source, packet.target, letter, packet.body
-            self._file_leaving(Leaving(*place, packet.name, sent.fate))
+            self._file_leaving(Going(*place, packet.name, sent.fate))
         for arrived in self.history.arrived:
             if arrived.is_whole:
                 packet, body = arrived.packet, arrived.body
@@ -269,7 +269,7 @@ class WorldCase:
             source, target = reply.packet.target, unmasked(reply.packet.source)
             letter, name = read(reply.body), f"answer to {reply.packet.name}"
             place = reply.order, reply.at_ns, source, target, letter, reply.body, name
-            self._file_leaving(Leaving(*place, Fate.DELIVERED))
+            self._file_leaving(Going(*place, Fate.DELIVERED))
             question = asked.get(reply.packet.name)
             is_first = reply.packet.name not in answered
             answered.add(reply.packet.name)
@@ -294,7 +294,7 @@ class WorldCase:
         is_true = question.packet.name not in self.outside.falsified
         return question.fate in ANSWERED and waits and is_true and not died
 
-    def _file_leaving(self, leaving: Leaving) -> None:
+    def _file_leaving(self, leaving: Going) -> None:
         letter = leaving.letter
         if letter.kind is LetterKind.MESSAGE:
             key = letter.from_party, letter.to_party, letter.message_id

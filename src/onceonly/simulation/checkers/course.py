@@ -22,7 +22,7 @@ Parties = tuple[str, str]
 """From and To Party: a Sender-Receiver pair."""
 
 
-class Leaving(Word):
+class Going(Word):
     """A package that a machine gave to its transport, or gave back in an answer."""
 
     order: int
@@ -61,15 +61,15 @@ class Course:
     """Rows of whoever sends it, an accepting intermediary among them."""
     into: list[Row] = field(default_factory=list)
     """Rows of whoever receives it."""
-    sent: list[Leaving] = field(default_factory=list)
+    sent: list[Going] = field(default_factory=list)
     """Copies of the message that left."""
     taken: list[Coming] = field(default_factory=list)
     """Copies of the message that came."""
-    said: list[Leaving] = field(default_factory=list)
+    said: list[Going] = field(default_factory=list)
     """Signals about it that left towards its sender."""
     heard: list[Coming] = field(default_factory=list)
     """Signals about it that came from the next hop, and responses to it."""
-    responses: list[Leaving] = field(default_factory=list)
+    responses: list[Going] = field(default_factory=list)
     """Business responses to it that left."""
     delivered: list[Delivered] = field(default_factory=list)
     worked: list[Worked] = field(default_factory=list)

@@ -12,7 +12,7 @@ from onceonly.message.event import Event
 from onceonly.message.instant import NS_PER_S
 from onceonly.simulation.cast import are_neighbours, line_id
 from onceonly.simulation.checkers.case import WorldCase
-from onceonly.simulation.checkers.course import Coming, Course, Leaving
+from onceonly.simulation.checkers.course import Coming, Course, Going
 from onceonly.simulation.checkers.letter import LetterKind, read
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.network import certificate
@@ -96,7 +96,7 @@ def _rows(case: WorldCase, node: str) -> Iterator[Violation]:
 
 def _posts(case: WorldCase, node: str) -> Iterator[Violation]:
     brought = _brought(case, node)
-    errors: dict[str, list[Leaving]] = defaultdict(list)
+    errors: dict[str, list[Going]] = defaultdict(list)
     for said in case.signals:
         causes = brought.get(said.letter.ref, [])
         is_post = said.source == node and not said.packet.startswith("answer to ")
@@ -144,7 +144,7 @@ def _starts(case: WorldCase, node: str) -> list[int]:
     return [row.order for row in case.rows_of[node] if row.record.event is Event.STARTED]
 
 
-def _past_ration(sent: list[Leaving], starts: list[int]) -> Leaving | None:
+def _past_ration(sent: list[Going], starts: list[int]) -> Going | None:
     """The first post that is one too many in its hour, which begins with the first one in it."""
     first, count = None, 0
     for one in sent:

@@ -17,7 +17,7 @@ from onceonly.protocol.outbound import OutboundStatus
 from onceonly.simulation.cast import HOPS_MAX, name_of
 from onceonly.simulation.checkers.acknowledging import ANSWERED_NS
 from onceonly.simulation.checkers.case import NEVER, WorldCase
-from onceonly.simulation.checkers.course import Course, Leaving
+from onceonly.simulation.checkers.course import Course, Going
 from onceonly.simulation.checkers.letter import LetterKind, without_last_hop
 from onceonly.simulation.checkers.ration import may_lack_rows
 from onceonly.simulation.checkers.receiver import CAUSES, may_have_left
@@ -50,7 +50,7 @@ def _at(invariant: str, course: Course, text: str, order: int) -> Violation:
     return Violation(invariant, f"{course}: {text}", order)
 
 
-def _one_hop_more(course: Course, copy: Leaving) -> Iterator[Violation]:
+def _one_hop_more(course: Course, copy: Going) -> Iterator[Violation]:
     """I38: some copy that came, with one RoutingHeader more, and no loop."""
     letter = copy.letter
     before = without_last_hop(letter.header)

@@ -17,7 +17,7 @@ from onceonly.protocol.effects import NoticeKind
 from onceonly.protocol.events import Outcome
 from onceonly.simulation.checkers.arrival import ACKNOWLEDGED, is_doubt, shows_arrival
 from onceonly.simulation.checkers.case import NEVER, WorldCase
-from onceonly.simulation.checkers.course import Coming, Course, Leaving
+from onceonly.simulation.checkers.course import Coming, Course, Going
 from onceonly.simulation.checkers.letter import LetterKind
 from onceonly.simulation.checkers.violation import Violation
 from onceonly.simulation.history import Row
@@ -94,7 +94,7 @@ def is_fence(record: Record) -> bool:
     return "twice the clock accuracy" in (record.reason or "")
 
 
-def surely_left(leaving: Leaving, case: WorldCase) -> bool:
+def surely_left(leaving: Going, case: WorldCase) -> bool:
     """Whether a byte of the package certainly left, as the sender could know (R-08)."""
     return leaving.fate in LEFT_FATES or leaving.packet in case.arrived_packets
 
@@ -560,7 +560,7 @@ def _wire(case: WorldCase, course: Course) -> Iterator[Violation]:
     """I14, I17, I26 and I18 on the wire: no copy without a row, and all the same bytes."""
     begun = [row for row in course.out if row.record.event is Event.TRANSMITTING]
     over = next((row for row in course.out if row.record.event in NOT_DELIVERED), None)
-    first: Leaving | None = None
+    first: Going | None = None
     slack_ns = release_ns(case, course.node)
     for number, copy in enumerate(course.sent):
         # A response leaves on request as well, beside its own turn (seed 001 §1.3.3 (9), R-21).
@@ -579,7 +579,7 @@ def _wire(case: WorldCase, course: Course) -> Iterator[Violation]:
             yield _at("I14", course, "it left before it was stored", course.sent[0])
 
 
-def _at(invariant: str, course: Course, text: str, letter: Leaving) -> Violation:
+def _at(invariant: str, course: Course, text: str, letter: Going) -> Violation:
     return Violation(invariant, f"{course}: {text} ({letter.packet})", letter.order)
 
 

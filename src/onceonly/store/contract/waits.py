@@ -8,7 +8,7 @@ says, and a rollback drops it. A step that runs again after a rollback sees what
 from enum import Enum
 
 
-class Machine(Enum):
+class Waiter(Enum):
     """Which machine of a message waits."""
 
     MESSAGE = "message"
@@ -19,15 +19,15 @@ class Waits:
     """What is settled, under what the open transaction says; None where nothing is waited for."""
 
     def __init__(self) -> None:
-        self._settled: dict[tuple[Machine, str], int] = {}
-        self._said: dict[tuple[Machine, str], int | None] = {}
+        self._settled: dict[tuple[Waiter, str], int] = {}
+        self._said: dict[tuple[Waiter, str], int | None] = {}
 
-    def find(self, machine: Machine, message_id: str) -> int | None:
+    def find(self, machine: Waiter, message_id: str) -> int | None:
         """The deadline, in monotonic nanoseconds, as a step of the open transaction sees it."""
         key = machine, message_id
         return self._said[key] if key in self._said else self._settled.get(key)
 
-    def put(self, machine: Machine, message_id: str, due_ns: int | None) -> None:
+    def put(self, machine: Waiter, message_id: str, due_ns: int | None) -> None:
         """In a step: the machine waits until then, or for nothing."""
         self._said[machine, message_id] = due_ns
 

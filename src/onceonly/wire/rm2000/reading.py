@@ -4,18 +4,19 @@ Implements seed 000 §2.2-2.4 and `wire.md` Part A2 and A3; what is strict about
 skipped says `elements`.
 """
 
+from typing import Final
+
 from onceonly.message.errors import ErrorCode, RemoteError
-from onceonly.message.identity import checked_text
 from onceonly.message.message import DeliverySemantics, Message, RoutingHeader
 from onceonly.message.printable import quoted
 from onceonly.message.profile import Profile
 from onceonly.message.signals import (
     Acknowledgment,
     ErrorSignal,
-    Inquiry,
     Signal,
     SignalHeader,
 )
+from onceonly.message.word import changed
 from onceonly.wire import names
 from onceonly.wire.document import About, Content, Document
 from onceonly.wire.elements import (
@@ -31,25 +32,17 @@ from onceonly.wire.elements import (
     several,
     unrecognized,
 )
-from onceonly.wire.extension import read_ack_status, read_report
+from onceonly.wire.extension import read_ack_status
 from onceonly.wire.fields import (
     MATCHED_BY_REFERENCE,
     SEMANTICS,
-    checked_document_id,
+    checked_sequence_number,
     checked_word,
-    get_number,
-    get_own_name,
-    get_reference,
-    get_uri,
     read_error,
-    read_party,
-    salvage_identifier,
-    salvage_party,
-    salvage_uri,
 )
 from onceonly.wire.limits import Limits
+from onceonly.wire.reading import Form, read_hop, read_inquiry_or_report, refuse_manifest
 from onceonly.wire.rm2000 import names as own
-from onceonly.wire.timestamp import read_timestamp
 from onceonly.wire.xml import Element
 
 _ORDERS = orders_of(own.CHILDREN)
@@ -57,13 +50,20 @@ _ROOT = _ORDERS[names.ROOT]
 _MANIFEST = _ORDERS["Manifest"]
 _DOCUMENT_REFERENCE = _ORDERS["DocumentReference"]
 _HEADER = _ORDERS["Header"]
-_PARTY = _ORDERS["From or To"]
 _TPA_INFO = _ORDERS["TPAInfo"]
 _MESSAGE_DATA = _ORDERS["MessageData"]
 _RELIABLE_MESSAGING_INFO = _ORDERS["ReliableMessagingInfo"]
 _ROUTING_HEADER = _ORDERS["RoutingHeader"]
 _ERROR_LIST = _ORDERS["ErrorList"]
 _ERROR = _ORDERS["Error"]
+
+_FORM: Final = Form(
+    profile=Profile.RM_2000,
+    agreement="TPAId",
+    service="ServiceInterface",
+    label="DocumentLabel",
+    party=_ORDERS["From or To"],
+)
 
 
 def read(root: Element, limits: Limits) -> Document:
@@ -85,7 +85,8 @@ def read(root: Element, limits: Limits) -> Document:
         semantics = DeliverySemantics.BEST_EFFORT
     else:
         semantics = _read_semantics(sections, header)
-    labels = _read_manifest(sections.get("Manifest"), limits)
+    manifest = sections.get("Manifest")
+    labels = _FORM.read_manifest(manifest, _MANIFEST, _read_reference, limits)
     if "ErrorList" in sections and message_type != names.ERROR:
         raise misshapen(f"a message of type {message_type} has an ErrorList; only an Error has one")
     content: Content
@@ -97,12 +98,7 @@ def read(root: Element, limits: Limits) -> Document:
                 " RoutingHeader"
             )
         return Document(content, routing, labels, Profile.RM_2000)
-    if labels:
-        raise RemoteError(
-            ErrorCode.MIME_PROBLEM,
-            f"a message of type {message_type} has a Manifest; expected is a message without"
-            " payload",
-        )
+    refuse_manifest(labels, message_type)
     signal_header = _read_signal_header(header, message_type, limits)
     if message_type == names.ERROR:
         # What any other signal says of its own delivery has no effect.
@@ -171,15 +167,9 @@ def _read_semantics(sections: dict[str, Element], header: dict[str, Element]) ->
     return checked_word(value, "DeliverySemantics", SEMANTICS)
 
 
-def _read_manifest(manifest: Element | None, limits: Limits) -> dict[str, str]:
-    labels: dict[str, str] = {}
-    if manifest is None:
-        return labels
-    for reference in several(manifest, _MANIFEST, limits.parts_max):
-        found = once(reference, _DOCUMENT_REFERENCE)
-        content_id = checked_document_id(get_text(found, "DocumentId"), labels)
-        labels[content_id] = checked_text(find_text(found, "DocumentLabel") or "", "DocumentLabel")
-    return labels
+def _read_reference(element: Element) -> tuple[str, str | None]:
+    found = once(element, _DOCUMENT_REFERENCE)
+    return get_text(found, "DocumentId"), find_text(found, "DocumentLabel")
 
 
 def _read_message(
@@ -187,18 +177,7 @@ def _read_message(
 ) -> Message:
     tpa_info = once(get(header, "TPAInfo"), _TPA_INFO)
     message_data = once(get(header, "MessageData"), _MESSAGE_DATA)
-    return Message(
-        message_id=get_text(message_data, "MessageId"),
-        from_ids=read_party(get(header, "From"), _PARTY, limits),
-        to_ids=read_party(get(header, "To"), _PARTY, limits),
-        agreement_id=get_text(tpa_info, "TPAId"),
-        conversation_id=get_text(tpa_info, "ConversationId"),
-        service=get_text(tpa_info, "ServiceInterface"),
-        action=get_text(tpa_info, "Action"),
-        timestamp_at=read_timestamp(get_text(message_data, "Timestamp")),
-        semantics=semantics,
-        ref_to_message_id=find_text(message_data, "RefToMessageId"),
-    )
+    return _FORM.read_message(header, tpa_info, message_data, semantics, limits)
 
 
 def _read_signal_header(
@@ -207,15 +186,7 @@ def _read_signal_header(
     has_info = "TPAInfo" in header or message_type not in MATCHED_BY_REFERENCE
     tpa_info = once(get(header, "TPAInfo"), _TPA_INFO) if has_info else {}
     message_data = once(get(header, "MessageData"), _MESSAGE_DATA)
-    return SignalHeader(
-        message_id=get_own_name(message_data, "MessageId", message_type),
-        from_ids=read_party(get(header, "From"), _PARTY, limits),
-        to_ids=read_party(get(header, "To"), _PARTY, limits),
-        agreement_id=find_text(tpa_info, "TPAId") or "",
-        conversation_id=get_own_name(tpa_info, "ConversationId", message_type),
-        timestamp_at=read_timestamp(get_text(message_data, "Timestamp")),
-        ref_to_message_id=get_reference(message_data, message_type),
-    )
+    return _FORM.read_signal_header(header, tpa_info, message_data, message_type, limits)
 
 
 def _read_errors(
@@ -235,51 +206,23 @@ def _read_errors(
 def _read_signal(root: Element, header: SignalHeader, message_type: str) -> Signal:
     if message_type == names.ACKNOWLEDGEMENT:
         return Acknowledgment(header, status=read_ack_status(root))
-    kind = names.REQUEST_KINDS.get(message_type)
-    if kind is not None:
-        return Inquiry(header, kind)
-    return read_report(root, header, names.REPORT_KINDS[message_type])
+    return read_inquiry_or_report(root, header, message_type)
 
 
 def _read_routing_header(element: Element) -> RoutingHeader:
     found = once(element, _ROUTING_HEADER)
-    return RoutingHeader(
-        sender_uri=get_uri(found, "SenderURI"),
-        receiver_uri=get_uri(found, "ReceiverURI"),
-        error_uri=get_uri(found, "ErrorURI"),
-        timestamp_at=read_timestamp(get_text(found, "Timestamp")),
-        sequence_number=_find_sequence_number(found),
-    )
+    hop = read_hop(found, has_error_uri=True)
+    return changed(hop, sequence_number=_find_sequence_number(found))
 
 
 def _find_sequence_number(found: dict[str, Element]) -> int | None:
     if "SequenceNumber" not in found:
         return None
-    number = get_number(found, "SequenceNumber")
-    if number == 0:
-        raise unrecognized("SequenceNumber is 0; expected is a number from 1 to 999999999")
-    return number
+    return checked_sequence_number(get_text(found, "SequenceNumber"))
 
 
 def salvage(root: Element, limits: Limits) -> About:
-    """What can be known of the sender of a document that was refused. Never raises.
-
-    A field counts only where the document has exactly one place for it.
-    """
+    """What can be known of the sender of a document that was refused. Never raises."""
     header = only(root, "Header")
-    data = only(header, "MessageData")
-    tpa_info = only(header, "TPAInfo")
     hops = root.findall(f"{{{names.NAMESPACE}}}RoutingHeader")
-    hop = hops[-1] if hops else None
-    return About(
-        message_type=_find_message_type(root),
-        agreement_id=salvage_identifier(only(tpa_info, "TPAId")),
-        from_ids=salvage_party(only(header, "From"), _PARTY, limits),
-        message_id=salvage_identifier(only(data, "MessageId")),
-        conversation_id=salvage_identifier(only(tpa_info, "ConversationId")),
-        sender_uri=salvage_uri(only(hop, "SenderURI")),
-        receiver_uri=salvage_uri(only(hop, "ReceiverURI")),
-        error_uri=salvage_uri(only(hop, "ErrorURI")),
-        profile=Profile.RM_2000,
-        ref_to_message_id=salvage_identifier(only(data, "RefToMessageId")),
-    )
+    return _FORM.salvage(header, only(header, "TPAInfo"), hops, _find_message_type(root), limits)

@@ -8,7 +8,6 @@ header leaves to the CPA is None in the values.
 from typing import Final
 
 from onceonly.message.errors import ErrorCode, RemoteError, Severity
-from onceonly.message.identity import checked_text
 from onceonly.message.message import (
     AcknowledgmentElement,
     AckRequested,
@@ -24,7 +23,6 @@ from onceonly.message.signals import (
     Acknowledgment,
     ErrorEntry,
     ErrorSignal,
-    Inquiry,
     Signal,
     SignalHeader,
 )
@@ -33,7 +31,6 @@ from onceonly.wire import names
 from onceonly.wire.document import About, Document
 from onceonly.wire.elements import (
     find_attribute,
-    find_text,
     get,
     get_text,
     misshapen,
@@ -42,23 +39,17 @@ from onceonly.wire.elements import (
     orders_of,
     several,
 )
-from onceonly.wire.extension import read_ack_status, read_report
+from onceonly.wire.extension import read_ack_status
 from onceonly.wire.fields import (
     DESCRIPTION_LENGTH_MAX,
     SEMANTICS,
-    checked_document_id,
     find_boolean,
     find_word,
-    get_own_name,
-    get_reference,
-    get_uri,
     read_error,
     read_party,
-    salvage_identifier,
-    salvage_party,
-    salvage_uri,
 )
 from onceonly.wire.limits import Limits
+from onceonly.wire.reading import Form, read_hop, read_inquiry_or_report, refuse_manifest
 from onceonly.wire.rm2001 import names as own
 from onceonly.wire.timestamp import read_timestamp
 from onceonly.wire.xml import WHITE_SPACE, Element
@@ -68,7 +59,6 @@ _ROOT = _ORDERS[names.ROOT]
 _MANIFEST = _ORDERS["Manifest"]
 _REFERENCE = _ORDERS["Reference"]
 _HEADER = _ORDERS["Header"]
-_PARTY = _ORDERS["From or To"]
 _MESSAGE_DATA = _ORDERS["MessageData"]
 _QUALITY_OF_SERVICE_INFO = _ORDERS["QualityOfServiceInfo"]
 _ROUTING_HEADER_LIST = _ORDERS["RoutingHeaderList"]
@@ -76,6 +66,14 @@ _ROUTING_HEADER = _ORDERS["RoutingHeader"]
 _ACKNOWLEDGMENT = _ORDERS["Acknowledgment"]
 _ERROR_LIST = _ORDERS["ErrorList"]
 _ERROR = _ORDERS["Error"]
+
+_FORM: Final = Form(
+    profile=Profile.RM_2001,
+    agreement="CPAId",
+    service="Service",
+    label="xlink:title",
+    party=_ORDERS["From or To"],
+)
 
 _NO_QUALITY: Final = Element("QualityOfServiceInfo")
 """Stands for the element where it is absent, and everything is left to the CPA."""
@@ -105,17 +103,14 @@ def read(root: Element, limits: Limits) -> Document:
     routing = _read_routing(get(sections, "RoutingHeaderList"), limits)
     quality = header.get("QualityOfServiceInfo", _NO_QUALITY)
     once(quality, _QUALITY_OF_SERVICE_INFO)
-    labels = _read_manifest(sections.get("Manifest"), limits)
+    manifest = sections.get("Manifest")
+    labels = _FORM.read_manifest(manifest, _MANIFEST, _read_reference, limits)
     content: Message | Signal
     if message_type == names.NORMAL:
         _refuse_section(sections, "ErrorList")
         content = _read_message(header, quality, sections, limits)
     else:
-        if labels:
-            raise RemoteError(
-                ErrorCode.MIME_PROBLEM,
-                f"a signal, {message_type}, has a Manifest; expected is one without payload",
-            )
+        refuse_manifest(labels, message_type)
         signal_header = _read_signal_header(header, message_type, limits)
         if message_type == names.ERROR:
             _refuse_section(sections, "Acknowledgment")
@@ -163,26 +158,16 @@ def _read_routing(routing: Element, limits: Limits) -> tuple[RoutingHeader, ...]
 
 def _read_routing_header(element: Element) -> RoutingHeader:
     found = once(element, _ROUTING_HEADER)
-    return RoutingHeader(
-        sender_uri=get_uri(found, "SenderURI"),
-        receiver_uri=get_uri(found, "ReceiverURI"),
-        error_uri=get_uri(found, "ErrorURI") if "ErrorURI" in found else None,
-        timestamp_at=read_timestamp(get_text(found, "Timestamp")),
+    return changed(
+        read_hop(found, has_error_uri="ErrorURI" in found),
         reliable_messaging_method=find_word(element, own.RELIABLE_MESSAGING_METHOD, _METHODS),
         ack_requested=find_word(element, own.ACK_REQUESTED, _ACK_REQUESTS),
     )
 
 
-def _read_manifest(manifest: Element | None, limits: Limits) -> dict[str, str]:
-    labels: dict[str, str] = {}
-    if manifest is None:
-        return labels
-    for reference in several(manifest, _MANIFEST, limits.parts_max):
-        once(reference, _REFERENCE)
-        content_id = checked_document_id(find_attribute(reference, own.HREF) or "", labels)
-        title = find_attribute(reference, own.TITLE) or ""
-        labels[content_id] = checked_text(title, "xlink:title")
-    return labels
+def _read_reference(element: Element) -> tuple[str, str | None]:
+    once(element, _REFERENCE)
+    return find_attribute(element, own.HREF) or "", find_attribute(element, own.TITLE)
 
 
 def _read_message(
@@ -192,25 +177,16 @@ def _read_message(
     limits: Limits,
 ) -> Message:
     message_data = once(get(header, "MessageData"), _MESSAGE_DATA)
-    reference = find_text(message_data, "RefToMessageId")
     semantics = find_word(quality, own.DELIVERY_SEMANTICS, SEMANTICS)
     acknowledgment = _find_acknowledgment(sections, limits)
-    if acknowledgment is not None and reference is None:
+    if acknowledgment is not None and "RefToMessageId" not in message_data:
         raise misshapen(
             "an Acknowledgment rides on a message without RefToMessageId; expected is the MessageId"
             " of what it acknowledges"
         )
-    return Message(
-        message_id=get_text(message_data, "MessageId"),
-        from_ids=read_party(get(header, "From"), _PARTY, limits),
-        to_ids=read_party(get(header, "To"), _PARTY, limits),
-        agreement_id=get_text(header, "CPAId"),
-        conversation_id=get_text(header, "ConversationId"),
-        service=get_text(header, "Service"),
-        action=get_text(header, "Action"),
-        timestamp_at=read_timestamp(get_text(message_data, "Timestamp")),
-        semantics=semantics or DeliverySemantics.ONCE_AND_ONLY_ONCE,
-        ref_to_message_id=reference,
+    said = semantics or DeliverySemantics.ONCE_AND_ONLY_ONCE
+    return changed(
+        _FORM.read_message(header, header, message_data, said, limits),
         time_to_live_at=_find_time_to_live(message_data),
         sync_reply_mode=find_word(quality, own.SYNC_REPLY_MODE, _SYNC_REPLY_MODES),
         delivery_receipt_requested=find_word(
@@ -231,15 +207,7 @@ def _read_signal_header(
     header: dict[str, Element], message_type: str, limits: Limits
 ) -> SignalHeader:
     message_data = once(get(header, "MessageData"), _MESSAGE_DATA)
-    return SignalHeader(
-        message_id=get_own_name(message_data, "MessageId", message_type),
-        from_ids=read_party(get(header, "From"), _PARTY, limits),
-        to_ids=read_party(get(header, "To"), _PARTY, limits),
-        agreement_id=find_text(header, "CPAId") or "",
-        conversation_id=get_own_name(header, "ConversationId", message_type),
-        timestamp_at=read_timestamp(get_text(message_data, "Timestamp")),
-        ref_to_message_id=get_reference(message_data, message_type),
-    )
+    return _FORM.read_signal_header(header, header, message_data, message_type, limits)
 
 
 def _read_signal(
@@ -257,10 +225,7 @@ def _read_signal(
             is_receipt=message_type == names.RECEIPT,
         )
     _refuse_section(sections, "Acknowledgment")
-    kind = names.REQUEST_KINDS.get(message_type)
-    if kind is not None:
-        return Inquiry(header, kind)
-    return read_report(root, header, names.REPORT_KINDS[message_type])
+    return read_inquiry_or_report(root, header, message_type)
 
 
 def _find_acknowledgment(
@@ -278,7 +243,7 @@ def _find_acknowledgment(
     party = found.get("From")
     return AcknowledgmentElement(
         timestamp_at=read_timestamp(get_text(found, "Timestamp")),
-        from_ids=() if party is None else read_party(party, _PARTY, limits),
+        from_ids=() if party is None else read_party(party, _FORM.party, limits),
         is_signed=find_boolean(element, "signed") or False,
     )
 
@@ -317,28 +282,13 @@ def highest_severity(errors: tuple[ErrorEntry, ...]) -> Severity:
 
 
 def salvage(root: Element, limits: Limits) -> About:
-    """What can be known of the sender of a document that was refused. Never raises.
-
-    A field counts only where the document has exactly one place for it.
-    """
+    """What can be known of the sender of a document that was refused. Never raises."""
     header = only(root, "Header")
-    data = only(header, "MessageData")
     hops = root.findall(
         f"{{{names.NAMESPACE}}}RoutingHeaderList/{{{names.NAMESPACE}}}RoutingHeader"
     )
-    hop = hops[-1] if hops else None
-    return About(
-        message_type=_salvage_message_type(only(header, "Service"), only(header, "Action")),
-        agreement_id=salvage_identifier(only(header, "CPAId")),
-        from_ids=salvage_party(only(header, "From"), _PARTY, limits),
-        message_id=salvage_identifier(only(data, "MessageId")),
-        conversation_id=salvage_identifier(only(header, "ConversationId")),
-        sender_uri=salvage_uri(only(hop, "SenderURI")),
-        receiver_uri=salvage_uri(only(hop, "ReceiverURI")),
-        error_uri=salvage_uri(only(hop, "ErrorURI")),
-        profile=Profile.RM_2001,
-        ref_to_message_id=salvage_identifier(only(data, "RefToMessageId")),
-    )
+    message_type = _salvage_message_type(only(header, "Service"), only(header, "Action"))
+    return _FORM.salvage(header, header, hops, message_type, limits)
 
 
 def _salvage_message_type(service: Element | None, action: Element | None) -> str | None:
