@@ -5,7 +5,7 @@ The first byte of the input says how large the pieces are, the rest is a body wi
 
 from fuzzing import pieces_of
 from onceonly.message.errors import RemoteError
-from onceonly.wire.mime import PartBytes, PartEvent, Splitter
+from onceonly.wire.splitter import PartBytes, PartEvent, Splitter
 
 
 def split(data: bytes) -> None:

@@ -10,7 +10,7 @@ from email.message import Message
 from email.parser import BytesParser
 from email.policy import compat32
 
-from onceonly.wire.mime import PartBegun, PartBytes, Splitter
+from onceonly.wire.splitter import PartBegun, PartBytes, Splitter
 
 _BARE = re.compile(rb"\r(?!\n)|(?<!\r)\n")
 _NESTED = re.compile(rb"(?i)content-t|mime-version")

@@ -12,17 +12,19 @@ from hypothesis import strategies as st
 from onceonly.message.errors import ErrorCode, RemoteError
 from onceonly.wire.limits import Limits
 from onceonly.wire.mime import (
-    PADDING_BYTES_MAX,
     MediaType,
-    PartBegun,
-    PartBytes,
-    PartEnded,
     PartHead,
-    Splitter,
     carried_type,
     check_writable_type,
     parse_media_type,
     parse_part_head,
+)
+from onceonly.wire.splitter import (
+    PADDING_BYTES_MAX,
+    PartBegun,
+    PartBytes,
+    PartEnded,
+    Splitter,
 )
 from onceonly.wire.transfer import transfer_of
 

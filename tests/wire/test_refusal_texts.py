@@ -26,7 +26,8 @@ MAKERS = {
     "misshapen": 0,
     "unrecognized": 0,
     "_broken": 0,
-    "_too_large": 0,
+    "broken": 0,
+    "too_large": 0,
 }
 """Who makes a refusal, and at which place it takes the text."""
 

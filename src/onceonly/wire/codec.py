@@ -45,6 +45,7 @@ class Codec:
     """
     write_routing_header: Callable[[RoutingHeader], str]
     """The RoutingHeader of a hop, as whole lines. Raises `LocalError` (InvalidText)."""
-    find: Callable[[bytes, str | None, Limits], Document | None] | None = None
-    """The short way, where there is one: what `read` would make of a document of these bytes and
-    this charset, or None where the long way has to tell. Never raises."""
+    leaf: re.Pattern[str] | None = None
+    """Finds the texts of a document that may be another in the next one of its layout
+    (`template.leaf_pattern`): all but those by which `read` tells what the document is. Without it
+    each document is read the long way."""

@@ -23,24 +23,25 @@ from onceonly.wire import header, names
 from onceonly.wire.document import About, Content, Document, about
 from onceonly.wire.limits import DEFAULT, Limits
 from onceonly.wire.mime import (
+    PartHead,
+    carried_type,
+    check_writable_type,
+    content_ids_of,
+    is_boundary,
+    is_content_id,
+    part_media_type,
+)
+from onceonly.wire.package_type import PACKAGE_TYPE, read_package_type
+from onceonly.wire.registry import codec_of
+from onceonly.wire.splice import spliced
+from onceonly.wire.splitter import (
     PartBegun,
     PartBytes,
     PartEnded,
     PartEvent,
-    PartHead,
     Splitter,
-    carried_type,
-    check_writable_type,
-    checked_content_id,
-    content_ids_of,
     in_part,
-    is_boundary,
-    is_content_id,
-    parse_media_type,
-    part_media_type,
 )
-from onceonly.wire.registry import codec_of
-from onceonly.wire.splice import spliced
 from onceonly.wire.transfer import Transfer, transfer_of
 from onceonly.wire.version import check_same, profile_of
 from onceonly.wire.xml import Element, parse
@@ -60,7 +61,6 @@ __all__ = [
 ]
 
 _BOUNDARY_TOKEN: Final = re.compile(r"[0-9A-Za-z]{16,48}")
-_PACKAGE_TYPE: Final = f'{names.PACKAGE_TYPE}; type="{names.HEADER_TYPE}"'
 
 
 def boundary_for(token: str) -> str:
@@ -122,7 +122,7 @@ def _package(
         segments.append(before + f"\r\n--{boundary}\r\n{head}".encode())
         before = b""
     segments.append(before + f"\r\n--{boundary}--\r\n".encode())
-    content_type = f'{_PACKAGE_TYPE}; {version}; boundary="{boundary}"; start="<{root_content_id}>"'
+    content_type = f'{PACKAGE_TYPE}; {version}; boundary="{boundary}"; start="<{root_content_id}>"'
     return Package(content_type, tuple(segments))
 
 
@@ -215,7 +215,8 @@ class Decoder:
         self._open_sink = open_sink
         self._admit = admit
         self._is_admitted = False
-        boundary, self._start, self._declared = _read_package_type(content_type, limits)
+        boundary, self._start, version = read_package_type(content_type, limits)
+        self._declared = _find_profile(version)
         self._splitter = Splitter(boundary, limits)
         self._transfer: Transfer = transfer_of("binary")
         self._charset: str | None = None
@@ -244,7 +245,14 @@ class Decoder:
 
     def feed(self, data: bytes) -> None:
         """Read the next piece. Raises `RemoteError`."""
-        for event in self._splitter.feed(data):
+        splitter = self._splitter
+        splitter.add(data)
+        while (part := splitter.find_part()) is not None:
+            self._begin_part(part.head)
+            if part.data:
+                self._take(part.data)
+            self._end_part()
+        for event in splitter.events():
             self._apply(event)
 
     def finish(self) -> Envelope:
@@ -273,8 +281,8 @@ class Decoder:
 
     def _apply(self, event: PartEvent) -> None:
         if isinstance(event, PartBegun):
-            self._number += 1
-            self._head = event.head
+            self._begin_part(event.head)
+            return
         try:
             data = self._decoded(event)
         except RemoteError as error:
@@ -282,23 +290,31 @@ class Decoder:
         if data:
             self._take(data)
         if isinstance(event, PartEnded):
-            if self._document is None:
-                self._end_header()
-            else:
-                self._end_payload(self._document)
+            self._end_part()
 
-    def _decoded(self, event: PartEvent) -> bytes:
+    def _decoded(self, event: PartBytes | PartEnded) -> bytes:
         """What the event brings of the part, its transfer encoding undone."""
         if isinstance(event, PartBytes):
             return self._transfer.decode(event.data)
-        if isinstance(event, PartEnded):
-            return self._transfer.finish()
-        self._transfer = transfer_of(event.head.transfer_encoding)
+        return self._transfer.finish()
+
+    def _begin_part(self, head: PartHead) -> None:
+        self._number += 1
+        self._head = head
+        try:
+            self._transfer = transfer_of(head.transfer_encoding)
+            if self._document is None:
+                self._begin_header(head)
+            else:
+                self._begin_payload(head, self._document)
+        except RemoteError as error:
+            raise in_part(error, self._number, head.content_id) from error
+
+    def _end_part(self) -> None:
         if self._document is None:
-            self._begin_header(event.head)
+            self._end_header()
         else:
-            self._begin_payload(event.head, self._document)
-        return b""
+            self._end_payload(self._document)
 
     def _begin_header(self, head: PartHead) -> None:
         media_type = part_media_type(head.content_type, self._limits)
@@ -317,7 +333,7 @@ class Decoder:
         if head.content_id is not None:
             self._content_ids.add(head.content_id)
         self._charset = media_type.parameters.get("charset")
-        declared = _declared_profile(media_type.parameters)
+        declared = _find_profile(media_type.parameters.get("version"))
         check_same(declared, self._declared)
         self._declared = declared or self._declared
 
@@ -366,6 +382,8 @@ class Decoder:
         self._names = _names_of(self._document)
         self._admit(self._document)
         self._is_admitted = True
+        if self._root is not None:
+            header.learn(document, self._charset, self._declared, self._limits)
 
     @property
     def is_admitted(self) -> bool:
@@ -406,36 +424,5 @@ def _names_of(document: Document) -> dict[str, str]:
     return found
 
 
-def _read_package_type(content_type: str, limits: Limits) -> tuple[str, str | None, Profile | None]:
-    """The boundary, the start parameter without angle brackets, and the profile that it says.
-
-    RFC 2387 asks for `type`; where it is absent, the header part's own type says the same.
-    """
-    media = parse_media_type(content_type, limits)
-    essence, parameters = media.essence, media.parameters
-    if (
-        essence != names.PACKAGE_TYPE
-        or parameters.get("type", names.HEADER_TYPE).lower() != names.HEADER_TYPE
-    ):
-        raise RemoteError(
-            ErrorCode.NOT_SUPPORTED,
-            f"the package is {quoted(content_type)}; expected is {_PACKAGE_TYPE}",
-        )
-    boundary = parameters.get("boundary")
-    if boundary is None:
-        raise RemoteError(
-            ErrorCode.MIME_PROBLEM,
-            "the package has no boundary parameter; expected is one in its Content-Type, which is"
-            f" {quoted(content_type)}",
-        )
-    start = parameters.get("start")
-    return (
-        boundary,
-        None if start is None else checked_content_id(start),
-        _declared_profile(parameters),
-    )
-
-
-def _declared_profile(parameters: dict[str, str]) -> Profile | None:
-    version = parameters.get("version")
+def _find_profile(version: str | None) -> Profile | None:
     return None if version is None else profile_of(version)

@@ -1,26 +1,41 @@
 """Reading a header document, of whichever profile it says it is."""
 
+from typing import Final
+
 from onceonly.message.profile import Profile
 from onceonly.wire.document import About, Document
 from onceonly.wire.limits import Limits
-from onceonly.wire.registry import codec_of, codecs
+from onceonly.wire.registry import codec_of
+from onceonly.wire.template import Templates
 from onceonly.wire.version import ROOT_TAG, check_same, profile_of_root, spelling_of_root
-from onceonly.wire.xml import Element
+from onceonly.wire.xml import Element, parse
+
+TEMPLATES: Final = Templates()
 
 
 def find(
     document: bytes, charset: str | None, declared: Profile | None, limits: Limits
 ) -> Document | None:
-    """The document by the short way of a profile, or None where the long way has to tell.
+    """The document by the short way, or None where the long way has to tell.
 
-    `declared` is the profile that its package says, if it does.
+    `declared` is the profile that its package says, if it does. Never raises.
     """
-    for codec in codecs():
-        if codec.find is not None and declared in (None, codec.profile):
-            found = codec.find(document, charset, limits)
-            if found is not None:
-                return found
-    return None
+    if declared is None:
+        return None
+    return TEMPLATES.find(document, charset, codec_of(declared), limits)
+
+
+def learn(document: bytes, charset: str | None, declared: Profile | None, limits: Limits) -> None:
+    """Make a short way for documents like this one, which was read the long way and let in."""
+    if declared is None:
+        return
+    TEMPLATES.learn(
+        document,
+        charset,
+        codec_of(declared),
+        limits,
+        read=lambda like: read(parse(like, charset, limits), declared, limits),
+    )
 
 
 def read(root: Element, declared: Profile | None, limits: Limits) -> Document:

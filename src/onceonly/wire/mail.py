@@ -15,7 +15,8 @@ from onceonly.message.errors import LocalError
 from onceonly.message.message import Payload
 from onceonly.message.package import Package
 from onceonly.wire.limits import Limits
-from onceonly.wire.mime import PartBegun, PartBytes, PartHead, Splitter, parse_media_type
+from onceonly.wire.mime import PartHead, parse_media_type
+from onceonly.wire.splitter import PartBegun, PartBytes, Splitter
 
 LINE_BYTES: Final = 57
 CHARACTERS_MAX: Final = LINE_BYTES // 3 * 4

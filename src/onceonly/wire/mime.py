@@ -1,17 +1,10 @@
-"""MIME multipart/related, read in one pass, whatever the pieces it arrives in.
+"""The words of MIME: media types, Content-IDs, and the head of a part.
 
-Knows RFC 2045, 2046 and 2387 as far as a message needs them, and their abuses (attacks P1-P10);
-it must not know what the parts mean. The standard library's parser keeps everything in memory
-and takes seconds on hostile input, so this one is our own: every byte is searched once, and what
-is held back between two pieces is shorter than a delimiter line or the head of one part.
-
-The lines of a frame (delimiters and heads) end in CRLF, or all of them in LF, as files and some
-mail systems have it; the first delimiter line says which (ruling R-42). A delimiter that ends the
-other way is one to some readers and none to others, so a frame with both kinds is refused.
+Knows RFC 2045, 2046 and 2392 as far as a message needs them, and their abuses (attacks P1-P10); it
+must not know what the parts mean, nor how a package is cut into them.
 """
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
@@ -19,13 +12,6 @@ from onceonly.message.errors import ErrorCode, LocalError, RemoteError
 from onceonly.message.printable import quoted
 from onceonly.message.word import Word
 from onceonly.wire.limits import DEFAULT, Limits
-
-PADDING_BYTES_MAX: Final = 256
-"""White space behind a boundary; RFC 2046 lets transports add some, nobody adds this much."""
-
-FALSE_DELIMITERS_MAX: Final = 20_000
-"""Lines that begin like a delimiter and are none. Each costs some microseconds, all of them
-together a tenth of a second; whoever sends more chose the boundary in order to."""
 
 DEFAULT_CONTENT_TYPE: Final = "text/plain; charset=us-ascii"
 """What a part without a Content-Type is (RFC 2046 §5.1)."""
@@ -48,13 +34,8 @@ _ENCODED = re.compile(r"%([0-9A-Fa-f]{2})")
 _FIELD_NAME = re.compile(_TOKEN)
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _BARE_CR = re.compile(rb"\r(?!\n)")
-_BARE_LF = re.compile(rb"(?<!\r)\n")
+BARE_LF = re.compile(rb"(?<!\r)\n")
 _FOLD = re.compile(r"\n(?=[ \t])")
-_DELIMITER_REST = re.compile(rb"(--)?[ \t]*(\r?\n)?")
-
-_CRLF: Final = b"\r\n"
-_LF: Final = b"\n"
-_LINE_ENDS: Final = {_CRLF: "CRLF", _LF: "LF"}
 
 
 class MediaType(Word):
@@ -72,30 +53,13 @@ class PartHead(Word):
     transfer_encoding: str
 
 
-class PartBegun(Word):
-    """A part begins; its bytes follow."""
-
-    head: PartHead
-
-
-class PartBytes(Word):
-    """The next bytes of the part, as transferred."""
-
-    data: bytes
-
-
-class PartEnded(Word):
-    """The part is complete."""
-
-
-PartEvent = PartBegun | PartBytes | PartEnded
-
-
-def _broken(description: str) -> RemoteError:
+def broken(description: str) -> RemoteError:
+    """A part, or the frame around the parts, is not what MIME prescribes."""
     return RemoteError(ErrorCode.MIME_PROBLEM, description)
 
 
-def _too_large(description: str) -> RemoteError:
+def too_large(description: str) -> RemoteError:
+    """Something is longer or more than a limit."""
     return RemoteError(ErrorCode.MESSAGE_TOO_LARGE, description)
 
 
@@ -107,27 +71,27 @@ def parse_media_type(
     Raises `RemoteError` (MimeProblem, MessageTooLarge).
     """
     if len(value) > limits.part_head_bytes_max:
-        raise _too_large(
+        raise too_large(
             f"a Content-Type has {len(value)} characters; at most {limits.part_head_bytes_max}"
             " are read"
         )
     found = _ESSENCE.match(value)
     if found is None:
-        raise _broken(f"the Content-Type is {quoted(value)}; expected is the form type/subtype")
+        raise broken(f"the Content-Type is {quoted(value)}; expected is the form type/subtype")
     essence, at = found[1].lower(), found.end()
     parameters: dict[str, str] = {}
     count = 0
     while at < len(value):
         found = parameter.match(value, at)
         if found is None:
-            raise _broken(
+            raise broken(
                 f"a Content-Type has a malformed parameter at {quoted(value[at:])}; expected is"
                 ' ; name=value or ; name="value"'
             )
         at = found.end()
         count += 1
         if count > limits.parameters_max:
-            raise _too_large(
+            raise too_large(
                 f"a Content-Type has too many parameters; at most {limits.parameters_max} are read"
             )
         if found[1] is not None:
@@ -147,7 +111,7 @@ def part_media_type(value: str, limits: Limits = DEFAULT) -> MediaType:
 def _add_parameter(parameters: dict[str, str], found: re.Match[str]) -> None:
     name = found[1].lower()
     if name in parameters:
-        raise _broken(f"a Content-Type has the parameter {quoted(name)} twice; expected is one")
+        raise broken(f"a Content-Type has the parameter {quoted(name)} twice; expected is one")
     parameters[name] = _value_of(found)
 
 
@@ -172,7 +136,7 @@ def checked_content_id(value: str) -> str:
     if content_id[:1] == "<" and content_id[-1:] == ">":
         content_id = content_id[1:-1].strip(" \t")
     if _CONTENT_ID.fullmatch(content_id) is None:
-        raise _broken(
+        raise broken(
             f"the Content-ID is {quoted(value)}; expected are 1-250 visible ASCII characters in"
             " angle brackets"
         )
@@ -189,6 +153,8 @@ def content_ids_of(reference: str) -> tuple[str, ...]:
 
     As it stands, and percent-decoded where that is another one (RFC 2392, ruling R-42).
     """
+    if "%" not in reference:
+        return (reference,)
     decoded = _ENCODED.sub(lambda found: chr(int(found[1], 16)), reference)
     if decoded == reference or not is_content_id(decoded):
         return (reference,)
@@ -271,13 +237,13 @@ def parse_part_head(head: bytes) -> PartHead:
     hold; one that we use may stand there only once (P6), and without control characters.
     """
     if _BARE_CR.search(head) is not None:
-        raise _broken("a line of its head has a CR without LF; expected is one kind of line end")
+        raise broken("a line of its head has a CR without LF; expected is one kind of line end")
     fields: dict[str, str] = {}
     lines = head.decode("latin-1").replace("\r\n", "\n")
     for line in _FOLD.sub("", lines).split("\n") if head else ():
         name, colon, value = line.partition(":")
         if not colon or _FIELD_NAME.fullmatch(name) is None:
-            raise _broken(
+            raise broken(
                 f"the line {quoted(line)} of its head is not a field; expected is Name: value, and"
                 " a blank before a line that goes on"
             )
@@ -293,214 +259,45 @@ def parse_part_head(head: bytes) -> PartHead:
     )
 
 
+def find_part_head(head: bytes) -> PartHead | None:
+    """The short way: the fields of a head like one that was read before, but for its Content-ID.
+
+    None where `parse_part_head` has to tell, or a look at the line ends. `head` ends before the
+    blank line, and its lines in CRLF.
+    """
+    before, opened, rest = head.partition(b"<")
+    content_id, closed, after = rest.partition(b">")
+    if not opened or not closed or not before:
+        return None
+    known = _known_head(before, after)
+    if known is None:
+        return None
+    named = content_id.decode("latin-1")
+    if not is_content_id(named):
+        return None
+    return PartHead(known.content_type, named, known.transfer_encoding)
+
+
+@lru_cache(maxsize=128)
+def _known_head(before: bytes, after: bytes) -> PartHead | None:
+    """What every head says that has these bytes around a Content-ID; None where it may differ.
+
+    Two heads are read, and the id of each has to come out as its Content-ID.
+    """
+    heads = [before + b"<%d>" % at + after for at in (1, 2)]
+    if BARE_LF.search(heads[0]) is not None:
+        return None
+    try:
+        one, other = map(parse_part_head, heads)
+    except RemoteError:
+        return None
+    return one if (one.content_id, other.content_id) == ("1", "2") else None
+
+
 def _check_used(name: str, value: str, fields: dict[str, str]) -> None:
     if name in fields:
-        raise _broken(f"it has the field {name} twice; expected is one")
+        raise broken(f"it has the field {name} twice; expected is one")
     if name != "content-type" and _CONTROL.search(value) is not None:
-        raise _broken(
+        raise broken(
             f"its field {name} has a control character, {quoted(value)}; expected is visible text"
         )
-
-
-class _Delimiter(Word):
-    at: int
-    end: int
-    closes: bool
-
-
-class Splitter:
-    """Cuts the bytes of a multipart body into its parts.
-
-    Feed it the body in pieces of any size, then `finish` it. The events do not depend on the
-    pieces, save how the bytes of a part are spread over its `PartBytes`. Raises `RemoteError`
-    (MimeProblem) for a boundary that is none.
-    """
-
-    def __init__(self, boundary: str, limits: Limits = DEFAULT) -> None:
-        if not is_boundary(boundary):
-            raise _broken(
-                f"the boundary is {quoted(boundary)}; expected are 1-70 characters of those that"
-                " RFC 2046 section 5.1.1 allows"
-            )
-        self._limits = limits
-        self._delimiter = b"\n--" + boundary.encode("ascii")
-        # A delimiter is a whole line: the line end before the first line is not in the body.
-        self._buffer = _LF
-        self._at = 0
-        self._leading = 0
-        self._line_end: bytes | None = None
-        """That of the frame, once its first delimiter line was read."""
-        self._read = self._read_preamble
-        self._parts = 0
-        self._bytes = 0
-        self._is_begun = False
-        """Whether the line end that stands before the first byte is behind us."""
-        self._false_delimiters = 0
-        self._ended = False
-
-    def feed(self, data: bytes) -> Iterator[PartEvent]:
-        """What the next piece completes. Raises `RemoteError` (MimeProblem, MessageTooLarge)."""
-        self._bytes += len(data)
-        if self._bytes > self._limits.package_bytes_max:
-            raise _too_large(
-                f"the package is too long; at most {self._limits.package_bytes_max} bytes are read"
-            )
-        if self._ended:  # whatever follows the final boundary is an epilogue, and skipped
-            return
-        self._buffer = self._buffer + data if self._buffer else data
-        while not self._ended and (events := self._read()) is not None:
-            yield from events
-        self._buffer = self._buffer[self._at :]
-        self._at = 0
-
-    def finish(self) -> Iterator[PartEvent]:
-        """What the end of the body completes.
-
-        Raises `RemoteError` (MimeProblem) unless the final boundary was there.
-        """
-        if not self._ended:
-            # The line end after the final boundary may be missing; it is made up for.
-            line_end = self._line_end or _CRLF
-            self._bytes -= len(line_end)
-            yield from self.feed(line_end)
-        if not self._ended:
-            final = self._delimiter[1:].decode("ascii") + "--"
-            raise _broken(
-                f"the package ends without the final boundary line; expected is {quoted(final)}"
-                f" after its {self._parts} parts (it was cut short on the way, or has another"
-                " boundary than its Content-Type says)"
-            )
-
-    # Each state returns the events that the buffer holds complete, or None for "more, please".
-
-    def _read_preamble(self) -> tuple[PartEvent, ...] | None:
-        stop, delimiter = self._find_delimiter()
-        self._is_begun = self._is_begun or stop > self._at
-        self._at = stop
-        if delimiter is None:
-            return None
-        if delimiter.closes:
-            raise _broken("the package has no part; expected is one with the header at least")
-        self._at = delimiter.end
-        self._read = self._read_head
-        return ()
-
-    def _read_head(self) -> tuple[PartEvent, ...] | None:
-        at, size_max = self._at, self._limits.part_head_bytes_max
-        blank_line = self._find_blank_line()
-        if blank_line is None:
-            if len(self._buffer) - at >= size_max + 4:
-                raise self._too_long_a_head(self._parts + 1)
-            return None
-        self._parts += 1
-        if self._parts > self._limits.parts_max:
-            raise _too_large(
-                f"the package has too many parts; at most {self._limits.parts_max} are read, the"
-                " header part among them"
-            )
-        line_end = self._line_end
-        assert line_end is not None, "a delimiter line was read"
-        head = self._buffer[at : max(at, blank_line - len(line_end))]
-        if len(head) > size_max:
-            raise self._too_long_a_head(self._parts)
-        # The blank line stays, since its line end may already be that of the next delimiter: a
-        # part without a body (RFC 2046 §5.1.1).
-        self._at, self._leading = blank_line, len(line_end)
-        self._read = self._read_body
-        return (PartBegun(self._parse_head(head, line_end)),)
-
-    def _find_blank_line(self) -> int | None:
-        """Where the blank line behind a head begins, if it is there. It ends as the frame does."""
-        buffer, at = self._buffer, self._at
-        for line_end in _LINE_ENDS:
-            if buffer.startswith(line_end, at):
-                self._check_line_end(line_end)
-                return at
-        end = at + self._limits.part_head_bytes_max + 4
-        as_crlf, as_lf = buffer.find(b"\n\r\n", at, end), buffer.find(b"\n\n", at, end)
-        if as_crlf < 0 and as_lf < 0:
-            return None
-        is_crlf = as_crlf >= 0 and not 0 <= as_lf < as_crlf
-        last = as_crlf if is_crlf else as_lf
-        self._check_line_end(_CRLF if is_crlf else _LF)
-        self._check_line_end(_CRLF if buffer[last - 1 : last] == b"\r" else _LF)
-        return last + 1
-
-    def _parse_head(self, head: bytes, line_end: bytes) -> PartHead:
-        is_mixed = b"\r\n" in head if line_end == _LF else _BARE_LF.search(head) is not None
-        if is_mixed:
-            self._check_line_end(_CRLF if line_end == _LF else _LF)
-        try:
-            return parse_part_head(head)
-        except RemoteError as error:
-            raise in_part(error, self._parts, None) from error
-
-    def _too_long_a_head(self, number: int) -> RemoteError:
-        size_max = self._limits.part_head_bytes_max
-        error = _too_large(f"its head is too long; at most {size_max} bytes are read")
-        return in_part(error, number, None)
-
-    def _read_body(self) -> tuple[PartEvent, ...] | None:
-        stop, delimiter = self._find_delimiter()
-        start = self._at + self._leading
-        if delimiter is None and stop <= start:
-            return None
-        data, self._leading = self._buffer[start:stop], 0
-        if delimiter is None:
-            self._at = stop
-            return (PartBytes(data),)
-        self._at, self._ended = delimiter.end, delimiter.closes
-        self._read = self._read_head
-        return (PartBytes(data), PartEnded()) if data else (PartEnded(),)
-
-    def _find_delimiter(self) -> tuple[int, _Delimiter | None]:
-        """The next delimiter line, and up to where the buffer surely is no delimiter line."""
-        buffer, at = self._buffer, self._at
-        while (at := buffer.find(self._delimiter, at)) >= 0:
-            rest_at = at + len(self._delimiter)
-            rest = _DELIMITER_REST.match(buffer, rest_at, rest_at + PADDING_BYTES_MAX)
-            assert rest is not None, "the pattern matches the empty string too"
-            # The line end before it is its own, and no byte of what stands there.
-            has_cr = at > self._at and buffer[at - 1 : at] == b"\r"
-            start = at - 1 if has_cr else at
-            if rest[2] is not None:
-                self._check_delimiter(rest[2], at, has_cr=has_cr)
-                return start, _Delimiter(start, rest.end(), closes=rest[1] is not None)
-            if rest.end() - rest_at >= PADDING_BYTES_MAX - 1:
-                raise _broken(
-                    f"too much white space behind a boundary; at most {PADDING_BYTES_MAX - 2} bytes"
-                    " of a line are read"
-                )
-            following = buffer[rest.end() : rest.end() + 2]
-            if following in (b"", b"\r") or (following == b"-" and rest.end() == rest_at):
-                return start, None
-            at = rest_at
-            self._false_delimiters += 1
-            if self._false_delimiters > FALSE_DELIMITERS_MAX:
-                raise _broken(
-                    f"more than {FALSE_DELIMITERS_MAX} lines begin like the boundary and are none;"
-                    " expected is a boundary that the payloads do not contain"
-                )
-        return max(self._at, len(buffer) - len(self._delimiter)), None
-
-    def _check_delimiter(self, line_end: bytes, at: int, *, has_cr: bool) -> None:
-        """Raise `RemoteError` unless the line ends as the frame does, and the line before it."""
-        self._line_end = self._line_end or line_end
-        self._check_line_end(line_end)
-        if self._is_begun or at > 0:
-            self._check_line_end(_CRLF if has_cr else _LF)
-        self._is_begun = True
-
-    def _check_line_end(self, line_end: bytes) -> None:
-        if line_end != self._line_end:
-            ours, other = _LINE_ENDS[self._line_end or _CRLF], _LINE_ENDS[line_end]
-            raise _broken(
-                f"a line of the package's frame ends in {other}, the first boundary line in {ours};"
-                " expected is one kind of line end for all of them"
-            )
-
-
-def in_part(error: RemoteError, number: int, content_id: str | None) -> RemoteError:
-    """The same about a part, which is named: its place in the package and its Content-ID."""
-    name = f"part {number}" if content_id is None else f"part {number} <{content_id}>"
-    return RemoteError(error.code, f"{name}: {error.description}", error.severity)

@@ -21,6 +21,9 @@ _FORM = re.compile(
     r"|-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2}))"
     r"(?:[.,]([0-9]+))?(?:Z|([+-])(0[0-9]|1[0-4]):?([0-5][0-9]))?"
 )
+_MILLISECONDS = re.compile(r"[0-9]{3}Z")
+_SECOND_LENGTHS = (len("19991110T102344"), len("1999-11-10T10:23:44"))
+"""No text of either length has a zone: a Z makes it longer, an offset much longer."""
 US_PER_MS: Final = 1000
 _US_PER_DAY = 24 * 60 * 60 * US_PER_S
 EARLIEST_AT: Final = from_datetime(datetime(1, 1, 1, tzinfo=UTC))
@@ -63,6 +66,31 @@ def read_timestamp(text: str, name: str = "Timestamp") -> int:
     `name` is that of the element or attribute. Raises `RemoteError` (ValueNotRecognized) for
     anything that is no instant of the years 1 to 9999 (attack X15).
     """
+    second, _, fraction = text.partition(".")
+    if len(second) in _SECOND_LENGTHS and _MILLISECONDS.fullmatch(fraction) is not None:
+        at = _find_second(second)
+        if at is not None:
+            return at + int(fraction[:3]) * US_PER_MS
+    return _read_any(text, name)
+
+
+@lru_cache(16)
+def _find_second(text: str) -> int | None:
+    """The instant of a time without fraction and zone, kept like `_write_second`.
+
+    None for what is none, and for 24:00:00, behind which no fraction but zero may stand.
+    """
+    found = _FORM.fullmatch(text)
+    if found is None or found[12] is not None or "24" in (found[4], found[9]):
+        return None
+    try:
+        return _read_any(text, "Timestamp")
+    except RemoteError:
+        return None
+
+
+def _read_any(text: str, name: str) -> int:
+    """What `read_timestamp` gives for any form."""
     found = _FORM.fullmatch(text)
     if found is None:
         raise _unreadable(text, name)

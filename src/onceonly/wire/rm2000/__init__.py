@@ -5,9 +5,11 @@ from typing import Final
 
 from onceonly.message.profile import Profile
 from onceonly.wire.codec import Codec
+from onceonly.wire.fields import SEMANTICS
 from onceonly.wire.names import ROOT
-from onceonly.wire.rm2000 import reading, template, writing
+from onceonly.wire.rm2000 import reading, writing
 from onceonly.wire.rm2000.names import VERSION, VERSION_ATTRIBUTE
+from onceonly.wire.template import leaf_pattern
 
 CODEC: Final = Codec(
     profile=Profile.RM_2000,
@@ -20,5 +22,5 @@ CODEC: Final = Codec(
     salvage=reading.salvage,
     write=writing.write,
     write_routing_header=writing.write_routing_header,
-    find=template.find,
+    leaf=leaf_pattern(SEMANTICS),
 )

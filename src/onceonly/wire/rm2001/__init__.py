@@ -5,9 +5,10 @@ from typing import Final
 
 from onceonly.message.profile import Profile
 from onceonly.wire.codec import Codec
-from onceonly.wire.names import ROOT
+from onceonly.wire.names import ROOT, SERVICE_STEM
 from onceonly.wire.rm2001 import reading, writing
-from onceonly.wire.rm2001.names import VERSION, VERSION_ATTRIBUTE
+from onceonly.wire.rm2001.names import ACTIONS, VERSION, VERSION_ATTRIBUTE
+from onceonly.wire.template import leaf_pattern
 
 CODEC: Final = Codec(
     profile=Profile.RM_2001,
@@ -19,4 +20,5 @@ CODEC: Final = Codec(
     salvage=reading.salvage,
     write=writing.write,
     write_routing_header=writing.write_routing_header,
+    leaf=leaf_pattern({SERVICE_STEM, *(action for _, action in ACTIONS)}),
 )

@@ -1,0 +1,328 @@
+"""The short way to read a header document: it differs from one that was read before in values only.
+
+What a product writes differs from message to message in identifiers, times, numbers and names, and
+hardly in anything else. Those texts are the document's *slots*, and what is left without them is
+its *layout*. The first documents of a layout are read the long way, through `xml` and the profile's
+`reading`. So are two that were made up: they have the layout, and in each slot a text that stands
+nowhere else. From where these texts come out a template knows which value every slot is, and it
+reads later documents of the layout by looking up the layout and checking the slots.
+
+It says what the long way says, or nothing; then the long way has to tell, and to name what is
+wrong:
+
+* All but the slots is the same text, to the last character, as in a document that was accepted. A
+  slot is printable ASCII without markup, so what it holds cannot change the tree around it.
+* Each slot is one value, known by name, and is checked by the code that checks it on the long way.
+* Words that say what the document is are no slots (`Codec.leaf`). A slot that does not come out,
+  or comes out changed, makes no template.
+
+A property test holds both ways to the same answer, for each profile.
+
+What is kept is bounded. A layout is learned where a second document of it was let in, and gives
+way only where there are `TEMPLATES_MAX` others. One that was used since the last look at it stays
+once more. So whoever sends strange layouts in order to displace another's has to send two packages
+for each, and the other one loses a reading of the short way.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache, partial
+from typing import Any, Final
+
+from onceonly.message.errors import RemoteError
+from onceonly.message.identity import PartyId, checked_text
+from onceonly.message.message import Message
+from onceonly.message.signals import Acknowledgment
+from onceonly.message.word import Word, changed
+from onceonly.wire import names
+from onceonly.wire.codec import Codec
+from onceonly.wire.document import Document
+from onceonly.wire.fields import checked_document_id, checked_sequence_number, checked_uri
+from onceonly.wire.limits import Limits
+from onceonly.wire.timestamp import read_timestamp
+
+TEMPLATES_MAX: Final = 128
+"""Layouts that are kept: a product has about two for each profile, for messages and for
+acknowledgements, and a few more with what is optional. With `LENGTH_MAX`, 2 MiB at most."""
+
+SIGHTINGS_MAX: Final = 256
+"""Layouts of which it is remembered that they were seen once; eight bytes for each."""
+
+LENGTH_MAX: Final = 8192
+"""Longest document that has a template. Ordinary ones have 1-3 KB."""
+
+SLOTS_MAX: Final = 64
+"""Most slots of a template: an ordinary document has 15, and 2 more for each payload."""
+
+_VALUES_MAX: Final = 1024
+"""Parties and URIs that are kept checked; each has 255 characters at most."""
+
+_TEXT = "[ -%'-;=?-~]"
+_QUOTED = "[ !#-%'-;=?-~]"
+# In rm-2001 references to payloads and their titles are attributes, before the first leaf.
+_REFERENCE = re.compile(f'(="cid:|:title=")({_QUOTED}++)(?=")')
+_REFERENCE_MARK = '="cid:'
+
+_Key = tuple[object, ...]
+_Part = tuple[str, Callable[[Any], object], int | slice]
+"""A field, what makes its value, and the slot (or all of them) from which it does."""
+
+
+def leaf_pattern(words: Iterable[str]) -> re.Pattern[str]:
+    """Finds the texts of leaves that can be slots: all but those that begin with one of `words`."""
+    fixed = "|".join(map(re.escape, sorted(words)))
+    return re.compile(f">(?!{fixed})({_TEXT}++)</")
+
+
+class Templates:
+    """The templates of one process. They change how fast a document is read, and nothing else."""
+
+    def __init__(self) -> None:
+        self._known: dict[_Key, _Template] = {}
+        self._seen: dict[int, None] = {}
+
+    def find(
+        self, document: bytes, charset: str | None, codec: Codec, limits: Limits
+    ) -> Document | None:
+        """What the long way would make of the document, or None where it has to tell."""
+        cut = _cut(document, charset, codec, limits)
+        if cut is None:
+            return None
+        template = self._known.get(cut[0])
+        # The long way counts the declarations by their name, which a slot may hold as well.
+        if template is None or document.count(b"xmlns") > limits.namespaces_max:
+            return None
+        template.is_used = True
+        return template.find(cut[1])
+
+    def learn(
+        self,
+        document: bytes,
+        charset: str | None,
+        codec: Codec,
+        limits: Limits,
+        *,
+        read: Callable[[bytes], Document],
+    ) -> None:
+        """Remember the layout of a document that was read by `read`, the long way, and let in."""
+        cut = _cut(document, charset, codec, limits)
+        if cut is None or cut[0] in self._known:
+            return
+        key, values = cut
+        sighting = hash(key)
+        if sighting not in self._seen:
+            if len(self._seen) >= SIGHTINGS_MAX:
+                del self._seen[next(iter(self._seen))]
+            self._seen[sighting] = None
+            return
+        del self._seen[sighting]
+        template = _template_of(document, values, codec, read)
+        if template is not None:
+            self._forget_one()
+            self._known[key] = template
+
+    def _forget_one(self) -> None:
+        """Drop the oldest that was not used since it was looked at last, where there are most."""
+        while len(self._known) >= TEMPLATES_MAX:
+            oldest = next(iter(self._known))
+            template = self._known.pop(oldest)
+            if template.is_used:
+                template.is_used = False
+                self._known[oldest] = template
+
+
+class _NoTemplateError(Exception):
+    """A slot does not come out as one value of the document."""
+
+
+class _Template:
+    """What the documents of one layout say."""
+
+    def __init__(self, document: Document, marks: list[str]) -> None:
+        """`document` is what one says that has `marks` in its slots."""
+        slots = _slots_of(marks)
+        used: list[int] = []
+        self.is_used = False
+        self._content = document.content
+        self._parts = _parts_of(document.content, slots, used)
+        self._hops = [(hop, _parts_of(hop, slots, used)) for hop in document.routing]
+        self._references = [
+            _reference_of(reference, label, marks, slots, used)
+            for reference, label in document.labels.items()
+        ]
+        self._profile = document.profile
+        if sorted(used) != list(range(len(marks))):
+            raise _NoTemplateError
+
+    def find(self, values: list[str]) -> Document | None:
+        """The document with these values in its slots; None where one of them is refused."""
+        labels: dict[str, str] = {}
+        try:
+            for scheme, reference, label, at in self._references:
+                content_id = checked_document_id(scheme + values[reference], labels)
+                labels[content_id] = label if at is None else checked_text(values[at], "label")
+            return Document(
+                _made(self._content, self._parts, values),
+                tuple([_made(hop, parts, values) for hop, parts in self._hops]),
+                labels,
+                self._profile,
+            )
+        except RemoteError:
+            return None
+
+
+def _template_of(
+    document: bytes, values: list[str], codec: Codec, read: Callable[[bytes], Document]
+) -> _Template | None:
+    if len(values) > SLOTS_MAX:
+        return None
+    marks, others = _marks(values, 1), _marks(values, 2)
+    try:
+        made_up = read(_refilled(document, codec, marks))
+        if not isinstance(made_up.content, Message | Acknowledgment):
+            return None  # Seldom sent; their layouts would push out those that are.
+        template = _Template(made_up, marks)
+        # What only looks like a mark, because a peer wrote it so, stays what it is in this one.
+        is_right = template.find(others) == read(_refilled(document, codec, others))
+    except (RemoteError, _NoTemplateError):
+        return None
+    return template if is_right else None
+
+
+# --- Layout and slots ---------------------------------------------------------------------------
+
+
+def _cut(
+    document: bytes, charset: str | None, codec: Codec, limits: Limits
+) -> tuple[_Key, list[str]] | None:
+    """The layout with all that the long way depends on beside it, and the texts of the slots."""
+    if codec.leaf is None or len(document) > min(LENGTH_MAX, limits.header_bytes_max):
+        return None
+    try:
+        named, pieces = _split(document.decode(), codec.leaf)
+    except UnicodeDecodeError:
+        return None
+    values = [*named[2::3], *pieces[1::2]]
+    del named[2::3]
+    return (tuple(named), tuple(pieces[2::2]), charset, codec, limits), values
+
+
+def _split(text: str, leaf: re.Pattern[str]) -> tuple[list[str], list[str]]:
+    """What stands before the first leaf, as `_REFERENCE` cuts it, and the text as `leaf` does."""
+    pieces = leaf.split(text)
+    first = pieces[0]
+    return _REFERENCE.split(first) if _REFERENCE_MARK in first else [first], pieces
+
+
+def _refilled(document: bytes, codec: Codec, values: list[str]) -> bytes:
+    """The document with these texts in its slots."""
+    assert codec.leaf is not None, "it was cut by it"
+    named, pieces = _split(document.decode(), codec.leaf)
+    references = len(named) // 3
+    named[2::3], pieces[1::2] = values[:references], values[references:]
+    text = "".join(named)
+    for value, constant in zip(pieces[1::2], pieces[2::2], strict=True):
+        text += f">{value}</{constant}"
+    return text.encode()
+
+
+def _marks(values: list[str], series: int) -> list[str]:
+    """A text for each slot that stands in no other one, and is of the same sort as its value."""
+    return [_mark(value, series, at) for at, value in enumerate(values)]
+
+
+def _mark(value: str, series: int, at: int) -> str:
+    if value.isdigit():
+        return f"{series}{at:03}"
+    if _find_instant(value) is not None:
+        return f"200{series}-01-01T00:{at // 60:02}:{at % 60:02}Z"
+    scheme = names.CONTENT_ID_SCHEME if value.startswith(names.CONTENT_ID_SCHEME) else ""
+    return f"{scheme}urn:{series}:{at}"
+
+
+def _slots_of(marks: list[str]) -> dict[object, int]:
+    """The slot of each mark, and of what the mark may be read as."""
+    slots: dict[object, int] = {}
+    for at, mark in enumerate(marks):
+        slots[mark] = slots[mark.removeprefix(names.CONTENT_ID_SCHEME)] = at
+        instant = _find_instant(mark)
+        if instant is not None:
+            slots[instant] = at
+        elif mark.isdigit():
+            slots[int(mark)] = at
+    return slots
+
+
+def _find_instant(text: str) -> int | None:
+    try:
+        return read_timestamp(text)
+    except RemoteError:
+        return None
+
+
+# --- Values -------------------------------------------------------------------------------------
+
+
+@lru_cache(_VALUES_MAX)
+def _party(type_: str | None, value: str) -> tuple[PartyId]:
+    return (PartyId(value, type_),)
+
+
+@lru_cache(_VALUES_MAX)
+def _uri(value: str) -> str:
+    return checked_uri(value, "URI")
+
+
+_READ_AS: Final[Mapping[str, Callable[[str], object]]] = {
+    # Whoever makes a message or a signal of these checks them.
+    "message_id": str,
+    "agreement_id": str,
+    "conversation_id": str,
+    "service": str,
+    "action": str,
+    "ref_to_message_id": str,
+    "timestamp_at": read_timestamp,
+    "time_to_live_at": read_timestamp,
+    "sender_uri": _uri,
+    "receiver_uri": _uri,
+    "error_uri": _uri,
+    "sequence_number": checked_sequence_number,
+}
+"""What a slot is read by, in each field that one can fill, beside the parties."""
+
+
+def _parts_of(word: Word, slots: Mapping[object, int], used: list[int]) -> tuple[_Part, ...]:
+    """The fields of `word` that slots fill; those slots are added to `used`."""
+    parts: list[_Part] = []
+    for name in word.__struct_fields__:
+        value = getattr(word, name)
+        if isinstance(value, Word):
+            inner = _parts_of(value, slots, used)
+            parts.append((name, partial(_made, value, inner), slice(None)))
+            continue
+        read = _READ_AS.get(name)
+        if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], PartyId):
+            read, value = partial(_party, value[0].type), value[0].value
+        if type(value) in (str, int) and read is not None and value in slots:
+            used.append(slots[value])
+            parts.append((name, read, slots[value]))
+    return tuple(parts)
+
+
+def _reference_of(
+    reference: str, label: str, marks: list[str], slots: Mapping[object, int], used: list[int]
+) -> tuple[str, int, str, int | None]:
+    """What is to be put before the slot of a reference, that slot, and the label or its slot."""
+    at, of_label = slots.get(reference), slots.get(label)
+    if at is None:
+        raise _NoTemplateError
+    used.append(at)
+    if of_label is not None:
+        used.append(of_label)
+    # As an attribute the slot is what stands behind the scheme.
+    return names.CONTENT_ID_SCHEME if reference == marks[at] else "", at, label, of_label
+
+
+def _made(word: Any, parts: tuple[_Part, ...], values: list[str]) -> Any:
+    """`word` with what these values say in its fields. Raises `RemoteError` like its reading."""
+    return changed(word, **{name: read(values[at]) for name, read, at in parts})
