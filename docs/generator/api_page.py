@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from onceonly.gateway.recovery.questions import Availability
-
 import onceonly
 from generator.words import attribute_docs, table
 from onceonly.gateway import shapes
 from onceonly.gateway.api import bounds, endpoint, reading
 from onceonly.gateway.api.job_calls import BULK_BYTES_MAX, ROWS_MAX
 from onceonly.gateway.api.openapi import OPERATIONS, Operation
+from onceonly.gateway.outgoing.questions import Availability
 from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement
 from onceonly.message.errors import ErrorCode, Severity

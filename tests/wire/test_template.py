@@ -1,6 +1,7 @@
 """The short way to read a header document: the same answer as the long way, or none."""
 
 import random
+import re
 from dataclasses import replace
 
 import pytest
@@ -246,8 +247,13 @@ def test_what_a_slot_is_depends_on_more_than_the_order_of_constants():
     """A document in which the quotes of an attribute are tags is another layout, though no text
     is missing."""
     document = OTHER_MESSAGE.document.replace(b' xlink:title="order.xml"', b"")
-    forged = document.replace(b'="cid:po-1@a.example.com"', b'>po-1@a.example.com</="cid:>x</"')
     learned = Learned(document, profile=Profile.RM_2001)
+    # Each text stands one place further on, so that all of them are right for where they are taken.
+    first, *texts = re.findall(rb">([^<\s]+)</", document)
+    texts = iter([*texts, b"x"])
+    forged = re.sub(rb">([^<\s]+)</", lambda _: b">%s</" % next(texts), document)
+    attribute, leaves = b'="cid:po-1@a.example.com"', b'>po-1@a.example.com</="cid:>%s</"' % first
+    forged = forged.replace(attribute, leaves)
     assert learned.find(document) is not None
     assert learned.find(forged) is None
     assert long_way(forged, Profile.RM_2001) is None

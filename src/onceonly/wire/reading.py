@@ -1,7 +1,7 @@
 """What the readers of both profiles read alike, though their elements have other names.
 
-Knows what a message, a signal and a hop are made of; in which elements it stands says the `Form` of
-a profile. Must not know the structure of either document.
+Knows what a message, a signal and a hop are made of; the `ProfileForm` of a profile says in which
+elements each of them stands. Must not know the structure of either document.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ Children = Mapping[str, Element]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Form:
+class ProfileForm:
     """What a profile calls what both have."""
 
     profile: Profile

@@ -5,10 +5,10 @@ changes it together with rows, so the store keeps it: a commit settles what the 
 says, and a rollback drops it. A step that runs again after a rollback sees what it saw before.
 """
 
-from enum import Enum
+from enum import StrEnum
 
 
-class Waiter(Enum):
+class Waiter(StrEnum):
     """Which machine of a message waits."""
 
     MESSAGE = "message"

@@ -232,7 +232,7 @@ class SqliteStore(Store):
             self.rollback()
             raise reason from error
         self._journal_seq, self._chain_hash = transaction.journal_seq, transaction.chain_hash
-        self._waiting = transaction.count_waiting()
+        self._waiting = transaction.waiting
         self._waits.settle()
         self._transaction = None
         # A moving average of some eight commits: a single slow commit soon has no weight.

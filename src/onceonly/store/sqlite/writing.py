@@ -90,13 +90,14 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
         self._changes_before = connection.total_changes()
         self._last_offset: int | None = None
         self.waits = waits
-        self._waiting = waiting
+        self.waiting = waiting
+        """Messages of ours without a verdict, this transaction's included."""
         self._counted: dict[str, int] = {}
         self._known: dict[str, tuple[int, str]] = {}
         """(position, status) of the outbound messages that this transaction has looked at."""
 
     def count_waiting(self) -> int:
-        return self._waiting
+        return self.waiting
 
     @property
     def write_count(self) -> int:
@@ -410,7 +411,7 @@ class SqliteTransaction(SqliteJobWriting, SqliteSnapshot, Transaction):
     def _count(self, word: str, change: int) -> None:
         self._counted[word] = self._counted.get(word, 0) + change
         if word in WAITING:
-            self._waiting += change
+            self.waiting += change
 
     def flush(self) -> None:
         """Write what was counted; the store calls it once, just before the commit."""

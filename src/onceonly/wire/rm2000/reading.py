@@ -41,7 +41,7 @@ from onceonly.wire.fields import (
     read_error,
 )
 from onceonly.wire.limits import Limits
-from onceonly.wire.reading import Form, read_hop, read_inquiry_or_report, refuse_manifest
+from onceonly.wire.reading import ProfileForm, read_hop, read_inquiry_or_report, refuse_manifest
 from onceonly.wire.rm2000 import names as own
 from onceonly.wire.xml import Element
 
@@ -57,7 +57,7 @@ _ROUTING_HEADER = _ORDERS["RoutingHeader"]
 _ERROR_LIST = _ORDERS["ErrorList"]
 _ERROR = _ORDERS["Error"]
 
-_FORM: Final = Form(
+_FORM: Final = ProfileForm(
     profile=Profile.RM_2000,
     agreement="TPAId",
     service="ServiceInterface",

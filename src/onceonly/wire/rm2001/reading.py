@@ -49,7 +49,7 @@ from onceonly.wire.fields import (
     read_party,
 )
 from onceonly.wire.limits import Limits
-from onceonly.wire.reading import Form, read_hop, read_inquiry_or_report, refuse_manifest
+from onceonly.wire.reading import ProfileForm, read_hop, read_inquiry_or_report, refuse_manifest
 from onceonly.wire.rm2001 import names as own
 from onceonly.wire.timestamp import read_timestamp
 from onceonly.wire.xml import WHITE_SPACE, Element
@@ -67,7 +67,7 @@ _ACKNOWLEDGMENT = _ORDERS["Acknowledgment"]
 _ERROR_LIST = _ORDERS["ErrorList"]
 _ERROR = _ORDERS["Error"]
 
-_FORM: Final = Form(
+_FORM: Final = ProfileForm(
     profile=Profile.RM_2001,
     agreement="CPAId",
     service="Service",
