@@ -12,7 +12,7 @@ from onceonly.message.digest import content_digest
 from onceonly.message.instant import Now
 from onceonly.message.message import Message
 from onceonly.protocol.receiving import Arrival, Case, Known, ReceivingPair, Reception, receive
-from onceonly.steps.agreements import Admitted, Agreements
+from onceonly.steps.agreements import AdmittedMessage, Agreements
 from onceonly.wire.envelope import Decoder
 from onceonly.wire.header_digest import digests_of
 
@@ -68,7 +68,7 @@ def decide(data: bytes) -> None:
             assert (other.case, other.pair) == (Case.COLLISION, first.pair)
 
 
-def _received(admitted: Admitted, known: Known | None, pair: ReceivingPair) -> Reception:
+def _received(admitted: AdmittedMessage, known: Known | None, pair: ReceivingPair) -> Reception:
     message = admitted.message
     digests = digests_of(message, admitted.agreement.profile)
     arrival = Arrival(
