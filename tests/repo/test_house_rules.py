@@ -32,6 +32,8 @@ ONE_NAME_TWO_CLASSES = {
 
 LINES_MAX = 600
 
+FUNCTION_LINES_MAX = 90
+
 
 def words_of(name: str) -> set[str]:
     """The words of a snake_case or CamelCase name, in lower case."""
@@ -54,6 +56,32 @@ def test_no_class_or_function_has_a_name_that_says_nothing(sources: list[Path]) 
         if isinstance(node, kinds) and words_of(node.name) & NAMELESS and node.name not in GIVEN
     ]
     assert not found
+
+
+def test_no_function_is_longer_than_it_can_be_read(sources: list[Path]) -> None:
+    """`FUNCTION_LINES_MAX` lines of the product, docstring and signature included."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    long = [
+        f"{file}:{node.lineno} {node.name}"
+        for file in sources
+        if "src" in file.parts
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, kinds) and lines_of(node) > FUNCTION_LINES_MAX
+    ]
+    assert not long
+
+
+def lines_of(node: ast.AST) -> int:
+    """From the first line of a definition to its last."""
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def test_a_long_function_is_seen() -> None:
+    """The check, on one that is a line too long."""
+    body = "\n".join("    pass" for _ in range(FUNCTION_LINES_MAX))
+    (node,) = ast.parse(f"def long():\n{body}\n").body
+    assert lines_of(node) == FUNCTION_LINES_MAX + 1
 
 
 def test_no_two_public_classes_have_one_name(root: Path, sources: list[Path]) -> None:
