@@ -96,18 +96,19 @@ def _rows(case: WorldCase, node: str) -> Iterator[Violation]:
 
 def _posts(case: WorldCase, node: str) -> Iterator[Violation]:
     brought = _brought(case, node)
-    errors: dict[str, list[Going]] = defaultdict(list)
+    errors: dict[tuple[str, str], list[Going]] = defaultdict(list)
     for said in case.signals:
         causes = brought.get(said.letter.ref, [])
         is_post = said.source == node and not said.packet.startswith("answer to ")
         if not is_post or said.letter.kind not in _POSTED or not _is_of_outsiders(case, causes):
             continue
         if said.letter.kind is LetterKind.ERROR:
-            errors[said.target].append(said)
+            # Several partners may stand behind one intermediary, and each has a ration.
+            errors[said.target, causes[0].letter.from_party].append(said)
         if _is_certified(case, node, said.target) and not _is_proven(causes, said.target):
             text = f"{node}: {said.packet} tells {said.target} what somebody else had brought"
             yield Violation("R-45", text, said.order)
-    for target, sent in errors.items():
+    for (target, _), sent in errors.items():
         late = _past_ration(sent, _starts(case, node))
         if late is not None:
             text = f"{node}: {len(sent)} posts to {target} about what was refused from outside"
