@@ -16,7 +16,7 @@ from onceonly.gateway.drill import POINTS
 from onceonly.message.event import Event
 from onceonly.message.word import changed
 from onceonly.simulation.campaign import local, report, tally, worlds
-from onceonly.simulation.campaign.code import code_digest, fresh_seed, zipped
+from onceonly.simulation.campaign.code import PACKAGES, code_digest, fresh_seed, zipped
 from onceonly.simulation.campaign.ledger import Ledger, LedgerEntry, gaps, pieces
 from onceonly.simulation.campaign.report import Summary
 from onceonly.simulation.campaign.sometimes import RARE, SOMETIMES
@@ -271,6 +271,18 @@ def test_the_digest_is_of_sources_and_the_zip_has_them_all(tmp_path: Path):
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     ).stdout
     assert printed.split() == [code_digest(), run_seed(3).trace_hash]
+
+
+def test_the_digest_is_of_every_package_that_a_world_runs():
+    """A ring that it left out could change, and a result would still be said to be of this code."""
+    script = (
+        "import sys; from onceonly.simulation.campaign import worlds; worlds.run_seed(3); "
+        "print(*{name.split('.')[1] for name in sys.modules if name.startswith('onceonly.')})"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout
+    assert set(printed.split()) <= set(PACKAGES)
 
 
 def test_fresh_seeds_belong_to_the_commit():

@@ -21,6 +21,7 @@ PACKAGES = (
     "journal",
     "wire",
     "store",
+    "steps",
     "gateway",
     "transport",
     "simulation",
