@@ -256,7 +256,8 @@ def _meaning(name: str) -> str:
 def refusal_statuses() -> dict[str, int | str]:
     """Every name that the gateway's code gives to a refusal of the API, and its HTTP status."""
     package = Path(onceonly.__file__).parent
-    files = [*(package / "gateway").rglob("*.py"), *(package / "protocol").rglob("*.py")]
+    rings = ("gateway", "steps", "protocol")
+    files = [file for ring in rings for file in (package / ring).rglob("*.py")]
     found: dict[str, int | str] = {}
     for file in files:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):

@@ -148,6 +148,13 @@ def test_every_route_is_documented(generated: dict[str, str]) -> None:
         assert f"`{method} {plain}`" in generated["reference/api.md"]
 
 
+def test_every_refusal_that_is_documented_can_happen(pages: dict[str, str]) -> None:
+    """The page lists what the source raises; a meaning that nobody raises is of what was."""
+    assert pages
+    api_page = importlib.import_module("generator.api_page")
+    assert api_page.refusal_statuses().keys() == api_page.MEANINGS.keys()
+
+
 def test_every_word_of_the_journal_is_documented(generated: dict[str, str]) -> None:
     """Every event, column and error code has a row."""
     for word in (*Event, *COLUMNS):

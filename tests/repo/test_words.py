@@ -3,7 +3,17 @@
 import ast
 from pathlib import Path
 
-RINGS = ("message", "protocol", "wire", "journal", "store", "transport", "gateway", "simulation")
+RINGS = (
+    "message",
+    "protocol",
+    "wire",
+    "journal",
+    "store",
+    "transport",
+    "steps",
+    "gateway",
+    "simulation",
+)
 MEANT = {"Pair", "MessageKey", "Key"}
 """Keys: of the store's rows, where a key is its columns, and of the configuration's file."""
 
