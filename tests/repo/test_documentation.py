@@ -148,9 +148,9 @@ def test_every_route_is_documented(generated: dict[str, str]) -> None:
         assert f"`{method} {plain}`" in generated["reference/api.md"]
 
 
-def test_every_refusal_that_is_documented_can_happen(pages: dict[str, str]) -> None:
+def test_every_refusal_that_is_documented_can_happen(generated: dict[str, str]) -> None:
     """The page lists what the source raises; a meaning that nobody raises is of what was."""
-    assert pages
+    assert generated
     api_page = importlib.import_module("generator.api_page")
     assert api_page.refusal_statuses().keys() == api_page.MEANINGS.keys()
 
