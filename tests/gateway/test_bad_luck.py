@@ -276,10 +276,10 @@ async def test_no_copy_leaves_that_the_store_does_not_know_of(gateway, peer):
     await gateway.until_row(Event.TRANSMITTED)
     await peer.listen()
     gateway.store.is_full = True
-    assert await gateway.parts.desk.send_again(message_id) is None
+    assert await gateway.parts.desk.send_copy(message_id) is None
     assert not peer.arrivals
     gateway.store.is_full = False
-    assert await gateway.parts.desk.send_again(message_id) is not None
+    assert await gateway.parts.desk.send_copy(message_id) is not None
     assert (await peer.hear("Normal")).message_id == message_id
 
 

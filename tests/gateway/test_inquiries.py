@@ -270,7 +270,7 @@ async def test_a_response_that_was_given_up_for_good_is_not_sent_again(tmp_path,
         await peer.listen()
         await ask(peer, "ResponseRequest", M)
         assert report_of(await peer.hear("ResponseNotice"))["accepted"] == "false"
-        assert await gateway.parts.desk.send_again(response_id) is None
+        assert await gateway.parts.desk.send_copy(response_id) is None
         await gateway.everything_said()
         assert not peer.has_unheard()
 

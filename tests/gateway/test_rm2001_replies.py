@@ -179,6 +179,21 @@ async def test_a_response_that_is_held_back_does_not_hold_the_acknowledgement(tm
         assert (heard.kind, heard.ref) == ("Acknowledgment", M)
 
 
+@pytest.mark.statement("S1-37", ruling="R-28")
+async def test_a_response_that_found_no_space_keeps_no_place_in_the_answer(tmp_path, peer):
+    """What is submitted under its id then, and answers nothing, goes by itself."""
+    response_id = "r-1@a.example.com"
+    async with agreed(tmp_path, peer, BOTH, timeout=2) as gateway:
+        waiting = await asked(gateway, peer)
+        gateway.store.is_full = True
+        refused = await gateway.submitted(b"<a/>", to=peer, message_id=response_id, ref=M)
+        assert refused.status == 507
+        gateway.store.is_full = False
+        await gateway.submit(b"<b/>", to=peer, message_id=response_id)
+        assert (await peer.hear("NewOrder")).message_id == response_id
+        assert (await waiting).status == 204
+
+
 @pytest.mark.statement("S1-35")
 async def test_a_repeat_that_finds_no_response_gets_an_acknowledgement_of_its_own(tmp_path, peer):
     """The crash took the exchange with it; from now on that acknowledgement is the answer."""

@@ -16,7 +16,8 @@ from onceonly.protocol.relaying import Arrived, TransitStatus
 from onceonly.simulation.network import Fate
 from onceonly.simulation.plan import Action, Habits, Machine, Plan
 from onceonly.steps.turn import Turn
-from onceonly.store.memory import writing as memory_writing
+from onceonly.store.contract import rules
+from onceonly.store.memory.writing import MemoryTransaction
 
 ALL_LOST = {f"A>B#{number}": Fate.LOST for number in range(1, 4)}
 
@@ -92,7 +93,7 @@ def test_a_drain_that_is_forgotten_ends_when_the_world_heals():
 
 def test_a_chain_that_does_not_hold_is_found(monkeypatch: pytest.MonkeyPatch):
     """E3: the hash of a row is not that of the row."""
-    monkeypatch.setattr(memory_writing, "chain", lambda before, record: before)
+    monkeypatch.setattr(rules, "chain", lambda before, record: before)
     with ran(plan(seed=0)) as world:
         assert "E3" in found(world)
 
@@ -112,7 +113,7 @@ def test_a_notice_that_is_owed_and_never_tried_is_found(monkeypatch: pytest.Monk
 
 def test_a_notice_that_nobody_wrote_down_is_found(monkeypatch: pytest.MonkeyPatch):
     """L3: what was owed is not in the store, and not posted either."""
-    monkeypatch.setattr(FailureNotices, "owe", lambda self, txn, notice: None)
+    monkeypatch.setattr(MemoryTransaction, "put_owed_notice", lambda self, notice: None)
     monkeypatch.setattr(FailureNotices, "release", lambda self, notice: None)
     with ran(_refused_world()) as world:
         assert "L3" in found(world)

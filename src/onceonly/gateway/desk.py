@@ -1,8 +1,9 @@
 """The desk: steps come to it, and what they say is to leave goes from here, after the commit.
 
-Nothing else releases a `Leaving`, and nothing else holds the transports. So "nothing leaves before
-it is durable" (R-02, I3, I14) is not for each caller to keep: a step has no way to send, and what
-it returns comes past here when its commit has returned.
+A step has no way to send (`steps` may import nothing that does), and what it returns is at hand
+only when its commit has returned. So "nothing leaves before it is durable" (R-02, I3, I14) is not
+for each caller to keep. Whatever is sent, is sent by the desk or by the office below it; what a
+step says by a `Leaving` is released here and nowhere else.
 
 Deadlines are not durable: after a restart everything in flight gets `Restarted` instead, and is
 transmitted or asked again at once.
@@ -95,7 +96,7 @@ class Desk(Office):
             await self._run_apart(OVERDUE, partial(taking_up.unanswered, at=at))
 
     def drain(self) -> None:
-        """Begin no further transmission; those under way may end."""
+        """Begin no further transmission or notice; what is owed waits for the next start."""
         self.is_draining = True
         self._deadlines.stop()
 
@@ -154,7 +155,7 @@ class Desk(Office):
         )
         return await self._transport.send(outgoing)
 
-    async def send_again(self, message_id: str) -> Transmission | None:
+    async def send_copy(self, message_id: str) -> Transmission | None:
         """Transmit the stored package of a message once more, beside the machine of the message.
 
         For a response that the partner asks for again; None where it was purged meanwhile, or

@@ -36,7 +36,7 @@ class Life:
 
         What is owed to partners and the application comes before the first package, so that it
         keeps its place. The queues move once an answer can come in. Raises what `listen` raises,
-        and `StoreFull` where not even the row of the start can be written.
+        and `StoreFull` where what a start has to write cannot be written.
         """
         gateway = self._gateway
         await self._announce()

@@ -7,6 +7,7 @@ from typing import TypeVar
 from onceonly.gateway.surroundings import Surroundings
 from onceonly.journal.record import Record
 from onceonly.message.agreement import Agreement
+from onceonly.message.digest import Digests
 from onceonly.message.event import Direction, Event
 from onceonly.message.identity import MessageKey
 from onceonly.message.package import Package
@@ -90,14 +91,34 @@ class Office:
         `point` names it in a drill, if it has a result: `before-POINT` is reached in its
         transaction, `after-POINT` after the commit. Raises as `GroupCommit.transact` does.
         """
+        result = await self._group.transact(self._run(step, point), patience_s=patience_s)
+        return self._done(result, point)
 
+    async def persist(self, step: Step[T], *, point: str | None = None) -> T:
+        """The same with patience, for what must be written although the disk is full (R-28).
+
+        It waits for space as long as it takes.
+        """
+        run = self._run(step, point)
+        while True:
+            try:
+                result = await self._group.transact(run, patience_s=PATIENCE_S)
+            except StoreFull:
+                await asyncio.sleep(FULL_STORE_PAUSE_S)
+            else:
+                return self._done(result, point)
+
+    def _run(self, step: Step[T], point: str | None) -> Callable[[Transaction], T]:
         def run(txn: Transaction) -> T:
             result = step(txn, self.ground())
             if point is not None and result is not None:
                 self.failpoints.reach(f"before-{point}")
             return result
 
-        result = await self._group.transact(run, patience_s=patience_s)
+        return run
+
+    def _done(self, result: T, point: str | None) -> T:
+        """After the commit."""
         if point is not None and result is not None:
             self.failpoints.reach(f"after-{point}")
         if isinstance(result, Leaving | Released):
@@ -107,17 +128,6 @@ class Office:
     def _release(self, result: Leaving | Released) -> None:
         """Where nobody lets anything leave, a step must not want it."""
         raise AssertionError(f"a step of the office wants something to leave: {result}")
-
-    async def persist(self, step: Step[T], *, point: str | None = None) -> T:
-        """The same with patience, for what must be written although the disk is full (R-28).
-
-        It waits for space as long as it takes.
-        """
-        while True:
-            try:
-                return await self.transact(step, point=point, patience_s=PATIENCE_S)
-            except StoreFull:
-                await asyncio.sleep(FULL_STORE_PAUSE_S)
 
     async def post(self, endpoint: str, signal: Package) -> Transmission:
         """Transmit a signal once (R-20)."""
@@ -140,9 +150,12 @@ class Office:
         effect: Journal,
         *,
         endpoint: str | None = None,
+        digests: Digests | None = None,
     ) -> None:
-        """Write a row about a message, once there is space."""
+        """Write a row about a message, of this instant, once there is space."""
         now, rows = self.clock.now(), self.house.rows
         await self.write(
-            rows.about_message(key, agreement, direction, effect, now, endpoint=endpoint)
+            rows.about_message(
+                key, agreement, direction, effect, now, endpoint=endpoint, digests=digests
+            )
         )

@@ -21,6 +21,7 @@ from onceonly.message.instant import NS_PER_S, US_PER_S, Now
 from onceonly.message.word import Word
 from onceonly.steps import purge
 from onceonly.steps.ground import Ground
+from onceonly.store.contract.jobs import JobPurge
 from onceonly.store.contract.store import Store, Transaction
 from onceonly.store.spool import KeptFile, Spool
 
@@ -112,8 +113,15 @@ class Purge:
             return 0  # As in most gateways, which need no step for it.
         before_at = self._office.clock.at() - self._retention.forget_job_after_s * US_PER_S
         forgotten, after = 0, 0
+
+        def step(txn: Transaction, ground: Ground) -> JobPurge:
+            purged = purge.purge_jobs(txn, ground, before_at, after)
+            if purged.forgotten:
+                self._office.failpoints.reach("before-purge")
+            return purged
+
         while True:
-            purged = await self._step(partial(purge.purge_jobs, before_at=before_at, after=after))
+            purged = await self._step(step)
             if purged.forgotten:
                 self._office.failpoints.reach("after-purge")
             forgotten += purged.forgotten

@@ -231,7 +231,7 @@ def _join_incoming(
     relay = Relay(
         desk=desk,
         transits=Transits(desk=desk, upstream=upstream, tasks=tasks, bugs=bugs),
-        custody=Custodies(desk=desk, upstream=upstream, tasks=tasks),
+        custodies=Custodies(desk=desk, upstream=upstream, tasks=tasks),
         upstream=upstream,
         tasks=tasks,
         error_posts=error_posts,

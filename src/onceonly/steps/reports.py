@@ -24,7 +24,7 @@ from onceonly.store.contract.entries import OutboundEntry
 from onceonly.store.contract.store import Snapshot, Transaction
 
 
-def answers(question: Question, report: Report, profile: Profile, caller: Caller) -> bool:
+def is_answer_to(question: Question, report: Report, profile: Profile, caller: Caller) -> bool:
     """Whether the report answers the question, and its caller may answer for the partner (R-44)."""
     agreement = question.agreement
     return (

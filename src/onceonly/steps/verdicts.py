@@ -39,7 +39,7 @@ HEARS_RECEIPTS = frozenset(
 """Statuses to which the To Party's receipt adds something: also to another's acknowledgement."""
 
 
-def acknowledge(
+def take_acknowledgment(
     txn: Transaction, ground: Ground, signal: Acknowledgment, profile: Profile, caller: Caller
 ) -> Leaving | None:
     """Take an acknowledgement or a receipt; None if it fits no message of ours (R-20)."""
@@ -58,7 +58,7 @@ def acknowledge(
     return sending.run(txn, ground, work, entry=entry)
 
 
-def refuse(
+def take_errors(
     txn: Transaction, ground: Ground, signal: ErrorSignal, profile: Profile, caller: Caller
 ) -> Leaving | None:
     """Take an ErrorList; None if it fits no message of ours (R-20)."""

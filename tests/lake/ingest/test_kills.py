@@ -32,11 +32,11 @@ WATCH_EVERY_S = 0.01
 DIES = """
 import os, signal, sys
 from onceonly.lake import jobs, manifest, runner, storage
-from onceonly.lake.ingest import register, taking
+from onceonly.lake.ingest import batch, register
 
 lake, place, when, count = sys.argv[1:]
 module = {"storage": storage, "runner": runner, "manifest": manifest, "register": register,
-          "taking": taking}[place.partition(".")[0]]
+          "batch": batch}[place.partition(".")[0]]
 name = place.partition(".")[2]
 original, calls = getattr(module, name), 0
 
@@ -62,7 +62,7 @@ PLACES = (
     ("manifest.publish", "before", 1),
     ("storage._put_in_place", "before", 2),
     ("manifest.publish", "after", 1),
-    ("taking.take", "after", 2),
+    ("batch.take", "after", 2),
 )
 """Before and after everything that an ingest leaves behind. `storage._put_in_place` renames a file:
 before its second call the new manifest is written, and not yet there. Behind `manifest.publish` it

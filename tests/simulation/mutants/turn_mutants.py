@@ -244,13 +244,13 @@ RESTARTS = (
         Edit(
             "gateway/application/submissions.py",
             """\
-        return (await self._desk.transact(step)).receipt
+        submitted = await self._desk.transact(step)
 """,
             """\
         import asyncio
         storing = asyncio.ensure_future(self._desk.transact(step))
         storing.add_done_callback(lambda done: done.exception())
-        return Receipt(draft.message.message_id, is_replayed=False)
+        submitted = Submitted(Receipt(draft.message.message_id, is_replayed=False))
 """,
         ),
     ),

@@ -1,6 +1,6 @@
 """Calls about jobs: messages handed over in bulk, staged, and released together.
 
-Reads what comes in and shows what came of it; `gateway.sending.jobs` has the rules.
+Reads what comes in and shows what came of it; `steps.staging` has the rules.
 """
 
 from abc import ABC, abstractmethod

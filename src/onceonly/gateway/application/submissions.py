@@ -89,12 +89,14 @@ class Submissions:
         def step(txn: Transaction, ground: Ground) -> Submitted:
             submitted = submit(txn, ground, draft, submission.names)
             if submitted.leaving is not None:
-                if exchange is not None:
-                    self._replies.expect(submitted.receipt.message_id, exchange)
                 self._desk.failpoints.reach("before-commit")
             return submitted
 
-        return (await self._desk.transact(step)).receipt
+        submitted = await self._desk.transact(step)
+        if exchange is not None and submitted.leaving is not None:
+            # What leaves goes by a task, which begins only after this.
+            self._replies.expect(submitted.receipt.message_id, exchange)
+        return submitted.receipt
 
     async def draft(self, submission: Submission) -> Draft:
         """The message that the submission asks for, its payloads kept; nothing is stored yet.

@@ -87,9 +87,8 @@ class Arrivals:
         for effect in verdict.effects:
             if isinstance(effect, Answer):
                 return await self._refuse(received, effect)
-        exchange = self._replies.find(received.key) if verdict.awaits_response else None
-        if exchange is not None:
-            return await self._await_response(received, exchange)
+        if verdict.awaits_response:
+            return await self._await_response(received, self._replies.find(received.key))
         if verdict.response is not None:
             return await self._respond(received, verdict.response)
         if verdict.case is Case.COLLISION:
@@ -142,7 +141,7 @@ class Arrivals:
     async def _send(self, agreement: Agreement, key: MessageKey, response: Stored) -> Transmission:
         if isinstance(response, Package):
             return await self._desk.post(agreement.send_to, response)
-        transmission = await self._desk.send_again(response)
+        transmission = await self._desk.send_copy(response)
         if transmission is not None:
             detail = f"by the business response {response}"
             return changed(transmission, detail=transmission.detail or detail)
@@ -163,11 +162,17 @@ class Arrivals:
         await self._note(received, error_sent(answer, IN_THE_ANSWER))
         return changed(_answer_with(package), error=code, reason=reason)
 
-    async def _await_response(self, received: Received, exchange: Exchange) -> TransportAnswer:
-        """Hold the exchange open for the application; then the acknowledgement goes alone."""
-        clock, terms = self._desk.clock, received.admitted.terms
-        due_ns = clock.now().monotonic_ns + terms.timeout_s * NS_PER_S
-        answer = await self._replies.wait(exchange, clock.real_wait_s(due_ns))
+    async def _await_response(
+        self, received: Received, exchange: Exchange | None
+    ) -> TransportAnswer:
+        """Hold the exchange open for the application; then the acknowledgement goes alone.
+
+        None: it was closed meanwhile, as at a stop.
+        """
+        clock, terms, answer = self._desk.clock, received.admitted.terms, None
+        if exchange is not None:
+            due_ns = clock.now().monotonic_ns + terms.timeout_s * NS_PER_S
+            answer = await self._replies.wait(exchange, clock.real_wait_s(due_ns))
         if answer is None:
             await self._acknowledge_anew(received)
             return TAKEN
@@ -186,21 +191,8 @@ class Arrivals:
             self._hand_overs.acknowledge(received.debt, send)
 
     async def _note(self, received: Received, effect: Journal) -> None:
-        rows, agreement = self._desk.house.rows, received.admitted.agreement
-        await self._desk.persist(
-            lambda txn, ground: txn.append(
-                (
-                    rows.about_message(
-                        received.key,
-                        agreement,
-                        Direction.IN,
-                        effect,
-                        ground.now,
-                        digests=received.digests,
-                    ),
-                )
-            )
-        )
+        key, agreement, digests = received.key, received.admitted.agreement, received.digests
+        await self._desk.note(key, agreement, Direction.IN, effect, digests=digests)
 
 
 def _answer_with(package: Package) -> TransportAnswer:

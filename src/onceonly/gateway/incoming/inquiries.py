@@ -148,7 +148,7 @@ class Inquiries:
         self._desk.failpoints.reach("after-report")
         await self._note(asked, outcome_row(Event.REPORT_SENT, sent, asked.inquiry.kind.value))
         if reply.response_id is not None:
-            again = await self._desk.send_again(reply.response_id)
+            again = await self._desk.send_copy(reply.response_id)
             if again is not None:
                 reason = f"the response again: {reply.response_id}"
                 await self._note(asked, outcome_row(Event.REPORT_SENT, again, reason))
@@ -168,6 +168,4 @@ class Inquiries:
 
     async def _note(self, asked: Asked, effect: Journal) -> None:
         endpoint = asked.agreement.send_to
-        await self._desk.persist(
-            lambda txn, ground: txn.append((row_of(ground, asked, effect, endpoint),))
-        )
+        await self._desk.write(row_of(self._desk.ground(), asked, effect, endpoint))

@@ -50,12 +50,12 @@ from onceonly.steps.authority import (
 )
 from onceonly.steps.rows import at_what_waits
 from onceonly.steps.verdicts import (
-    acknowledge,
     find_acknowledged,
     find_spoken_of,
     is_acknowledged_by_another,
     is_ours,
-    refuse,
+    take_acknowledgment,
+    take_errors,
 )
 from onceonly.store.contract.conditions import StoreExhausted, StoreFull
 from onceonly.store.contract.entries import StoredPayload
@@ -329,7 +329,8 @@ class Receiver:
         if find_acknowledged(snapshot, self._house, signal, profile, caller) is None:
             return False
         leaving = await self._desk.transact(
-            lambda txn, ground: acknowledge(txn, ground, signal, profile, caller), point="verdict"
+            lambda txn, ground: take_acknowledgment(txn, ground, signal, profile, caller),
+            point="verdict",
         )
         return leaving is not None
 
@@ -338,7 +339,7 @@ class Receiver:
         if find_spoken_of(snapshot, self._house, signal.header, profile, caller) is None:
             return False
         leaving = await self._desk.transact(
-            lambda txn, ground: refuse(txn, ground, signal, profile, caller), point="verdict"
+            lambda txn, ground: take_errors(txn, ground, signal, profile, caller), point="verdict"
         )
         return leaving is not None
 
@@ -416,7 +417,8 @@ class Receiver:
     def _ration_of(self, named: str, caller: Caller) -> str:
         """Whose rows a signal takes that fits nothing: a neighbour on a route is no stranger.
 
-        Whatever is made up is a stranger's (R-45).
+        Whatever is made up is a stranger's (R-45), unless a route for any agreement asks nothing of
+        its callers: whoever comes is its neighbour then, and spends its ration.
         """
         if self._house.agreements.find_ours(named) is not None:
             return named

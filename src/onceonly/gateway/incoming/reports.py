@@ -27,7 +27,9 @@ class Reports:
         def find(snapshot: Snapshot) -> Question | None:
             question = self._questions.find(report.header.ref_to_message_id)
             question = question or reports.asked_before(snapshot, self._desk.house, report)
-            is_its = question is not None and reports.answers(question, report, profile, caller)
+            is_its = question is not None and reports.is_answer_to(
+                question, report, profile, caller
+            )
             return question if is_its else None
 
         def step(txn: Transaction, ground: Ground) -> Leaving | None:

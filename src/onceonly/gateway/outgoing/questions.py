@@ -94,15 +94,8 @@ class Questions:
             None if is_ping else question.kind.value,
         )
         agreement = question.agreement
-        await self._office.persist(
-            lambda txn, ground: txn.append(
-                (
-                    row_to_partner(
-                        ground, agreement, question.message_id, sent, endpoint=agreement.send_to
-                    ),
-                )
-            )
-        )
+        ground, about, endpoint = self._office.ground(), question.message_id, agreement.send_to
+        await self._office.write(row_to_partner(ground, agreement, about, sent, endpoint=endpoint))
         return transmission
 
 

@@ -1,8 +1,8 @@
 """Messages that pass through this gateway on their way between two other parties (R-13).
 
-Knows whether a message is one of those, whether it may go on, and in which mode; `transit` relays
-it, `custody` accepts it. What may not pass is answered with a named error, leaves one journal row,
-and nothing of it is stored (R-25).
+Knows whether a message is one of those, whether it may go on, and in which mode; `transits`
+relays it, `custodies` accepts it. What may not pass is answered with a named error, leaves one
+journal row, and nothing of it is stored (R-25).
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ class Relay:
         *,
         desk: Desk,
         transits: Transits,
-        custody: Custodies,
+        custodies: Custodies,
         upstream: Upstream,
         tasks: Tasks,
         error_posts: ErrorPosts,
@@ -54,7 +54,7 @@ class Relay:
         self._desk = desk
         self._routes = desk.house.routes
         self._transits = transits
-        self._custody = custody
+        self._custodies = custodies
         self._upstream = upstream
         self._tasks = tasks
         self._error_posts = error_posts
@@ -95,7 +95,7 @@ class Relay:
             passage = await self._passage(route, envelope, message, sinks)
             self._check_transport(passage)
             if is_ours:
-                await self._custody.take(passage, subject)
+                await self._custodies.take(passage, subject)
             else:
                 await self._transits.take(passage)
         except RemoteError as error:
@@ -122,7 +122,7 @@ class Relay:
 
     def pass_receipt(self, signal: Acknowledgment) -> None:
         """Let a delivery receipt go back that fits a message which we sent: perhaps for another."""
-        self._custody.pass_receipt(signal)
+        self._custodies.pass_receipt(signal)
 
     def _check_transport(self, passage: Passage) -> None:
         """What the next hop's transport can never carry is refused before it is stored (R-43)."""
@@ -189,7 +189,7 @@ class Relay:
             reason=error.description,
         )
         await self._upstream.note_rejection(subject, row)
-        if self._custody.repeat_response(subject):
+        if self._custodies.repeat_response(subject):
             return TAKEN  # It speaks for this copy only.
         if self._error_posts.spend(subject.key.from_party):
             self._tasks.start(self._upstream.send_error(subject, answer, Event.ERROR_SENT))

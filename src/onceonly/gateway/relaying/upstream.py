@@ -1,6 +1,6 @@
 """Signals on their way to previous hops: posted to the address that the *route* names (R-26).
 
-Must not know when something is to be said; `transit` and `custody` do.
+Must not know when something is to be said; `transits` and `custodies` do.
 """
 
 from onceonly.gateway.office import Office
@@ -47,9 +47,7 @@ class Upstream:
 
     async def note(self, subject: Subject, effect: Journal) -> None:
         """Write a row about something that went to the previous hop, once there is space."""
-        await self._office.persist(
-            lambda txn, ground: txn.append((row(ground, subject, Direction.IN, effect),))
-        )
+        await self._office.write(row(self._office.ground(), subject, Direction.IN, effect))
 
     async def note_rejection(self, subject: Subject, effect: Journal) -> None:
         """Write the row of what may not pass, before anything is said. Raises `StoreFull`."""
