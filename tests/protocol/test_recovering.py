@@ -500,6 +500,17 @@ def test_the_answer_to_the_request_for_the_response_ends_it(is_accepted):
     assert len(run.of(OpenIncident)) == (not is_accepted)
 
 
+@pytest.mark.parametrize("has_come", [True, False])
+def test_a_late_copy_of_the_request_is_denied_and_an_operator_knows(has_come):
+    """The response that was to follow has ended meanwhile; unless it is here, that is news."""
+    run = Run().overdue().on(received(WORDS.COMPLETE), ResponseAnswered(is_accepted=True))
+    if has_come:
+        run.on(ResponseReceived())
+    run.on(ResponseAnswered(is_accepted=False))
+    assert run.state.phase is RecoveryPhase.AT_REST
+    assert len(run.of(OpenIncident)) == (not has_come)
+
+
 def test_an_answer_that_nobody_asked_for_is_noted():
     """It changes the time of the last report, nothing else."""
     run = Run().on(ResponseAnswered(is_accepted=True))

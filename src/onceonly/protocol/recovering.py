@@ -418,16 +418,23 @@ def _withdraw(state: Recovery, event: Withdrawn, now: Now, terms: DeliveryTerms)
 def _note_response_answer(
     state: Recovery, event: ResponseAnswered, now: Now, terms: DeliveryTerms
 ) -> Step:
+    """That there is none is news to an operator as long as it is awaited, whatever was said before.
+
+    A copy of the question that came late may be answered otherwise than the question was: the
+    response that was to follow has ended meanwhile.
+    """
     reason = "the response follows" if event.is_accepted else "there is no response to send again"
-    return changed(state, reported_at=now.at), (Journal(Event.REPORT_RECEIVED, reason=reason),)
+    is_missing = not event.is_accepted and state.response is ResponseStatus.OVERDUE
+    trouble = (OpenIncident("processed, but without a response"),) if is_missing else ()
+    rows = (Journal(Event.REPORT_RECEIVED, reason=reason),)
+    return changed(state, reported_at=now.at), (*rows, *trouble)
 
 
 def _take_response_answer(
     state: Recovery, event: ResponseAnswered, now: Now, terms: DeliveryTerms
 ) -> Step:
-    state, rows = _note_response_answer(state, event, now, terms)
-    trouble = () if event.is_accepted else (OpenIncident("processed, but without a response"),)
-    return _rest(state), (*rows, *trouble)
+    state, effects = _note_response_answer(state, event, now, terms)
+    return _rest(state), effects
 
 
 def _take_response(
