@@ -164,8 +164,12 @@ def _gone_on_with(case: WorldCase, course: Course) -> Iterator[Violation]:
         is_over = ready.at_ns + LATE_ROW_NS > case.end_ns
         if is_over or last is None or case.next_death(node, ready.order) != NEVER:
             continue
-        if case.has_forgotten(node, ready.order):
-            continue  # A copy whose time was over before it went on has no entry any more.
+        if any(
+            last.order < row.order < ready.order
+            for row in case.own_rows[node]
+            if row.record.event is Event.PURGED
+        ):
+            continue  # Its time was over before it went on, and it has no entry any more.
         is_acknowledged = any(row.record.event in _ACKNOWLEDGED for row in before)
         is_last = last.record.event is Event.ARRIVED_IN_TRANSIT
         is_waiting = is_last and course.terms.is_acknowledged and not is_acknowledged
