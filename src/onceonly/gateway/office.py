@@ -1,7 +1,7 @@
 """Where steps are run and signals are posted: each step gets its ground, and its commit."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
 from onceonly.gateway.surroundings import Surroundings
@@ -129,10 +129,10 @@ class Office:
         """Where nobody lets anything leave, a step must not want it."""
         raise AssertionError(f"a step of the office wants something to leave: {result}")
 
-    async def post(self, endpoint: str, signal: Package) -> Transmission:
+    def post(self, endpoint: str, signal: Package) -> Awaitable[Transmission]:
         """Transmit a signal once (R-20)."""
         body = BytesBody(whole(signal))
-        return await self._transport.send(Outgoing(endpoint, signal.content_type, body))
+        return self._transport.send(Outgoing(endpoint, signal.content_type, body))
 
     def about_gateway(self, event: Event, reason: str | None = None) -> Record:
         """A row about the gateway itself."""
