@@ -94,6 +94,10 @@ class Office:
         result = await self._group.transact(self._run(step, point), patience_s=patience_s)
         return self._done(result, point)
 
+    def aside(self, work: Callable[[], T]) -> Awaitable[T]:
+        """The result of `work`, which runs between two transactions and is no step."""
+        return self._group.aside(work)
+
     async def persist(self, step: Step[T], *, point: str | None = None) -> T:
         """The same with patience, for what must be written although the disk is full (R-28).
 

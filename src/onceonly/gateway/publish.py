@@ -20,12 +20,37 @@ from onceonly.gateway.drill import Failpoints
 from onceonly.gateway.lake_files import Reader, create, make_folders
 from onceonly.journal.segment import segment_name, to_parquet
 from onceonly.message.errors import LocalError
+from onceonly.message.word import Word
 from onceonly.store.contract.store import Snapshot
 
 ROWS_PER_SEGMENT_MAX = 50_000
 """Bounds the memory of one segment to some 100 MB."""
 
 _SEGMENT = re.compile(r"segment-\d{20}-(\d{20})\.parquet")
+
+
+class PublishedEnd(Word):
+    """The last row of a party's journal that is in the lake."""
+
+    seq: int
+    store_epoch: int
+
+
+def find_published_end(lake: str, party: str) -> PublishedEnd | None:
+    """Of the party's journal; None where nothing is published, or the lake cannot be read."""
+    try:
+        filesystem, root = fsspec.core.url_to_fs(lake)
+        directory = f"{root}/{segment_name(party, 1, 1)}".rpartition("/")[0]
+        names = [path.rpartition("/")[2] for path in filesystem.ls(directory, detail=False)]
+        last = max(filter(_SEGMENT.fullmatch, names), key=_last_seq, default=None)
+        if last is None:
+            return None
+        with filesystem.open(f"{directory}/{last}", "rb") as file:
+            parquet = pq.ParquetFile(file, pre_buffer=False)
+            column = parquet.read(columns=["store_epoch"], use_threads=False).column(0)
+            return PublishedEnd(_last_seq(last), int(column[-1].as_py()))
+    except (OSError, ValueError, ImportError, IndexError, TypeError):
+        return None
 
 
 def publish(

@@ -10,6 +10,7 @@ from onceonly.gateway.application.inbox import Inbox
 from onceonly.gateway.application.jobs import Jobs
 from onceonly.gateway.application.operations import Operations
 from onceonly.gateway.application.submissions import Submissions
+from onceonly.gateway.backups import Backups
 from onceonly.gateway.bugs import Bugs, OnBug
 from onceonly.gateway.chance import Chance, domain_of
 from onceonly.gateway.clock import Clock
@@ -76,6 +77,7 @@ class Gateway:
     purge: Purge
     clock: Clock
     tasks: Tasks
+    backups: Backups
     api: Api
     access: Access
 
@@ -181,6 +183,7 @@ def join(
         ),
         clock=around.clock,
         tasks=tasks,
+        backups=_backups(configuration, store, office, tasks),
         api=Api(
             store=store,
             spool=around.spool,
@@ -279,6 +282,16 @@ def our_uris(configuration: Configuration) -> frozenset[str]:
     if configuration.amqp is not None and configuration.amqp.listen is not None:
         uris.add(publish_uri(configuration.amqp.listen))
     return frozenset(uris)
+
+
+def _backups(configuration: Configuration, store: Store, office: Office, tasks: Tasks) -> Backups:
+    return Backups(
+        office=office,
+        tasks=tasks,
+        begin_copy=store.begin_copy if isinstance(store, SqliteStore) else None,
+        spool=spool_of(configuration.store),
+        folder=configuration.backups,
+    )
 
 
 def _retention(configuration: Configuration) -> Retention:

@@ -122,6 +122,7 @@ def _configuration(machine: Machine, lines: tuple[Line, ...]) -> Configuration:
         api="http://127.0.0.1:1",
         api_token=None,
         store=Path(f"{name}.db"),
+        backups=Path("backups"),
         lake="lake",
         publish_interval_s=NEVER_S,
         payload_bytes_max=1 << 20,

@@ -71,6 +71,7 @@ class GroupCommit:
         self._on_failure = on_failure
         self._thread = ThreadPoolExecutor(1, "commit") if thread else None
         self._waiting: deque[_Waiter] = deque()
+        self._aside: deque[tuple[Callable[[], Any], asyncio.Future[Any]]] = deque()
         self._is_busy = False
         self._steps_max = STEPS_MAX
         self._patience: asyncio.TimerHandle | None = None
@@ -91,15 +92,42 @@ class GroupCommit:
         stop. If the caller is cancelled before its step ran, the step does not run; after that it
         counts.
         """
-        if self._failure is not None:
-            raise self._failure
-        if len(self._waiting) >= WAITING_MAX:
-            raise StoreFull("too many steps wait for the disk")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        if self._failure is not None:
+            _fail_futures((future,), self._failure)
+            return future
+        if len(self._waiting) >= WAITING_MAX:
+            future.set_exception(StoreFull("too many steps wait for the disk"))
+            return future
         self._waiting.append(_Waiter(step, future))
         if not self._is_busy:
             self._begin_within(patience_s)
         return future
+
+    def aside(self, work: Callable[[], T]) -> "asyncio.Future[T]":
+        """The result of `work`, which runs between two transactions, on the loop.
+
+        For what needs the store's own connection and is no step, such as a copy. One of them runs
+        between two batches at most, so steps wait no longer than one takes. Raises what `work`
+        raises, and `StoreFailed`.
+        """
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        if self._failure is not None:
+            _fail_futures((future,), self._failure)
+            return future
+        self._aside.append((work, future))
+        if not self._is_busy:
+            self._begin_within(0)
+        return future
+
+    def _run_aside(self) -> None:
+        work, future = self._aside.popleft()
+        if future.done():
+            return
+        try:
+            future.set_result(work())
+        except Exception as error:  # noqa: BLE001 - because it is the caller's, whatever it is
+            future.set_exception(error)
 
     def _begin_within(self, patience_s: float) -> None:
         loop = asyncio.get_running_loop()
@@ -127,11 +155,11 @@ class GroupCommit:
     @property
     def is_at_rest(self) -> bool:
         """Whether no step waits or is being committed."""
-        return not self._is_busy and not self._waiting
+        return not self._is_busy and not self._waiting and not self._aside
 
     async def drain(self) -> None:
         """Return when no step waits any more, and end the thread. The store stays open."""
-        if self._waiting and not self._is_busy:
+        if (self._waiting or self._aside) and not self._is_busy:
             self._begin_within(0)
         if not self.is_at_rest:
             self._rest = self._rest or asyncio.get_running_loop().create_future()
@@ -140,6 +168,11 @@ class GroupCommit:
             self._thread.shutdown()
 
     def _run_batch(self) -> None:
+        if self._aside:
+            self._run_aside()
+        if not self._waiting:
+            self._go_on()
+            return
         count = min(len(self._waiting), self._steps_max)
         self._steps_max = STEPS_MAX
         taken = [self._waiting.popleft() for _ in range(count)]
@@ -223,7 +256,7 @@ class GroupCommit:
             self._go_on()
 
     def _go_on(self) -> None:
-        if self._waiting:
+        if self._waiting or self._aside:
             # After the callbacks of the callers just released, so that their next steps join the
             # batch.
             asyncio.get_running_loop().call_soon(self._run_batch)
@@ -242,7 +275,9 @@ class GroupCommit:
         with suppress(StoreFailed):  # the first failure is the one that says why
             self._store.rollback()
         _fail([*batch, *self._waiting], failure)
+        _fail_futures((future for _, future in self._aside), failure)
         self._waiting.clear()
+        self._aside.clear()
         self._come_to_rest()
         self._on_failure(failure)
 
@@ -262,8 +297,12 @@ def _run(step: Callable[[Transaction], Any], transaction: Transaction) -> _Outco
 
 
 def _fail(waiters: Iterable[_Waiter], reason: Exception | None) -> None:
+    _fail_futures((waiter.future for waiter in waiters), reason)
+
+
+def _fail_futures(futures: "Iterable[asyncio.Future[Any]]", reason: Exception | None) -> None:
     assert reason is not None, "nobody fails for nothing"
-    for future in (waiter.future for waiter in waiters):
+    for future in futures:
         if not future.done():
             # A copy for each: an exception that several callers raise would collect all their
             # tracebacks.

@@ -63,6 +63,8 @@ class Configuration:
     api: str
     api_token: str | None
     store: Path
+    backups: Path
+    """Where backups of the store are made, a folder each."""
     lake: str
     publish_interval_s: int
     payload_bytes_max: int
@@ -122,6 +124,7 @@ def read_configuration(path: Path) -> Configuration:
         api=gateway["api"],
         api_token=gateway["api_token"],
         store=directory / gateway["store"],
+        backups=directory / gateway["backups"],
         lake=_lake_location(gateway["lake"], directory),
         publish_interval_s=gateway["publish_interval"],
         payload_bytes_max=gateway["payload_bytes_max"],

@@ -79,6 +79,14 @@ GATEWAY_KEYS = table_of(
         is_required=True,
     ),
     Key(
+        "backups",
+        read.text,
+        "a path",
+        "Folder in which `onceonly backup` makes backups, relative to this file.",
+        default="backups",
+        default_text='`"backups"`',
+    ),
+    Key(
         "lake",
         read.text,
         "a path or fsspec URL",

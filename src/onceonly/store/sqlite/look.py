@@ -17,7 +17,7 @@ from onceonly.store.contract.rules import check_owner
 from onceonly.store.failures import from_sqlite
 from onceonly.store.sqlite.migrate import get_version, read_migrations
 from onceonly.store.sqlite.queries import SQL
-from onceonly.store.sqlite.store import check_version, verified_journal_end
+from onceonly.store.sqlite.store import check_restored, check_version, verified_journal_end
 
 
 class FoundStore(Word):
@@ -37,6 +37,7 @@ def look_at(path: Path, party: str) -> FoundStore:
     seen without opening it.
     """
     check_version(apsw.sqlite_lib_version())
+    check_restored(path)
     if not path.exists():
         _check_place(path)
         return FoundStore(is_there=False)

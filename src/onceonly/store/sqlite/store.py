@@ -35,6 +35,7 @@ from onceonly.store.contract.store import Store
 from onceonly.store.contract.waits import Waits
 from onceonly.store.failures import from_commit, from_sqlite, from_system
 from onceonly.store.files import OPERATING_SYSTEM, FileSystem
+from onceonly.store.sqlite.copy_run import CopyRun
 from onceonly.store.sqlite.migrate import migrate
 from onceonly.store.sqlite.queries import SQL
 from onceonly.store.sqlite.reading import SqliteSnapshot
@@ -44,6 +45,10 @@ SQLITE_VERSION_MIN = (3, 51, 3)
 """In older versions a checkpoint at the same time as a reset could corrupt the log (R-22)."""
 
 SYNCHRONOUS_FULL = 2
+
+RESTORING = ".restoring"
+"""End of the names of what a restore has not put in its place yet. While the file with this name
+lies beside a store, no gateway opens or makes that store."""
 
 STATEMENTS_CACHED = 256
 """Prepared statements that are kept. A statement that is not among them is parsed again, which
@@ -260,6 +265,10 @@ class SqliteStore(Store):
     def count_waiting(self) -> int:
         return self._waiting
 
+    def begin_copy(self, path: Path) -> CopyRun:
+        """A copy of the store into a new file, made in steps between transactions (`backup`)."""
+        return CopyRun(self._writer, path)
+
     def snapshot(self) -> SqliteSnapshot:
         """Reads of committed rows; only the calling thread may use it."""
         snapshot: SqliteSnapshot | None = getattr(self._of_thread, "snapshot", None)
@@ -371,7 +380,16 @@ def open_sqlite(
     is newer than this program or damaged, or a commit here would not be durable (R-22, R-23).
     """
     check_version(apsw.sqlite_lib_version())
+    check_restored(path)
     return SqliteStore(path, party=party, clock_at=clock_at, limits=limits, files=files)
+
+
+def check_restored(path: Path) -> None:
+    """Raise `StoreRefused` if a restore of the store began and did not end."""
+    coming = path.with_name(path.name + RESTORING)
+    if coming.exists():
+        way_on = f"; to go on with the store as it is, remove {coming}" if path.exists() else ""
+        raise StoreRefused(f"a restore into {path} was cut off: run it again{way_on}")
 
 
 def check_version(version: str) -> None:

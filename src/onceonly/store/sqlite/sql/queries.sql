@@ -607,6 +607,9 @@ INSERT INTO spooled VALUES (?, ?, ?)
 SELECT 1 FROM spooled WHERE digest = ?1
 UNION ALL SELECT 1 FROM staged_spooled WHERE digest = ?1 LIMIT 1
 
+-- name: list_spooled_digests
+SELECT digest FROM spooled UNION SELECT digest FROM staged_spooled
+
 -- name: list_finished_inbound
 SELECT position, status, from_party, to_party, timestamp_at
   FROM inbound INDEXED BY inbound_finished CROSS JOIN inbound_message USING (position)

@@ -1,0 +1,174 @@
+"""Backups of the store that this gateway has open, made while messages go on.
+
+Knows when the next piece of a copy may be made: between two transactions, on the store's own
+connection, so that what is written meanwhile is in the copy and no log has to be held back for it.
+Must not know what is in a store. One backup at a time; what became of the last ones is known until
+the process ends, and the whole ones are folders.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from onceonly.gateway.clock import Clock
+from onceonly.gateway.config import Configuration
+from onceonly.gateway.office import Office
+from onceonly.gateway.open_files import spool_of
+from onceonly.gateway.tasks import Tasks
+from onceonly.message.errors import LocalError, OnceonlyError
+from onceonly.message.instant import US_PER_S
+from onceonly.message.word import Word, changed
+from onceonly.store.sqlite import backup
+from onceonly.store.sqlite.backup import Manifest
+from onceonly.store.sqlite.copy_run import CopyRun
+
+KNOWN_MAX: Final = 100
+"""Backups of this process of which is known what became of them."""
+
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""A name is one folder below the folder of backups, and never another place."""
+
+log = structlog.get_logger("onceonly")
+
+
+class Backup(Word):
+    """One backup that this process makes or made."""
+
+    name: str
+    folder: Path
+    state: str
+    """`running`, `done` or `failed`."""
+    started_at: int
+    pages_copied: int = 0
+    pages: int = 0
+    """In all; 0 until the copy of the store has begun."""
+    reason: str | None = None
+    """Why it failed."""
+    manifest: Manifest | None = None
+
+
+class Backups:
+    """Makes backups below one folder.
+
+    `begin_copy` is None for a store that is no file.
+    """
+
+    def __init__(
+        self,
+        *,
+        office: Office,
+        tasks: Tasks,
+        begin_copy: Callable[[Path], CopyRun] | None,
+        spool: Path,
+        folder: Path,
+    ) -> None:
+        self._office = office
+        self._clock: Clock = office.clock
+        self._tasks = tasks
+        self._begin_copy = begin_copy
+        self._spool = spool
+        self._folder = folder
+        self._known: dict[str, Backup] = {}
+
+    def start(self, name: str | None = None) -> Backup:
+        """Begin a backup; its name is the time unless the caller gives one.
+
+        Raises `LocalError`: InvalidField, BackupRunning, BackupExists, NotOffered.
+        """
+        if self._begin_copy is None:
+            raise LocalError("NotOffered", "this gateway's store is no file")
+        at = self._clock.at()
+        name = name or name_at(at)
+        check_name(name)
+        running = next((one for one in self._known.values() if one.state == "running"), None)
+        if running is not None:
+            raise LocalError("BackupRunning", f"backup {running.name!r} is being made")
+        folder = self._folder / name
+        if folder.exists():
+            raise LocalError("BackupExists", f"{folder} exists; a backup is never written over")
+        self._known.pop(name, None)
+        while len(self._known) >= KNOWN_MAX:
+            del self._known[next(iter(self._known))]
+        begun = self._known[name] = Backup(name, folder, "running", at)
+        self._tasks.start(self._make(begun, self._begin_copy), place="making a backup")
+        return begun
+
+    def find(self, name: str) -> Backup:
+        """What is known of the backup. Raises `LocalError` (NotFound)."""
+        found = self._known.get(name)
+        if found is None:
+            raise LocalError("NotFound", f"no backup {name!r} was begun since the start")
+        return found
+
+    def list_known(self) -> list[Backup]:
+        """The backups that were begun since the start, the latest first."""
+        return list(reversed(self._known.values()))
+
+    async def _make(self, begun: Backup, begin_copy: Callable[[Path], CopyRun]) -> None:
+        try:
+            manifest = await self._copy_and_seal(begun, begin_copy)
+        except (OnceonlyError, OSError) as error:
+            self._known[begun.name] = changed(
+                self._known[begun.name], state="failed", reason=str(error)
+            )
+            log.warning("backup failed", folder=str(begun.folder), error=str(error))
+            await asyncio.to_thread(backup.drop, begun.folder)
+        else:
+            self._known[begun.name] = changed(
+                self._known[begun.name], state="done", manifest=manifest
+            )
+            log.info("backed up", folder=str(begun.folder), bytes=manifest.store_bytes)
+
+    async def _copy_and_seal(
+        self, begun: Backup, begin_copy: Callable[[Path], CopyRun]
+    ) -> Manifest:
+        target = await asyncio.to_thread(backup.begin, begun.folder, self._spool)
+        run = await self._office.aside(lambda: begin_copy(target))
+        try:
+            while not await self._office.aside(run.step):
+                copied, pages = run.progress
+                self._known[begun.name] = changed(
+                    self._known[begun.name], pages_copied=copied, pages=pages
+                )
+            made_at = self._clock.at()
+        finally:
+            await self._office.aside(run.end)
+        return await asyncio.to_thread(backup.seal, begun.folder, self._spool, made_at=made_at)
+
+
+def take_closed(configuration: Configuration, name: str | None = None) -> Backup:
+    """Back up the store of a gateway that does not run.
+
+    Raises `LocalError` (InvalidField, BackupExists), `StoreRefused` where the gateway runs, there
+    is no store or it is damaged, and `OSError`.
+    """
+    clock = Clock()
+    at = clock.at()
+    name = name or name_at(at)
+    check_name(name)
+    folder = configuration.backups / name
+    if folder.exists():
+        raise LocalError("BackupExists", f"{folder} exists; a backup is never written over")
+    store = configuration.store
+    manifest = backup.take(store, spool_of(store), folder, made_at=clock.at)
+    return Backup(name, folder, "done", at, manifest=manifest)
+
+
+def check_name(name: str) -> None:
+    """Raise `LocalError` (InvalidField) where the name is not one folder's."""
+    if not NAME.fullmatch(name) or name.endswith(backup.PARTIAL):
+        raise LocalError(
+            "InvalidField",
+            f"{name!r} is no name of a backup; expected are up to 100 letters, digits, '.', '_', "
+            "'-', beginning with a letter or digit",
+        )
+
+
+def name_at(at: int) -> str:
+    """The name of a backup that is begun at that instant, microseconds UTC."""
+    return datetime.fromtimestamp(at // US_PER_S, UTC).strftime("%Y%m%dT%H%M%SZ")
